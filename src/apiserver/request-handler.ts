@@ -4,13 +4,13 @@
  */
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { TLSSocket } from 'node:tls';
-import { methodNotAllowed, pathNotFound, unauthorized } from '../machinery/status.ts';
+import { methodNotAllowed, pathNotFound } from '../machinery/status.ts';
 import { createMetrics, METRICS_CONTENT_TYPE, type Metrics, metricsText } from '../platform/metrics.ts';
-import type { UserInfo } from '../ports/request.ts';
-import { authenticate } from './auth/authenticate.ts';
+import { createAuthentication } from './auth/authentication/authenticate.ts';
+import { createObjectReader } from './auth/authentication/read-objects.ts';
 import { authorizePath, authorizeResource } from './auth/authorize.ts';
 import { isDiscoveryPath, serveDiscovery } from './discovery/serve.ts';
+import { isIssuerPath, issuerDocuments, type ServeIssuer } from './discovery/token-issuer.ts';
 import { sendBody, sendJson } from './http/answers.ts';
 import { bodyReader } from './http/body.ts';
 import { limitBody } from './http/bounds/late-bodies.ts';
@@ -28,6 +28,7 @@ import { serveResource } from './http/resources.ts';
 import { findPath, findRoute, pathSegments } from './http/routes.ts';
 import { versionInfo } from './http/version.ts';
 import { type OpenApi, openApi } from './openapi/openapi.ts';
+import { TOKEN_ISSUER, tokenKeyOf } from './pki/tokens.ts';
 import type { ApiServerOptions } from './server.ts';
 import { createStreamRoom } from './streaming/spdy/stream-limit.ts';
 import { takeable, type UpgradingConnection } from './streaming/upgrading-connection.ts';
@@ -45,6 +46,7 @@ interface Handling extends ServerContext {
   documents: OpenApi;
   outgoing: OutgoingBudget;
   version: Record<string, string>;
+  serveIssuer: ServeIssuer;
   metrics: Metrics;
   liveChecks: HealthChecks;
   readyChecks: HealthChecks;
@@ -119,6 +121,7 @@ function createHandling(options: ApiServerOptions, outgoing: OutgoingBudget, rea
     ...options,
     documents: openApi(options.catalog, options.version),
     version: versionInfo(options.version),
+    serveIssuer: issuerDocuments(options.pki, TOKEN_ISSUER),
     outgoing,
     watches: places(limits.watches),
     streams: places(limits.streams),
@@ -126,23 +129,25 @@ function createHandling(options: ApiServerOptions, outgoing: OutgoingBudget, rea
     unfinished,
     bodies: bodyReader(unfinished),
     waits: limitedWaits(limits.waiting),
+    authentication: createAuthentication({
+      ...options.authentication,
+      tokenKey: tokenKeyOf(options.pki),
+      issuer: TOKEN_ISSUER,
+      read: createObjectReader(options.backend),
+      now: options.timers.now,
+      log: options.log,
+    }),
     metrics: options.metrics ?? createMetrics(),
     liveChecks: { ping },
     readyChecks: { ping, ...readyChecks },
   };
 }
 
-const users = new WeakMap<TLSSocket, UserInfo>();
-
-function userOf(request: IncomingMessage): UserInfo {
-  const socket = request.socket as TLSSocket;
-  const user = users.get(socket) ?? authenticate(socket);
-  if (user === undefined) throw unauthorized();
-  users.set(socket, user);
-  return user;
-}
-
 const HEALTH_ENDPOINTS = ['healthz', 'livez', 'readyz'];
+
+/** Whether the path needs no authentication. */
+const isOpen = ([root = '', ...more]: readonly string[]): boolean =>
+  HEALTH_ENDPOINTS.includes(root) || (root === 'version' && more.length === 0);
 
 async function answer(handling: Handling, exchange: Exchange): Promise<void> {
   const { request, response, method } = exchange;
@@ -150,19 +155,24 @@ async function answer(handling: Handling, exchange: Exchange): Promise<void> {
   response.setHeader('Cache-Control', 'no-cache, private');
   const segments = pathSegments(exchange.path);
   const [root = ''] = segments;
+  exchange.user = await handling.authentication.authenticate(request, isOpen(segments));
   if (HEALTH_ENDPOINTS.includes(root)) {
     onlyGet(method);
     return serveHealth(exchange, segments, root === 'readyz' ? handling.readyChecks : handling.liveChecks);
   }
-  if (root === 'version' && segments.length === 1) {
+  if (isOpen(segments)) {
     onlyGet(method);
     return sendJson(exchange, 200, handling.version);
   }
-  exchange.user = userOf(request);
   if (root === 'openapi') {
     authorizePath(exchange.user, method, exchange.path);
     onlyGet(method);
     return handling.documents.serve(exchange, segments);
+  }
+  if (isIssuerPath(exchange.path)) {
+    authorizePath(exchange.user, method, exchange.path);
+    onlyGet(method);
+    return handling.serveIssuer(exchange);
   }
   if (isDiscoveryPath(segments)) {
     authorizePath(exchange.user, method, exchange.path);

@@ -9,7 +9,7 @@
  * Invariants:
  *  1. A handled request that fails before its response has begun gets a metav1.Status. Unexpected failures are logged, and their
  *     details are not sent.
- *  2. A client without a certificate of lifepod's authority can read only health and version.
+ *  2. A client without valid credentials can read only health and version.
  *  3. When a client disconnects, its watches, logs and streams end, and the server stops reading lists for the client.
  *  4. No failure of a request ends the process: if a response is impossible, the connection is closed.
  *  5. close() ends watches, followed logs and streams immediately, and waits up to CLOSE_GRACE_MILLIS for all other requests.
@@ -24,6 +24,7 @@ import type { Log, Timers } from '../platform/platform.ts';
 import type { ResourceBackend } from '../ports/backend.ts';
 import type { NodeConnection } from '../ports/node-connection.ts';
 import type { NodeReports } from '../ports/node-reports.ts';
+import type { AuthenticationSettings } from './auth/authentication/authenticate.ts';
 import { boundConnections, DEFAULT_LIMITS, type Limits } from './http/bounds/limits.ts';
 import { answerClientErrors } from './http/client-errors.ts';
 import type { HealthChecks } from './http/health.ts';
@@ -45,6 +46,8 @@ export interface ApiServerOptions {
   catalog: KindCatalog;
   nodes: NodeConnection & NodeReports;
   pki: Pki;
+  /** The authenticators besides client certificates, the tokens of ServiceAccounts and bootstrap tokens. The default is none. */
+  authentication?: AuthenticationSettings;
   /** The address or hostname to listen on. The default is 127.0.0.1. */
   host?: string;
   /** The port to listen on; 0 picks a free port. */
@@ -86,7 +89,7 @@ export async function startApiServer(options: ApiServerOptions): Promise<ApiServ
       cert: options.pki.serving.certificate,
       key: options.pki.serving.key,
       ca: options.pki.caCertificate,
-      // A client certificate is optional, because health and version need none. authenticate() refuses unverified certificates.
+      // A client certificate is optional, because there are other credentials. The authenticators refuse unverified certificates.
       requestCert: true,
       rejectUnauthorized: false,
       minVersion: 'TLSv1.2',

@@ -3,6 +3,7 @@
  * An error that a command throws is printed to standard error, and the exit code is 1. If the user can fix the error, it is one sentence.
  */
 import { Command, InvalidArgumentError, Option } from 'commander';
+import { addAuthenticationOptions } from '../engine/authentication/authentication-settings.ts';
 import { DEFAULT_IMAGE_SETTINGS, IMAGE_FLAGS } from '../engine/image-settings.ts';
 import { addNodeOptions } from '../engine/node-settings.ts';
 import { DEFAULT_RECORD_AGE, DEFAULT_RECORD_SIZE } from '../engine/record-settings.ts';
@@ -99,6 +100,7 @@ const up = program
   );
 for (const option of imageOptions()) up.addOption(option);
 addNodeOptions(up);
+addAuthenticationOptions(up);
 up.action(async (options: UpOptions & { detach?: boolean }) => {
   if (options.detach === true) return (await import('./detach.ts')).upDetached(options);
   return (await import('./up.ts')).up(options);

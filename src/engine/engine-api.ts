@@ -5,7 +5,7 @@ import { kinds } from '../api/kinds.ts';
 import { kubernetesServiceAddress } from '../apiserver/admission/service-range.ts';
 import { writeKubeconfig } from '../apiserver/pki/kubeconfig.ts';
 import { loadOrCreatePki, type Pki } from '../apiserver/pki/pki.ts';
-import { createTokenIssuer } from '../apiserver/pki/tokens.ts';
+import { createTokenIssuer, TOKEN_ISSUER, type TokenIssuer } from '../apiserver/pki/tokens.ts';
 import { bootstrap } from '../apiserver/registry/bootstrap.ts';
 import { createRegistry, type Registry } from '../apiserver/registry/registry.ts';
 import { startApiServer } from '../apiserver/server.ts';
@@ -14,6 +14,7 @@ import type { Platform } from '../platform/platform.ts';
 import { apiFor } from '../ports/api-for.ts';
 import { openLmdbStore } from '../store/lmdb/lmdb-store.ts';
 import { measuredStore } from '../store/measured-store.ts';
+import { authenticationSettings } from './authentication/authentication-settings.ts';
 import { addStorageMetrics, type EngineMetrics } from './engine-metrics.ts';
 import type { LateNode } from './node-placeholder.ts';
 import { kubeconfigPath, recordOf, type Settings, writeEngineRecord } from './settings.ts';
@@ -23,13 +24,14 @@ import { LIFEPOD_VERSION } from './version.ts';
 
 export const HOST = '127.0.0.1';
 export const CLUSTER_DOMAIN = 'cluster.local';
-const TOKEN_ISSUER = `https://kubernetes.default.svc.${CLUSTER_DOMAIN}`;
 
 export interface OpenRegistry {
   registry: Registry;
   /** The kinds that the registry and the API server serve. */
   catalog: KindCatalog;
   pki: Pki;
+  /** Issues the tokens of ServiceAccounts. */
+  tokens: TokenIssuer;
 }
 
 /** Opens the store and the registry, and adds the functions that close them to `closers`. Reads or creates the certificates. */
@@ -51,12 +53,13 @@ export async function openRegistry(
       now: timers.now(),
     }),
   ]);
-  const { issue } = createTokenIssuer(pki, TOKEN_ISSUER, timers.now);
+  const tokens = createTokenIssuer(pki, TOKEN_ISSUER, timers.now);
   const measured = measuredStore(store, metrics);
   const catalog = createCatalog(kinds);
-  const registry = await createRegistry({ store: measured, catalog, timers, log, serviceCidr, issueToken: issue });
+  const { issue: issueToken } = tokens;
+  const registry = await createRegistry({ store: measured, catalog, timers, log, serviceCidr, issueToken });
   closers.defer(() => registry.close());
-  return { registry, catalog, pki };
+  return { registry, catalog, pki, tokens };
 }
 
 /**
@@ -76,6 +79,7 @@ export async function serveApi(
     catalog,
     nodes,
     pki,
+    authentication: authenticationSettings(settings),
     host: HOST,
     port: settings.port,
     version: LIFEPOD_VERSION,

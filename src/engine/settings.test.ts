@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Command } from 'commander';
 import { expect, test } from 'vitest';
+import { resolveAuthenticationOptions } from './authentication/authentication-settings.ts';
 import { DEFAULT_IMAGE_SETTINGS } from './image-settings.ts';
 import { resolveNodeOptions } from './node-settings.ts';
 import { parseRecordLimits } from './record-settings.ts';
@@ -65,6 +66,7 @@ test('settings that are neither given nor recorded have their defaults', () => {
     runtimeHandlers: {},
     ...DEFAULT_IMAGE_SETTINGS,
     ...resolveNodeOptions({}, undefined),
+    ...resolveAuthenticationOptions({}),
     logLevel: 'info',
   });
 });

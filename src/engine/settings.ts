@@ -10,6 +10,7 @@ import { DEFAULT_MAX_EXTENSION_SECONDS } from '../lifecycle/termination-causes.t
 import { rangesOverlap } from '../machinery/ip.ts';
 import { dns1123LabelErrors, dns1123SubdomainErrors } from '../machinery/names.ts';
 import { readTextIfPresent, realFolder, UserError, writeFileAtomic } from '../platform/files.ts';
+import { type AuthenticationOptions, resolveAuthenticationOptions } from './authentication/authentication-settings.ts';
 import { requirePodRanges, requireServiceRanges } from './free-ranges.ts';
 import { type ImageOptions, type ImageSettings, resolveImageSettings } from './image-settings.ts';
 import { type NodeOptions, resolveNodeOptions } from './node-settings.ts';
@@ -35,7 +36,7 @@ export type LogLevel = 'debug' | 'info' | 'warn' | 'error';
 export const LOG_LEVELS: readonly LogLevel[] = ['debug', 'info', 'warn', 'error'];
 
 /** The options that were given on the command line. An option that was not given is undefined. */
-export interface UpOptions extends ImageOptions, NodeOptions {
+export interface UpOptions extends ImageOptions, NodeOptions, AuthenticationOptions {
   dataDir: string;
   port?: number;
   /**
@@ -55,7 +56,7 @@ export interface UpOptions extends ImageOptions, NodeOptions {
   logLevel?: LogLevel;
 }
 
-export interface Settings extends ImageSettings, Required<NodeOptions> {
+export interface Settings extends ImageSettings, Required<NodeOptions>, Required<AuthenticationOptions> {
   dataDir: string;
   /** The port of the API; 0 means any free port. */
   port: number;
@@ -82,7 +83,7 @@ export interface Settings extends ImageSettings, Required<NodeOptions> {
 }
 
 /** The content of the file engine.json in the data folder. */
-export interface EngineRecord extends ImageOptions, NodeOptions {
+export interface EngineRecord extends ImageOptions, NodeOptions, AuthenticationOptions {
   /** The version of lifepod that wrote the record. */
   version: string;
   port: number;
@@ -142,6 +143,7 @@ export const recordOf = (settings: Settings, port: number): EngineRecord => ({
   runtimeHandlers: settings.runtimeHandlers,
   ...resolveImageSettings(settings),
   ...resolveNodeOptions(settings, undefined),
+  ...resolveAuthenticationOptions(settings),
   state: 'up',
 });
 
@@ -180,6 +182,7 @@ export function resolveSettings(options: UpOptions, record: EngineRecord | undef
     runtimeHandlers: options.runtimeHandler ?? record?.runtimeHandlers ?? {},
     ...resolveImageSettings(options, record),
     ...resolveNodeOptions(options, record),
+    ...resolveAuthenticationOptions(options, record),
     logLevel: options.logLevel ?? 'info',
   };
   if (options.anyPort === true && record !== undefined) settings.recordedPort = record.port;

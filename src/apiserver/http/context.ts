@@ -4,6 +4,7 @@ import type { Log, Timers } from '../../platform/platform.ts';
 import type { ResourceBackend } from '../../ports/backend.ts';
 import type { NodeConnection } from '../../ports/node-connection.ts';
 import type { NodeReports } from '../../ports/node-reports.ts';
+import type { Authentication } from '../auth/authentication/authenticate.ts';
 import type { StreamRoom } from '../streaming/spdy/stream-limit.ts';
 import type { BodyReader } from './body.ts';
 import type { Places, Waits } from './bounds/limits.ts';
@@ -13,6 +14,7 @@ export interface ServerContext {
   readonly backend: ResourceBackend;
   readonly catalog: KindCatalog;
   readonly nodes: NodeConnection & NodeReports;
+  readonly authentication: Authentication;
   readonly timers: Timers;
   readonly log: Log;
   readonly bodies: BodyReader;

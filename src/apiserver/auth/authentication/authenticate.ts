@@ -1,0 +1,105 @@
+/**
+ * Authenticates the requests of clients: an ordered list of authenticators, a file each.
+ *
+ * Boundary: an authenticator finds out who sends a request. What the user may do is authorization.
+ * Invariants:
+ *  1. The first authenticator that knows the user decides. A request with credentials of which none is valid gets 401, also for a path
+ *     that needs no authentication.
+ *  2. Without credentials, a request is that of system:anonymous, for health and version only.
+ *  3. No token is logged, and none is forwarded to a Pod.
+ * Source: k8s.io/apiserver/pkg/authentication and pkg/kubeapiserver/authenticator of v1.33 (order and behavior).
+ */
+import type { IncomingMessage } from 'node:http';
+import { unauthorized } from '../../../machinery/status.ts';
+import type { Millis } from '../../../machinery/time.ts';
+import type { Log } from '../../../platform/platform.ts';
+import type { UserInfo } from '../../../ports/request.ts';
+import type { TokenJudgement } from '../../../ports/reviews.ts';
+import { authenticateToken, bearerTokens, takeTokenProtocols, webSocketTokens } from './bearer-token.ts';
+import { bootstrapTokens } from './bootstrap-token.ts';
+import { clientCertificate } from './client-certificate.ts';
+import { CredentialError, firstOf, forAudiences, type ReadObject, type TokenAuthenticator } from './credentials.ts';
+import { legacyTokens } from './legacy-token.ts';
+import { oidcTokens } from './oidc.ts';
+import type { OidcOptions } from './oidc-options.ts';
+import { serviceAccountTokens } from './service-account-token.ts';
+import { type TokenKey, tokenVerifier } from './signed-tokens.ts';
+import type { TokenFile } from './token-file.ts';
+
+/** What the user of the engine configures. */
+export interface AuthenticationSettings {
+  /** The tokens of `--token-auth-file`; undefined if there is no such file. */
+  tokenFile?: TokenFile;
+  /** The OpenID Connect issuer; undefined if there is none. */
+  oidc?: OidcOptions;
+}
+
+export interface AuthenticationOptions extends AuthenticationSettings {
+  /** The key of ServiceAccount tokens, and their issuer, which is also the audience of the API. */
+  tokenKey: TokenKey;
+  issuer: string;
+  read: ReadObject;
+  now: () => Millis;
+  log: Log;
+}
+
+export interface Authentication {
+  /**
+   * Resolves to the user of the request. `anonymous`: whether a request without credentials is allowed. Rejects with 401 Unauthorized.
+   * Removes tokens from the subprotocols of the request.
+   */
+  authenticate(request: IncomingMessage, anonymous: boolean): Promise<UserInfo>;
+  /** Judges a token for a TokenReview. `audiences`: those of the API if empty. */
+  judgeToken(token: string, audiences: readonly string[]): Promise<TokenJudgement>;
+}
+
+const ANONYMOUS: UserInfo = { name: 'system:anonymous', groups: ['system:unauthenticated'] };
+const AUTHENTICATED = 'system:authenticated';
+
+/** Every user whom an authenticator knows is in the group system:authenticated. */
+const inGroup = (user: UserInfo): UserInfo =>
+  user.groups.includes(AUTHENTICATED) ? user : { ...user, groups: [...user.groups, AUTHENTICATED] };
+
+export function createAuthentication(options: AuthenticationOptions): Authentication {
+  const { issuer, log } = options;
+  const audiences = [issuer];
+  const tokens = firstOf(tokenAuthenticators(options, audiences), log);
+  const requests = firstOf(
+    [clientCertificate, bearerTokens(tokens, audiences), webSocketTokens(tokens, audiences)],
+    log,
+  );
+  return {
+    async authenticate(request, anonymous) {
+      takeTokenProtocols(request);
+      const found = await requests(request).catch((error: unknown) => {
+        log.debug('authentication failed', { error: (error as Error).message });
+        throw unauthorized();
+      });
+      if (found !== undefined) return inGroup(found.user);
+      if (anonymous) return ANONYMOUS;
+      throw unauthorized();
+    },
+    async judgeToken(token, requested) {
+      try {
+        const wanted = requested.length === 0 ? audiences : requested;
+        const { user, audiences: valid = [] } = await authenticateToken(tokens, token, wanted);
+        return { user: inGroup(user), audiences: valid };
+      } catch (error) {
+        if (error instanceof CredentialError) return { error: error.message };
+        throw error;
+      }
+    },
+  };
+}
+
+function tokenAuthenticators(options: AuthenticationOptions, audiences: readonly string[]): TokenAuthenticator[] {
+  const { tokenFile, oidc } = options;
+  const signed = { ...options, audiences, verify: tokenVerifier(options.tokenKey) };
+  return [
+    ...(tokenFile === undefined ? [] : [forAudiences(audiences, tokenFile)]),
+    legacyTokens(signed),
+    serviceAccountTokens(signed),
+    forAudiences(audiences, bootstrapTokens(options)),
+    ...(oidc === undefined ? [] : [forAudiences(audiences, oidcTokens(oidc, options))]),
+  ];
+}

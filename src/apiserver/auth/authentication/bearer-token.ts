@@ -1,0 +1,84 @@
+/**
+ * Finds the token in a request: in the header Authorization or, because a browser cannot set this header for a WebSocket, in a
+ * subprotocol.
+ * Source: RFC 6750, and k8s.io/apiserver/pkg/authentication/request/{bearertoken,websocket} of v1.33 (behavior and wording).
+ */
+import type { IncomingMessage } from 'node:http';
+import { upgradeKind } from '../../streaming/upgrading-connection.ts';
+import { CredentialError, type RequestAuthenticator, type TokenAuthenticator } from './credentials.ts';
+
+/** The limit on a token, which is also that on the headers of a request. */
+const MAX_TOKEN_CHARS = 16 * 1024;
+const SUBPROTOCOL = 'base64url.bearer.authorization.k8s.io.';
+const PROTOCOLS = 'sec-websocket-protocol';
+
+/** Returns the token in the value of a header Authorization; undefined if there is none. */
+export function bearerToken(header: string | undefined): string | undefined {
+  const [scheme = '', token = ''] = (header ?? '').trim().split(' ', 2);
+  return scheme.toLowerCase() === 'bearer' && token !== '' ? token : undefined;
+}
+
+/** Authenticates requests with a token of `audiences` in the header Authorization. */
+export const bearerTokens = (tokens: TokenAuthenticator, audiences: readonly string[]): RequestAuthenticator => {
+  return ({ headers }) => {
+    const token = bearerToken(headers.authorization);
+    return token === undefined ? undefined : authenticateToken(tokens, token, audiences);
+  };
+};
+
+/** Like TokenAuthenticator, but rejects a token that no authenticator knows. */
+export async function authenticateToken(tokens: TokenAuthenticator, token: string, audiences: readonly string[]) {
+  const found = token.length > MAX_TOKEN_CHARS ? undefined : await tokens(token, audiences);
+  if (found === undefined) throw new CredentialError('invalid bearer token');
+  return found;
+}
+
+/**
+ * Authenticates requests for a WebSocket with a token in a subprotocol. Removes the token from the request, also if it is not valid, so
+ * that neither the negotiation of the subprotocol nor a Pod to which the request is forwarded gets it.
+ */
+export const webSocketTokens = (tokens: TokenAuthenticator, audiences: readonly string[]): RequestAuthenticator => {
+  return (request) => {
+    const token = upgradeKind(request) === 'websocket' ? webSocketToken(taken.get(request)) : undefined;
+    return token === undefined ? undefined : authenticateToken(tokens, token, audiences);
+  };
+};
+
+/** The subprotocols that takeTokenProtocols() has removed, and those that it has left. */
+interface Protocols {
+  encoded: string[];
+  others: string[];
+}
+const taken = new WeakMap<IncomingMessage, Protocols>();
+
+/** Removes the subprotocols that contain tokens from the headers of the request. Must precede webSocketTokens(). */
+export function takeTokenProtocols(request: IncomingMessage): void {
+  const { headers, headersDistinct } = request;
+  const header = headers[PROTOCOLS];
+  if (header === undefined || !header.includes(SUBPROTOCOL)) return;
+  const offered = header.split(',').map((name) => name.trim());
+  const others = offered.filter((name) => !name.startsWith(SUBPROTOCOL));
+  const encoded = offered.filter((name) => name.startsWith(SUBPROTOCOL)).map((name) => name.slice(SUBPROTOCOL.length));
+  taken.set(request, { encoded, others });
+  headers[PROTOCOLS] = others.join(', ');
+  headersDistinct[PROTOCOLS] = [others.join(', ')];
+  if (others.length > 0) return;
+  delete headers[PROTOCOLS];
+  delete headersDistinct[PROTOCOLS];
+}
+
+/** Returns the token; undefined if the client sends none. Throws a CredentialError if the subprotocol is malformed. */
+function webSocketToken(protocols: Protocols | undefined): string | undefined {
+  if (protocols === undefined) return undefined;
+  const [encoded = '', ...more] = protocols.encoded;
+  if (more.length > 0) throw new CredentialError('multiple base64.bearer.authorization tokens specified');
+  if (protocols.others.length === 0) throw new CredentialError('missing additional subprotocol');
+  if (encoded === '') throw new CredentialError('empty base64url.bearer.authorization token');
+  const malformed = new CredentialError('invalid base64url.bearer.authorization token encoding');
+  if (!/^[\w-]+$/.test(encoded)) throw malformed;
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(Buffer.from(encoded, 'base64url'));
+  } catch {
+    throw malformed;
+  }
+}

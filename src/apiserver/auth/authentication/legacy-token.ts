@@ -1,0 +1,48 @@
+/**
+ * Authenticates ServiceAccounts by the tokens in Secrets of the type kubernetes.io/service-account-token. Such a token does not expire;
+ * it is valid as long as the Secret contains it.
+ * Source: pkg/serviceaccount/legacy.go of v1.33 (behavior and wording).
+ */
+import { timingSafeEqual } from 'node:crypto';
+import type { Secret } from '../../../api/generated/types.ts';
+import { SECRETS, SERVICE_ACCOUNTS } from '../../../api/resources.ts';
+import { LEGACY_CLAIMS, LEGACY_ISSUER } from '../../pki/tokens.ts';
+import { CredentialError, type TokenAuthenticator } from './credentials.ts';
+import { type ServiceAccountTokenOptions, serviceAccountUser } from './service-account-token.ts';
+import { commonAudiences } from './signed-tokens.ts';
+
+const INVALIDATED = 'Token has been invalidated';
+
+export function legacyTokens({
+  verify,
+  audiences: ofApi,
+  read,
+}: Omit<ServiceAccountTokenOptions, 'issuer' | 'now'>): TokenAuthenticator {
+  return async (token, requested) => {
+    const payload = await verify(token, LEGACY_ISSUER);
+    if (payload === undefined) return undefined;
+    const audiences = commonAudiences(payload, requested, ofApi);
+    const claim = (key: string): string => String(payload[key] ?? '');
+    const namespace = claim(LEGACY_CLAIMS.namespace);
+    const name = claim(LEGACY_CLAIMS.name);
+    const uid = claim(LEGACY_CLAIMS.uid);
+    const secretName = claim(LEGACY_CLAIMS.secret);
+    const user = serviceAccountUser(namespace, name, uid);
+    if (payload.sub !== user.name) throw new CredentialError('sub claim is invalid');
+    const secret = (await read(SECRETS, namespace, secretName)) as Secret | undefined;
+    if (secret === undefined || secret.metadata.deletionTimestamp !== undefined) throw new CredentialError(INVALIDATED);
+    const stored = Buffer.from(secret.data?.['token'] ?? '', 'base64');
+    const sent = Buffer.from(token);
+    if (stored.length !== sent.length || !timingSafeEqual(stored, sent)) {
+      throw new CredentialError("Token does not match server's copy");
+    }
+    const account = await read(SERVICE_ACCOUNTS, namespace, name);
+    if (account === undefined || account.metadata.deletionTimestamp !== undefined) {
+      throw new CredentialError(`ServiceAccount ${namespace}/${name} has been deleted`);
+    }
+    if (account.metadata.uid !== uid) {
+      throw new CredentialError(`ServiceAccount UID (${account.metadata.uid}) does not match claim (${uid})`);
+    }
+    return { user, audiences };
+  };
+}

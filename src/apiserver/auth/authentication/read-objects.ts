@@ -1,0 +1,23 @@
+import { isApiError } from '../../../machinery/status.ts';
+import { apiFor } from '../../../ports/api-for.ts';
+import type { ResourceBackend } from '../../../ports/backend.ts';
+import type { UserInfo } from '../../../ports/request.ts';
+import { CredentialError, type ReadObject } from './credentials.ts';
+
+/** The API server itself, which may read everything. */
+const API_SERVER: UserInfo = { name: 'system:apiserver', groups: ['system:masters', 'system:authenticated'] };
+
+/** Returns a function that reads the objects to which credentials are bound. A failed read makes the credentials invalid. */
+export function createObjectReader(backend: ResourceBackend): ReadObject {
+  const api = apiFor(backend, API_SERVER);
+  return async (resource, namespace, name) => {
+    if (name === '') return undefined;
+    try {
+      return await api.get(resource, namespace, name);
+    } catch (error) {
+      if (isApiError(error, 'NotFound')) return undefined;
+      if (isApiError(error)) throw new CredentialError(error.message);
+      throw error;
+    }
+  };
+}

@@ -1,0 +1,73 @@
+/**
+ * Verifies the signatures of tokens that this installation has signed with its key for ServiceAccount tokens.
+ *
+ * A signature is verified once: the payload of a token with a valid signature never changes. Everything that can change, such as the
+ * time and the objects that the payload names, is checked for each request.
+ */
+import { createHash, type KeyObject } from 'node:crypto';
+import { compactVerify, decodeJwt, decodeProtectedHeader, type JWTPayload } from 'jose';
+import { CredentialError } from './credentials.ts';
+
+/** How many verified payloads are kept. */
+const MAX_VERIFIED = 1024;
+
+export interface TokenKey {
+  publicKey: KeyObject;
+  /** The `kid` in the header of tokens that are signed with the key. */
+  keyId: string;
+  algorithm: string;
+}
+
+/**
+ * Resolves to the payload of a token of `issuer`, or to undefined if the token is not a JWT, has another issuer or another algorithm.
+ * Rejects with a CredentialError if the signature is not valid.
+ */
+export type VerifyToken = (token: string, issuer: string) => Promise<JWTPayload | undefined>;
+
+/** Source: JWTTokenAuthenticator of pkg/serviceaccount/jwt.go of v1.33 (behavior and wording). */
+export function tokenVerifier({ publicKey, keyId, algorithm }: TokenKey): VerifyToken {
+  const verified = new Map<string, JWTPayload>();
+  return async (token, issuer) => {
+    const { header, payload } = unverified(token) ?? {};
+    if (payload?.iss !== issuer || header?.alg !== algorithm) return undefined;
+    const hash = createHash('sha256').update(token).digest('base64');
+    const before = verified.get(hash);
+    if (before !== undefined) return before;
+    if (header.kid && header.kid !== keyId) throw new CredentialError('invalid signature, no keys found');
+    await compactVerify(token, publicKey, { algorithms: [algorithm] }).catch(() => {
+      throw new CredentialError('go-jose/go-jose: error in cryptographic primitive');
+    });
+    verified.set(hash, payload);
+    const [oldest] = verified.keys();
+    if (verified.size > MAX_VERIFIED && oldest !== undefined) verified.delete(oldest);
+    return payload;
+  };
+}
+
+/** Returns the header and the payload of a JWT without verifying them; undefined if the text is not a JWT. */
+export function unverified(token: string) {
+  try {
+    return { header: decodeProtectedHeader(token), payload: decodeJwt(token) };
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * Returns the audiences of the token that are also requested. A token without audiences is valid for those of the API. Throws a
+ * CredentialError if there is none.
+ */
+export function commonAudiences(
+  { aud = [] }: JWTPayload,
+  requested: readonly string[],
+  ofApi: readonly string[],
+): readonly string[] {
+  const named = typeof aud === 'string' ? [aud] : aud;
+  const own = named.length === 0 ? ofApi : named;
+  const common = own.filter((each) => requested.includes(each));
+  if (common.length > 0) return common;
+  throw new CredentialError(`token audiences ${listed(own)} is invalid for the target audiences ${listed(requested)}`);
+}
+
+/** Returns the texts as Go prints them with %q. */
+const listed = (texts: readonly string[]): string => `[${texts.map((text) => JSON.stringify(text)).join(' ')}]`;

@@ -1,0 +1,62 @@
+/**
+ * Authenticates users by the tokens in a file (`--token-auth-file`), which is read at the start.
+ * Source: k8s.io/apiserver/pkg/authentication/token/tokenfile of v1.33 (format and wording).
+ */
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { UserError } from '../../../platform/files.ts';
+import type { UserInfo } from '../../../ports/request.ts';
+
+/** Returns the user of a token; undefined if the file does not contain the token. */
+export type TokenFile = (token: string) => UserInfo | undefined;
+
+/**
+ * Reads a CSV file with the columns token, user name, user UID and, optionally, groups with commas between them in one quoted value.
+ * Throws a UserError if the file cannot be read or is malformed; the message contains no token.
+ */
+export function readTokenFile(path: string): TokenFile {
+  const users = new Map<string, UserInfo>();
+  let text: string;
+  try {
+    text = readFileSync(path, 'utf8');
+  } catch (error) {
+    throw new UserError(`--token-auth-file ${path} cannot be read: ${(error as Error).message}`);
+  }
+  for (const { line, fields } of records(text, path)) {
+    const [token = '', name = '', uid = '', groups = ''] = fields;
+    if (fields.length < 3) {
+      throw new UserError(
+        `--token-auth-file ${path}, line ${line}: a line must have at least 3 columns (token, user name, user uid), found ${fields.length}`,
+      );
+    }
+    if (token !== '') users.set(hashOf(token), { name, uid, groups: groups === '' ? [] : groups.split(',') });
+  }
+  return (token) => users.get(hashOf(token));
+}
+
+/** Tokens are found by their hashes, so that the time of a comparison says nothing about a token. */
+const hashOf = (token: string): string => createHash('sha256').update(token).digest('base64');
+
+/** A field is quoted, with doubled quotes in it, or contains no quotes. */
+const FIELD = /(?:"((?:[^"]|"")*)"|([^",\r\n]*))(,|\r?\n|$)/y;
+
+/** Splits CSV text into records, without empty lines. Format: RFC 4180. */
+function* records(text: string, path: string): Generator<{ line: number; fields: string[] }> {
+  let line = 1;
+  let fields: string[] = [];
+  FIELD.lastIndex = 0;
+  for (let at = 0; at < text.length; ) {
+    FIELD.lastIndex = at;
+    const match = FIELD.exec(text);
+    if (match === null) throw new UserError(`--token-auth-file ${path}, line ${line}: the quotes do not match`);
+    const [whole, quoted, plain = '', end = ''] = match;
+    const field = quoted === undefined ? plain.trimStart() : quoted.replaceAll('""', '"');
+    at += whole.length;
+    fields.push(field);
+    const isLast = end !== ',' || at >= text.length;
+    if (!isLast) continue;
+    if (fields.length > 1 || fields[0] !== '') yield { line, fields };
+    fields = [];
+    line += whole.split('\n').length - 1;
+  }
+}

@@ -1,0 +1,77 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Command } from 'commander';
+import { expect, test } from 'vitest';
+import {
+  type AuthenticationOptions,
+  addAuthenticationOptions,
+  authenticationFlags,
+  authenticationSettings,
+  resolveAuthenticationOptions,
+} from './authentication-settings.ts';
+
+const parsed = (...args: string[]): AuthenticationOptions =>
+  addAuthenticationOptions(new Command().exitOverride().configureOutput({ writeErr: () => undefined }))
+    .parse(args, { from: 'user' })
+    .opts();
+const OIDC = ['--oidc-issuer-url', 'https://id.example', '--oidc-client-id', 'lifepod'];
+const oidcOf = (...args: string[]) =>
+  authenticationSettings(resolveAuthenticationOptions(parsed(...OIDC, ...args))).oidc;
+
+test('without options there are no further authenticators', () => {
+  expect(authenticationSettings(resolveAuthenticationOptions({}))).toEqual({});
+});
+
+test('the options of the issuer have the defaults of kube-apiserver', () => {
+  expect(oidcOf()).toEqual({
+    issuerUrl: 'https://id.example',
+    clientId: 'lifepod',
+    usernameClaim: 'sub',
+    usernamePrefix: 'https://id.example#',
+    groupsClaim: undefined,
+    groupsPrefix: '',
+    requiredClaims: {},
+    caPem: undefined,
+    signingAlgorithms: ['RS256'],
+  });
+  expect(oidcOf('--oidc-username-claim', 'email')?.usernamePrefix).toBe('');
+  expect(oidcOf('--oidc-username-prefix', '-')?.usernamePrefix).toBe('');
+  expect(oidcOf('--oidc-username-prefix', 'x:')?.usernamePrefix).toBe('x:');
+  expect(oidcOf('--oidc-required-claim', 'a=b', '--oidc-required-claim', 'c=d,e=f')?.requiredClaims).toEqual({
+    a: 'b',
+    c: 'd,e=f',
+  });
+});
+
+test('values are recorded, and passed to an engine in the background', () => {
+  const options = parsed(...OIDC, '--oidc-required-claim', 'a=b', '--token-auth-file', '/t.csv');
+  const resolved = resolveAuthenticationOptions(options);
+  expect(resolveAuthenticationOptions({}, resolved)).toEqual(resolved);
+  const args = authenticationFlags(options).flatMap(([flag, value]) => (value === undefined ? [] : [flag, value]));
+  expect(parsed(...args)).toEqual(options);
+});
+
+test('invalid values are refused', () => {
+  const resolve = (options: AuthenticationOptions) => () => resolveAuthenticationOptions(options);
+  expect(resolve({ oidcIssuerUrl: 'https://x' })).toThrow(/belong together/);
+  expect(resolve({ oidcIssuerUrl: 'http://x', oidcClientId: 'a' })).toThrow(/give an https URL/);
+  expect(resolve({ oidcSigningAlgs: 'RS256,HS256' })).toThrow(/HS256 is not a known algorithm/);
+  expect(() => parsed('--oidc-required-claim', 'a')).toThrow(/CLAIM=VALUE/);
+  expect(() => authenticationSettings(resolveAuthenticationOptions({ tokenAuthFile: '/none' }))).toThrow(/ENOENT/);
+});
+
+test('the token file is read', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'lifepod-tokens-'));
+  try {
+    writeFileSync(join(folder, 't.csv'), 'secret,jane,1,"a,b"\n');
+    const options = resolveAuthenticationOptions({ tokenAuthFile: join(folder, 't.csv') });
+    expect(authenticationSettings(options).tokenFile?.('secret')).toEqual({
+      name: 'jane',
+      uid: '1',
+      groups: ['a', 'b'],
+    });
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+});
