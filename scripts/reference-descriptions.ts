@@ -23,6 +23,8 @@ export const REFERENCE_DESCRIPTIONS: Readonly<Record<string, string>> = {
   details: 'More about the reason of the status, such as the object or the fields that it concerns.',
   preconditions:
     'The conditions under which the object is deleted. If they do not hold, the request fails with 409 Conflict.',
+  'TokenReviewStatus.user': 'The user whom the token authenticates.',
+  'SelfSubjectReviewStatus.userInfo': 'The user as whom the API server has authenticated the client.',
   boundObjectRef: 'The object to which the token is bound. The token is valid only as long as the object exists.',
 
   // Pods

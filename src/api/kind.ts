@@ -15,6 +15,7 @@ import type { Millis } from '../machinery/time.ts';
 import type { DeleteOptions } from '../ports/backend.ts';
 import type { NodeUsage } from '../ports/node-reports.ts';
 import type { Verb } from '../ports/request.ts';
+import type { Reviewer } from '../ports/reviews.ts';
 import type { TypeLines } from './facts/facts.ts';
 
 export interface TableColumn {
@@ -116,10 +117,10 @@ export interface KindDefinition<T extends KubeObject = KubeObject> {
     fromStored(object: KubeObject): KubeObject;
   };
   /**
-   * For kinds whose objects are never stored (Binding): `create` is the only verb, and creates the subresource of the object of the
-   * resource that has the same name.
+   * For kinds whose objects are never stored: `create` is the only verb. It creates the subresource of the object of the resource that has
+   * the same name (Binding), or responds with the object that `review` returns, which answers a question (TokenReview).
    */
-  createOnly?: { resource: ResourceRef; subresource: string };
+  createOnly?: { resource: ResourceRef; subresource: string } | { review(question: T, reviewer: Reviewer): Promise<T> };
   /** Verbs that the kind does not support although other kinds do. */
   withoutVerbs?: readonly Verb[];
   /**

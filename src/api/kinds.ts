@@ -4,6 +4,8 @@ import { daemonSetKind } from './apps/v1/daemon-set/index.ts';
 import { deploymentKind } from './apps/v1/deployment/index.ts';
 import { replicaSetKind } from './apps/v1/replica-set/index.ts';
 import { statefulSetKind } from './apps/v1/stateful-set/index.ts';
+import { selfSubjectReviewKind } from './authentication.k8s.io/v1/self-subject-review/index.ts';
+import { tokenReviewKind } from './authentication.k8s.io/v1/token-review/index.ts';
 import { horizontalPodAutoscalerV1Kind } from './autoscaling/v1/horizontal-pod-autoscaler/index.ts';
 import { horizontalPodAutoscalerKind } from './autoscaling/v2/horizontal-pod-autoscaler/index.ts';
 import { cronJobKind } from './batch/v1/cron-job/index.ts';
@@ -67,6 +69,8 @@ export const kinds: readonly KindDefinition[] = [
   anyKind(statefulSetKind),
   anyKind(deploymentKind),
   anyKind(replicaSetKind),
+  anyKind(selfSubjectReviewKind),
+  anyKind(tokenReviewKind),
   anyKind(horizontalPodAutoscalerKind),
   anyKind(horizontalPodAutoscalerV1Kind),
   anyKind(cronJobKind),

@@ -156,7 +156,8 @@ describe('values that are missing, too long or of the wrong type', () => {
     );
   });
 
-  test.each(kinds.filter(({ computed }) => computed === undefined))(
+  // A SelfSubjectReview needs no fields.
+  test.each(kinds.filter(({ computed, kind }) => computed === undefined && kind !== 'SelfSubjectReview'))(
     'a $kind of $group/$version without a name, metadata or spec is refused',
     async ({ group, version, kind, plural, namespaced }) => {
       const path = `${group === '' ? '/api' : `/apis/${group}`}/${version}${namespaced ? '/namespaces/default' : ''}`;

@@ -50,6 +50,7 @@ describe('discovery and OpenAPI', () => {
     expect(await ok('cluster-info')).toContain(`is running at`);
     expect((await ok('api-versions')).trim().split('\n')).toEqual([
       'apps/v1',
+      'authentication.k8s.io/v1',
       'autoscaling/v1',
       'autoscaling/v2',
       'batch/v1',
@@ -125,6 +126,13 @@ describe('objects of all kinds', () => {
     const claims = JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString());
     expect(claims.sub).toBe('system:serviceaccount:default:default');
     expect(claims.exp - claims.iat).toBe(1200);
+  });
+
+  test('kubectl auth whoami shows the user and the credential', async () => {
+    const text = await ok('auth', 'whoami');
+    expect(text).toMatch(/^Username +kubernetes-admin$/m);
+    expect(text).toMatch(/^Groups +\[system:masters system:authenticated\]$/m);
+    expect(text).toMatch(/^Extra: authentication.kubernetes.io\/credential-id +\[X509SHA256=[0-9a-f]{64}\]$/m);
   });
 
   test('kubectl get shows tables, documents, selections and errors', async () => {

@@ -85,6 +85,7 @@ export const CONTENTS: Readonly<Record<string, object>> = {
     endpoints: [{ addresses: ['10.0.0.1'], conditions: { ready: true }, hints: { forZones: [{ name: 'a' }] } }],
     ports: [{ name: 'web', port: 80, protocol: 'TCP' }],
   },
+  TokenReview: { spec: { token: 'a.b.c', audiences: ['one'] } },
   Binding: { target: { kind: 'Node', name: 'none' } },
   Event: {
     involvedObject: { kind: 'Pod', namespace: 'default', name: 'one' },

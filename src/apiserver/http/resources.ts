@@ -28,6 +28,7 @@ import { type Exchange, requestContext } from './exchange.ts';
 import { serveLogs } from './logs.ts';
 import { serveNodeProxy } from './node-proxy.ts';
 import { deleteOptions, listOptions, writeOptions } from './query.ts';
+import { answerReview, reviewOf } from './reviews.ts';
 import type { ResourceRoute } from './routes.ts';
 import { serveWatch } from './watch.ts';
 
@@ -154,6 +155,9 @@ async function create(server: ServerContext, exchange: Exchange, route: Resource
       route.namespace,
       'the namespace of the provided object does not match the namespace sent on the request',
     );
+    const review = reviewOf(route.kind);
+    if (review !== undefined)
+      return answerReview(server, exchange, { kind: route.kind, review }, { body: object, options });
     const context = writeContext(server, exchange, route, { room, value: object });
     return server.backend.create(context, object, options);
   });

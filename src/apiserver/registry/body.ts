@@ -25,7 +25,11 @@ export interface DecodeOptions extends Pick<WriteOptions, 'fieldValidation' | 'o
  * RequestEntityTooLarge if the body has more than MAX_VALUES values, or the error that options.refuse() creates.
  * Source: v1.33 (wording).
  */
-export function decodeBody({ kind: own }: Resource, body: KubeObject, options: DecodeOptions): KubeObject {
+export function decodeBody(
+  { kind: own }: Pick<Resource, 'kind'>,
+  body: KubeObject,
+  options: DecodeOptions,
+): KubeObject {
   const { group, schema, kind, version } = options.subresource?.bodyKind ?? own;
   const apiVersion = apiVersionOf(group, version);
   const wrong = typeMetaError(body as unknown as Record<string, unknown>);

@@ -15,7 +15,7 @@
  */
 import { randomBytes as systemRandomBytes } from 'node:crypto';
 import type { KindCatalog } from '../../api/catalog.ts';
-import { badRequest } from '../../machinery/status.ts';
+import { badRequest, methodNotAllowed } from '../../machinery/status.ts';
 import type { Log, Timers } from '../../platform/platform.ts';
 import { createSerialByKey } from '../../platform/serial-by-key.ts';
 import type { ResourceBackend } from '../../ports/backend.ts';
@@ -106,9 +106,10 @@ function createBackend(context: RegistryContext): ResourceBackend {
       const { namespace, name, subresource } = request;
       const sent = { ...options, request };
       if (subresource) return createSubresource(context, resource, { namespace, name, subresource }, object, sent);
-      if (resource.kind.createOnly) {
-        return createForSubresource(context, resource.kind.createOnly, object, sent);
-      }
+      const { createOnly } = resource.kind;
+      // The API server itself answers reviews.
+      if (createOnly !== undefined && 'review' in createOnly) throw methodNotAllowed();
+      if (createOnly !== undefined) return createForSubresource(context, createOnly, object, sent);
       return createObject(context, resource, namespace, object, sent);
     },
     async update(request, object, options) {

@@ -1,0 +1,25 @@
+/** Serves the kinds whose objects are questions, such as TokenReview: a create responds with the answer and stores nothing. */
+import type { KindDefinition } from '../../api/kind.ts';
+import type { KubeObject } from '../../machinery/meta.ts';
+import type { WriteOptions } from '../../ports/backend.ts';
+import type { Reviewer } from '../../ports/reviews.ts';
+import { decodeBody } from '../registry/body.ts';
+import type { ServerContext } from './context.ts';
+import type { Exchange } from './exchange.ts';
+
+type Review = (question: KubeObject, reviewer: Reviewer) => Promise<KubeObject>;
+
+/** Returns how the kind is answered; undefined if its objects are not questions. */
+export const reviewOf = ({ createOnly }: KindDefinition): Review | undefined =>
+  createOnly !== undefined && 'review' in createOnly ? createOnly.review : undefined;
+
+/** Resolves to the answer. Rejects if the body is not an object of the kind. */
+export async function answerReview(
+  { authentication, timers }: Pick<ServerContext, 'authentication' | 'timers'>,
+  { user }: Exchange,
+  { kind, review }: { kind: KindDefinition; review: Review },
+  { body, options }: { body: KubeObject; options: WriteOptions },
+): Promise<KubeObject> {
+  const question = decodeBody({ kind }, body, options);
+  return review(question, { user, now: timers.now(), judgeToken: authentication.judgeToken });
+}
