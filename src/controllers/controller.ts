@@ -45,6 +45,7 @@ export type ControllerName =
   | 'replication-controller'
   | 'root-ca-cert-publisher'
   | 'service-account-controller'
+  | 'service-account-token-controller'
   | 'service-cidrs-controller'
   | 'service-controller'
   | 'system-object-controller'

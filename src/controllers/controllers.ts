@@ -30,6 +30,7 @@ import { countedResources } from './resource-quota/counted-resources.ts';
 import { startResourceQuotas } from './resource-quota/resource-quota.ts';
 import { startRootCaPublisher } from './root-ca/root-ca.ts';
 import { startServiceAccountController } from './service-account/service-account.ts';
+import { type IssueLegacyToken, startServiceAccountTokens } from './service-account-tokens/service-account-tokens.ts';
 import { startServiceAddresses } from './service-addresses/service-addresses.ts';
 import { startServiceCidrs } from './service-cidrs/service-cidrs.ts';
 import { startServiceLoadBalancers } from './service-load-balancers/service-load-balancers.ts';
@@ -51,6 +52,8 @@ export async function startControllers({
   optionsOf: (controller: ControllerName) => ControllerOptions;
   catalog: KindCatalog;
   caPem: string;
+  /** Signs the tokens in Secrets of the type kubernetes.io/service-account-token. */
+  issueLegacyToken: IssueLegacyToken;
   /** Creates missing system objects, and corrects the Services `kubernetes` and `kube-dns`. */
   bootstrap: () => Promise<void>;
   recordLimits: RecordLimits;
@@ -70,6 +73,7 @@ export async function startControllers({
     startNamespaceController({ ...optionsOf('namespace-controller'), resources: catalog.view(namespacedResources) }),
     startGarbageCollector({ ...optionsOf('generic-garbage-collector'), catalog }),
     startServiceAccountController(optionsOf('service-account-controller')),
+    startServiceAccountTokens({ ...optionsOf('service-account-token-controller'), ...options }),
     startRootCaPublisher({ ...optionsOf('root-ca-cert-publisher'), ...options }),
     startSystemObjects({ ...optionsOf('system-object-controller'), ...options }),
     startDaemonSets(creatorOf('daemon-set-controller')),

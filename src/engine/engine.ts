@@ -249,7 +249,7 @@ async function startNetworkParts(
 async function startClusterParts(
   settings: Settings,
   options: PartOptions,
-  { registry, catalog, pki, port, noMorePods }: OpenRegistry & { port: number; noMorePods: AbortSignal },
+  { registry, catalog, pki, tokens, port, noMorePods }: OpenRegistry & { port: number; noMorePods: AbortSignal },
 ): Promise<void> {
   const { dataDir, serviceCidr, nodeName } = settings;
   const as = (user: UserInfo): PartOptions => ({ ...options, client: clientFor(registry, user) });
@@ -259,6 +259,7 @@ async function startClusterParts(
       optionsOf: (controller) => as(controllerUser(controller)),
       catalog,
       caPem: pki.caCertificate,
+      issueLegacyToken: tokens.issueLegacy,
       bootstrap: async () => {
         const api = apiFor(registry, API_SERVER);
         await bootstrap(api, { serviceCidr, apiServerPort: port });

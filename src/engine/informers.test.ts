@@ -56,6 +56,7 @@ test('DNS, proxy, NetworkPolicies, scheduler, controllers and node agent togethe
       optionsOf: () => parts,
       catalog: createCatalog(kinds),
       caPem: 'PEM',
+      issueLegacyToken: async () => 'token',
       bootstrap: nothing,
       recordLimits: { ageMillis: 1000, bytes: 1000 },
       folders,

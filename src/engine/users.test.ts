@@ -74,6 +74,7 @@ test('the scheduler and the controllers read with informers of the engine, and e
       optionsOf: (name) => as(controllerUser(name)),
       catalog: createCatalog(kinds),
       caPem: 'PEM',
+      issueLegacyToken: async () => 'token',
       bootstrap: async () => undefined,
       recordLimits: { ageMillis: 1000, bytes: 1000 },
       folders: {

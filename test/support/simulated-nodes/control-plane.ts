@@ -6,7 +6,7 @@ import { kinds } from '../../../src/api/kinds.ts';
 import { dnsServiceAddress, kubernetesServiceAddress } from '../../../src/apiserver/admission/service-range.ts';
 import { writeKubeconfig } from '../../../src/apiserver/pki/kubeconfig.ts';
 import { loadOrCreatePki } from '../../../src/apiserver/pki/pki.ts';
-import { createTokenIssuer } from '../../../src/apiserver/pki/tokens.ts';
+import { createTokenIssuer, TOKEN_ISSUER } from '../../../src/apiserver/pki/tokens.ts';
 import { bootstrap } from '../../../src/apiserver/registry/bootstrap.ts';
 import { createRegistry } from '../../../src/apiserver/registry/registry.ts';
 import { startApiServer } from '../../../src/apiserver/server.ts';
@@ -66,7 +66,7 @@ export async function startControlPlane(
     ips: [kubernetesServiceAddress(SERVICE_CIDR)],
     now: Date.now(),
   });
-  const { issue } = createTokenIssuer(pki, `https://kubernetes.default.svc.${CLUSTER_DOMAIN}`, timers.now);
+  const { issue, issueLegacy } = createTokenIssuer(pki, TOKEN_ISSUER, timers.now);
   const catalog = createCatalog(kinds);
   const inner = await createRegistry({ store, catalog, timers, log, serviceCidr: SERVICE_CIDR, issueToken: issue });
   closers.defer(() => inner.close());
@@ -112,6 +112,7 @@ export async function startControlPlane(
             optionsOf,
             catalog,
             caPem: pki.caCertificate,
+            issueLegacyToken: issueLegacy,
             bootstrap: systemObjects,
             recordLimits: parseRecordLimits(DEFAULT_RECORD_AGE, DEFAULT_RECORD_SIZE),
             folders: createLocalFolders(folder, 'node-1'),
