@@ -1,0 +1,187 @@
+/** The credentials of users, with the real kubectl: tokens of ServiceAccounts, of a file and of an OpenID Connect issuer. */
+import { createPrivateKey } from 'node:crypto';
+import { once } from 'node:events';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { request } from 'node:https';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createTokenIssuer, TOKEN_ISSUER } from '../../../src/apiserver/pki/tokens.ts';
+import { pod } from '../../support/manifests.ts';
+import { type OidcIssuer, startOidcIssuer } from '../../support/oidc-issuer.ts';
+import { lifepod, useOwnEngine } from '../../support/own-engine.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'lifepod-credentials-'));
+const UNAUTHORIZED = /You must be logged in to the server|Unauthorized/;
+let issuer: OidcIssuer;
+
+useOwnEngine(async () => {
+  issuer = await startOidcIssuer();
+  writeFileSync(join(folder, 'issuer.pem'), issuer.caPem);
+  writeFileSync(join(folder, 'tokens.csv'), 'file-token,of-the-file,42,"system:masters,readers"\n');
+  const oidc = ['--oidc-issuer-url', issuer.url, '--oidc-client-id', 'lifepod', '--oidc-groups-claim', 'groups'];
+  const more = ['--oidc-username-prefix', 'oidc:', '--oidc-ca-file', join(folder, 'issuer.pem')];
+  return { options: ['--token-auth-file', join(folder, 'tokens.csv'), ...oidc, ...more] };
+});
+beforeAll(async () => {
+  // The kubeconfig of users who have no client certificate.
+  const { clusters } = JSON.parse(readFileSync(lifepod.kubeconfig, 'utf8'));
+  const contexts = [{ name: 'c', context: { cluster: 'lifepod', user: 'u' } }];
+  const config = { apiVersion: 'v1', kind: 'Config', clusters, contexts, 'current-context': 'c', users: [] };
+  writeFileSync(join(folder, 'kubeconfig'), JSON.stringify(config));
+});
+afterAll(() => {
+  issuer?.close();
+  rmSync(folder, { recursive: true });
+});
+
+/** Runs kubectl with the token as its only credential. */
+const as = (token: string, ...args: string[]) =>
+  lifepod.kubectl('--kubeconfig', join(folder, 'kubeconfig'), `--token=${token}`, ...args);
+const whoami = async (token: string) => {
+  const { stdout, stderr } = await as(token, 'auth', 'whoami', '-o', 'json');
+  return stdout === '' ? stderr : JSON.parse(stdout).status.userInfo;
+};
+/** Returns the error of a request that no user may send who is not an administrator. */
+const refusal = async (token: string): Promise<string> =>
+  (await as(token, 'get', '--raw', '/api/v1/namespaces/default/secrets')).stderr;
+const createToken = async (...args: string[]): Promise<string> =>
+  (await lifepod.kubectlOk('create', 'token', 'default', ...args)).trim();
+const reviewed = async (token: string, audiences: string[] = []) => {
+  const review = { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenReview', spec: { token, audiences } };
+  const { stdout } = await lifepod.kubectlInput(JSON.stringify(review), 'create', '-f', '-', '-o', 'json');
+  return JSON.parse(stdout).status;
+};
+const claimsOf = (token: string) => JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString());
+
+test('kubectl auth whoami shows the administrator of the client certificate', async () => {
+  const text = await lifepod.kubectlOk('auth', 'whoami');
+  expect(text).toMatch(/^Username +kubernetes-admin$/m);
+  expect(text).toMatch(/^Groups +\[system:masters system:authenticated\]$/m);
+});
+
+test('a token of kubectl create token authenticates its ServiceAccount, for its audiences and its lifetime', async () => {
+  const token = await createToken('--duration=20m');
+  expect(claimsOf(token).exp - claimsOf(token).iat).toBe(1200);
+  expect(await refusal(token)).toContain('User "system:serviceaccount:default:default" cannot list resource "secrets"');
+  const foreign = await createToken('--audience=vault');
+  expect(await refusal(foreign)).toMatch(UNAUTHORIZED);
+  expect(await reviewed(foreign, ['vault'])).toMatchObject({ authenticated: true, audiences: ['vault'] });
+  const short = await lifepod.kubectl('create', 'token', 'default', '--duration=5m');
+  expect(short.stderr).toContain('may not specify a duration less than 10 minutes');
+});
+
+test('an expired token gets 401', async () => {
+  const key = createPrivateKey(readFileSync(join(lifepod.dataDir, 'pki/sa.key')));
+  const account = await lifepod.get<{ metadata: { uid: string } }>('serviceaccount', 'default');
+  const signed = async (agoSeconds: number): Promise<string> => {
+    const now = () => Date.now() - agoSeconds * 1000;
+    const tokens = createTokenIssuer({ serviceAccountKey: key }, TOKEN_ISSUER, now);
+    const of = { name: 'default', uid: account.metadata.uid };
+    return (await tokens.issue('default', of, { expirationSeconds: 600 })).status.token;
+  };
+  expect(await refusal(await signed(500))).toContain('cannot list resource "secrets"');
+  expect(await refusal(await signed(700))).toMatch(UNAUTHORIZED);
+  expect((await reviewed(await signed(700))).error).toBe('service account token has expired');
+});
+
+test('the token of a Pod authenticates, and is refused as soon as the Pod is deleted', async () => {
+  await lifepod.apply(pod('holder'));
+  await lifepod.kubectlOk('wait', '--for=condition=Ready', 'pod/holder', '--timeout=60s');
+  const path = '/var/run/secrets/kubernetes.io/serviceaccount/token';
+  const mounted = (await lifepod.kubectlOk('exec', 'holder', '--', 'cat', path)).trim();
+  const bound = await createToken('--bound-object-kind=Pod', '--bound-object-name=holder');
+  const { metadata, spec } = await lifepod.get<{ metadata: { uid: string }; spec: { nodeName: string } }>(
+    'pod',
+    'holder',
+  );
+  for (const token of [mounted, bound]) {
+    expect(await refusal(token)).toContain('User "system:serviceaccount:default:default" cannot list');
+    expect((await reviewed(token)).user.extra).toMatchObject({
+      'authentication.kubernetes.io/pod-name': ['holder'],
+      'authentication.kubernetes.io/pod-uid': [metadata.uid],
+      'authentication.kubernetes.io/node-name': [spec.nodeName],
+    });
+  }
+  await lifepod.kubectlOk('delete', 'pod', 'holder');
+  for (const token of [mounted, bound]) expect(await refusal(token)).toMatch(UNAUTHORIZED);
+});
+
+test('a token in a Secret authenticates its ServiceAccount until the Secret is deleted', async () => {
+  await lifepod.apply({
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: { name: 'legacy', annotations: { 'kubernetes.io/service-account.name': 'default' } },
+    type: 'kubernetes.io/service-account-token',
+  });
+  await lifepod.kubectlOk('wait', '--for=jsonpath={.data.token}', 'secret/legacy', '--timeout=30s');
+  const { data } = await lifepod.get<{ data: Record<string, string> }>('secret', 'legacy');
+  const token = Buffer.from(data['token'] ?? '', 'base64').toString();
+  expect(Object.keys(data).sort()).toEqual(['ca.crt', 'namespace', 'token']);
+  expect(await refusal(token)).toContain('User "system:serviceaccount:default:default" cannot list');
+  await lifepod.kubectlOk('delete', 'secret', 'legacy');
+  expect(await refusal(token)).toMatch(UNAUTHORIZED);
+});
+
+test('a token of the token file authenticates its user', async () => {
+  expect(await whoami('file-token')).toEqual({
+    username: 'of-the-file',
+    uid: '42',
+    groups: ['system:masters', 'readers', 'system:authenticated'],
+  });
+  expect(await whoami('other-token')).toMatch(UNAUTHORIZED);
+});
+
+test('a bootstrap token authenticates a bootstrapper until it expires', async () => {
+  const create = (id: string, expiration: Date) =>
+    lifepod.apply({
+      apiVersion: 'v1',
+      kind: 'Secret',
+      metadata: { name: `bootstrap-token-${id}`, namespace: 'kube-system' },
+      type: 'bootstrap.kubernetes.io/token',
+      stringData: {
+        'token-id': id,
+        'token-secret': '0123456789abcdef',
+        'usage-bootstrap-authentication': 'true',
+        expiration: expiration.toISOString(),
+      },
+    });
+  await create('abcdef', new Date(Date.now() + 3_600_000));
+  await create('fedcba', new Date(Date.now() - 1000));
+  expect(await refusal('abcdef.0123456789abcdef')).toContain('User "system:bootstrap:abcdef" cannot list');
+  expect(await refusal('abcdef.0123456789abcdee')).toMatch(UNAUTHORIZED);
+  expect(await refusal('fedcba.0123456789abcdef')).toMatch(UNAUTHORIZED);
+});
+
+test('an ID token of the OpenID Connect issuer in a kubeconfig authenticates its user', async () => {
+  const claims = {
+    iss: issuer.url,
+    aud: 'lifepod',
+    sub: 'jane',
+    groups: ['system:masters'],
+    exp: Math.floor(Date.now() / 1000) + 600,
+  };
+  const path = join(folder, 'oidc-kubeconfig');
+  const config = JSON.parse(readFileSync(join(folder, 'kubeconfig'), 'utf8'));
+  const { sign } = issuer;
+  writeFileSync(path, JSON.stringify({ ...config, users: [{ name: 'u', user: { token: await sign(claims) } }] }));
+  const { status } = JSON.parse(await lifepod.kubectlOk('--kubeconfig', path, 'auth', 'whoami', '-o', 'json'));
+  expect(status.userInfo).toEqual({ username: 'oidc:jane', groups: ['system:masters', 'system:authenticated'] });
+  expect(await lifepod.kubectlOk('--kubeconfig', path, 'get', 'nodes')).toContain('node-1');
+  expect(await whoami(await sign({ ...claims, aud: 'other' }))).toMatch(UNAUTHORIZED);
+  expect(await whoami(await sign({ ...claims, exp: claims.exp - 700 }))).toMatch(UNAUTHORIZED);
+});
+
+test('without credentials, only health and version are served', async () => {
+  const { server } = JSON.parse(readFileSync(lifepod.kubeconfig, 'utf8')).clusters[0].cluster;
+  const codeOf = async (path: string): Promise<number | undefined> => {
+    const sent = request(`${server}${path}`, { rejectUnauthorized: false, agent: false }).end();
+    const [response] = await once(sent, 'response');
+    response.resume();
+    return response.statusCode;
+  };
+  for (const path of ['/healthz', '/livez', '/readyz', '/version']) expect(await codeOf(path)).toBe(200);
+  for (const path of ['/api', '/metrics', '/api/v1/namespaces']) expect(await codeOf(path)).toBe(401);
+  const { issuer: name } = JSON.parse(await lifepod.kubectlOk('get', '--raw', '/.well-known/openid-configuration'));
+  expect(name).toBe(TOKEN_ISSUER);
+});
