@@ -1,0 +1,124 @@
+/**
+ * The building blocks of the controls of the Pod Security Standards: what a control is, and checks that several controls share.
+ * Source: k8s.io/pod-security-admission/policy of v1.33 (behavior and wording).
+ */
+import type { PodSecurityContext, PodSpec, SecurityContext } from '../../../../generated/types.ts';
+import type { AnyContainer } from '../containers.ts';
+
+/** Why a Pod violates a control. */
+export interface Violation {
+  /** The forbidden setting, such as `privileged`. */
+  reason: string;
+  /** Which parts of the Pod violate the control, such as `container "app" must not set securityContext.privileged=true`. */
+  detail: string;
+}
+
+export interface EvaluatedPod {
+  annotations: Readonly<Record<string, string>>;
+  spec: PodSpec;
+  /** The containers of all lists, defer containers among them. Messages call each of them a container. */
+  containers: readonly AnyContainer[];
+}
+
+export type Check = (pod: EvaluatedPod) => Violation | undefined;
+
+export interface Control {
+  /** Upstream's name of the control. Violations are listed in the order of these names. */
+  id: string;
+  /** The check of each range of versions, oldest first. */
+  versions: readonly ControlVersion[];
+}
+
+export interface ControlVersion {
+  /** The minor version of v1 with which the check begins. */
+  since: number;
+  check: Check;
+  /** The id of a control of the lower level that this check includes, so that its violations are not reported twice. */
+  replaces?: string;
+}
+
+export const quoted = (items: readonly string[]): string => `"${items.join('", "')}"`;
+
+export const plural = (count: number, one: string, many: string): string => (count === 1 ? one : many);
+
+/** Returns each value once, sorted. */
+export const sortedOnce = (values: readonly string[]): string[] => [...new Set(values)].sort();
+
+const containersText = (names: readonly string[]): string =>
+  `${plural(names.length, 'container', 'containers')} ${quoted(names)}`;
+
+/** Returns the forbidden values in a part of a Pod; an empty list if the part is allowed. */
+type Find<T> = (part: T) => readonly string[];
+
+interface Found {
+  /** The names of the containers with a forbidden value. */
+  names: string[];
+  /** The forbidden values, each once, sorted. */
+  values: string[];
+}
+
+function inContainers(containers: readonly AnyContainer[], find: Find<AnyContainer>): Found {
+  const names: string[] = [];
+  const values: string[] = [];
+  for (const container of containers) {
+    const forbidden = find(container);
+    if (forbidden.length === 0) continue;
+    names.push(container.name);
+    values.push(...forbidden);
+  }
+  return { names, values: sortedOnce(values) };
+}
+
+/** Forbids values in containers. `text` describes the forbidden values of `count` containers. */
+export const forbidInContainers =
+  (reason: string, find: Find<AnyContainer>, text: (values: readonly string[], count: number) => string): Check =>
+  ({ containers }) => {
+    const { names, values } = inContainers(containers, find);
+    return names.length === 0
+      ? undefined
+      : { reason, detail: `${containersText(names)} ${text(values, names.length)}` };
+  };
+
+/** The security context of a Pod or of a container. */
+export type AnySecurityContext = PodSecurityContext & SecurityContext;
+
+export interface Setters {
+  /** Names what sets a forbidden value: `pod`, and the containers, such as `containers "a", "b"`. */
+  who: string[];
+  /** The forbidden values, each once, sorted. */
+  values: string[];
+}
+
+/** Finds forbidden values in the security contexts of the Pod and of its containers. */
+export function settersOf({ spec, containers }: EvaluatedPod, find: Find<AnySecurityContext>): Setters {
+  const ofPod = find(spec.securityContext ?? {});
+  const { names, values } = inContainers(containers, ({ securityContext = {} }) => find(securityContext));
+  return {
+    who: [...(ofPod.length === 0 ? [] : ['pod']), ...(names.length === 0 ? [] : [containersText(names)])],
+    values: sortedOnce([...ofPod, ...values]),
+  };
+}
+
+/** Forbids values in the security contexts of the Pod and of its containers. `text` describes the forbidden values. */
+export const forbidInContexts =
+  (reason: string, find: Find<AnySecurityContext>, text: (values: readonly string[]) => string): Check =>
+  (pod) => {
+    const { who, values } = settersOf(pod, find);
+    return who.length === 0 ? undefined : { reason, detail: `${who.join(' and ')} ${text(values)}` };
+  };
+
+/** Requires that the Pod, or else each of its containers, has a setting. `forbids` checks the values of the setting. */
+export const requireInContexts =
+  (reason: string, isSet: (context: AnySecurityContext) => boolean, required: string, forbids: Check): Check =>
+  (pod) => {
+    const forbidden = forbids(pod);
+    if (forbidden !== undefined || isSet(pod.spec.securityContext ?? {})) return forbidden;
+    const { names } = inContainers(pod.containers, ({ securityContext = {} }) =>
+      isSet(securityContext) ? [] : ['unset'],
+    );
+    return names.length === 0 ? undefined : { reason, detail: `pod or ${containersText(names)} must set ${required}` };
+  };
+
+/** The violation by forbidden items that are not in containers; undefined without items. */
+export const violationBy = (reason: string, items: readonly string[], detail: string): Violation | undefined =>
+  items.length === 0 ? undefined : { reason, detail };
