@@ -116,8 +116,12 @@ export const resourceSentences: readonly Sentence[] = [
     tests: [
       [fields, 'the token of the ServiceAccount is mounted in defer containers'],
       [fields, 'references of defer containers count as references of the Pod'],
+      [
+        'src/apiserver/admission/pod-security.test.ts',
+        'defer containers, also those in the annotation, and init containers in the older annotation are evaluated',
+      ],
+      ['test/e2e/pod-security.test.ts', 'a baseline namespace rejects what each control forbids, and runs other Pods'],
     ],
-    awaits: ['src/apiserver/admission/pod-security.ts'],
   },
   {
     says: '`lifepod describe pod` shows the effective request and limit.',

@@ -6,6 +6,7 @@ import { namespaceLifecycle } from './namespace-lifecycle.ts';
 import { nodeRestriction } from './node-restriction.ts';
 import { claimResize } from './persistent-volume-claim-resize.ts';
 import type { PluginFactory } from './plugin.ts';
+import { podSecurity } from './pod-security.ts';
 import { priority } from './priority.ts';
 import { resourceQuota } from './resource-quota.ts';
 import { runtimeClass } from './runtime-class.ts';
@@ -17,6 +18,7 @@ export const admissionPlugins: readonly PluginFactory[] = [
   limitRanger,
   nodeRestriction,
   serviceAccount,
+  podSecurity,
   priority,
   defaultStorageClass,
   claimResize,

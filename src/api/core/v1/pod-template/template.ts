@@ -49,7 +49,7 @@ export const dropDisabledTemplateFields = (template: PodTemplateSpec | undefined
  * Like podOf(), but returns a copy in which absent fields are set from annotations or to their defaults. In the template itself, fields
  * given in annotations remain only in the annotations.
  */
-function expanded(template: PodTemplateSpec | undefined): Pod {
+export function expandedTemplate(template: PodTemplateSpec | undefined): Pod {
   const pod = structuredClone(podOf(template));
   readOlderForms(pod);
   readDeferSettings(pod);
@@ -60,7 +60,7 @@ function expanded(template: PodTemplateSpec | undefined): Pod {
 const inTemplate = (path: string, template: string): string => `${template}.${path.replace(/^metadata\./, '')}`;
 
 function faultsOf(template: PodTemplateSpec | undefined): FormFault[] {
-  const pod = expanded(template);
+  const pod = expandedTemplate(template);
   defaultPod(pod);
   return formFaults(pod);
 }
@@ -75,7 +75,7 @@ export function validateTemplate(
   old: PodTemplateSpec | undefined,
   path: string,
 ): FieldError[] {
-  const pod = expanded(template);
+  const pod = expandedTemplate(template);
   const isRead = !sameValue(template?.metadata?.annotations, old?.metadata?.annotations);
   const faults = isRead ? faultsOf(template).filter(({ differs }) => old === undefined || !differs) : [];
   const errors = firstErrors(() =>
@@ -97,7 +97,7 @@ export function templateWarnings(
   old: PodTemplateSpec | undefined,
   path: string,
 ): string[] {
-  const pod = expanded(template);
+  const pod = expandedTemplate(template);
   const warnings = podWarnings(pod).map((sentence) => `${path}.${sentence}`);
   if (old === undefined) return warnings;
   const dropped = droppedDeferFields(specOf(pod), specOf(podOf(old)));

@@ -1,0 +1,186 @@
+/**
+ * Applies the Pod Security Standards as the labels of the Namespace say: rejects Pods that violate the enforced level, and warns about, and
+ * annotates the audit event of, Pods and templates of Pods that violate the levels of the other modes. Checks the labels themselves, and
+ * warns about existing Pods that violate a level that a Namespace begins to enforce.
+ *
+ * Invariants:
+ *  1. No Pod is stored that violates the level that its Namespace enforces at that time: before each attempt to write it, a Pod is evaluated
+ *     again if the Namespace has changed, and the write fails if the Namespace changes meanwhile.
+ *  2. A Namespace without labels costs a lookup: it is privileged, and nothing is evaluated.
+ *
+ * Nothing is exempt. Source: the plugin PodSecurity of v1.33 (behavior and wording).
+ */
+
+import { violationsOf, violationsText } from '../../api/core/v1/pod/security-standards/evaluate.ts';
+import { warningsAboutPods } from '../../api/core/v1/pod/security-standards/existing-pods.ts';
+import {
+  levelText,
+  type Mode,
+  mayForbidMore,
+  type NamespacePolicy,
+  PREFIX,
+  policyOf,
+} from '../../api/core/v1/pod/security-standards/policy.ts';
+import { isSignificantUpdate } from '../../api/core/v1/pod/security-standards/significant-update.ts';
+import { expandedTemplate } from '../../api/core/v1/pod-template/template.ts';
+import type { Namespace, Pod, PodTemplateSpec } from '../../api/generated/types.ts';
+import { NAMESPACES, PODS } from '../../api/resources.ts';
+import { type FieldError, listErrors } from '../../machinery/field-error.ts';
+import type { KubeObject } from '../../machinery/meta.ts';
+import { forbidden, invalidObject } from '../../machinery/status.ts';
+import { runInTurns, workInTurns } from '../../platform/work-in-turns.ts';
+import { objectKey, resourcePrefix } from '../cache/keys.ts';
+import { revisionOf } from '../cache/stored-object.ts';
+import type { AdmissionRequest, AdmissionServices, AdmissionTarget, PluginFactory } from './plugin.ts';
+import { isKindOf, on } from './targets.ts';
+
+const NAMESPACES_PREFIX = resourcePrefix('', 'namespaces');
+const PODS_PREFIX = resourcePrefix('', 'pods');
+
+/** How long existing Pods are evaluated after a change of the enforced level. */
+const MAX_MILLIS = 1000;
+
+/** The subresources whose writes change no container. Others, such as `ephemeralcontainers`, are evaluated like the Pod. */
+const IGNORED: ReadonlySet<string> = new Set(['status', 'defer']);
+
+/** The kinds with a template for Pods, by group and plural. */
+const TEMPLATES: ReadonlySet<string> = new Set([
+  '/podtemplates',
+  '/replicationcontrollers',
+  'apps/daemonsets',
+  'apps/deployments',
+  'apps/replicasets',
+  'apps/statefulsets',
+  'batch/cronjobs',
+  'batch/jobs',
+]);
+
+const isNamespace = on(NAMESPACES, 'CREATE', 'UPDATE');
+const isNewPod = on(PODS, 'CREATE');
+const isPodUpdate = ({ kind, subresource, operation }: AdmissionTarget): boolean =>
+  operation === 'UPDATE' && isKindOf(kind, PODS) && !IGNORED.has(subresource);
+const hasTemplate = ({ kind, subresource, operation }: AdmissionTarget): boolean =>
+  operation !== 'DELETE' && subresource === '' && TEMPLATES.has(`${kind.group}/${kind.plural}`);
+
+function templateOf(object: KubeObject): PodTemplateSpec | undefined {
+  interface WithTemplate extends KubeObject {
+    template?: PodTemplateSpec;
+    spec?: { template?: PodTemplateSpec; jobTemplate?: { spec?: { template?: PodTemplateSpec } } };
+  }
+  const { template, spec } = object as WithTemplate;
+  return template ?? spec?.template ?? spec?.jobTemplate?.spec?.template;
+}
+
+/** What the labels of a Namespace give. */
+interface Labeled {
+  policy: NamespacePolicy;
+  errors: FieldError[];
+}
+
+export const podSecurity: PluginFactory = (services) => {
+  const keyOf = ({ namespace }: AdmissionRequest): string => objectKey(NAMESPACES_PREFIX, undefined, namespace);
+  const namespaceOf = (request: AdmissionRequest): KubeObject | undefined => services.cache.get(keyOf(request));
+  /** The state of the Namespace with which each Pod or template was evaluated. */
+  const evaluatedIn = new WeakMap<KubeObject, KubeObject>();
+  return {
+    name: 'PodSecurity',
+    handles: (target) => isNamespace(target) || isNewPod(target) || isPodUpdate(target) || hasTemplate(target),
+    validate(request) {
+      if (isNamespace(request)) return validateNamespace(services, request);
+      const namespace = namespaceOf(request);
+      if (namespace !== undefined) evaluatedIn.set(request.object as Pod, namespace);
+      const labeled = policyOf(namespace?.metadata.labels);
+      return hasTemplate(request) ? validateTemplate(request, labeled) : validatePod(request, labeled);
+    },
+    alongside(request) {
+      if (!(isNewPod(request) || isPodUpdate(request)) || !mayViolate(request)) return [];
+      const namespace = namespaceOf(request);
+      if (namespace === undefined) return [];
+      if (namespace !== evaluatedIn.get(request.object as Pod)) {
+        const { policy } = policyOf(namespace.metadata.labels);
+        refuse(request, evaluated(policy, request.object as Pod)('enforce'));
+      }
+      return [{ key: keyOf(request), modRevision: revisionOf(namespace) }];
+    },
+  };
+};
+
+/** Whether the Pod is new, or its update changes what the Pod Security Standards examine. */
+const mayViolate = ({ object, old }: AdmissionRequest): boolean =>
+  old === undefined || isSignificantUpdate(object as Pod, old as Pod);
+
+const isPrivileged = ({ policy, errors }: Labeled, ...modes: Mode[]): boolean =>
+  errors.length === 0 && modes.every((mode) => policy[mode].level === 'privileged');
+
+function validatePod(request: AdmissionRequest, labeled: Labeled): void {
+  const { context } = request;
+  if (isPrivileged(labeled, 'enforce', 'audit', 'warn')) {
+    context.audit.set(`${PREFIX}enforce-policy`, 'privileged:latest');
+    return;
+  }
+  if (!mayViolate(request)) return;
+  const violated = evaluated(labeled.policy, request.object as Pod);
+  context.audit.set(`${PREFIX}enforce-policy`, levelText(labeled.policy.enforce));
+  annotate(request, labeled, violated('audit'));
+  refuse(request, violated('enforce'));
+  warnOf(request, violated('warn'));
+}
+
+/** A template is never rejected: the Pods that are created from it are. */
+function validateTemplate(request: AdmissionRequest, labeled: Labeled): void {
+  if (isPrivileged(labeled, 'audit', 'warn')) return;
+  const template = templateOf(request.object as KubeObject);
+  if (template === undefined) return;
+  const violated = evaluated(labeled.policy, expandedTemplate(template));
+  annotate(request, labeled, violated('audit'));
+  warnOf(request, violated('warn'));
+}
+
+/**
+ * Returns a function that returns how the Pod violates the level of a mode, such as `PodSecurity "baseline:latest": …`; undefined without
+ * violations. Modes with the same level are evaluated once.
+ */
+function evaluated(policy: NamespacePolicy, pod: Pod): (mode: Mode) => string | undefined {
+  const details = new Map<string, string>();
+  return (mode) => {
+    const level = levelText(policy[mode]);
+    const detail = details.get(level) ?? violationsText(violationsOf(policy[mode], pod));
+    details.set(level, detail);
+    return detail === '' ? undefined : `PodSecurity ${JSON.stringify(level)}: ${detail}`;
+  };
+}
+
+function refuse({ groupResource, name }: AdmissionRequest, violation: string | undefined): void {
+  if (violation !== undefined) throw forbidden(groupResource, name, `violates ${violation}`);
+}
+
+function annotate({ context }: AdmissionRequest, { errors }: Labeled, violation: string | undefined): void {
+  if (errors.length > 0) context.audit.set(`${PREFIX}error`, `Failed to parse policy: ${listErrors(errors).text}`);
+  if (violation !== undefined) context.audit.set(`${PREFIX}audit-violations`, `would violate ${violation}`);
+}
+
+function warnOf({ warn }: AdmissionRequest, violation: string | undefined): void {
+  if (violation !== undefined) warn(`would violate ${violation}`);
+}
+
+function validateNamespace(services: AdmissionServices, request: AdmissionRequest): Promise<void> | undefined {
+  const { kind, name, object, old } = request;
+  const { policy, errors } = policyOf((object as Namespace).metadata.labels);
+  const before = policyOf(old?.metadata.labels);
+  // An update may keep invalid labels.
+  if (errors.length > 0 && listErrors(errors).text !== listErrors(before.errors).text)
+    throw invalidObject(kind, name, errors);
+  const isStricter = old !== undefined && mayForbidMore(policy.enforce, before.policy.enforce);
+  return isStricter ? warnOfPods(services, request, policy) : undefined;
+}
+
+async function warnOfPods(
+  { cache, timers }: AdmissionServices,
+  { name, warn }: AdmissionRequest,
+  { enforce }: NamespacePolicy,
+): Promise<void> {
+  const pods = cache.list(PODS_PREFIX, name) as Pod[];
+  const end = timers.now() + MAX_MILLIS;
+  const steps = warningsAboutPods(name, enforce, pods, () => timers.now() >= end);
+  for (const warning of await runInTurns(steps, workInTurns())) warn(warning);
+}
