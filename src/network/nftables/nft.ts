@@ -1,4 +1,6 @@
 /** Runs nft(8), and reads the names of what a table contains. */
+import { UserError } from '../../platform/files.ts';
+import { onAbort } from '../../platform/on-abort.ts';
 import { runCommandOk } from '../../platform/processes.ts';
 import { workInTurns } from '../../platform/work-in-turns.ts';
 import type { NamedObject } from './transaction.ts';
@@ -9,6 +11,21 @@ export interface TableOptions {
   signal: AbortSignal;
   /** Runs nft(8) in this network namespace of ip-netns(8); by default, in that of the process. */
   namespace?: string;
+  /** How long nft(8) may run; by default, LIMIT_MILLIS. */
+  limitMillis?: number;
+}
+
+/** Many times what the largest transaction takes, because an end before the kernel has accepted it would repeat it for ever. */
+const LIMIT_MILLIS = 180_000;
+
+/** nft(8) did not end in time and was killed. Whether its transaction has taken effect is unknown. */
+export class NftHangsError extends UserError {
+  constructor(limitMillis: number) {
+    super(
+      `nft did not end within ${limitMillis / 1000} s and was killed: find out with 'nft list tables' whether nft hangs ` +
+        'for all programs, and end other programs that change the rules of the machine and hang, such as nft or iptables',
+    );
+  }
 }
 
 /** Returns the words of a command that runs nft(8) in the namespace. */
@@ -18,10 +35,22 @@ export const nftCommand = ({ namespace }: TableOptions, args: string[]): string[
   ...args,
 ];
 
-/** Resolves with the output. */
-export function nft(options: TableOptions, args: string[], input?: string | readonly string[]): Promise<string> {
+/** Resolves with the output. Rejects with an NftHangsError if nft(8) does not end. */
+export async function nft(options: TableOptions, args: string[], input?: string | readonly string[]): Promise<string> {
+  const { signal, limitMillis = LIMIT_MILLIS } = options;
   const [command = '', ...rest] = nftCommand(options, args);
-  return runCommandOk(command, rest, { signal: options.signal, ...(input === undefined ? {} : { input }) });
+  const end = new AbortController();
+  const abort = (): void => end.abort(signal.reason);
+  onAbort(signal, abort);
+  const timer = setTimeout(() => end.abort(new NftHangsError(limitMillis)), limitMillis);
+  try {
+    return await runCommandOk(command, rest, { signal: end.signal, ...(input === undefined ? {} : { input }) });
+  } catch (error) {
+    throw end.signal.reason instanceof NftHangsError ? end.signal.reason : error;
+  } finally {
+    clearTimeout(timer);
+    signal.removeEventListener('abort', abort);
+  }
 }
 
 /** A chain, set or map of a table in the kernel. */

@@ -12,21 +12,23 @@
  *  4. A section that the kernel rejects keeps its last rules and does not keep other sections from changing.
  *  5. Sections are restored when another program has deleted some of their rules. Only a difference between the table and the sections
  *     leads to a transaction, so that the owner's own transactions lead to none.
- *  6. However large a section is, other work runs while its commands are written.
+ *  6. A transaction that does not end fails, and leaves the state of its sections unknown, as when another program has changed them.
+ *  7. However large a section is, other work runs while its commands are written.
  */
 import { backOffMillis } from '../../client/back-off.ts';
 import { pause } from '../../platform/pause.ts';
 import type { Log, Timers } from '../../platform/platform.ts';
 import { workInTurns } from '../../platform/work-in-turns.ts';
 import { followDeletions } from './monitor.ts';
-import { type ListedObject, listObjects, nft, type TableOptions } from './nft.ts';
+import { type ListedObject, listObjects, NftHangsError, nft, type TableOptions } from './nft.ts';
 import { type Part, SECTIONS, type Section, type SectionName } from './section.ts';
 import { changeSection, type NamedObject, replaceSection } from './transaction.ts';
 
 export interface NftTable {
   /**
    * Makes the section what the parts declare. Resolves when the kernel has it, or a later version that has been set meanwhile. Rejects with
-   * the error of nft(8) if the kernel rejects the section, and with the reason of the signal if the signal aborts.
+   * the error of nft(8) if the kernel rejects the section, with an NftHangsError if nft(8) does not end, and with the reason of the signal if
+   * the signal aborts.
    */
   set(section: SectionName, parts: Section): Promise<void>;
 }
@@ -128,7 +130,8 @@ class Owner implements NftTable {
     const rejected = new Map<SectionName, unknown>();
     try {
       await this.#transact(sections);
-    } catch {
+    } catch (error) {
+      if (error instanceof NftHangsError) return this.#failAll(sections, error);
       // One of the sections is invalid, or another program has changed the table.
       await this.#restore();
       for (const [section, parts] of sections) {
@@ -136,6 +139,11 @@ class Owner implements NftTable {
       }
     }
     return rejected;
+  }
+
+  #failAll(sections: ReadonlyMap<SectionName, Section>, error: Error): Map<SectionName, unknown> {
+    for (const section of sections.keys()) this.#unknown.add(section);
+    return new Map([...sections.keys()].map((section) => [section, error]));
   }
 
   /** Restores the sections of which chains, sets, maps or rules are missing in the table. Tries again later if that fails. */
