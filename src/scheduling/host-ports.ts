@@ -3,6 +3,7 @@
  * every address.
  * Source: the scheduler plugin NodePorts of v1.33 (behavior).
  */
+import { hostPortsOf } from '../api/core/v1/pod/host-ports.ts';
 import { hasEnded } from '../api/core/v1/pod/status/final-phase.ts';
 import type { ContainerPort, Pod } from '../api/generated/types.ts';
 import type { PodsOnNode } from './node-pods.ts';
@@ -12,19 +13,6 @@ const addressOf = ({ hostIP }: ContainerPort): string => hostIP || EVERY_ADDRESS
 /** A key for the protocol, the host port and the address. A key without an address means the port at any address. */
 const portAt = ({ protocol, hostPort }: ContainerPort, address?: string): string =>
   [protocol || 'TCP', hostPort, ...(address === undefined ? [] : [address])].join('/');
-
-/**
- * The ports of sidecars, app containers and defer containers that have a host port. Like upstream, ignores other init containers. The
- * ports of defer containers are reserved from the start, because a terminating Pod cannot be moved to another node.
- */
-export const hostPortsOf = (pod: Pod): ContainerPort[] =>
-  [
-    ...(pod.spec?.initContainers ?? []).filter(({ restartPolicy }) => restartPolicy === 'Always'),
-    ...(pod.spec?.containers ?? []),
-    ...(pod.spec?.deferContainers ?? []),
-  ]
-    .flatMap((container) => container.ports ?? [])
-    .filter(({ hostPort }) => (hostPort ?? 0) > 0);
 
 /** The keys of the Pod's host ports: each port at its address, and at any address. */
 export const portKeysOf = (pod: Pod): Set<string> =>

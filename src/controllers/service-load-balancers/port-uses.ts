@@ -2,9 +2,9 @@
  * Which Services and Pods use ports of the nodes besides load balancers, and which of them get no connections because the rules of the
  * nodes look up load balancers first, then node ports, then host ports. Pure.
  */
+import { hostPortsOf } from '../../api/core/v1/pod/host-ports.ts';
 import { hasEnded } from '../../api/core/v1/pod/status/final-phase.ts';
 import type { Node, Pod, Service } from '../../api/generated/types.ts';
-import { hostPortsOf } from '../../scheduling/host-ports.ts';
 import { type Assignment, nameOf, nodeAddresses, portsOf } from './assign.ts';
 
 /** A node port or a host port. */

@@ -14,6 +14,8 @@ export const LAST_NODE_PORT = 32_767;
 export interface PortChoice {
   /** Whether another Service has the port. */
   isTaken(port: number): boolean;
+  /** Whether a Pod has the port as a host port, which a node port would hide. Such a port is allocated only if there is no other one. */
+  isHostPort(port: number): boolean;
   /** Returns a random number from 0 to below the limit. */
   random(below: bigint): bigint;
   /** Creates the error of an invalid Service. */
@@ -98,15 +100,20 @@ function refusal(port: number, isTaken: (port: number) => boolean): string | und
   return isTaken(port) ? TAKEN : undefined;
 }
 
-/** Returns and reserves the next free port from a random one on. */
-function freePort({ own, isTaken, random, reserve }: Ports): number {
+/** Returns and reserves the next free port from a random one on. Unlike upstream, prefers ports that are no host ports. */
+function freePort({ own, isTaken, isHostPort, random, reserve }: Ports): number {
   const size = LAST_NODE_PORT - FIRST_NODE_PORT + 1;
   const start = Number(random(BigInt(size)));
+  let free: number | undefined;
   for (let step = 0; step < size; step++) {
     const port = FIRST_NODE_PORT + ((start + step) % size);
     if (isTaken(port) || own.has(port)) continue;
-    reserve(port);
-    return port;
+    free ??= port;
+    if (isHostPort(port)) continue;
+    free = port;
+    break;
   }
-  throw internalError('failed to allocate a nodePort: range is full');
+  if (free === undefined) throw internalError('failed to allocate a nodePort: range is full');
+  reserve(free);
+  return free;
 }

@@ -21,7 +21,7 @@ import { assignClusterIps } from './cluster-ips.ts';
 import { fillFamilies } from './families.ts';
 import { createAddressRecords } from './ip-addresses.ts';
 import { assignNodePorts } from './node-ports.ts';
-import { createReservations, followUses, invalidService, SERVICES_PREFIX, specOf } from './uses.ts';
+import { createReservations, followHostPorts, followUses, invalidService, SERVICES_PREFIX, specOf } from './uses.ts';
 
 export interface ServiceAllocator {
   /**
@@ -42,6 +42,7 @@ export function createServiceAllocator(services: AdmissionServices): ServiceAllo
   const { cache, store, randomBytes, serviceCidr } = services;
   const configured = parseServiceCidrs(serviceCidr).map(({ family }) => family);
   const usedByOthers = followUses(cache);
+  const isHostPort = followHostPorts(cache);
   const pending = createReservations();
   const records = createAddressRecords(services);
   const random = (below: bigint): bigint => Buffer.from(randomBytes(8)).readBigUInt64BE() % below;
@@ -70,6 +71,7 @@ export function createServiceAllocator(services: AdmissionServices): ServiceAllo
         const portOf = (port: number): string => String(port);
         const ports = {
           isTaken: (port: number) => isTaken(portOf(port)),
+          isHostPort,
           reserve: (port: number) => reserve(portOf(port)),
         };
         assignNodePorts(spec, oldSpec, { ...shared, ...ports });

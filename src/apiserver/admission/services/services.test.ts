@@ -194,6 +194,32 @@ describe('node ports', () => {
   });
 });
 
+test('a Service gets a node port that is a host port of a Pod only if the Pod has ended', async () => {
+  const store = createMemoryStore();
+  const cache = await loadWatchCache({ store, log: strictLog });
+  const services = { cache, store, timers: createVirtualTimers(), randomBytes: () => new Uint8Array(8) };
+  const put = (key: string, value: object) =>
+    store.txn({ compare: [], puts: [{ key, value: Buffer.from(JSON.stringify(value)) }] });
+  const cidrs = object('ServiceCIDR', 'kubernetes', { spec: { cidrs: [SERVICE_CIDR] } });
+  await put(objectKey(resourcePrefix('networking.k8s.io', 'servicecidrs'), undefined, 'kubernetes'), cidrs);
+  const pod = (phase: string) => {
+    const containers = [{ name: 'c', ports: [{ containerPort: 80, hostPort: 30_000 }] }];
+    return object('Pod', 'p', { spec: { containers }, status: { phase } }, { namespace: 'default' });
+  };
+  const key = objectKey(resourcePrefix('', 'pods'), 'default', 'p');
+  const { admit } = createServiceAllocator({ ...services, serviceCidr: SERVICE_CIDR });
+  const given = () => {
+    const created = service('a', { type: 'NodePort' }, { namespace: 'default' });
+    admit(created, undefined)();
+    return specOf(created).ports?.[0]?.nodePort;
+  };
+  expect(given()).toBe(30_000);
+  await put(key, pod('Running'));
+  expect(given()).toBe(30_001);
+  await put(key, pod('Succeeded'));
+  expect(given()).toBe(30_000);
+});
+
 test('a write of a Service does not list other Services, because their addresses and ports are tracked', async () => {
   const store = createMemoryStore();
   const cache = await loadWatchCache({ store, log: strictLog });

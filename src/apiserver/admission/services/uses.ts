@@ -1,8 +1,10 @@
 /**
  * Counts which cluster IPs and node ports Services use: those of the Services in the cache, which are counted with each change of a Service,
- * and those that writes in progress have reserved, until the cache contains the writes.
+ * and those that writes in progress have reserved, until the cache contains the writes. Counts the host ports of Pods, too.
  */
-import type { Service, ServiceSpec } from '../../../api/generated/types.ts';
+import { hostPortsOf } from '../../../api/core/v1/pod/host-ports.ts';
+import { hasEnded } from '../../../api/core/v1/pod/status/final-phase.ts';
+import type { Pod, Service, ServiceSpec } from '../../../api/generated/types.ts';
 import type { FieldError } from '../../../machinery/field-error.ts';
 import { canonicalIp } from '../../../machinery/ip.ts';
 import type { KubeObject } from '../../../machinery/meta.ts';
@@ -11,6 +13,7 @@ import { objectKey, resourcePrefix } from '../../cache/keys.ts';
 import type { WatchCache } from '../../cache/watch-cache.ts';
 
 export const SERVICES_PREFIX = resourcePrefix('', 'services');
+const PODS_PREFIX = resourcePrefix('', 'pods');
 
 export const specOf = (service: KubeObject | undefined): ServiceSpec => (service as Service | undefined)?.spec ?? {};
 
@@ -33,24 +36,48 @@ const usesOf = (service: KubeObject | undefined): string[] => {
   return [...addressesOf(spec), ...nodePortsOf(spec).map(String)];
 };
 
-/** Takes a Service and returns a predicate, which returns whether any other Service in the cache has an address or node port. */
-export function followUses(cache: WatchCache): (service: KubeObject) => (use: string) => boolean {
-  const counts = new Map<string, number>();
-  const change = (service: KubeObject | undefined, by: 1 | -1): void => {
-    for (const use of usesOf(service)) {
-      const count = (counts.get(use) ?? 0) + by;
-      if (count === 0) counts.delete(use);
-      else counts.set(use, count);
-    }
-  };
-  for (const service of cache.list(SERVICES_PREFIX)) change(service, 1);
-  cache.subscribe(SERVICES_PREFIX, undefined, cache.revision(), ({ type, object, previous }) => {
+class Counts<T> {
+  readonly #counts = new Map<T, number>();
+
+  add(value: T, by: 1 | -1): void {
+    const count = this.of(value) + by;
+    if (count === 0) this.#counts.delete(value);
+    else this.#counts.set(value, count);
+  }
+
+  of(value: T): number {
+    return this.#counts.get(value) ?? 0;
+  }
+}
+
+/** Calls `change` with 1 for each object in the cache under the prefix, and later with -1 for each object that another one replaces. */
+function follow(cache: WatchCache, prefix: string, change: (object: KubeObject | undefined, by: 1 | -1) => void): void {
+  for (const object of cache.list(prefix)) change(object, 1);
+  cache.subscribe(prefix, undefined, cache.revision(), ({ type, object, previous }) => {
     change(previous, -1);
     if (type !== 'DELETED') change(object, 1);
   });
+}
+
+/** Returns a predicate, which returns whether a Pod in the cache that has not ended has the host port. */
+export function followHostPorts(cache: WatchCache): (port: number) => boolean {
+  const counts = new Counts<number>();
+  follow(cache, PODS_PREFIX, (pod, by) => {
+    if (pod === undefined || hasEnded(pod as Pod)) return;
+    for (const { hostPort = 0 } of hostPortsOf(pod as Pod)) counts.add(hostPort, by);
+  });
+  return (port) => counts.of(port) > 0;
+}
+
+/** Takes a Service and returns a predicate, which returns whether any other Service in the cache has an address or node port. */
+export function followUses(cache: WatchCache): (service: KubeObject) => (use: string) => boolean {
+  const counts = new Counts<string>();
+  follow(cache, SERVICES_PREFIX, (service, by) => {
+    for (const use of usesOf(service)) counts.add(use, by);
+  });
   return ({ metadata: { namespace, name } }) => {
     const own = new Set(usesOf(cache.get(objectKey(SERVICES_PREFIX, namespace, name))));
-    return (use) => (counts.get(use) ?? 0) > (own.has(use) ? 1 : 0);
+    return (use) => counts.of(use) > (own.has(use) ? 1 : 0);
   };
 }
 
