@@ -33,7 +33,7 @@ async function connected({ left = {} }: { left?: Record<string, SandboxPod> } = 
     sandboxes: () => new Map([['s', [ADDRESS]]]),
     isAttached: (address: string) => address === ADDRESS,
     onDetached: () => undefined,
-    rules: { set: async (_: string, section: Section) => void sections.push(section) },
+    rules: { name: 'lifepod-0', set: async (_: string, section: Section) => void sections.push(section) },
   };
   const backend = await registryBackend({ timers });
   const options = withInformers({ client: clientOf(backend), timers, log: silentLog, signal: stop.signal });

@@ -81,7 +81,7 @@ test('DNS, proxy, NetworkPolicies, scheduler, controllers and node agent togethe
   ]);
   const services = startProxy({
     ...parts,
-    table: { set: nothing },
+    table: { name: 'lifepod-0', set: nothing },
     nodeName: 'n1',
     podCidrs: [],
     serviceCidrs: [],
@@ -89,7 +89,13 @@ test('DNS, proxy, NetworkPolicies, scheduler, controllers and node agent togethe
     api: { ip: '127.0.0.1', port: 6443 },
   });
   const sandboxes = { isAttached: () => false, onDetached: nothing };
-  startPolicies({ ...parts, table: { set: nothing }, sandboxes, left: async () => [], firstRulesMillis: 1000 });
+  startPolicies({
+    ...parts,
+    table: { name: 'lifepod-0', set: nothing },
+    sandboxes,
+    left: async () => [],
+    firstRulesMillis: 1000,
+  });
   await services.written;
   startPodMetrics({ ...parts, ...node, metrics: createMetrics() });
   // The garbage collector follows all kinds with owners and dependents; others follow Events and PodRecords.

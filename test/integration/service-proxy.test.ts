@@ -1,7 +1,7 @@
 /** Tests the Service proxy with the real registry, nftables and connection tracking, in network namespaces. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { Endpoint, EndpointSlice, Service, ServiceSpec } from '../../src/api/generated/types.ts';
-import { ENDPOINT_SLICES, NODES, SERVICES } from '../../src/api/resources.ts';
+import type { CoreV1Event, Endpoint, EndpointSlice, Service, ServiceSpec } from '../../src/api/generated/types.ts';
+import { ENDPOINT_SLICES, EVENTS, NODES, SERVICES } from '../../src/api/resources.ts';
 import { type RegistryBackend, registryBackend, withInformers } from '../../src/client/registry-fixture.ts';
 import { clientOf } from '../../src/client/typed-client.ts';
 import type { KubeObject } from '../../src/machinery/meta.ts';
@@ -124,6 +124,41 @@ test('hints apply to the zone that the label of the node names', async () => {
     return [...new Set(all)];
   };
   await expect.poll(answers, { timeout: 20_000 }).toEqual(['pod1 10.99.0.12']);
+});
+
+test('a Service has an Event if its node port is in use by a program or by another engine of the machine', async () => {
+  const { namespace, peer } = network.node;
+  await peer.listen('program', 30_777);
+  const fromOutside = () => network.outside.peer.ask({ protocol: 'tcp', address: network.node.ip, port: 30_777 });
+  expect(await fromOutside()).toBe('program 192.0.2.2');
+  const other = 'inet lifepod-1';
+  const ports = ['services/node-ports-4', 'services/unserved-node-ports-4', 'host-ports/ports-ip'].map(
+    (map, index) => `
+      add map ${other} ${map} { type inet_proto . inet_service : verdict; }
+      add element ${other} ${map} { tcp . ${30_778 + index} : drop }`,
+  );
+  await namespace.runOk('nft', ['-f', '-'], `add table ${other}${ports.join('')}\n`);
+  for (const port of [30_777, 30_778, 30_779, 30_780, 30_781])
+    await create(`port-${port}`, { type: 'NodePort', ports: [portOf(80, { nodePort: port })] });
+  const events = () =>
+    (backend.objects(EVENTS) as CoreV1Event[]).map(
+      ({ reason, involvedObject, message }) => `${involvedObject.name} ${reason}: ${message}`,
+    );
+  const ofEngine = (port: number): string =>
+    `port-${port} PortConflict: another engine of lifepod on this machine, with the nftables table lifepod-1, also has the node port ` +
+    `TCP/${port}: only one of them gets the connections, usually the one that was started last; use another port for one of them`;
+  await expect
+    .poll(() => events().sort(), { timeout: 20_000 })
+    .toEqual([
+      expect.stringMatching(
+        /^port-30777 PortConflict: connections to the node port TCP\/30777 reach this Service instead of the program \S+ \(process \d+\), which listens on \S+: use another port for one of them$/,
+      ),
+      ofEngine(30_778),
+      ofEngine(30_779),
+      ofEngine(30_780),
+    ]);
+  expect(await fromOutside()).toBe('ECONNREFUSED');
+  await namespace.runOk('nft', ['delete', 'table', 'inet', 'lifepod-1']);
 });
 
 test('a Service that is deleted refuses connections no longer: its address belongs to none', async () => {

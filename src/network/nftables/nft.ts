@@ -65,6 +65,14 @@ export async function listObjects(options: TableOptions): Promise<ListedObject[]
   return parseObjects(await nft(options, ['--terse', 'list', 'table', 'inet', options.name]));
 }
 
+/** Resolves with the names of the tables of other engines: `name` is that of this one. */
+export async function listOtherEngines(options: TableOptions): Promise<string[]> {
+  const listed = await nft(options, ['list', 'tables', 'inet']);
+  return [...listed.matchAll(/^table inet (lifepod-\S+)$/gm)]
+    .map(([, name = '']) => name)
+    .filter((name) => name !== options.name);
+}
+
 const OBJECT = /^\t(chain|set|map) (\S+) \{/;
 /** A rule, unlike the line that attaches a chain to a hook, or a further line of a rule. */
 const RULE = /^\t\t(?!\t|type )\S/;

@@ -25,6 +25,7 @@ import { type Part, SECTIONS, type Section, type SectionName } from './section.t
 import { changeSection, type NamedObject, replaceSection } from './transaction.ts';
 
 export interface NftTable {
+  readonly name: string;
   /**
    * Makes the section what the parts declare. Resolves when the kernel has it, or a later version that has been set meanwhile. Rejects with
    * the error of nft(8) if the kernel rejects the section, with an NftHangsError if nft(8) does not end, and with the reason of the signal if
@@ -77,8 +78,11 @@ class Owner implements NftTable {
   /** The number of consecutive failures to restore sections. */
   #failures = 0;
 
+  readonly name: string;
+
   constructor(options: OpenOptions) {
     this.#options = options;
+    this.name = options.name;
     if (options.watch === undefined) return;
     void followDeletions({
       ...options,

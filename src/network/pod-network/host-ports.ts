@@ -2,7 +2,7 @@
  * The section `host-ports` of the instance's nftables table: packets to a host port of a Pod get the Pod's address. A host port is open on
  * all addresses of the node, including 127.0.0.1 but not ::1, which the kernel does not route, or on its hostIP only. If several Pods
  * have the same host port, because one of them is ending, it belongs to the Pod that had it first. Services are looked up
- * before, at -100 and -99: chains of one priority would be asked in the order in which they were created.
+ * before, at -100 and -99: of chains with one priority, the kernel calls the one that was created last first.
  */
 import type { IpFamily } from '../../machinery/ip.ts';
 import { type ApiAddress, toApi } from '../api-address.ts';
@@ -13,7 +13,8 @@ import type { PodRange } from './rules.ts';
 
 const PROTOCOLS = 'meta l4proto { tcp, udp, sctp }';
 
-const mapOf = (family: IpFamily): string => `host-ports/ports-${NFT_WORDS[family].ip}`;
+/** Returns the name of the map whose keys are the host ports on all addresses, such as `tcp . 80`. */
+export const hostPortMap = (family: IpFamily): string => `host-ports/ports-${NFT_WORDS[family].ip}`;
 const addressMapOf = (family: IpFamily): string => `host-ports/address-ports-${NFT_WORDS[family].ip}`;
 
 /**
@@ -36,7 +37,7 @@ export function hostPortRules(
       const port = 'inet_proto . inet_service';
       const to = `${type} . inet_service`;
       return [
-        { name: mapOf(family), kind: 'map' as const, type: `${port} : ${to}` },
+        { name: hostPortMap(family), kind: 'map' as const, type: `${port} : ${to}` },
         { name: addressMapOf(family), kind: 'map' as const, type: `${type} . ${port} : ${to}` },
       ];
     }),
@@ -47,7 +48,7 @@ export function hostPortRules(
           const { ip } = NFT_WORDS[family];
           return [
             `dnat ${ip} to ${ip} daddr . meta l4proto . th dport map @${addressMapOf(family)}`,
-            `dnat ${ip} to meta l4proto . th dport map @${mapOf(family)}`,
+            `dnat ${ip} to meta l4proto . th dport map @${hostPortMap(family)}`,
           ];
         }),
       },
@@ -83,7 +84,7 @@ function entriesOf({ addresses, hostPorts }: Attachment, ranges: readonly PodRan
 function keyOf({ protocol, hostPort, hostIp }: HostPort, family: IpFamily): Pick<Entry, 'map' | 'key'> | undefined {
   const port = `${protocol} . ${hostPort}`;
   if (hostIp !== undefined && familyOf(hostIp) !== family) return undefined;
-  if (hostIp === undefined || hostIp === NFT_WORDS[family].anyAddress) return { map: mapOf(family), key: port };
+  if (hostIp === undefined || hostIp === NFT_WORDS[family].anyAddress) return { map: hostPortMap(family), key: port };
   return { map: addressMapOf(family), key: `${hostIp} . ${port}` };
 }
 

@@ -34,6 +34,7 @@ async function enforced(left: readonly LeftSandbox[] | Error = []) {
   const policies = startPolicies({
     ...withInformers({ client: clientOf(backend), timers, log: silentLog, signal: stop.signal }),
     table: {
+      name: 'lifepod-0',
       set: async (_name, parts) => {
         section = parts;
       },

@@ -33,7 +33,7 @@ it('rules are written although a Service changes whenever it is read', async () 
   const proxy = startProxy({
     client: clientOf(backend),
     informers: changingService(serviceOf('web'), () => written.length < 2),
-    table: { set: async (_, section) => void written.push(section) },
+    table: { name: 'lifepod-0', set: async (_, section) => void written.push(section) },
     timers,
     log: silentLog,
     nodeName: 'n1',

@@ -23,6 +23,7 @@ import { runInTurns, workInTurns } from '../../platform/work-in-turns.ts';
 import type { NftTable } from '../nftables/table.ts';
 import { serviceOfSlice } from './endpoints.ts';
 import { createHealthChecks, type HealthChecks } from './health-checks.ts';
+import { PortConflicts } from './port-conflicts.ts';
 import { MAX_FRONTENDS, MAX_PAIRS } from './rule-limits.ts';
 import type { NodeFacts, UdpFrontend } from './service-rules.ts';
 import { ServicesSection } from './services-section.ts';
@@ -65,6 +66,7 @@ class ServiceProxy implements RunningProxy {
   readonly #nodes: Informer<Node>;
   readonly #events: ReturnType<typeof createEventRecorder>;
   readonly #checks: HealthChecks;
+  readonly #conflicts: PortConflicts;
   #section: ServicesSection;
   #zone: string | undefined;
   /** Whether the zone has changed since the section was created. All Services are to be taken in then. */
@@ -88,6 +90,12 @@ class ServiceProxy implements RunningProxy {
       const message = `node ${nodeName} failed to start healthcheck "${keyOf(service)}" on port ${port}: ${error.message}`;
       log.warn('cannot open the port of a health check', { service: keyOf(service), port, error });
       this.#events.event(service, 'Warning', 'FailedToStartServiceHealthcheck', message);
+    });
+    this.#conflicts = new PortConflicts({
+      ...options,
+      table: options.table.name,
+      slicesOf: (key) => this.#slices.by(serviceOfSlice, key),
+      found: (service, message) => this.#events.event(service, 'Warning', 'PortConflict', message),
     });
     const each = <T extends KubeObject>(act: (object: T) => void): InformerHandlers<T> => ({
       added: act,
@@ -156,6 +164,7 @@ class ServiceProxy implements RunningProxy {
         this.#written.resolve();
         failures = 0;
         this.#checks.setHealthy(true);
+        void this.#examinePorts();
         await this.#examine(written);
         written.clear();
       } catch (error) {
@@ -195,7 +204,9 @@ class ServiceProxy implements RunningProxy {
         const affected = await runInTurns(this.#section.steps(key, service, slices), betweenSteps);
         for (const rival of affected) rivals.add(rival);
         if (service !== undefined && !wasCut && this.#section.rulesOf(key)?.isCut === true) this.#warn(service);
-        this.#checks.update(key, service, this.#section.rulesOf(key)?.localEndpoints ?? 0);
+        const { localEndpoints = 0, machinePorts = [] } = this.#section.rulesOf(key) ?? {};
+        this.#checks.update(key, service, localEndpoints);
+        this.#conflicts.update(key, service, machinePorts);
         taken.add(key);
         await betweenSteps();
       }
@@ -209,6 +220,13 @@ class ServiceProxy implements RunningProxy {
       `the Service is too large for node ${this.#options.nodeName}: it gets at most ${MAX_FRONTENDS} addresses and ports, and ` +
       `${MAX_PAIRS} pairs of these with endpoints; divide it into several Services`;
     this.#events.event(service, 'Warning', 'ServiceTooLarge', message);
+  }
+
+  async #examinePorts(): Promise<void> {
+    const { signal, log } = this.#options;
+    await this.#conflicts.examine().catch((error: unknown) => {
+      if (!signal.aborted) log.warn('cannot find out what else uses the ports of Services', { error });
+    });
   }
 
   /** Deletes entries of connection tracking that the new rules contradict. */

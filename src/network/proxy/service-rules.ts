@@ -43,6 +43,8 @@ export interface ServiceRules {
   /** By family and port. */
   slots: ReadonlyMap<string, Slots>;
   udp: readonly UdpFrontend[];
+  /** The node ports and the ports of load balancers that the Service has. */
+  machinePorts: readonly Frontend[];
   /** The number of ready Pods on this node. */
   localEndpoints: number;
   /** Whether the rules leave out addresses, ports or endpoints, because the Service is too large. */
@@ -64,6 +66,7 @@ const NO_RULES: ServiceRules = {
   claims: [],
   slots: new Map(),
   udp: [],
+  machinePorts: [],
   localEndpoints: 0,
   isCut: false,
 };
@@ -87,6 +90,7 @@ export function* rulesOfService(
   }
   const slots = new Map<string, Slots>();
   const udp: UdpFrontend[] = [];
+  const machinePorts: Frontend[] = [];
   const localAddresses = new Set<string>();
   const addresses = addressesOf(service, options.node.reservedIps);
   let isCut = (service.spec?.externalIPs ?? []).length > MAX_FRONTENDS;
@@ -100,6 +104,7 @@ export function* rulesOfService(
     const all = frontendsOf(service, addresses, port);
     const allowed = all.slice(0, MAX_FRONTENDS - claims.length);
     const frontends = allowed.filter((one) => claimed(claimOf(one)));
+    machinePorts.push(...frontends.filter(({ address, isLoadBalancer }) => address === undefined || isLoadBalancer));
     const max = endpointLimits(ports.length, frontends.length);
     isCut ||= allowed.length < all.length;
     for (const family of FAMILIES) {
@@ -123,7 +128,7 @@ export function* rulesOfService(
       udp.push(...udpFrontends(port, own, built));
     }
   }
-  return { ...builder.result(), claims, slots, udp, localEndpoints: localAddresses.size, isCut };
+  return { ...builder.result(), claims, slots, udp, machinePorts, localEndpoints: localAddresses.size, isCut };
 }
 
 const claimOf = ({ address, family, key }: Frontend): string =>

@@ -1,0 +1,178 @@
+/**
+ * Reports ports of the machine that a Service has got although something else uses them: a program that listens, from which the rules take the
+ * connections, or another engine on the machine.
+ *
+ * Boundary: ss(8) and nft(8), once when ports were assigned, thus for all Services when the engine starts. A program or an engine that takes
+ * such a port later is not noticed here.
+ */
+import type { EndpointSlice, Service } from '../../api/generated/types.ts';
+import { canonicalIp, parseIp, parseIpRange, rangeContains } from '../../machinery/ip.ts';
+import { runCommandOk } from '../../platform/processes.ts';
+import { FAMILIES, familyOf, NFT_WORDS } from '../families.ts';
+import { listOtherEngines, nft } from '../nftables/nft.ts';
+import { hostPortMap } from '../pod-network/host-ports.ts';
+import { NAMES } from './base-rules.ts';
+import type { Frontend } from './frontends.ts';
+
+export interface ConflictOptions {
+  /** The name of the table of this engine. */
+  table: string;
+  podCidrs: readonly string[];
+  namespace?: string;
+  signal: AbortSignal;
+  slicesOf(key: string): Iterable<EndpointSlice>;
+  /** Called for each conflict. `message` says what is wrong, and what to do. */
+  found(service: Service, message: string): void;
+}
+
+interface Candidate {
+  /** `<namespace>/<name>` of the Service. */
+  key: string;
+  service: Service;
+  frontend: Frontend;
+}
+
+export class PortConflicts {
+  readonly #options: ConflictOptions;
+  /** The frontends of each Service that are examined or will be. */
+  readonly #known = new Map<string, ReadonlySet<string>>();
+  #candidates: Candidate[] = [];
+
+  constructor(options: ConflictOptions) {
+    this.#options = options;
+  }
+
+  /** Takes in the node ports and load balancers that a Service has; none if it does not exist. */
+  update(key: string, service: Service | undefined, frontends: readonly Frontend[]): void {
+    const known = this.#known.get(key);
+    this.#known.delete(key);
+    if (service === undefined || frontends.length === 0) return;
+    this.#known.set(key, new Set(frontends.map(idOf)));
+    for (const frontend of frontends)
+      if (known?.has(idOf(frontend)) !== true) this.#candidates.push({ key, service, frontend });
+  }
+
+  /** Examines the frontends that are new since the last call. Rejects if ss(8) or nft(8) fails. */
+  async examine(): Promise<void> {
+    const candidates = this.#candidates;
+    this.#candidates = [];
+    if (candidates.length === 0) return;
+    const found = new Set<string>();
+    const report = ({ key, service }: Candidate, message: string): void => {
+      if (!found.has(`${key} ${message}`)) this.#options.found(service, message);
+      found.add(`${key} ${message}`);
+    };
+    const listeners = Map.groupBy(await this.#listeners(), ({ port }) => port);
+    for (const candidate of candidates) {
+      const listener = listeners
+        .get(portOf(candidate.frontend))
+        ?.find((each) => takesFrom(candidate.frontend, each) && !this.#isEndpoint(candidate));
+      if (listener !== undefined) report(candidate, programMessage(candidate.frontend, listener));
+    }
+    for (const table of await listOtherEngines({ ...this.#options, name: this.#options.table })) {
+      const frontends = candidates.map(({ frontend }) => frontend);
+      const uses = await this.#usesIn(table, frontends);
+      for (const candidate of candidates)
+        if (uses.has(candidate.frontend)) report(candidate, engineMessage(candidate.frontend, table));
+    }
+  }
+
+  async #listeners(): Promise<Listener[]> {
+    const { namespace, signal } = this.#options;
+    const within = namespace === undefined ? [] : ['ip', 'netns', 'exec', namespace];
+    const [command = '', ...args] = [...within, 'ss', '-Hltunp'];
+    return parseListeners(await runCommandOk(command, args, { signal }));
+  }
+
+  /** Whether the program belongs to an endpoint of the Service, which is a Pod in the network of the node. */
+  #isEndpoint({ key, frontend }: Candidate): boolean {
+    const { podCidrs, slicesOf } = this.#options;
+    const ranges = podCidrs.flatMap((cidr) => parseIpRange(cidr) ?? []);
+    const isPod = (address: string): boolean => {
+      const ip = parseIp(address);
+      return ip !== undefined && ranges.some((range) => rangeContains(range, ip));
+    };
+    return [...slicesOf(key)].some(
+      ({ ports, endpoints }) =>
+        ports?.some(({ port }) => port === numberOf(frontend)) === true &&
+        endpoints.some(({ addresses }) => !addresses.every(isPod)),
+    );
+  }
+
+  /** Resolves with the frontends that the table of another engine has as node ports, load balancers or host ports. */
+  async #usesIn(name: string, frontends: readonly Frontend[]): Promise<Set<Frontend>> {
+    const options = { ...this.#options, name };
+    // A map is missing while the other engine starts or ends.
+    const run = (...args: string[]): Promise<string | undefined> => nft(options, args).catch(() => undefined);
+    const uses = new Set<Frontend>();
+    for (const family of FAMILIES) {
+      const own = frontends.filter((frontend) => frontend.family === family);
+      const { number } = NFT_WORDS[family];
+      const maps = [`${NAMES.nodePorts}-${number}`, `${NAMES.unservedNodePorts}-${number}`, hostPortMap(family)];
+      const listed =
+        own.length === 0 ? [] : await Promise.all(maps.map((map) => run('list', 'map', 'inet', name, map)));
+      const ports = new Set(listed.flatMap((text = '') => [...text.matchAll(KEY)].map(([, port]) => port)));
+      for (const frontend of own) if (ports.has(portOf(frontend))) uses.add(frontend);
+      // This map also has all cluster IPs, so that it is not listed.
+      const map = `${NAMES.addresses}-${number}`;
+      for (const frontend of own.filter(({ address }) => address !== undefined).slice(0, MAX_QUERIES))
+        if ((await run('get', 'element', 'inet', name, map, `{ ${frontend.key} }`)) !== undefined) uses.add(frontend);
+    }
+    return uses;
+  }
+}
+
+/** A key of a map of ports in the output of nft(8). */
+const KEY = /\b(\w+ \. \d+) :/g;
+/** How many ports of load balancers are looked up one by one in the table of another engine. */
+const MAX_QUERIES = 100;
+
+const idOf = ({ family, key }: Frontend): string => `${family} ${key}`;
+
+/** Returns the protocol and port, such as `tcp . 80`. */
+const portOf = ({ key }: Frontend): string => key.split(' . ').slice(-2).join(' . ');
+
+const numberOf = ({ key }: Frontend): number => Number(key.split(' . ').at(-1));
+
+/** Such as `node port TCP/30080`. */
+function nameOf(frontend: Frontend): string {
+  const [protocol = '', port] = portOf(frontend).split(' . ');
+  return `${frontend.address === undefined ? 'node port' : 'load balancer port'} ${protocol.toUpperCase()}/${port}`;
+}
+
+const programMessage = (frontend: Frontend, { address, program }: Listener): string =>
+  `connections to the ${nameOf(frontend)} reach this Service instead of ${program}, which listens on ${address}: use another port for one of them`;
+
+const engineMessage = (frontend: Frontend, table: string): string =>
+  `another engine of lifepod on this machine, with the nftables table ${table}, also has the ${nameOf(frontend)}: ` +
+  'only one of them gets the connections, usually the one that was started last; use another port for one of them';
+
+export interface Listener {
+  /** The protocol and port, such as `tcp . 80`. */
+  port: string;
+  /** The address without a zone; `*` for all addresses of both families. */
+  address: string;
+  /** Such as `the program sshd (process 7)`. */
+  program: string;
+}
+
+const LISTENER = /^(tcp|udp)\s+\S+\s+\d+\s+\d+\s+(\S+):(\d+)\s+\S+(?:\s+users:\(\("([^"]*)",pid=(\d+))?/;
+
+/** Parses the output of `ss -Hltunp`. */
+export function parseListeners(output: string): Listener[] {
+  return output.split('\n').flatMap((line) => {
+    const [matched, protocol, local = '', port, name, pid] = LISTENER.exec(line) ?? [];
+    if (matched === undefined) return [];
+    const text = local.replace(/%.*$/, '').replaceAll(/[[\]]/g, '');
+    const program = name === undefined ? 'a program' : `the program ${name} (process ${pid})`;
+    return [{ port: `${protocol} . ${port}`, address: canonicalIp(text) ?? text, program }];
+  });
+}
+
+/** Whether the frontend gets connections that the program would get without the Service. */
+export function takesFrom({ family, address }: Frontend, listener: Listener): boolean {
+  if (listener.address === '*') return true;
+  if (familyOf(listener.address) !== family) return false;
+  if (listener.address === NFT_WORDS[family].anyAddress) return true;
+  return address === undefined ? listener.address !== '::1' : listener.address === address;
+}
