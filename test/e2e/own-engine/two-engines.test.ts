@@ -1,0 +1,108 @@
+/** Two engines on one machine: their Services, node ports and host ports, the same port in both, and `lifepod down` of one of them. */
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { Node, Service } from '../../../src/api/generated/types.ts';
+import { networkNames } from '../../../src/network/pod-network/names.ts';
+import { runCommand } from '../../../src/platform/processes.ts';
+import { type Lifepod, startLifepod } from '../../support/lifepod.ts';
+import { pod, WAIT } from '../../support/manifests.ts';
+
+const SAME_NODE_PORT = 31_847;
+const SAME_HOST_PORT = 28_088;
+const HOST_PORTS = [28_089, 28_090] as const;
+/** Answers each line of a connection to the ports 8080 and 8081 with the name of the Pod. */
+const SERVE = `
+  serve() { nc -ll -p $1 -e sh -c 'while read line; do echo "$HOSTNAME"; done'; }
+  serve 8081 & serve 8080`;
+
+let first: Lifepod;
+let second: Lifepod;
+beforeAll(async () => {
+  first = await startLifepod();
+  second = await startLifepod();
+});
+afterAll(async () => {
+  await second?.stop();
+  await first?.stop();
+});
+
+interface Address {
+  ip: string;
+  port: number;
+}
+
+const ask = ({ ip, port }: Address): string => `echo hello | timeout 10 nc -w 5 ${ip} ${port}`;
+const fromMachine = async (address: Address): Promise<string> =>
+  (await runCommand('busybox', ['sh', '-c', ask(address)])).stdout.trim();
+const fromPodOf = async (lifepod: Lifepod, address: Address): Promise<string> =>
+  (await lifepod.kubectl('exec', 'client', '--', 'sh', '-c', ask(address))).stdout.trim();
+
+/** Starts a client and a server with a host port, and exposes the server as a Service. */
+async function deploy(lifepod: Lifepod, name: string, hostPort: number): Promise<void> {
+  const ports = [
+    { containerPort: 8080, hostPort },
+    { containerPort: 8081, hostPort: SAME_HOST_PORT },
+  ];
+  await lifepod.apply(pod('client', { app: [{ name: 'app', script: WAIT }] }));
+  const readinessProbe = { tcpSocket: { port: 8080 }, periodSeconds: 1 };
+  const spec = { terminationGracePeriodSeconds: 1 };
+  const app = [{ name: 'app', script: SERVE, ports, readinessProbe }];
+  await lifepod.apply(pod(name, { app, labels: { app: name }, spec }));
+  await lifepod.kubectlOk('wait', '--for=condition=Ready', 'pod/client', `pod/${name}`, '--timeout=60s');
+  await lifepod.kubectlOk('expose', 'pod', name, '--port=80', '--target-port=8080', '--type=NodePort');
+}
+
+/** Returns the addresses at which the server can be reached, those on loopback last. */
+async function addressesOf(lifepod: Lifepod, name: string, hostPort: number): Promise<Address[]> {
+  const { spec } = await lifepod.get<Service>('service', name);
+  const [node] = (await lifepod.get<{ items: Node[] }>('nodes')).items;
+  const nodeIp = node?.status?.addresses?.find(({ type }) => type === 'InternalIP')?.address as string;
+  const nodePort = spec?.ports?.[0]?.nodePort as number;
+  return [
+    { ip: spec?.clusterIP as string, port: 80 },
+    { ip: nodeIp, port: nodePort },
+    { ip: nodeIp, port: hostPort },
+    { ip: '127.0.0.1', port: nodePort },
+    { ip: '127.0.0.1', port: hostPort },
+  ];
+}
+
+test('Pods of both engines and the machine reach the Services, node ports and host ports of both engines', async () => {
+  await Promise.all([deploy(first, 'one', HOST_PORTS[0]), deploy(second, 'two', HOST_PORTS[1])]);
+  for (const [lifepod, name, hostPort] of [
+    [first, 'one', HOST_PORTS[0]],
+    [second, 'two', HOST_PORTS[1]],
+  ] as const) {
+    const addresses = await addressesOf(lifepod, name, hostPort);
+    for (const address of addresses)
+      await expect.poll(() => fromMachine(address), { timeout: 30_000, message: JSON.stringify(address) }).toBe(name);
+    for (const address of addresses.slice(0, 3)) {
+      expect(await fromPodOf(first, address), JSON.stringify(address)).toBe(name);
+      expect(await fromPodOf(second, address), JSON.stringify(address)).toBe(name);
+    }
+  }
+});
+
+test('the engine that was started last gets a port that both have, until it is down, and the other one keeps working', async () => {
+  const same = [SAME_NODE_PORT, SAME_HOST_PORT].map((port) => ({ ip: '127.0.0.1', port }));
+  const answers = (): Promise<string[]> => Promise.all(same.map(fromMachine));
+  for (const [lifepod, name] of [
+    [first, 'one'],
+    [second, 'two'],
+  ] as const) {
+    await lifepod.kubectlOk('create', 'service', 'nodeport', 'same', '--tcp=80:8080', `--node-port=${SAME_NODE_PORT}`);
+    await lifepod.kubectlOk('set', 'selector', 'service/same', `app=${name}`);
+    await expect.poll(answers, { timeout: 30_000 }).toEqual([name, 'two']);
+  }
+  const { table } = networkNames({ dataDir: first.dataDir, instance: first.dataDir });
+  await expect
+    .poll(() => second.kubectlOk('describe', 'service', 'same'), { timeout: 30_000 })
+    .toMatch(
+      new RegExp(
+        `PortConflict .* nftables table ${table}, also has the node port TCP/${SAME_NODE_PORT}: only one of them`,
+      ),
+    );
+  await second.cliOk('down');
+  await expect.poll(answers, { timeout: 30_000 }).toEqual(['one', 'one']);
+  for (const address of await addressesOf(first, 'one', HOST_PORTS[0])) expect(await fromMachine(address)).toBe('one');
+  expect(await fromPodOf(first, (await addressesOf(first, 'one', HOST_PORTS[0]))[0] as Address)).toBe('one');
+});
