@@ -111,6 +111,57 @@ test('the machine and Pods reach a Deployment through its Service, and connectio
   await lifepod.kubectlOk('delete', 'service', 'web');
 });
 
+const HOST_PORT = 28_087;
+
+/** Resolves with the answer of a new connection to the port on 127.0.0.1. */
+async function answerAt(port: number): Promise<string> {
+  const socket = connect(port, '127.0.0.1');
+  try {
+    return await say(socket);
+  } finally {
+    socket.destroy();
+  }
+}
+
+test('127.0.0.1 reaches host ports and node ports while the engine is killed and starts, and connections survive', async () => {
+  await lifepod.apply(
+    pod('ported', {
+      app: [
+        {
+          name: 'app',
+          script: SERVE,
+          ports: [{ containerPort: 8080, hostPort: HOST_PORT }],
+          readinessProbe: { tcpSocket: { port: 8080 }, periodSeconds: 1 },
+        },
+      ],
+      labels: { app: 'ported' },
+      spec: { terminationGracePeriodSeconds: 1 },
+    }),
+  );
+  await lifepod.kubectlOk('wait', '--for=condition=Ready', 'pod/ported', '--timeout=60s');
+  await lifepod.kubectlOk('expose', 'pod', 'ported', '--port=80', '--target-port=8080', '--type=NodePort');
+  const { spec } = await lifepod.get<Service>('service', 'ported');
+  const ports = [HOST_PORT, spec?.ports?.[0]?.nodePort as number];
+  await expect.poll(() => answerAt(ports[1] as number).catch(() => ''), { timeout: 30_000 }).toBe('ported');
+  const connections = ports.map((port) => open('127.0.0.1', port));
+
+  const answers: string[] = [];
+  let isOver = false;
+  const all = async (): Promise<string[]> =>
+    Promise.all([...ports.map(answerAt), ...connections.map(say)].map((answer) => answer.catch(String)));
+  const asking = (async () => {
+    while (!isOver) answers.push(...(await all()));
+  })();
+  await lifepod.kill('SIGKILL');
+  await lifepod.up();
+  isOver = true;
+  await asking;
+  expect(answers.length).toBeGreaterThan(10);
+  expect(new Set(answers)).toEqual(new Set(['ported']));
+  expect(await all()).toEqual(['ported', 'ported', 'ported', 'ported']);
+  await lifepod.kubectlOk('delete', 'service,pod', 'ported', '--now');
+});
+
 test('no rules are left after down', async () => {
   await lifepod.kubectlOk('create', 'service', 'clusterip', 'last', '--tcp=80:8080');
   const { table } = networkNames({ dataDir: lifepod.dataDir, instance: lifepod.dataDir });
