@@ -2,7 +2,7 @@ import { createPublicKey, X509Certificate } from 'node:crypto';
 import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { decodeProtectedHeader, jwtVerify } from 'jose';
+import { decodeJwt, decodeProtectedHeader, jwtVerify } from 'jose';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { writeKubeconfig } from './kubeconfig.ts';
 import { loadOrCreatePki } from './pki.ts';
@@ -125,14 +125,24 @@ describe('createTokenIssuer', () => {
       aud: [issuerUrl],
       iat: NOW / 1000,
       nbf: NOW / 1000,
-      exp: NOW / 1000 + 3607,
+      // Old clients read the token of a volume only once.
+      exp: NOW / 1000 + 365 * 24 * 3600,
       'kubernetes.io': {
         namespace: 'default',
         serviceaccount: { name: 'builder', uid: 'uid-sa' },
         pod: { name: 'myapp-pod', uid: 'uid-pod' },
         node: { name: 'node-1' },
+        warnafter: NOW / 1000 + 3607,
       },
     });
+    for (const options of [
+      { expirationSeconds: 3607 },
+      { expirationSeconds: 3600, pod: { name: 'myapp-pod' } },
+      { expirationSeconds: 3607, pod: { name: 'myapp-pod' }, audiences: ['vault'] },
+    ]) {
+      const other = await createTokenIssuer(pki, issuerUrl, () => NOW).issue('default', { name: 'builder' }, options);
+      expect(decodeJwt(other.status.token).exp).toBe(NOW / 1000 + options.expirationSeconds);
+    }
     expect(decodeProtectedHeader(status.token)).toMatchObject({ alg: 'ES256', kid: expect.any(String) });
   });
 });

@@ -29,6 +29,14 @@ export interface BoundReference {
   uid?: string;
 }
 
+/**
+ * The lifetime of the tokens in the volumes of Pods, and how long those are accepted that the API alone uses. Old clients read the file once,
+ * although the node replaces the token in it.
+ * Source: WarnOnlyBoundTokenExpirationPeriod and ExpirationExtensionSeconds of v1.33.
+ */
+const VOLUME_TOKEN_SECONDS = 3607;
+const EXTENDED_SECONDS = 365 * 24 * 3600;
+
 export interface TokenOptions {
   /** The audiences of the token. If empty or absent, the only audience is the issuer. */
   audiences?: readonly string[];
@@ -49,7 +57,10 @@ export interface IssuedToken {
 }
 
 export interface TokenIssuer {
-  /** Signs a token for the ServiceAccount. */
+  /**
+   * Signs a token for the ServiceAccount. The token of a Pod's volume for the API is valid longer than its status says, but only as long as
+   * the Pod exists.
+   */
   issue(namespace: string, serviceAccount: BoundReference, options?: TokenOptions): Promise<IssuedToken>;
   /** Signs a token for the Secret of the type kubernetes.io/service-account-token. It does not expire. */
   issueLegacy(namespace: string, serviceAccount: BoundReference, secretName: string): Promise<string>;
@@ -82,9 +93,12 @@ export function createTokenIssuer(pki: Pick<Pki, 'serviceAccountKey'>, issuer: s
   return {
     issuer,
     async issue(namespace, { name, uid }, options = {}) {
+      const issuedAt = Math.floor(now() / 1000);
       const { expirationSeconds = DEFAULT_EXPIRATION_SECONDS, node, pod, secret } = options;
       const audiences = options.audiences?.length ? [...options.audiences] : [issuer];
-      const issuedAt = Math.floor(now() / 1000);
+      const isExtended =
+        pod !== undefined && expirationSeconds === VOLUME_TOKEN_SECONDS && audiences.every((each) => each === issuer);
+      const warnafter = isExtended ? issuedAt + expirationSeconds : undefined;
       const id = randomUUID();
       const token = await sign({
         iss: issuer,
@@ -92,9 +106,9 @@ export function createTokenIssuer(pki: Pick<Pki, 'serviceAccountKey'>, issuer: s
         aud: audiences,
         iat: issuedAt,
         nbf: issuedAt,
-        exp: issuedAt + expirationSeconds,
+        exp: issuedAt + (isExtended ? EXTENDED_SECONDS : expirationSeconds),
         jti: id,
-        'kubernetes.io': { namespace, node, pod, secret, serviceaccount: { name, uid } },
+        'kubernetes.io': { namespace, node, pod, secret, serviceaccount: { name, uid }, warnafter },
       });
       const expirationTimestamp = formatTime((issuedAt + expirationSeconds) * 1000);
       return { id, audiences, expirationSeconds, status: { token, expirationTimestamp } };
