@@ -222,6 +222,10 @@ const OTHER_HEADERS: readonly Record<string, string>[] = [
   { 'audit-id': '\u00ff<script>' },
   { 'x-remote-user': 'system:masters', 'impersonate-user': 'a' },
   { authorization: 'Bearer a.b.c' },
+  { authorization: 'Bearer eyJhbGciOiJub25lIn0.eyJpc3MiOiJrdWJlcm5ldGVzL3NlcnZpY2VhY2NvdW50In0.' },
+  { authorization: 'bearer abcdef.0123456789abcdef' },
+  { authorization: `Bearer ${'x'.repeat(8000)}` },
+  { 'sec-websocket-protocol': 'base64url.bearer.authorization.k8s.io._w, base64url.bearer.authorization.k8s.io.' },
   { expect: '100-continue' },
   { upgrade: 'SPDY/3.1', connection: 'Upgrade' },
 ];
@@ -240,20 +244,10 @@ const toKind: fc.Arbitrary<HostileRequest> = fc.constantFrom(...kinds).chain((ki
   ),
 );
 
-const ROOTS = [
-  'api',
-  'apis',
-  'openapi',
-  'healthz',
-  'livez',
-  'readyz',
-  'version',
-  'metrics',
-  'v1',
-  'v2',
-  'v3',
-  'namespaces',
-];
+const ROOTS =
+  'api apis openapi healthz livez readyz version metrics .well-known openid openid-configuration jwks v1 v2 v3 namespaces'.split(
+    ' ',
+  );
 const toAnywhere: fc.Arbitrary<HostileRequest> = fc
   .record({ method: fc.constantFrom(...METHODS), path: fc.array(segment(ROOTS), { maxLength: 6 }), query })
   .map(({ method, path, query: parameters }) => ({

@@ -18,7 +18,14 @@ import type { TokenJudgement } from '../../../ports/reviews.ts';
 import { authenticateToken, bearerTokens, takeTokenProtocols, webSocketTokens } from './bearer-token.ts';
 import { bootstrapTokens } from './bootstrap-token.ts';
 import { clientCertificate } from './client-certificate.ts';
-import { CredentialError, firstOf, forAudiences, type ReadObject, type TokenAuthenticator } from './credentials.ts';
+import {
+  AUTHENTICATED_GROUP,
+  CredentialError,
+  firstOf,
+  forAudiences,
+  type ReadObject,
+  type TokenAuthenticator,
+} from './credentials.ts';
 import { legacyTokens } from './legacy-token.ts';
 import { oidcTokens } from './oidc.ts';
 import type { OidcOptions } from './oidc-options.ts';
@@ -54,11 +61,9 @@ export interface Authentication {
 }
 
 const ANONYMOUS: UserInfo = { name: 'system:anonymous', groups: ['system:unauthenticated'] };
-const AUTHENTICATED = 'system:authenticated';
 
-/** Every user whom an authenticator knows is in the group system:authenticated. */
 const inGroup = (user: UserInfo): UserInfo =>
-  user.groups.includes(AUTHENTICATED) ? user : { ...user, groups: [...user.groups, AUTHENTICATED] };
+  user.groups.includes(AUTHENTICATED_GROUP) ? user : { ...user, groups: [...user.groups, AUTHENTICATED_GROUP] };
 
 export function createAuthentication(options: AuthenticationOptions): Authentication {
   const { issuer, log } = options;

@@ -53,7 +53,7 @@ const taken = new WeakMap<IncomingMessage, Protocols>();
 
 /** Removes the subprotocols that contain tokens from the headers of the request. Must precede webSocketTokens(). */
 export function takeTokenProtocols(request: IncomingMessage): void {
-  const { headers, headersDistinct } = request;
+  const { headers } = request;
   const header = headers[PROTOCOLS];
   if (header === undefined || !header.includes(SUBPROTOCOL)) return;
   const offered = header.split(',').map((name) => name.trim());
@@ -61,6 +61,8 @@ export function takeTokenProtocols(request: IncomingMessage): void {
   const encoded = offered.filter((name) => name.startsWith(SUBPROTOCOL)).map((name) => name.slice(SUBPROTOCOL.length));
   taken.set(request, { encoded, others });
   headers[PROTOCOLS] = others.join(', ');
+  // Node.js computes headersDistinct when it is first used, which only few requests need.
+  const { headersDistinct } = request;
   headersDistinct[PROTOCOLS] = [others.join(', ')];
   if (others.length > 0) return;
   delete headers[PROTOCOLS];

@@ -3,7 +3,13 @@
  * Source: k8s.io/apiserver/pkg/authentication/request/x509 of v1.33.
  */
 import type { TLSSocket } from 'node:tls';
-import { type Authenticated, CREDENTIAL_ID, CredentialError, type RequestAuthenticator } from './credentials.ts';
+import {
+  AUTHENTICATED_GROUP,
+  type Authenticated,
+  CREDENTIAL_ID,
+  CredentialError,
+  type RequestAuthenticator,
+} from './credentials.ts';
 
 /** The users of connections, because parsing a certificate takes longer than a small request. */
 const known = new WeakMap<TLSSocket, Authenticated>();
@@ -28,11 +34,13 @@ function userOf(socket: TLSSocket): Authenticated | undefined {
   const name = subject['CN'];
   if (typeof name !== 'string' || name === '') return undefined;
   const organizations = subject['O'] ?? [];
+  const groups = Array.isArray(organizations) ? organizations : [organizations];
   const fingerprint = certificate.fingerprint256.replaceAll(':', '').toLowerCase();
   return {
     user: {
       name,
-      groups: Array.isArray(organizations) ? organizations : [organizations],
+      // With this group, requests of the connection share one user.
+      groups: groups.includes(AUTHENTICATED_GROUP) ? groups : [...groups, AUTHENTICATED_GROUP],
       extra: { [CREDENTIAL_ID]: [`X509SHA256=${fingerprint}`] },
     },
   };

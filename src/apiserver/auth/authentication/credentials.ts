@@ -36,6 +36,9 @@ export type ReadObject = (
   name: string,
 ) => Promise<KubeObject | undefined>;
 
+/** The group of every user whom an authenticator knows. */
+export const AUTHENTICATED_GROUP = 'system:authenticated';
+
 /** The key of `extra` that identifies the credential of a user. Source: k8s.io/apiserver/pkg/authentication/user of v1.33. */
 export const CREDENTIAL_ID = 'authentication.kubernetes.io/credential-id';
 
