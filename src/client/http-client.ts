@@ -21,8 +21,11 @@ export interface HttpClientOptions {
   /** For example `https://127.0.0.1:6443`. */
   server: string;
   caPem: string;
-  certPem: string;
-  keyPem: string;
+  /** The client certificate and its key. Absent if the user has only a token. */
+  certPem?: string;
+  keyPem?: string;
+  /** The bearer token. Absent if the user has only a certificate. */
+  token?: string;
 }
 
 /** A call fails if its connection is silent for this long. This limit does not apply to watches or to open(). */
@@ -57,13 +60,16 @@ interface Connection {
 }
 
 function connection(options: HttpClientOptions): Connection {
-  const agent = new Agent({ keepAlive: true, ca: options.caPem, cert: options.certPem, key: options.keyPem });
+  const { caPem, certPem, keyPem, token } = options;
+  const certificate = certPem === undefined || keyPem === undefined ? {} : { cert: certPem, key: keyPem };
+  const agent = new Agent({ keepAlive: true, ca: caPem, ...certificate });
   const send = (call: Call, settings: { signal?: AbortSignal; timeoutMillis?: number }): Promise<IncomingMessage> =>
     new Promise((resolve, reject) => {
       const body = call.body === undefined ? undefined : Buffer.from(JSON.stringify(call.body.value));
       const headers = {
         accept: 'application/json',
         'user-agent': 'lifepod',
+        ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
         ...(body === undefined ? {} : { 'content-type': call.body?.contentType, 'content-length': body.length }),
       };
       const url = new URL(call.path, options.server);

@@ -45,6 +45,20 @@ test('readKubeconfig() reads the current context, with certificates inline or in
   });
 });
 
+test('a user may have a token or a file with a token, with or without a certificate', async () => {
+  const read = async (user: object) => {
+    const { server: _, caPem, ...credentials } = await readKubeconfig(write(config(user)));
+    return credentials;
+  };
+  writeFileSync(join(directory, 'token'), 'of-file\n');
+  expect(await read({ token: 'inline' })).toEqual({ token: 'inline' });
+  expect(await read({ token: 'inline', tokenFile: 'token' })).toEqual({ token: 'of-file' });
+  const certificate = { 'client-certificate-data': base64('CERT'), 'client-key-data': base64('KEY') };
+  expect(await read({ token: 'inline', ...certificate })).toEqual({ token: 'inline', certPem: 'CERT', keyPem: 'KEY' });
+  expect(await read({ token: '', ...certificate })).toEqual({ certPem: 'CERT', keyPem: 'KEY' });
+  await expect(read({ tokenFile: 'none' })).rejects.toThrow(/tokenFile cannot be read: ENOENT/);
+});
+
 test('an invalid kubeconfig is a UserError that names the file and the problem', async () => {
   const failure = (value: unknown) =>
     readKubeconfig(write(value)).catch((error: Error) => `${error.name}: ${error.message}`);

@@ -1,4 +1,4 @@
-/** Reads the server, its CA, the client certificate and key, and the namespace of a context from kubeconfig files. */
+/** Reads the server, its CA, the credentials of the user, and the namespace of a context from kubeconfig files. */
 import { readFile } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { parse } from 'yaml';
@@ -69,15 +69,28 @@ async function contextOf(files: readonly KubeconfigFile[], name: string | undefi
   const { values: context } = section('contexts', 'context', current);
   const cluster = section('clusters', 'cluster', context['cluster']);
   const user = section('users', 'user', context['user']);
+  const readText = (path: string, field: string): Promise<string> =>
+    readFile(path, 'utf8').catch((error: Error) => {
+      throw invalid(`${field} cannot be read: ${error.message}`);
+    });
   /** Decodes `<field>-data` (base64), or reads the file that `<field>` names. */
   const pem = async ({ path, values }: typeof user, field: string): Promise<string> => {
     const data = values[`${field}-data`];
     if (typeof data === 'string') return Buffer.from(data, 'base64').toString();
     const file = values[field];
     if (typeof file !== 'string') throw invalid(`${field} is missing`);
-    return readFile(resolve(dirname(path), file), 'utf8').catch((error: Error) => {
-      throw invalid(`${field} cannot be read: ${error.message}`);
-    });
+    return readText(resolve(dirname(path), file), field);
+  };
+  /** Returns the token if there is one, and the certificate. Only one of them may be missing. */
+  const credentials = async (): Promise<Pick<KubeconfigContext, 'token' | 'certPem' | 'keyPem'>> => {
+    const { path, values } = user;
+    const { token: inline, tokenFile } = values;
+    const token =
+      typeof tokenFile === 'string' ? await readText(resolve(dirname(path), tokenFile), 'tokenFile') : inline;
+    const hasToken = typeof token === 'string' && token !== '';
+    const given = hasToken ? { token: token.trim() } : {};
+    if (hasToken && !('client-certificate' in values) && !('client-certificate-data' in values)) return given;
+    return { ...given, certPem: await pem(user, 'client-certificate'), keyPem: await pem(user, 'client-key') };
   };
   const { server } = cluster.values;
   if (typeof server !== 'string' || !server.startsWith('https://'))
@@ -86,8 +99,7 @@ async function contextOf(files: readonly KubeconfigFile[], name: string | undefi
   return {
     server,
     caPem: await pem(cluster, 'certificate-authority'),
-    certPem: await pem(user, 'client-certificate'),
-    keyPem: await pem(user, 'client-key'),
+    ...(await credentials()),
     ...(typeof namespace === 'string' && namespace !== '' ? { namespace } : {}),
   };
 }

@@ -168,6 +168,9 @@ test('an ID token of the OpenID Connect issuer in a kubeconfig authenticates its
   const { status } = JSON.parse(await lifepod.kubectlOk('--kubeconfig', path, 'auth', 'whoami', '-o', 'json'));
   expect(status.userInfo).toEqual({ username: 'oidc:jane', groups: ['system:masters', 'system:authenticated'] });
   expect(await lifepod.kubectlOk('--kubeconfig', path, 'get', 'nodes')).toContain('node-1');
+  // The commands of lifepod use the token, too.
+  await lifepod.apply(pod('described'));
+  expect(await lifepod.cliOk('describe', 'pod', 'described', '--kubeconfig', path)).toContain('described');
   expect(await whoami(await sign({ ...claims, aud: 'other' }))).toMatch(UNAUTHORIZED);
   expect(await whoami(await sign({ ...claims, exp: claims.exp - 700 }))).toMatch(UNAUTHORIZED);
 });
