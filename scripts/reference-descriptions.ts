@@ -27,6 +27,11 @@ export const REFERENCE_DESCRIPTIONS: Readonly<Record<string, string>> = {
   'SelfSubjectReviewStatus.userInfo': 'The user as whom the API server has authenticated the client.',
   boundObjectRef: 'The object to which the token is bound. The token is valid only as long as the object exists.',
 
+  // Roles
+  roleRef: 'The role that the binding grants. It cannot change.',
+  aggregationRule:
+    'Selects the ClusterRoles whose rules this one has. A controller writes the rules, and reverts other changes of them.',
+
   // Pods
   affinity: 'Rules that prefer or require nodes by their labels, or by the Pods that run on them.',
   nodeAffinity: 'Rules about the labels of the nodes.',

@@ -42,6 +42,10 @@ import { networkPolicyKind } from './networking.k8s.io/v1/network-policy/index.t
 import { serviceCidrKind } from './networking.k8s.io/v1/service-cidr/index.ts';
 import { runtimeClassKind } from './node.k8s.io/v1/runtime-class/index.ts';
 import { podDisruptionBudgetKind } from './policy/v1/pod-disruption-budget/index.ts';
+import { clusterRoleKind } from './rbac.authorization.k8s.io/v1/cluster-role/index.ts';
+import { clusterRoleBindingKind } from './rbac.authorization.k8s.io/v1/cluster-role-binding/index.ts';
+import { roleKind } from './rbac.authorization.k8s.io/v1/role/index.ts';
+import { roleBindingKind } from './rbac.authorization.k8s.io/v1/role-binding/index.ts';
 import { priorityClassKind } from './scheduling.k8s.io/v1/priority-class/index.ts';
 import { storageClassKind } from './storage.k8s.io/v1/storage-class/index.ts';
 
@@ -84,6 +88,10 @@ export const kinds: readonly KindDefinition[] = [
   anyKind(serviceCidrKind),
   anyKind(runtimeClassKind),
   anyKind(podDisruptionBudgetKind),
+  anyKind(clusterRoleKind),
+  anyKind(clusterRoleBindingKind),
+  anyKind(roleKind),
+  anyKind(roleBindingKind),
   anyKind(priorityClassKind),
   anyKind(storageClassKind),
   anyKind(eventsV1EventKind),

@@ -4,7 +4,14 @@ import type { ResourceRef } from '../machinery/meta.ts';
 export const coreResource = (resource: string): ResourceRef => ({ group: '', version: 'v1', resource });
 const appsResource = (resource: string): ResourceRef => ({ group: 'apps', version: 'v1', resource });
 const networkingResource = (resource: string): ResourceRef => ({ group: 'networking.k8s.io', version: 'v1', resource });
+const rbacResource = (resource: string): ResourceRef => ({
+  group: 'rbac.authorization.k8s.io',
+  version: 'v1',
+  resource,
+});
 
+export const CLUSTER_ROLE_BINDINGS = rbacResource('clusterrolebindings');
+export const CLUSTER_ROLES = rbacResource('clusterroles');
 export const CONFIG_MAPS = coreResource('configmaps');
 export const CONTROLLER_REVISIONS = appsResource('controllerrevisions');
 export const DAEMON_SETS = appsResource('daemonsets');
@@ -30,6 +37,8 @@ export const PRIORITY_CLASSES: ResourceRef = {
 export const REPLICA_SETS = appsResource('replicasets');
 export const REPLICATION_CONTROLLERS = coreResource('replicationcontrollers');
 export const RESOURCE_QUOTAS = coreResource('resourcequotas');
+export const ROLE_BINDINGS = rbacResource('rolebindings');
+export const ROLES = rbacResource('roles');
 export const RUNTIME_CLASSES: ResourceRef = { group: 'node.k8s.io', version: 'v1', resource: 'runtimeclasses' };
 export const SECRETS = coreResource('secrets');
 export const SERVICE_CIDRS = networkingResource('servicecidrs');

@@ -62,6 +62,7 @@ describe('discovery and OpenAPI', () => {
       'networking.k8s.io/v1',
       'node.k8s.io/v1',
       'policy/v1',
+      'rbac.authorization.k8s.io/v1',
       'scheduling.k8s.io/v1',
       'storage.k8s.io/v1',
       'v1',
@@ -86,6 +87,8 @@ describe('discovery and OpenAPI', () => {
       'ipaddresses.networking.k8s.io',
       'servicecidrs.networking.k8s.io',
       'runtimeclasses.node.k8s.io',
+      'clusterrolebindings.rbac.authorization.k8s.io',
+      'clusterroles.rbac.authorization.k8s.io',
       'priorityclasses.scheduling.k8s.io',
       'storageclasses.storage.k8s.io',
     ]);

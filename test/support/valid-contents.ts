@@ -136,6 +136,22 @@ export const CONTENTS: Readonly<Record<string, object>> = {
   IPAddress: { spec: { parentRef: { resource: 'services', namespace: 'default', name: 'one' } } },
   ServiceCIDR: { spec: { cidrs: ['10.200.0.0/24', 'fd00::/112'] } },
   RuntimeClass: { handler: 'runc', overhead: { podFixed: { cpu: '1m' } } },
+  Role: { rules: [{ apiGroups: [''], resources: ['pods', 'pods/log'], resourceNames: ['one'], verbs: ['get'] }] },
+  ClusterRole: {
+    rules: [{ nonResourceURLs: ['/metrics', '/a/*'], verbs: ['get'] }],
+    aggregationRule: { clusterRoleSelectors: [{ matchLabels: { a: 'b' } }] },
+  },
+  RoleBinding: {
+    roleRef: { kind: 'Role', name: 'one' },
+    subjects: [
+      { kind: 'User', name: 'none' },
+      { kind: 'ServiceAccount', name: 'one' },
+    ],
+  },
+  ClusterRoleBinding: {
+    roleRef: { kind: 'ClusterRole', name: 'none' },
+    subjects: [{ kind: 'Group', name: 'none' }],
+  },
   PriorityClass: { value: 1, description: 'a' },
   StorageClass: { provisioner: 'a/b', volumeBindingMode: 'Immediate' },
   PersistentVolume: {

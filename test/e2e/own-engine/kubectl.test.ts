@@ -45,6 +45,8 @@ test('kubectl api-resources lists every kind with its short names', async () => 
     /^endpoints +ep +v1 +true +Endpoints$/m,
     /^endpointslices +discovery.k8s.io\/v1 +true +EndpointSlice$/m,
     /^priorityclasses +pc +scheduling\.k8s\.io\/v1 +false +PriorityClass$/m,
+    /^clusterroles +rbac\.authorization\.k8s\.io\/v1 +false +ClusterRole$/m,
+    /^rolebindings +rbac\.authorization\.k8s\.io\/v1 +true +RoleBinding$/m,
     /^leases +coordination\.k8s\.io\/v1 +true +Lease$/m,
     /^events +ev +events\.k8s\.io\/v1 +true +Event$/m,
   ]) {
