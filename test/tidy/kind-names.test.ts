@@ -4,6 +4,9 @@ import { kinds } from '../../src/api/kinds.ts';
 import { read, typeScript } from './sources.ts';
 
 const REASONS: Readonly<Record<string, string>> = {
+    'creates the roles and bindings that every cluster has',
+  'src/apiserver/auth/authorization/rbac.ts': 'evaluates roles and bindings',
+  'src/apiserver/auth/authorization/subjects.ts': 'a ServiceAccount can be the subject of a binding',
   'src/apiserver/registry/bootstrap.ts': 'creates the objects that every cluster has',
   'src/apiserver/registry/dns-service.ts': 'creates the Service of the DNS and its EndpointSlice',
   'src/apiserver/registry/events.ts': 'writes Events',

@@ -1,0 +1,118 @@
+/**
+ * RBAC: allows what the roles allow that bindings grant to the user or the user's groups.
+ *
+ * Boundary: this file reads roles and bindings through RbacObjects, which are indexed by subject and namespace, and writes nothing.
+ * Invariants:
+ *  1. A decision visits only the bindings of the user's own subjects, in the cluster and in the namespace of the request.
+ *  2. A decision that takes long lets other work run between two roles, and after a thousand bindings.
+ *  3. A binding to a role that does not exist grants nothing, and does not prevent what other bindings grant.
+ *
+ * Source: plugin/pkg/auth/authorizer/rbac and pkg/registry/rbac/validation of v1.33 (behavior and wording).
+ */
+import type { ClusterRole, ClusterRoleBinding, PolicyRule, Role, RoleBinding } from '../../../api/generated/types.ts';
+import { groupResourceText } from '../../../machinery/status.ts';
+import { workInTurns } from '../../../platform/work-in-turns.ts';
+import { type Authorizer, isPath } from '../../../ports/authorizer.ts';
+import type { UserInfo } from '../../../ports/request.ts';
+import { rulesAllow } from './rule-index.ts';
+import { describeSubject, inNamespace, userKeys } from './subjects.ts';
+
+/** The roles and bindings. The objects are frozen: a changed object is another object. */
+export interface RbacObjects {
+  /** Resolves once the objects that existed at the start have been read. */
+  readonly synced: Promise<void>;
+  role(namespace: string, name: string): Role | undefined;
+  clusterRole(name: string): ClusterRole | undefined;
+  /** Returns the bindings with the key: see bindingKeys(). The key of ClusterRoleBindings has no namespace. */
+  clusterRoleBindings(key: string): Iterable<ClusterRoleBinding>;
+  roleBindings(key: string): Iterable<RoleBinding>;
+}
+
+/** After how many bindings a decision lets other work run, even if they are all bindings to one role. */
+const BINDINGS_PER_STEP = 1000;
+
+/** A role that is granted to a user. */
+interface Grant {
+  binding: RoleBinding | ClusterRoleBinding;
+  /** The key of the subject to which the role is granted. */
+  subject: string;
+  /** Undefined if the role does not exist. */
+  rules: readonly PolicyRule[] | undefined;
+}
+
+export function createRbac(objects: RbacObjects): Authorizer {
+  return {
+    async authorize(given) {
+      const attributes = isPath(given) ? given : { ...given, name: given.name ?? '' };
+      const namespace = isPath(given) ? '' : (given.namespace ?? '');
+      await objects.synced;
+      const betweenSteps = workInTurns();
+      const missing = new Set<string>();
+      const denied = new Set<readonly PolicyRule[]>();
+      let visited = 0;
+      for (const { binding, subject, rules } of grantsTo(objects, attributes.user, namespace)) {
+        if (rules === undefined) missing.add(missingRole(binding));
+        else if (!denied.has(rules)) {
+          if (rulesAllow(rules, attributes)) return { allowed: true, reason: allowedBy(binding, subject) };
+          denied.add(rules);
+          await betweenSteps();
+        }
+        visited++;
+        if (visited % BINDINGS_PER_STEP === 0) await betweenSteps();
+      }
+      return { allowed: false, reason: missing.size === 0 ? '' : `RBAC: ${aggregate([...missing])}` };
+    },
+    async rulesFor(user, namespace) {
+      await objects.synced;
+      const missing = new Set<string>();
+      const found = new Set<readonly PolicyRule[]>();
+      for (const { binding, rules } of grantsTo(objects, user, namespace)) {
+        if (rules === undefined) missing.add(missingRole(binding));
+        else found.add(rules);
+      }
+      return { rules: [...found].flat(), errors: [...missing] };
+    },
+  };
+}
+
+/** Returns the roles that are granted to the user in the cluster, then those in the namespace. */
+function* grantsTo(objects: RbacObjects, user: UserInfo, namespace: string): Generator<Grant> {
+  const keys = userKeys(user);
+  for (const subject of keys)
+    for (const binding of [...objects.clusterRoleBindings(inNamespace('', subject))])
+      yield { binding, subject, rules: rulesOf(objects, binding) };
+  if (namespace === '') return;
+  for (const subject of keys)
+    for (const binding of [...objects.roleBindings(inNamespace(namespace, subject))])
+      yield { binding, subject, rules: rulesOf(objects, binding) };
+}
+
+const NO_RULES: readonly PolicyRule[] = [];
+
+/** Returns the rules of the role to which the binding refers; undefined if the role does not exist. */
+export function rulesOf(
+  objects: Pick<RbacObjects, 'role' | 'clusterRole'>,
+  { roleRef, metadata }: Pick<RoleBinding, 'roleRef' | 'metadata'>,
+): readonly PolicyRule[] | undefined {
+  const { kind, name } = roleRef;
+  const role = kind === 'Role' ? objects.role(metadata.namespace ?? '', name) : objects.clusterRole(name);
+  return role && (role.rules ?? NO_RULES);
+}
+
+/** Upstream names the resource in the singular. */
+function missingRole({ roleRef }: Pick<RoleBinding, 'roleRef'>): string {
+  const { apiGroup, kind, name } = roleRef;
+  return `${groupResourceText({ group: apiGroup, resource: kind.toLowerCase() })} ${JSON.stringify(name)} not found`;
+}
+
+/** Combines errors into one text. Source: k8s.io/apimachinery/pkg/util/errors. */
+const aggregate = (errors: readonly string[]): string =>
+  errors.length === 1 ? (errors[0] as string) : `[${errors.join(', ')}]`;
+
+function allowedBy({ metadata, roleRef }: RoleBinding | ClusterRoleBinding, subject: string): string {
+  const { name, namespace } = metadata;
+  const [kind, shown] =
+    namespace === undefined ? ['ClusterRoleBinding', name] : ['RoleBinding', `${name}/${namespace}`];
+  const role = `${roleRef.kind} ${JSON.stringify(roleRef.name)}`;
+  return `RBAC: allowed by ${kind} ${JSON.stringify(shown)} of ${role} to ${describeSubject(subject)}`;
+}

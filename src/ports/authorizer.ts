@@ -1,0 +1,60 @@
+/**
+ * The port of authorization: whether a user may send a request. The API server asks it for each request, for each right that a request
+ * needs besides its own verb, such as `create` for a server-side apply that creates an object, and for reviews such as SubjectAccessReview.
+ */
+import type { UserInfo } from './request.ts';
+
+/** A request for a resource. An absent text is the same as an empty one. */
+export interface ResourceAttributes {
+  user: UserInfo;
+  /** Such as `get`, or a verb that is no request, such as `bind` and `impersonate`. */
+  verb: string;
+  group: string;
+  /** The plural, such as `pods`. */
+  resource: string;
+  subresource?: string | undefined;
+  namespace?: string | undefined;
+  name?: string | undefined;
+}
+
+/** A request for a path that belongs to no resource. */
+export interface PathAttributes {
+  user: UserInfo;
+  /** The method of the request in lower case. */
+  verb: string;
+  path: string;
+}
+
+export type Attributes = ResourceAttributes | PathAttributes;
+
+export const isPath = (attributes: Attributes): attributes is PathAttributes => 'path' in attributes;
+
+export interface Decision {
+  allowed: boolean;
+  /** Why the request is allowed, or which roles could not be read; empty if there is nothing to say. */
+  reason: string;
+}
+
+/** A rule that applies to a user. Source: rbac/v1 PolicyRule of v1.33. */
+export interface AccessRule {
+  verbs: string[];
+  apiGroups?: string[];
+  resources?: string[];
+  resourceNames?: string[];
+  nonResourceURLs?: string[];
+}
+
+export interface RulesOfUser {
+  rules: AccessRule[];
+  /** The reasons why rules may be missing, such as bindings to roles that do not exist. */
+  errors: string[];
+}
+
+export interface Authorizer {
+  authorize(attributes: Attributes): Promise<Decision>;
+  /**
+   * Returns all rules that apply to the user in the namespace, or in the cluster if it is empty. As upstream, the rights of system:masters
+   * are not rules.
+   */
+  rulesFor(user: UserInfo, namespace: string): Promise<RulesOfUser>;
+}
