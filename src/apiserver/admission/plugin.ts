@@ -20,6 +20,7 @@ import type { KindDefinition } from '../../api/kind.ts';
 import type { KubeObject } from '../../machinery/meta.ts';
 import type { GroupResource } from '../../machinery/status.ts';
 import type { Timers } from '../../platform/platform.ts';
+import type { Authorizer } from '../../ports/authorizer.ts';
 import type { RequestContext } from '../../ports/request.ts';
 import type { Compare, Store } from '../../store/store.ts';
 import type { WatchCache } from '../cache/watch-cache.ts';
@@ -90,6 +91,7 @@ export interface AdmissionServices {
   randomBytes: (size: number) => Uint8Array;
   /** The ranges of the cluster IPs of Services, one for each IP family, with a comma between them. */
   serviceCidr: string;
+  authorizer: Authorizer;
 }
 
 export type PluginFactory = (services: AdmissionServices) => AdmissionPlugin;

@@ -8,12 +8,14 @@ import { claimResize } from './persistent-volume-claim-resize.ts';
 import type { PluginFactory } from './plugin.ts';
 import { podSecurity } from './pod-security.ts';
 import { priority } from './priority.ts';
+import { rbacEscalation } from './rbac-escalation.ts';
 import { resourceQuota } from './resource-quota.ts';
 import { runtimeClass } from './runtime-class.ts';
 import { serviceAccount } from './service-account.ts';
 import { serviceAllocation } from './services/service-allocation.ts';
 
 export const admissionPlugins: readonly PluginFactory[] = [
+  rbacEscalation,
   namespaceLifecycle,
   limitRanger,
   nodeRestriction,

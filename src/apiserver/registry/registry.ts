@@ -1,7 +1,7 @@
 /**
  * The registry implements the resource verbs of the API, on top of a store, for any kinds except computed ones.
  *
- * Boundary: no HTTP and no authorization. The behavior that is specific to a kind comes from its definition, except for steps
+ * Boundary: no HTTP, and no authorization of requests. The behavior that is specific to a kind comes from its definition, except for steps
  * that need other objects: admission plugins, evictions and tokens.
  *
  * Invariants:
@@ -18,12 +18,14 @@ import type { KindCatalog } from '../../api/catalog.ts';
 import { badRequest, methodNotAllowed } from '../../machinery/status.ts';
 import type { Log, Timers } from '../../platform/platform.ts';
 import { createSerialByKey } from '../../platform/serial-by-key.ts';
+import type { Authorizer } from '../../ports/authorizer.ts';
 import type { ResourceBackend } from '../../ports/backend.ts';
 import type { RequestContext } from '../../ports/request.ts';
 import type { Store } from '../../store/store.ts';
 import { createAdmission } from '../admission/chain.ts';
 import type { PluginFactory } from '../admission/plugin.ts';
 import { admissionPlugins } from '../admission/plugins.ts';
+import { privilegedOr } from '../auth/authorization/authorizer.ts';
 import { loadWatchCache } from '../cache/watch-cache.ts';
 import type { TokenIssuer } from '../pki/tokens.ts';
 import { applyObject } from './apply.ts';
@@ -57,6 +59,8 @@ export interface RegistryOptions {
   admission?: readonly PluginFactory[];
   /** Issues the tokens for the token subresource of ServiceAccounts. If absent, requests for tokens fail with 503. */
   issueToken?: TokenIssuer['issue'];
+  /** Limits the roles that users can grant. By default, only members of system:masters may do anything. */
+  authorizer?: Authorizer;
 }
 
 export interface Registry extends ResourceBackend {
@@ -75,7 +79,8 @@ export async function createRegistry(options: RegistryOptions): Promise<Registry
   const resources = indexResources(options.catalog);
   const cache = await loadWatchCache({ store, log, uncached: resources.uncached });
   const { serviceCidr, admission: factories = admissionPlugins } = options;
-  const services = { cache, store, timers, randomBytes, serviceCidr };
+  const { authorizer = privilegedOr() } = options;
+  const services = { cache, store, timers, randomBytes, serviceCidr, authorizer };
   const admission = createAdmission(factories.map((factory) => factory(services)));
   const room = createObjectRoom(() => cache.heldBytes(), options.roomBytes);
   const { issueToken } = options;

@@ -7,6 +7,7 @@ import type { KubeObject } from '../../../machinery/meta.ts';
 import { createVirtualTimers } from '../../../platform/virtual-timers.ts';
 import { apiFor } from '../../../ports/api-for.ts';
 import { createMemoryStore } from '../../../store/memory/memory-store.ts';
+import { privilegedOr } from '../../auth/authorization/authorizer.ts';
 import { objectKey, resourcePrefix } from '../../cache/keys.ts';
 import { loadWatchCache } from '../../cache/watch-cache.ts';
 import { bootstrap } from '../../registry/bootstrap.ts';
@@ -207,7 +208,7 @@ test('a Service gets a node port that is a host port of a Pod only if the Pod ha
     return object('Pod', 'p', { spec: { containers }, status: { phase } }, { namespace: 'default' });
   };
   const key = objectKey(resourcePrefix('', 'pods'), 'default', 'p');
-  const { admit } = createServiceAllocator({ ...services, serviceCidr: SERVICE_CIDR });
+  const { admit } = createServiceAllocator({ ...services, serviceCidr: SERVICE_CIDR, authorizer: privilegedOr() });
   const given = () => {
     const created = service('a', { type: 'NodePort' }, { namespace: 'default' });
     admit(created, undefined)();
@@ -225,7 +226,7 @@ test('a write of a Service does not list other Services, because their addresses
   const cache = await loadWatchCache({ store, log: strictLog });
   const lists = vi.spyOn(cache, 'list');
   const services = { cache, store, timers: createVirtualTimers(), randomBytes: () => new Uint8Array(8) };
-  const { admit } = createServiceAllocator({ ...services, serviceCidr: SERVICE_CIDR });
+  const { admit } = createServiceAllocator({ ...services, serviceCidr: SERVICE_CIDR, authorizer: privilegedOr() });
   const place = { namespace: 'default' };
   const key = (name: string) => objectKey(resourcePrefix('', 'services'), 'default', name);
   const using = (name: string, nodePort: number) =>
