@@ -9,6 +9,7 @@
  * times from which a controller counts a delay, such as tolerationSeconds.
  */
 import type { KindCatalog } from '../api/catalog.ts';
+import { startClusterRoleAggregation } from './cluster-role-aggregation/cluster-role-aggregation.ts';
 import type { ControllerName, ControllerOptions } from './controller.ts';
 import { startDaemonSets } from './daemon-set/daemon-set.ts';
 import { startDeployments } from './deployment/deployment.ts';
@@ -72,6 +73,7 @@ export async function startControllers({
   await Promise.all([
     startNamespaceController({ ...optionsOf('namespace-controller'), resources: catalog.view(namespacedResources) }),
     startGarbageCollector({ ...optionsOf('generic-garbage-collector'), catalog }),
+    startClusterRoleAggregation(optionsOf('clusterrole-aggregation-controller')),
     startServiceAccountController(optionsOf('service-account-controller')),
     startServiceAccountTokens({ ...optionsOf('service-account-token-controller'), ...options }),
     startRootCaPublisher({ ...optionsOf('root-ca-cert-publisher'), ...options }),

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { createCatalog, type KindCatalog } from '../api/catalog.ts';
 import { kinds } from '../api/kinds.ts';
 import { kubernetesServiceAddress } from '../apiserver/admission/service-range.ts';
+import { ensureRoles } from '../apiserver/auth/authorization/bootstrap/ensure-roles.ts';
 import { writeKubeconfig } from '../apiserver/pki/kubeconfig.ts';
 import { loadOrCreatePki, type Pki } from '../apiserver/pki/pki.ts';
 import { createTokenIssuer, TOKEN_ISSUER, type TokenIssuer } from '../apiserver/pki/tokens.ts';
@@ -88,7 +89,10 @@ export async function serveApi(
     metrics: metrics.all,
   });
   closers.defer(() => api.close());
-  await bootstrap(apiFor(registry, API_SERVER), { serviceCidr, apiServerPort: api.port });
+  const client = apiFor(registry, API_SERVER);
+  await bootstrap(client, { serviceCidr, apiServerPort: api.port });
+  // A full disk must not prevent the start. Members of system:masters need no roles.
+  await ensureRoles(client).catch((error: Error) => log.error('cannot create all roles', { error: error.message }));
   writeKubeconfig(kubeconfigPath(dataDir), { server: `https://${HOST}:${api.port}`, pki });
   writeEngineRecord(dataDir, recordOf(settings, api.port));
   return api.port;

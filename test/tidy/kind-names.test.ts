@@ -4,6 +4,7 @@ import { kinds } from '../../src/api/kinds.ts';
 import { read, typeScript } from './sources.ts';
 
 const REASONS: Readonly<Record<string, string>> = {
+  'src/apiserver/auth/authorization/bootstrap/bootstrap-objects.ts':
     'creates the roles and bindings that every cluster has',
   'src/apiserver/auth/authorization/rbac.ts': 'evaluates roles and bindings',
   'src/apiserver/auth/authorization/subjects.ts': 'a ServiceAccount can be the subject of a binding',
