@@ -8,7 +8,9 @@ import { methodNotAllowed, pathNotFound } from '../machinery/status.ts';
 import { createMetrics, METRICS_CONTENT_TYPE, type Metrics, metricsText } from '../platform/metrics.ts';
 import { createAuthentication } from './auth/authentication/authenticate.ts';
 import { createObjectReader } from './auth/authentication/read-objects.ts';
-import { authorizePath, authorizeResource } from './auth/authorize.ts';
+import { privilegedOr } from './auth/authorization/authorizer.ts';
+import { authorizeOther, authorizeResource } from './auth/authorize.ts';
+import { impersonate, isImpersonating } from './auth/impersonate.ts';
 import { isDiscoveryPath, serveDiscovery } from './discovery/serve.ts';
 import { isIssuerPath, issuerDocuments, type ServeIssuer } from './discovery/token-issuer.ts';
 import { sendBody, sendJson } from './http/answers.ts';
@@ -25,7 +27,7 @@ import { type HealthChecks, serveHealth } from './http/health.ts';
 import { flag } from './http/query.ts';
 import { createRequestMetrics } from './http/request-metrics.ts';
 import { serveResource } from './http/resources.ts';
-import { findPath, findRoute, pathSegments } from './http/routes.ts';
+import { findPath, findRoute, pathSegments, type ResourceRoute } from './http/routes.ts';
 import { versionInfo } from './http/version.ts';
 import { type OpenApi, openApi } from './openapi/openapi.ts';
 import { TOKEN_ISSUER, tokenKeyOf } from './pki/tokens.ts';
@@ -119,6 +121,7 @@ function createHandling(options: ApiServerOptions, outgoing: OutgoingBudget, rea
   const ping = () => undefined;
   return {
     ...options,
+    authorizer: privilegedOr(options.authorizer),
     documents: openApi(options.catalog, options.version),
     version: versionInfo(options.version),
     serveIssuer: issuerDocuments(options.pki, TOKEN_ISSUER),
@@ -164,31 +167,49 @@ async function answer(handling: Handling, exchange: Exchange): Promise<void> {
     onlyGet(method);
     return sendJson(exchange, 200, handling.version);
   }
+  if (isImpersonating(request.headers))
+    exchange.user = await impersonate(handling.authorizer, exchange.user, request.headersDistinct);
   if (root === 'openapi') {
-    authorizePath(exchange.user, method, exchange.path);
+    await authorizeOther(handling.authorizer, exchange, segments);
     onlyGet(method);
     return handling.documents.serve(exchange, segments);
   }
   if (isIssuerPath(exchange.path)) {
-    authorizePath(exchange.user, method, exchange.path);
+    await authorizeOther(handling.authorizer, exchange, segments);
     onlyGet(method);
     return handling.serveIssuer(exchange);
   }
   if (isDiscoveryPath(segments)) {
-    authorizePath(exchange.user, method, exchange.path);
+    await authorizeOther(handling.authorizer, exchange, segments);
     onlyGet(method);
     return serveDiscovery(handling, exchange, segments);
   }
   if (root !== 'api' && root !== 'apis') {
-    authorizePath(exchange.user, method, exchange.path);
+    await authorizeOther(handling.authorizer, exchange, segments);
     if (root !== 'metrics' || segments.length > 1) throw pathNotFound();
     onlyGet(method);
     return sendBody(exchange, 200, METRICS_CONTENT_TYPE, metricsText(await handling.metrics.families()));
   }
-  const route = findRoute(findPath(handling.catalog, segments), method, flag(exchange.query, 'watch') ?? false);
-  exchange.route = route;
-  authorizeResource(exchange.user, route);
+  const route = await authorizedRoute(handling, exchange, segments);
   return serveResource(handling, exchange, route);
+}
+
+/** Returns the route of a request for a resource. Rejects with 403 if the user may not send the request, and otherwise with 404 or 405. */
+async function authorizedRoute(
+  { authorizer, catalog }: ServerContext,
+  exchange: Exchange,
+  segments: readonly string[],
+): Promise<ResourceRoute> {
+  let route: ResourceRoute;
+  try {
+    route = findRoute(findPath(catalog, segments), exchange.method, flag(exchange.query, 'watch') ?? false);
+  } catch (error) {
+    await authorizeOther(authorizer, exchange, segments);
+    throw error;
+  }
+  exchange.route = route;
+  await authorizeResource(authorizer, exchange, route);
+  return route;
 }
 
 function onlyGet(method: string): void {

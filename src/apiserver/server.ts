@@ -21,6 +21,7 @@ import type { KindCatalog } from '../api/catalog.ts';
 import { UserError } from '../platform/files.ts';
 import type { Metrics } from '../platform/metrics.ts';
 import type { Log, Timers } from '../platform/platform.ts';
+import type { Authorizer } from '../ports/authorizer.ts';
 import type { ResourceBackend } from '../ports/backend.ts';
 import type { NodeConnection } from '../ports/node-connection.ts';
 import type { NodeReports } from '../ports/node-reports.ts';
@@ -46,6 +47,8 @@ export interface ApiServerOptions {
   catalog: KindCatalog;
   nodes: NodeConnection & NodeReports;
   pki: Pki;
+  /** Decides what users who are not members of system:masters may do. By default, they may do nothing. */
+  authorizer?: Authorizer;
   /** The authenticators besides client certificates, the tokens of ServiceAccounts and bootstrap tokens. The default is none. */
   authentication?: AuthenticationSettings;
   /** The address or hostname to listen on. The default is 127.0.0.1. */

@@ -16,6 +16,7 @@ import { apiFor } from '../ports/api-for.ts';
 import { openLmdbStore } from '../store/lmdb/lmdb-store.ts';
 import { measuredStore } from '../store/measured-store.ts';
 import { authenticationSettings } from './authentication/authentication-settings.ts';
+import { type LateAuthorizer, lateAuthorizer } from './authorization/late-authorizer.ts';
 import { addStorageMetrics, type EngineMetrics } from './engine-metrics.ts';
 import type { LateNode } from './node-placeholder.ts';
 import { kubeconfigPath, recordOf, type Settings, writeEngineRecord } from './settings.ts';
@@ -33,6 +34,8 @@ export interface OpenRegistry {
   pki: Pki;
   /** Issues the tokens of ServiceAccounts. */
   tokens: TokenIssuer;
+  /** Decides what the users of the API may do, once it is connected. */
+  authorization: LateAuthorizer;
 }
 
 /** Opens the store and the registry, and adds the functions that close them to `closers`. Reads or creates the certificates. */
@@ -58,9 +61,17 @@ export async function openRegistry(
   const measured = measuredStore(store, metrics);
   const catalog = createCatalog(kinds);
   const { issue: issueToken } = tokens;
-  const registry = await createRegistry({ store: measured, catalog, timers, log, serviceCidr, issueToken });
+  const authorization = lateAuthorizer();
+  const { authorizer } = authorization;
+  const services = { store: measured, catalog, timers, log, serviceCidr };
+  const registry = await createRegistry({ ...services, issueToken, authorizer });
   closers.defer(() => registry.close());
-  return { registry, catalog, pki, tokens };
+  return { registry, catalog, pki, tokens, authorization };
+}
+
+interface ServerParts {
+  nodes: LateNode;
+  metrics: EngineMetrics;
 }
 
 /**
@@ -71,7 +82,7 @@ export async function serveApi(
   settings: Settings,
   { timers, log }: Platform,
   closers: AsyncDisposableStack,
-  { registry, catalog, pki, nodes, metrics }: OpenRegistry & { nodes: LateNode; metrics: EngineMetrics },
+  { registry, catalog, pki, authorization, nodes, metrics }: OpenRegistry & ServerParts,
 ): Promise<number> {
   const { dataDir, serviceCidr } = settings;
   addStorageMetrics(metrics.all, registry, catalog, dataDir);
@@ -80,6 +91,7 @@ export async function serveApi(
     catalog,
     nodes,
     pki,
+    authorizer: authorization.authorizer,
     authentication: authenticationSettings(settings),
     host: HOST,
     port: settings.port,

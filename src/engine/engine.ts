@@ -11,6 +11,7 @@
  */
 import { flushCompileCache } from 'node:module';
 import { dnsServiceAddress } from '../apiserver/admission/service-range.ts';
+import { createRbac } from '../apiserver/auth/authorization/rbac.ts';
 import { bootstrap } from '../apiserver/registry/bootstrap.ts';
 import { ensureDnsService } from '../apiserver/registry/dns-service.ts';
 import { createSharedInformers } from '../client/shared-informers.ts';
@@ -32,6 +33,7 @@ import { apiFor } from '../ports/api-for.ts';
 import type { UserInfo } from '../ports/request.ts';
 import { startScheduler } from '../scheduler/scheduler.ts';
 import { requireAttachment } from './attached-sandboxes.ts';
+import { followRbac } from './authorization/rbac-objects.ts';
 import { HOST, type OpenRegistry, openRegistry, serveApi } from './engine-api.ts';
 import { createEngineMetrics } from './engine-metrics.ts';
 import { checkPodGroups, checkResolvConf, createShutdown, startEngineDns } from './engine-node.ts';
@@ -169,12 +171,14 @@ async function startParts(
   closers.defer(() => ending.abort());
 
   const node = lateNode();
+  const informers = createSharedInformers({ client: clientFor(opened.registry, API_SERVER), ...platform });
+  opened.authorization.connect(createRbac(followRbac({ informers, signal })));
   const port = await serveApi(settings, platform, closers, { ...opened, nodes: node.connection, metrics });
   const api = { ip: HOST, port };
   await network.protectApi(api);
   const options = {
     client: clientFor(opened.registry, nodeUser(nodeName)),
-    informers: createSharedInformers({ client: clientFor(opened.registry, API_SERVER), ...platform }),
+    informers,
     ...platform,
     signal,
   };

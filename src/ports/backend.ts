@@ -69,6 +69,8 @@ export interface DeleteOptions extends WriteOptions {
 }
 
 export interface PatchOptions extends WriteOptions {
+  /** Called before a server-side apply creates the object. Rejects if the user may not create it. By default, the user may. */
+  mayCreate?: () => Promise<void>;
   /** Called if a server-side apply creates the object. */
   onCreated?: () => void;
 }

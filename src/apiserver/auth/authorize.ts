@@ -1,40 +1,90 @@
 /**
- * Authorizes requests: members of the group system:masters may do everything, and other users nothing.
- * Source of the messages: v1.33 apiserver authorization.
+ * Authorizes requests, and creates the errors for those that are not allowed.
+ * Source: k8s.io/apiserver/pkg/endpoints/filters/authorization.go and handlers/responsewriters/errors.go of v1.33 (behavior and wording).
  */
-
 import { ApiError, forbidden } from '../../machinery/status.ts';
-import type { UserInfo } from '../../ports/request.ts';
+import { type Attributes, type Authorizer, isPath } from '../../ports/authorizer.ts';
+import type { Exchange } from '../http/exchange.ts';
 import type { ResourceRoute } from '../http/routes.ts';
+import { requestAttributes, selectedName } from './request-attributes.ts';
 
-const mayDoAll = (user: UserInfo): boolean => user.groups.includes('system:masters');
+/** Rejects with 403 Forbidden if the user may not send the request. */
+export const authorizeResource = (authorizer: Authorizer, exchange: Exchange, route: ResourceRoute): Promise<void> =>
+  authorize(authorizer, exchange, resourceAttributes(exchange, route));
 
-/** Throws 403 Forbidden if the user may not send the request. */
-export function authorizeResource(user: UserInfo, route: ResourceRoute): void {
-  if (mayDoAll(user)) return;
-  const { group, resource } = route.ref;
-  const what = route.subresource === undefined ? resource : `${resource}/${route.subresource}`;
-  const where = route.namespace === undefined ? 'at the cluster scope' : `in the namespace ${quote(route.namespace)}`;
-  throw forbidden(
-    { group, resource },
-    route.name ?? '',
-    `User ${quote(user.name)} cannot ${route.verb} resource ${quote(what)} in API group ${quote(group)} ${where}`,
-  );
+/**
+ * Rejects with 403 Forbidden if the user may not send the request, which is for no known resource: for a path such as /apis, or for a
+ * resource, a subresource or a method that the server does not serve. `segments`: those of the path.
+ */
+export const authorizeOther = (
+  authorizer: Authorizer,
+  exchange: Exchange,
+  segments: readonly string[],
+): Promise<void> => authorize(authorizer, exchange, { user: exchange.user, ...requestAttributes(exchange, segments) });
+
+/** Rejects with 403 Forbidden if the user may not create the object that a server-side apply would create. */
+export async function authorizeCreate(authorizer: Authorizer, exchange: Exchange, route: ResourceRoute): Promise<void> {
+  const attributes = { ...resourceAttributes(exchange, route), verb: 'create' };
+  const { allowed, reason } = await authorizer.authorize(attributes);
+  if (!allowed) throw forbidden(route.ref, route.name ?? '', reason);
 }
 
-/** Throws 403 Forbidden if the user may not access `path`, which belongs to no resource, for example /apis. */
-export function authorizePath(user: UserInfo, method: string, path: string): void {
-  if (mayDoAll(user)) return;
-  throw new ApiError({
+async function authorize(
+  authorizer: Authorizer,
+  { audit }: Pick<Exchange, 'audit'>,
+  attributes: Attributes,
+): Promise<void> {
+  const { allowed, reason } = await authorizer.authorize(attributes);
+  audit.set('authorization.k8s.io/decision', allowed ? 'allow' : 'forbid');
+  audit.set('authorization.k8s.io/reason', reason);
+  if (!allowed) throw refusal(attributes, reason);
+}
+
+function resourceAttributes({ user, query }: Exchange, route: ResourceRoute) {
+  const { verb, ref, subresource, namespace, name } = route;
+  const { group, resource } = ref;
+  const isNamespace = group === '' && resource === 'namespaces';
+  const isListed = verb === 'list' || verb === 'watch';
+  return {
+    user,
+    verb,
+    group,
+    resource,
+    subresource,
+    // A role in a namespace can be about the Namespace.
+    namespace: isNamespace ? name : namespace,
+    name: name ?? (isListed ? selectedName(query) : undefined),
+  };
+}
+
+/** Returns the error for a request that is not allowed. */
+export function refusal(attributes: Attributes, reason: string): ApiError {
+  const text = (cause: string): string => (reason === '' ? cause : `${cause}: ${reason}`);
+  const user = quote(attributes.user.name);
+  if (isPath(attributes)) {
+    const cause = safe(`User ${user} cannot ${attributes.verb} path ${quote(attributes.path)}`);
+    return pathForbidden(`forbidden: ${text(cause)}`);
+  }
+  const { verb, group, resource, subresource, namespace, name = '' } = attributes;
+  const what = subresource ? `${resource}/${subresource}` : resource;
+  const where = namespace ? `in the namespace ${quote(namespace)}` : 'at the cluster scope';
+  const cause = safe(`User ${user} cannot ${verb} resource ${quote(what)} in API group ${quote(group)} ${where}`);
+  return forbidden({ group, resource }, name, text(cause));
+}
+
+const pathForbidden = (message: string): ApiError =>
+  new ApiError({
     kind: 'Status',
     apiVersion: 'v1',
     metadata: {},
     status: 'Failure',
-    message: `forbidden: User ${quote(user.name)} cannot ${method.toLowerCase()} path ${quote(path)}`,
+    message,
     reason: 'Forbidden',
     details: {},
     code: 403,
   });
-}
 
 const quote = (text: string): string => JSON.stringify(text);
+
+/** As upstream, escapes what a browser could read as HTML. */
+const safe = (text: string): string => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');

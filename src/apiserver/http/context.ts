@@ -1,6 +1,7 @@
 /** The dependencies that the handlers of all requests share. */
 import type { KindCatalog } from '../../api/catalog.ts';
 import type { Log, Timers } from '../../platform/platform.ts';
+import type { Authorizer } from '../../ports/authorizer.ts';
 import type { ResourceBackend } from '../../ports/backend.ts';
 import type { NodeConnection } from '../../ports/node-connection.ts';
 import type { NodeReports } from '../../ports/node-reports.ts';
@@ -17,6 +18,7 @@ export interface ServerContext {
   readonly authentication: Authentication;
   readonly timers: Timers;
   readonly log: Log;
+  readonly authorizer: Authorizer;
   readonly bodies: BodyReader;
   /** Limits the bytes of request bodies and WebSocket messages together, over all clients. */
   readonly unfinished: Unfinished;

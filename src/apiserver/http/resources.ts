@@ -7,6 +7,7 @@ import type { PatchType } from '../../machinery/patch/patch.ts';
 import { badRequest, methodNotAllowed } from '../../machinery/status.ts';
 import { oneAtATime, workInTurns } from '../../platform/work-in-turns.ts';
 import type { DeleteOptions, ListOptions, WriteOptions } from '../../ports/backend.ts';
+import { authorizeCreate } from '../auth/authorize.ts';
 import { objectBytes } from '../cache/stored-object.ts';
 import { serveProxy } from '../proxy/serve.ts';
 import { mayReadStore } from '../registry/reads/resource-version.ts';
@@ -215,7 +216,8 @@ async function patch(
     const body = await decodePatch(sent, type);
     await betweenSteps();
     const context = writeContext(server, exchange, route, { room, value: body });
-    return server.backend.patch(context, type, body, { ...options, onCreated });
+    const mayCreate = () => authorizeCreate(server.authorizer, exchange, route);
+    return server.backend.patch(context, type, body, { ...options, mayCreate, onCreated });
   });
 }
 

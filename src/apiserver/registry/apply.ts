@@ -77,6 +77,7 @@ export async function applyObject(
       const text = `uid mismatch: the provided object specified uid ${uid}, and no existing object was found`;
       throw conflict(resource.groupResource, at.name, text);
     }
+    await options.mayCreate?.();
     const { object, entries } = await runInTurns(applyConfig(undefined, [], type, request()), betweenSteps);
     try {
       const created = await createObject(
