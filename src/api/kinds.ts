@@ -6,6 +6,10 @@ import { replicaSetKind } from './apps/v1/replica-set/index.ts';
 import { statefulSetKind } from './apps/v1/stateful-set/index.ts';
 import { selfSubjectReviewKind } from './authentication.k8s.io/v1/self-subject-review/index.ts';
 import { tokenReviewKind } from './authentication.k8s.io/v1/token-review/index.ts';
+import { localSubjectAccessReviewKind } from './authorization.k8s.io/v1/local-subject-access-review/index.ts';
+import { selfSubjectAccessReviewKind } from './authorization.k8s.io/v1/self-subject-access-review/index.ts';
+import { selfSubjectRulesReviewKind } from './authorization.k8s.io/v1/self-subject-rules-review/index.ts';
+import { subjectAccessReviewKind } from './authorization.k8s.io/v1/subject-access-review/index.ts';
 import { horizontalPodAutoscalerV1Kind } from './autoscaling/v1/horizontal-pod-autoscaler/index.ts';
 import { horizontalPodAutoscalerKind } from './autoscaling/v2/horizontal-pod-autoscaler/index.ts';
 import { cronJobKind } from './batch/v1/cron-job/index.ts';
@@ -75,6 +79,10 @@ export const kinds: readonly KindDefinition[] = [
   anyKind(replicaSetKind),
   anyKind(selfSubjectReviewKind),
   anyKind(tokenReviewKind),
+  anyKind(localSubjectAccessReviewKind),
+  anyKind(selfSubjectAccessReviewKind),
+  anyKind(selfSubjectRulesReviewKind),
+  anyKind(subjectAccessReviewKind),
   anyKind(horizontalPodAutoscalerKind),
   anyKind(horizontalPodAutoscalerV1Kind),
   anyKind(cronJobKind),

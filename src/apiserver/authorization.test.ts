@@ -3,7 +3,7 @@ import { createPrivateKey } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { Agent } from 'node:https';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createRbac } from './auth/authorization/rbac.ts';
 import {
   clusterRole,
@@ -21,6 +21,12 @@ const rbac = createRbac(
     clusterRole('discovery', { nonResourceURLs: ['/api/*', '/openapi/*'], verbs: ['get'] }),
     clusterRole('view', rule('get list watch', 'pods configmaps namespaces'), rule('patch', 'configmaps')),
     role('default', 'one', rule('list watch get', 'secrets', 'one')),
+    clusterRole('ask', {
+      apiGroups: ['authorization.k8s.io'],
+      resources: ['selfsubjectaccessreviews', 'selfsubjectrulesreviews'],
+      verbs: ['create'],
+    }),
+    clusterRoleBinding('ask', 'ask', 'User jane'),
     clusterRoleBinding('discovery', 'discovery', 'Group system:authenticated'),
     clusterRoleBinding('broken', 'absent', 'User jane'),
     roleBinding('default', 'jane', 'ClusterRole view', 'User jane'),
@@ -137,4 +143,57 @@ test('a server-side apply that creates an object requires the right to create it
 
 test('a request without a certificate gets 401, whatever the roles are', async () => {
   expect((await at.call('GET', `${IN_DEFAULT}/pods`, { agent: at.anonymous })).code).toBe(401);
+});
+
+describe('reviews of access', () => {
+  const GROUP = '/apis/authorization.k8s.io/v1';
+  const pods = (verb: string, namespace = 'default') => ({ resourceAttributes: { verb, resource: 'pods', namespace } });
+  const ask = async (path: string, kind: string, spec: object, agent?: Agent, metadata: object = {}) => {
+    const body = JSON.stringify({ apiVersion: 'authorization.k8s.io/v1', kind, metadata, spec });
+    const { code, json } = await at.call('POST', `${GROUP}/${path}`, {
+      body,
+      ...(agent === undefined ? {} : { agent }),
+    });
+    return { code, status: json.status, message: json.message };
+  };
+  const allowed = {
+    allowed: true,
+    reason: 'RBAC: allowed by RoleBinding "jane/default" of ClusterRole "view" to User "jane"',
+  };
+  const denied = { allowed: false, reason: ABSENT.slice(2) };
+
+  test('an administrator can ask about another user', async () => {
+    const about = (spec: object) => ask('subjectaccessreviews', 'SubjectAccessReview', { user: 'jane', ...spec });
+    expect(await about(pods('list'))).toMatchObject({ code: 201, status: allowed });
+    expect(await about(pods('delete'))).toMatchObject({ code: 201, status: denied });
+    expect(await about({ nonResourceAttributes: { verb: 'get', path: '/metrics' } })).toMatchObject({ status: denied });
+    expect((await about({ user: '' })).message).toContain('at least one of user or group must be specified');
+  });
+
+  test('a review of a namespace is about this namespace', async () => {
+    const path = 'namespaces/default/localsubjectaccessreviews';
+    const about = (spec: object) => ask(path, 'LocalSubjectAccessReview', { user: 'jane', ...spec });
+    expect(await about(pods('list'))).toMatchObject({ code: 201, status: allowed });
+    expect(await about(pods('list', 'other'))).toMatchObject({ code: 422 });
+    expect((await ask(path, 'LocalSubjectAccessReview', { user: 'x', ...pods('get') }, jane)).code).toBe(403);
+  });
+
+  test('a user who may ask gets answers about the own rights', async () => {
+    expect((await ask('selfsubjectaccessreviews', 'SelfSubjectAccessReview', pods('get'), jane)).status).toEqual(
+      allowed,
+    );
+    const rules = await ask('selfsubjectrulesreviews', 'SelfSubjectRulesReview', { namespace: 'default' }, jane);
+    expect(rules.status).toMatchObject({ incomplete: false, evaluationError: denied.reason.slice('RBAC: '.length) });
+    expect(rules.status.resourceRules).toContainEqual({
+      apiGroups: [''],
+      resources: ['secrets'],
+      resourceNames: ['one'],
+      verbs: ['list', 'watch', 'get'],
+    });
+    expect(rules.status.nonResourceRules).toEqual([{ verbs: ['get'], nonResourceURLs: ['/api/*', '/openapi/*'] }]);
+    expect(await ask('selfsubjectrulesreviews', 'SelfSubjectRulesReview', {}, jane)).toMatchObject({
+      code: 400,
+      message: 'no namespace on request',
+    });
+  });
 });

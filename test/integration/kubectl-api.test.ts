@@ -51,6 +51,7 @@ describe('discovery and OpenAPI', () => {
     expect((await ok('api-versions')).trim().split('\n')).toEqual([
       'apps/v1',
       'authentication.k8s.io/v1',
+      'authorization.k8s.io/v1',
       'autoscaling/v1',
       'autoscaling/v2',
       'batch/v1',

@@ -136,6 +136,19 @@ export const CONTENTS: Readonly<Record<string, object>> = {
   IPAddress: { spec: { parentRef: { resource: 'services', namespace: 'default', name: 'one' } } },
   ServiceCIDR: { spec: { cidrs: ['10.200.0.0/24', 'fd00::/112'] } },
   RuntimeClass: { handler: 'runc', overhead: { podFixed: { cpu: '1m' } } },
+  SubjectAccessReview: {
+    spec: {
+      user: 'a',
+      groups: ['b'],
+      extra: { c: ['d'] },
+      resourceAttributes: { verb: 'get', resource: 'pods', name: 'e' },
+    },
+  },
+  LocalSubjectAccessReview: {
+    spec: { user: 'a', resourceAttributes: { verb: 'get', resource: 'pods', namespace: 'default' } },
+  },
+  SelfSubjectAccessReview: { spec: { nonResourceAttributes: { verb: 'get', path: '/metrics' } } },
+  SelfSubjectRulesReview: { spec: { namespace: 'default' } },
   Role: { rules: [{ apiGroups: [''], resources: ['pods', 'pods/log'], resourceNames: ['one'], verbs: ['get'] }] },
   ClusterRole: {
     rules: [{ nonResourceURLs: ['/metrics', '/a/*'], verbs: ['get'] }],

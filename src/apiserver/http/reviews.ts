@@ -15,11 +15,12 @@ export const reviewOf = ({ createOnly }: KindDefinition): Review | undefined =>
 
 /** Resolves to the answer. Rejects if the body is not an object of the kind. */
 export async function answerReview(
-  { authentication, timers }: Pick<ServerContext, 'authentication' | 'timers'>,
-  { user }: Exchange,
+  { authentication, authorizer, timers }: Pick<ServerContext, 'authentication' | 'authorizer' | 'timers'>,
+  { user, route }: Exchange,
   { kind, review }: { kind: KindDefinition; review: Review },
   { body, options }: { body: KubeObject; options: WriteOptions },
 ): Promise<KubeObject> {
   const question = decodeBody({ kind }, body, options);
-  return review(question, { user, now: timers.now(), judgeToken: authentication.judgeToken });
+  if (route?.namespace !== undefined) question.metadata.namespace ||= route.namespace;
+  return review(question, { user, now: timers.now(), judgeToken: authentication.judgeToken, ...authorizer });
 }

@@ -47,6 +47,7 @@ test('kubectl api-resources lists every kind with its short names', async () => 
     /^priorityclasses +pc +scheduling\.k8s\.io\/v1 +false +PriorityClass$/m,
     /^clusterroles +rbac\.authorization\.k8s\.io\/v1 +false +ClusterRole$/m,
     /^rolebindings +rbac\.authorization\.k8s\.io\/v1 +true +RoleBinding$/m,
+    /^selfsubjectaccessreviews +authorization\.k8s\.io\/v1 +false +SelfSubjectAccessReview$/m,
     /^leases +coordination\.k8s\.io\/v1 +true +Lease$/m,
     /^events +ev +events\.k8s\.io\/v1 +true +Event$/m,
   ]) {

@@ -1,0 +1,52 @@
+/**
+ * Answers the reviews that ask whether a user may send a request.
+ * Source: pkg/registry/authorization of v1.33 (behavior).
+ */
+import { type FieldError, firstErrors } from '../../../machinery/field-error.ts';
+import type { KubeObject } from '../../../machinery/meta.ts';
+import { invalidObject } from '../../../machinery/status.ts';
+import type { Attributes } from '../../../ports/authorizer.ts';
+import type { UserInfo } from '../../../ports/request.ts';
+import type { Reviewer } from '../../../ports/reviews.ts';
+import type {
+  SelfSubjectAccessReviewSpec,
+  SubjectAccessReviewSpec,
+  SubjectAccessReviewStatus,
+} from '../../generated/types.ts';
+
+export const AUTHORIZATION_GROUP = 'authorization.k8s.io';
+
+interface AccessReview extends KubeObject {
+  spec?: SelfSubjectAccessReviewSpec;
+  status?: SubjectAccessReviewStatus;
+}
+
+/** Returns the function that answers reviews of a kind. `userOf`: the user whom the review is about. */
+export const accessReview =
+  <T extends AccessReview>(
+    validate: (review: T) => FieldError[],
+    userOf: (review: T, reviewer: Reviewer) => UserInfo,
+  ) =>
+  async (review: T, reviewer: Reviewer): Promise<T> => {
+    const errors = firstErrors(() => validate(review));
+    const { kind, metadata, spec = {} } = review;
+    if (errors.length > 0) throw invalidObject({ group: AUTHORIZATION_GROUP, kind }, metadata.name ?? '', errors);
+    const { allowed, reason } = await reviewer.authorize(attributesOf(spec, userOf(review, reviewer)));
+    return { ...review, status: { allowed, ...(reason === '' ? {} : { reason }) } };
+  };
+
+function attributesOf(spec: SelfSubjectAccessReviewSpec, user: UserInfo): Attributes {
+  const { resourceAttributes, nonResourceAttributes } = spec;
+  if (resourceAttributes === undefined) {
+    const { verb = '', path = '' } = nonResourceAttributes ?? {};
+    return { user, verb, path };
+  }
+  const { verb = '', group = '', resource = '', subresource, namespace, name } = resourceAttributes;
+  return { user, verb, group, resource, subresource, namespace, name };
+}
+
+/** The user that the review describes. */
+export const userInReview = ({ spec }: { spec?: SubjectAccessReviewSpec }): UserInfo => {
+  const { user = '', uid, groups = [], extra } = spec ?? {};
+  return { name: user, ...(uid ? { uid } : {}), groups, ...(extra === undefined ? {} : { extra }) };
+};
