@@ -14,6 +14,8 @@ export interface ReadyEngine {
   server: string;
   nodeName: string;
   startMillis: number;
+  /** Sentences about what may keep Pods from working on this machine. */
+  warnings: readonly string[];
 }
 
 /**
@@ -69,6 +71,7 @@ export async function up(options: UpOptions): Promise<void> {
     server: engine.server,
     nodeName: engine.settings.nodeName,
     startMillis: Math.round(process.uptime() * 1000),
+    warnings: engine.warnings,
   };
   if (process.send === undefined) printReady(options.dataDir, ready);
   else await report({ ready });
@@ -92,9 +95,10 @@ export const printWaiting = (why: string): void =>
   void process.stderr.write(`lifepod is waiting for the node to be ready: ${why}\n`);
 
 /** Prints to standard error a message for people, and to standard output a shell command that sets KUBECONFIG. */
-export function printReady(dataDir: string, { server, nodeName, startMillis }: ReadyEngine): void {
+export function printReady(dataDir: string, { server, nodeName, startMillis, warnings }: ReadyEngine): void {
   const seconds = (startMillis / 1000).toFixed(1);
   process.stderr.write(`lifepod ${LIFEPOD_VERSION} is ready after ${seconds} s: ${server}, node ${nodeName}\n`);
+  for (const warning of warnings) process.stderr.write(`warning: ${warning}\n`);
   process.stdout.write(`export KUBECONFIG=${shellQuoted(kubeconfigPath(dataDir))}\n`);
 }
 

@@ -18,6 +18,7 @@ import { createSharedInformers } from '../client/shared-informers.ts';
 import { startControllers } from '../controllers/controllers.ts';
 import type { ApiAddress } from '../network/api-address.ts';
 import type { Dns } from '../network/dns/dns.ts';
+import { forwardWarnings } from '../network/nftables/forward-drops.ts';
 import { type PodNetwork, setUpNetwork } from '../network/pod-network/pod-network.ts';
 import { checkRanges } from '../network/pod-network/ranges.ts';
 import { type RunningProxy, startProxy } from '../network/proxy/proxy.ts';
@@ -61,6 +62,8 @@ export interface Engine {
   settings: Settings;
   /** The URL of the API server, such as https://127.0.0.1:6443. */
   server: string;
+  /** What may keep Pods from working on this machine, such as a firewall; each a sentence for the user. */
+  warnings: readonly string[];
   /**
    * Stops the controllers that create Pods, terminates the static Pods gracefully and starts no new ones. Resolves when all static Pods
    * are removed.
@@ -101,12 +104,14 @@ export async function startEngine(
     await checkPortFree(HOST, settings.port);
     await checkNewRanges(settings, record, signal);
     writeEngineRecord(settings.dataDir, recordOf(settings, settings.port));
+    const warnings = networkWarnings(settings, platform, signal);
     const { port, ...parts } = await startParts(settings, platform, closers, signal, waiting);
     flushCompileCache();
     keepBallast(settings.dataDir);
     return {
       settings,
       server: `https://${HOST}:${port}`,
+      warnings: await warnings,
       ...parts,
       stopped: aborted(signal).then(() => closers.disposeAsync()),
     };
@@ -125,6 +130,17 @@ async function checkNewRanges(
   const { dataDir, podCidr, serviceCidr } = settings;
   if (podCidr === record?.podCidr && serviceCidr === record.serviceCidr) return;
   await checkRanges({ dataDir, instance: dataDir, podCidr, serviceCidr, signal });
+}
+
+/** Resolves with the warnings about the packet filter. Failures are logged, because the engine can run without the examination. */
+async function networkWarnings(settings: Settings, { log }: Platform, signal: AbortSignal): Promise<string[]> {
+  if (settings.containerRuntimeEndpoint !== undefined) return [];
+  const warnings = await forwardWarnings(settings.podCidr.split(','), { name: '', signal }).catch((error: unknown) => {
+    log.warn('the packet filter of the machine cannot be examined', { error: String(error) });
+    return [];
+  });
+  for (const warning of warnings) log.warn(warning);
+  return warnings;
 }
 
 const aborted = (signal: AbortSignal): Promise<void> =>

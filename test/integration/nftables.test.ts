@@ -4,6 +4,7 @@ import { spawn } from 'node:child_process';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { forwardWarnings } from '../../src/network/nftables/forward-drops.ts';
 import type { Part, Section } from '../../src/network/nftables/section.ts';
 import { deleteTable, type NftTable, openTable } from '../../src/network/nftables/table.ts';
 import { systemTimers } from '../../src/platform/node-js.ts';
@@ -304,5 +305,35 @@ describe('the owner of the nftables table, while it follows the changes of other
     await listening();
     owner.kill('SIGKILL');
     await expect.poll(isListening, { timeout: 20_000 }).toBe(false);
+  });
+});
+
+describe('chains of other programs that drop forwarded packets', () => {
+  const warnings = () => forwardWarnings(['10.222.0.0/16', 'fd00::/64'], { name, signal, namespace: namespace.name });
+  const chain = (family: string, hook: string, policy: string): Promise<string> =>
+    namespace.runOk('nft', [
+      `add table ${family} filter; add chain ${family} filter FORWARD { type filter hook ${hook} priority 0; policy ${policy}; }`,
+    ]);
+
+  it('causes a warning for each Pod range of the family of the chain, with commands that end the warning', async () => {
+    await chain('ip', 'forward', 'drop');
+    const [warning = '', ...others] = await warnings();
+    expect(others).toEqual([]);
+    expect(warning).toMatch(/^the chain FORWARD of the table ip filter drops packets .* the Pod range 10.222.0.0\/16:/);
+    const commands = [...warning.matchAll(/'nft ([^']+)'/g)].map(([, command = '']) => command);
+    expect(commands).toHaveLength(2);
+    for (const command of commands) await namespace.runOk('nft', [command]);
+    expect(await warnings()).toEqual([]);
+    await chain('inet', 'forward', 'drop');
+    expect(await warnings()).toHaveLength(2);
+  });
+
+  it('causes no warning for chains that accept, other hooks and tables of lifepod', async () => {
+    await chain('ip', 'forward', 'accept');
+    await chain('ip6', 'input', 'drop');
+    await namespace.runOk('nft', [
+      'add table inet lifepod-1; add chain inet lifepod-1 f { type filter hook forward priority 0; policy drop; }',
+    ]);
+    expect(await warnings()).toEqual([]);
   });
 });

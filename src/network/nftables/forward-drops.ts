@@ -1,0 +1,72 @@
+/**
+ * Finds chains of other programs, such as firewalls, that drop by default the packets that the machine forwards. These are all packets of
+ * Pods, also those from one Pod to another. A rule of lifepod cannot accept them: a packet must be accepted by the chains of all tables.
+ *
+ * Boundary: only policies are examined. Whether the rules of a chain accept the packets of Pods is not known, except that a chain is left out
+ * if one of its rules names the Pod range. Source: nft(8), `list chains`; iptables(8).
+ */
+import { existsSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import { ipFamily } from '../../machinery/names.ts';
+import { findProgram, runCommandOk } from '../../platform/processes.ts';
+import { nft, type TableOptions } from './nft.ts';
+
+interface BaseChain {
+  family: string;
+  table: string;
+  name: string;
+  hook?: string;
+  policy?: string;
+}
+
+/** The tables that iptables has in the kernel if it does not use nftables. */
+const LEGACY_TABLES = '/proc/net/ip_tables_names';
+
+/** Returns the chains of the output of `nft --json list chains` that drop forwarded packets by default, without those of lifepod. */
+export function droppingChains(json: string): BaseChain[] {
+  const { nftables } = JSON.parse(json) as { nftables: { chain?: BaseChain }[] };
+  return nftables.flatMap(({ chain }) =>
+    chain?.hook === 'forward' && chain.policy === 'drop' && !chain.table.startsWith('lifepod-') ? [chain] : [],
+  );
+}
+
+/**
+ * Resolves with a sentence about each chain that drops forwarded packets by default and does not name the Pod range of its IP family.
+ * `ranges`: the Pod ranges. Rejects if nft(8) fails.
+ */
+export async function forwardWarnings(ranges: readonly string[], options: TableOptions): Promise<string[]> {
+  const warnings: string[] = [];
+  for (const chain of droppingChains(await nft(options, ['--json', 'list', 'chains']))) {
+    const { family, table, name } = chain;
+    const rules = await nft(options, ['list', 'chain', family, table, name]);
+    for (const range of ranges.filter((each) => isOfFamily(each, family) && !rules.includes(each))) {
+      const ip = ipFamily(range.split('/')[0] ?? '') === 6 ? 'ip6' : 'ip';
+      const commands = ['saddr', 'daddr'].map(
+        (address) => `nft insert rule ${family} ${table} ${name} ${ip} ${address} ${range} accept`,
+      );
+      warnings.push(warningOf(`the chain ${name} of the table ${family} ${table}`, range, commands));
+    }
+  }
+  return [...warnings, ...(await legacyWarnings(ranges, options))];
+}
+
+const isOfFamily = (range: string, family: string): boolean =>
+  family === 'inet' || family === (ipFamily(range.split('/')[0] ?? '') === 6 ? 'ip6' : 'ip');
+
+const warningOf = (chain: string, range: string, commands: readonly string[]): string =>
+  `${chain} drops packets that the machine forwards unless a rule accepts them, and no rule names the Pod range ${range}: ` +
+  `if Pods cannot be reached, accept their packets with '${commands.join("' and '")}'`;
+
+/** The same for the chain FORWARD of an iptables(8) that does not use nftables. */
+async function legacyWarnings(ranges: readonly string[], { namespace, signal }: TableOptions): Promise<string[]> {
+  const program = findProgram('iptables-legacy');
+  if (namespace !== undefined || program === undefined || !existsSync(LEGACY_TABLES)) return [];
+  if (!(await readFile(LEGACY_TABLES, 'utf8')).split('\n').includes('filter')) return [];
+  const rules = await runCommandOk(program, ['-S', 'FORWARD'], { signal });
+  return ranges
+    .filter((range) => isOfFamily(range, 'ip') && /^-P FORWARD DROP$/m.test(rules) && !rules.includes(range))
+    .map((range) => {
+      const commands = ['-s', '-d'].map((option) => `iptables-legacy -I FORWARD ${option} ${range} -j ACCEPT`);
+      return warningOf('the chain FORWARD of iptables', range, commands);
+    });
+}
