@@ -236,3 +236,11 @@ test('a refused upgrade is an ordinary response', async () => {
   const answer = await response;
   expect([answer.statusCode, (await bytesOf(answer)).toString()]).toEqual([403, 'no']);
 });
+
+test('a refused upgrade passes a response of 20 MB', async () => {
+  const body = Buffer.alloc(20_000_000, 'x');
+  const { port } = await listen((_incoming, response) => response.writeHead(403).end(body));
+  const { sent, response } = open(await proxyTo(port), '/ws', { headers: { Connection: 'Upgrade', Upgrade: 'own/1' } });
+  sent.end();
+  expect((await bytesOf(await response)).length).toBe(body.length);
+});

@@ -61,6 +61,9 @@ export function answerOn(request: IncomingMessage, socket: Socket): ServerRespon
   const response = new ServerResponse(request);
   response.shouldKeepAlive = false;
   response.assignSocket(socket);
+  // Node.js reports to a response that its connection is full, and has sent its bytes, only while it serves the connection itself.
+  Object.defineProperty(response, 'writableNeedDrain', { get: () => !response.destroyed && socket.writableNeedDrain });
+  socket.on('drain', () => response.emit('drain'));
   response.once('finish', () => {
     response.detachSocket(socket);
     socket.destroySoon();
