@@ -74,14 +74,16 @@ export function createRequestHandler(options: ApiServerOptions): RequestHandler 
       const allowSlowBody = limitBody(request, options.timers);
       if (upgrading === undefined && !(await isNext(request.socket, response))) return;
       const abort = new AbortController();
-      let taken = false;
+      let taken: 'stream' | 'answer' | undefined;
       const begun = performance.now();
       open.add(response);
       (upgrading?.socket ?? response).once('close', () => {
         open.delete(response);
         longRunning.delete(abort);
-        if (!taken) abort.abort(ENDED);
-        const code = taken ? 101 : response.headersSent ? response.statusCode : 499;
+        if (taken !== 'stream') abort.abort(ENDED);
+        const code = taken !== undefined ? 101 : response.headersSent ? response.statusCode : 499;
+        // Without a connection, the response would never close, and would count as open.
+        if (taken !== undefined) response.destroy().emit('close');
         measure.ended(exchange, code, (performance.now() - begun) / 1000);
         // Node.js treats the connection as idle only after this event.
         if (closing) setImmediate(handler.onIdleWhileClosing);
@@ -95,7 +97,7 @@ export function createRequestHandler(options: ApiServerOptions): RequestHandler 
         if (closing) abort.abort();
         else longRunning.add(abort);
       };
-      const upgrade = upgrading && takeable(response, upgrading, () => (taken = true));
+      const upgrade = upgrading && takeable(response, upgrading, (answers) => (taken = answers ? 'answer' : 'stream'));
       const exchange: Exchange = createExchange(request, response, {
         signal: abort.signal,
         endWithServer,

@@ -12,6 +12,10 @@ export interface Upgrade {
    * the signal of the exchange. `head`: the bytes after the request that have already been read.
    */
   take(): { socket: Socket; head: Buffer };
+  /**
+   * Like take(), but the end of the connection aborts the signal, as for a response: for a connection whose messages are the response.
+   */
+  takeToAnswer(): { socket: Socket; head: Buffer };
 }
 
 export interface Exchange {

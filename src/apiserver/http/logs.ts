@@ -6,6 +6,8 @@ import { type FieldError, forbidden, invalid, notSupported } from '../../machine
 import { badRequest, invalidObject } from '../../machinery/status.ts';
 
 import type { LogOptions } from '../../ports/node-connection.ts';
+import { messagesOf } from '../streaming/message-output.ts';
+import { BASE64_LOG, logProtocol, offeredProtocols } from '../streaming/web-socket.ts';
 import type { ServerContext } from './context.ts';
 import { type Exchange, requestContext, startAnswer } from './exchange.ts';
 import { flag, integer } from './query.ts';
@@ -80,10 +82,11 @@ export function chooseContainer(pod: Pod, requested: string | undefined): string
 /**
  * Streams the log. Rejects if the request fails; after the headers have been sent, the caller must then cut the connection. While a
  * client pauses reading, as a pager does, no further piece of the log is read, and the connection is cut only if too many bytes wait
- * for all clients together. Source: upstream sets no deadline for logs and watches.
+ * for all clients together. If the client requests a WebSocket, an empty message and then each piece of the log is a message.
+ * Source: upstream sets no deadline for logs and watches; wsstream.Reader of v1.33.
  */
 export async function serveLogs(server: ServerContext, exchange: Exchange, route: ResourceRoute): Promise<void> {
-  const { response, query } = exchange;
+  const { response, outgoing, query } = exchange;
   const options = logOptions(query, route.name ?? '');
   const pod = (await server.backend.get(requestContext(exchange, route))) as Pod;
   const container = chooseContainer(pod, query.get('container') ?? undefined);
@@ -93,18 +96,26 @@ export async function serveLogs(server: ServerContext, exchange: Exchange, route
     response.end();
     return;
   }
+  const open = messagesOf(server, exchange);
+  const protocol = open && logProtocol(offeredProtocols(exchange.request));
+  const pieceOf = (bytes: Uint8Array) => (protocol === BASE64_LOG ? Buffer.from(bytes).toString('base64') : bytes);
   if (options.follow === true) exchange.endWithServer();
   const { namespace = '', name, uid = '' } = pod.metadata;
   const chunks = server.nodes.logs({ namespace, name, uid }, container, options, exchange.signal);
   const iterator = chunks[Symbol.asyncIterator]();
   try {
     let next = await iterator.next();
-    startAnswer(exchange, 200, { 'Content-Type': 'text/plain' });
-    response.flushHeaders();
-    for (; next.done !== true && !response.destroyed; next = await iterator.next()) {
-      if (!exchange.outgoing.write(next.value)) await exchange.outgoing.ready();
+    if (open === undefined) {
+      startAnswer(exchange, 200, { 'Content-Type': 'text/plain' });
+      response.flushHeaders();
+    } else {
+      await open(protocol);
+      outgoing.write(pieceOf(new Uint8Array()));
     }
-    if (!response.destroyed) response.end();
+    for (; next.done !== true && !outgoing.isClosed; next = await iterator.next()) {
+      if (!outgoing.write(pieceOf(next.value))) await outgoing.ready();
+    }
+    outgoing.end();
   } finally {
     await iterator.return?.();
   }

@@ -10,6 +10,8 @@ import { ApiError, internalError } from '../../machinery/status.ts';
 import type { WatchEvent, WatchSink } from '../../ports/backend.ts';
 import { objectBytes } from '../cache/stored-object.ts';
 import type { Representation } from '../representation/representation.ts';
+import { messagesOf } from '../streaming/message-output.ts';
+import { offeredProtocols, watchProtocol } from '../streaming/web-socket.ts';
 import { evenBytes } from './answers.ts';
 import { STALLED_MILLIS } from './bounds/outgoing.ts';
 import type { ServerContext } from './context.ts';
@@ -25,34 +27,46 @@ const MIN_TIMEOUT_SECONDS = 1800;
 /** After this many written events, their empty slots are removed from the queue. */
 const FORGET_AFTER = 100;
 
-/** Serves one watch, and resolves when the watch has ended. Rejects if the watch cannot start. */
+/**
+ * Serves one watch, and resolves when the watch has ended. Rejects if the watch cannot start. If the client requests a WebSocket, each
+ * event is a message.
+ */
 export async function serveWatch(
   server: ServerContext,
   exchange: Exchange,
   route: ResourceRoute,
   representation: Representation,
 ): Promise<void> {
-  const { response, signal } = exchange;
+  const { response, outgoing, signal } = exchange;
+  const open = messagesOf(server, exchange);
+  const protocol = open && watchProtocol(offeredProtocols(exchange.request));
   const options = watchOptions(exchange.query, route.namespace, route.name);
   const timeoutSeconds = options.timeoutSeconds ?? Math.round(MIN_TIMEOUT_SECONDS * (1 + Math.random()));
   exchange.endWithServer();
-  const writer = eventWriter(server, exchange, representation);
+  const writer = eventWriter(server, exchange, (event) => {
+    const bytes = representation.event(event);
+    return open === undefined ? evenBytes([bytes]) : [representation.message(bytes)];
+  });
   const sink: WatchSink = (event, initial) => {
-    if (!signal.aborted && !response.destroyed) writer.add(event, initial);
+    if (!signal.aborted && !outgoing.isClosed) writer.add(event, initial);
   };
   const watch = server.backend.watch(requestContext(exchange, route), { ...options, timeoutSeconds }, sink);
   // Clients wait for the headers, and the first event may come late, so send the headers early. Most watches that cannot start reject
   // before the next turn of the event loop. A watch that rejects later ends with an ERROR event.
   const failed = await Promise.race([watch.then(undefined, failureOf), nextTurn()]);
   if (failed !== undefined) throw failed;
-  if (response.destroyed) return;
-  startAnswer(exchange, 200, { 'Content-Type': representation.watchContentType });
-  response.flushHeaders();
+  if (outgoing.isClosed) return;
+  if (open === undefined) {
+    startAnswer(exchange, 200, { 'Content-Type': representation.watchContentType });
+    response.flushHeaders();
+  } else {
+    await open(protocol);
+  }
   writer.start();
   const error = await watch.then(undefined, failureOf);
   if (error !== undefined && !signal.aborted) writer.add({ type: 'ERROR', object: statusOf(server, error) });
   if (!signal.aborted) await writer.written();
-  if (!response.destroyed) response.end();
+  outgoing.end();
 }
 
 interface EventWriter {
@@ -70,9 +84,16 @@ interface EventWriter {
   written(): Promise<void>;
 }
 
-/** Queues events unencoded, because all watches share the objects of events. Encodes an event when the connection can accept it. */
-function eventWriter(server: ServerContext, exchange: Exchange, representation: Representation): EventWriter {
-  const { response, outgoing } = exchange;
+/**
+ * Queues events unencoded, because all watches share the objects of events. Encodes an event when the connection can accept it.
+ * `piecesOf`: returns the encoded event in pieces.
+ */
+function eventWriter(
+  server: ServerContext,
+  exchange: Exchange,
+  piecesOf: (event: WatchEvent) => Iterable<string | Uint8Array>,
+): EventWriter {
+  const { outgoing } = exchange;
   let queue: ({ event: WatchEvent; bytes: number; initial: boolean } | undefined)[] = [];
   let first = 0;
   let pending = 0;
@@ -82,12 +103,12 @@ function eventWriter(server: ServerContext, exchange: Exchange, representation: 
   const writeAll = async (): Promise<void> => {
     writing = true;
     await outgoing.ready();
-    for (let next = queue[first]; next !== undefined && !response.destroyed; next = queue[first]) {
+    for (let next = queue[first]; next !== undefined && !outgoing.isClosed; next = queue[first]) {
       // Clear the slot, so that the queue does not keep the object after the event has been written.
       queue[first] = undefined;
       first += 1;
       if (!next.initial) pending -= next.bytes;
-      for (const piece of evenBytes([representation.event(next.event)])) {
+      for (const piece of piecesOf(next.event)) {
         if (!outgoing.write(piece)) await outgoing.ready();
       }
       if (next.bytes > 0) outgoing.drop(next.event.object, next.bytes);
@@ -103,7 +124,7 @@ function eventWriter(server: ServerContext, exchange: Exchange, representation: 
   const startWriting = (): void => {
     last = writeAll().catch((error: unknown) => {
       server.log.error('watch failed', { path: exchange.path, error: (error as Error)?.stack ?? String(error) });
-      response.destroy();
+      outgoing.destroy();
     });
   };
   return {
@@ -117,14 +138,14 @@ function eventWriter(server: ServerContext, exchange: Exchange, representation: 
       if (pending <= MAX_PENDING_BYTES) return;
       server.log.warn('watch cut: the client reads too slowly', { path: exchange.path, pendingBytes: pending });
       // Closing the response aborts the signal, which ends the watch.
-      response.destroy();
+      outgoing.destroy();
     },
     start() {
       started = true;
       startWriting();
     },
     async written() {
-      while (writing && !response.destroyed) await Promise.race([last, outgoing.ready(STALLED_MILLIS)]);
+      while (writing && !outgoing.isClosed) await Promise.race([last, outgoing.ready(STALLED_MILLIS)]);
     },
   };
 }

@@ -185,6 +185,9 @@ export function encodeListMeta(metadata: object): Uint8Array {
   return writer.finish();
 }
 
+/** The bytes that give the length of an event, in front of it. */
+export const EVENT_LENGTH_BYTES = 4;
+
 /**
  * Returns one event of a watch: the length of the message in four bytes, and a WatchEvent whose object has an envelope.
  * Source: WatchEvent of meta/v1, and the length-delimited framer of k8s.io/apimachinery.
@@ -196,9 +199,9 @@ export function encodeEvent(type: string, object: TypeMeta): Uint8Array {
   writer.uint32(tagOf(1, LENGTH_DELIMITED)).bytes(encodeProtobuf(object));
   writer.ldelim();
   const event = writer.finish();
-  const framed = Buffer.alloc(4 + event.length);
+  const framed = Buffer.alloc(EVENT_LENGTH_BYTES + event.length);
   framed.writeUInt32BE(event.length);
-  framed.set(event, 4);
+  framed.set(event, EVENT_LENGTH_BYTES);
   return framed;
 }
 

@@ -19,6 +19,9 @@ export function* listTexts(
   yield ']}\n';
 }
 
+/** Returns the text message of one event, whose line it is. */
+export const jsonMessage = (line: Uint8Array): string => (line as Buffer).toString();
+
 /** Returns the line of one event. */
 export const eventLine = (type: string, objectText: string): Buffer =>
   Buffer.from(`{"type":"${type}","object":${objectText}}\n`);
@@ -29,4 +32,5 @@ export const jsonRepresentation: Representation = {
   object: (object) => [encodeOnce(object), '\n'],
   list: (list) => listTexts(list),
   event: sharedBytes((event) => eventLine(event.type, encodeOnce(event.object))),
+  message: jsonMessage,
 };

@@ -49,4 +49,5 @@ export const metadataRepresentation = (base: Representation): Representation => 
       items: items.map(partialMetadata),
     }),
   event: (event: WatchEvent) => base.event(partialEvent(event)),
+  message: base.message,
 });

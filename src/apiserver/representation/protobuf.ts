@@ -3,6 +3,7 @@ import { perType } from '../../api/facts/facts.ts';
 import type { KubeList, KubeObject } from '../../machinery/meta.ts';
 import { workInTurns } from '../../platform/work-in-turns.ts';
 import {
+  EVENT_LENGTH_BYTES,
   encodeEvent,
   encodeFields,
   encodeListMeta,
@@ -61,4 +62,5 @@ export const protobufRepresentation: Representation = {
   object: (object) => [encodeProtobuf(object)],
   list: listParts,
   event: sharedBytes(({ type, object }) => encodeEvent(type, object)),
+  message: (event) => event.subarray(EVENT_LENGTH_BYTES),
 };

@@ -30,6 +30,8 @@ export interface Representation {
   list(list: KubeList): Iterable<Part> | Promise<Iterable<Part>>;
   /** Returns the bytes of one event of a watch. */
   event(event: WatchEvent): Uint8Array;
+  /** Returns the WebSocket message of the bytes of one event. */
+  message(event: Uint8Array): string | Uint8Array;
 }
 
 /** The parts of a request on which the representation depends. */

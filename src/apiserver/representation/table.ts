@@ -7,7 +7,7 @@ import { encodeOnce } from '../../machinery/encode.ts';
 import type { KubeObject, ListMeta } from '../../machinery/meta.ts';
 import { badRequest } from '../../machinery/status.ts';
 import type { Millis } from '../../machinery/time.ts';
-import { eventLine, JSON_TYPE, jsonRepresentation } from './json.ts';
+import { eventLine, JSON_TYPE, jsonMessage, jsonRepresentation } from './json.ts';
 import { partialMetadata } from './metadata.ts';
 import type { Representation } from './representation.ts';
 
@@ -98,6 +98,7 @@ export function tableRepresentation(
       withColumns = false;
       return eventLine(event.type, text);
     },
+    message: jsonMessage,
   };
 }
 

@@ -2,8 +2,9 @@
 import { type IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { KindCatalog } from '../../api/catalog.ts';
-import type { KindDefinition } from '../../api/kind.ts';
+import type { KindDefinition, SubresourceDefinition } from '../../api/kind.ts';
 import type { Upgrade } from '../http/exchange.ts';
+import { flag } from '../http/query.ts';
 
 type UpgradeKind = 'spdy' | 'websocket';
 
@@ -18,28 +19,46 @@ export function upgradeKind({ headers }: IncomingMessage): UpgradeKind | undefin
   return protocol === 'websocket' ? 'websocket' : undefined;
 }
 
-/** Returns a function that selects the upgrade requests for streams and proxies. Node.js handles all other requests as plain requests. */
+/**
+ * Returns a function that selects the upgrade requests for streams, proxies, and watches and logs over WebSocket. Node.js handles all
+ * other requests as plain requests.
+ */
 export function upgradeFilter(catalog: KindCatalog): (request: IncomingMessage) => boolean {
-  const paths = catalog.view((kinds) => ({ isStream: streamPaths(kinds), isProxy: proxyPaths(kinds) }));
+  const paths = catalog.view((kinds) => ({
+    isProxy: proxyPaths(kinds),
+    isStream: subresourcePaths(kinds, ({ connects, subpaths }) => connects !== undefined && subpaths !== true),
+    isLog: subresourcePaths(kinds, ({ operation }) => operation === 'log'),
+  }));
   return (request) => {
-    const { isStream, isProxy } = paths();
-    const url = request.url ?? '';
-    return isProxy(url) ? wantsUpgrade(request) : upgradeKind(request) !== undefined && isStream(url);
+    const { isStream, isProxy, isLog } = paths();
+    const { url = '', method } = request;
+    if (isProxy(url)) return wantsUpgrade(request);
+    const kind = upgradeKind(request);
+    if (kind === undefined) return false;
+    return isStream(url) || (kind === 'websocket' && method === 'GET' && (isLog(url) || isWatch(url)));
   };
 }
 
-/** Returns a function that returns whether a URL is the path of a stream of one of the kinds. */
-function streamPaths(kinds: readonly KindDefinition[]): (url: string) => boolean {
+/** Whether the URL may be that of a watch: findRoute() decides, and its failures are sent as HTTP responses. */
+function isWatch(url: string): boolean {
+  const [path = '', ...query] = url.split('?');
+  if (!/^\/apis?\//.test(path)) return false;
+  return path.includes('/watch/') || flag(new URLSearchParams(query.join('?')), 'watch') === true;
+}
+
+/** Returns a function that returns whether a URL is the path of such a subresource of one of the kinds. */
+function subresourcePaths(
+  kinds: readonly KindDefinition[],
+  isWanted: (definition: SubresourceDefinition) => boolean,
+): (url: string) => boolean {
   const names = kinds.flatMap(({ subresources }) =>
-    Object.keys(subresources).filter(
-      (name) => subresources[name]?.connects !== undefined && subresources[name]?.subpaths !== true,
-    ),
+    Object.entries(subresources).flatMap(([name, definition]) => (isWanted(definition) ? [name] : [])),
   );
   const ending = new RegExp(`/(${[...new Set(names)].join('|')})/?(\\?|$)`);
   return (url) => names.length > 0 && ending.test(url);
 }
 
-/** Like streamPaths(), but for the subresources that forward requests to Pods. */
+/** Like subresourcePaths(), but for the subresources that forward requests to Pods. */
 function proxyPaths(kinds: readonly KindDefinition[]): (url: string) => boolean {
   const paths = kinds.flatMap(({ plural, subresources }) =>
     Object.entries(subresources)
@@ -71,13 +90,19 @@ export function answerOn(request: IncomingMessage, socket: Socket): ServerRespon
   return response;
 }
 
-/** Returns an Upgrade whose take() calls `taken`. take() may be called once, and only before the response has begun. */
-export function takeable(response: ServerResponse, { socket, head }: UpgradingConnection, taken: () => void): Upgrade {
-  return {
-    take() {
-      response.detachSocket(socket);
-      taken();
-      return { socket, head };
-    },
+/**
+ * Returns an Upgrade that calls `taken` when the connection is taken, with whether its messages are the response. The connection may be
+ * taken once, and only before the response has begun.
+ */
+export function takeable(
+  response: ServerResponse,
+  { socket, head }: UpgradingConnection,
+  taken: (answers: boolean) => void,
+): Upgrade {
+  const take = (answers: boolean) => {
+    response.detachSocket(socket);
+    taken(answers);
+    return { socket, head };
   };
+  return { take: () => take(false), takeToAnswer: () => take(true) };
 }

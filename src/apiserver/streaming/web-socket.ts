@@ -25,18 +25,42 @@ const OLDER_PROTOCOLS = {
   ports: ['v4.channel.k8s.io', 'v4.base64.channel.k8s.io'],
 };
 
+/** Returns the first known subprotocol that the client offers. Throws 400 BadRequest if no offered subprotocol is known. */
+function firstKnown(offered: readonly string[], known: readonly string[]): string {
+  const protocol = offered.find((name) => known.includes(name));
+  if (protocol !== undefined) return protocol;
+  throw badRequest(
+    `unable to negotiate protocol: client supports [${offered.join(' ')}], server supports [${known.join(' ')}]`,
+  );
+}
+
 /**
  * Returns the first known subprotocol that the client offers, or the binary subprotocol if the client offers none. `command` is true
  * for exec and attach. Throws 400 BadRequest if no offered subprotocol is known.
  */
 export function olderProtocol(offered: readonly string[], command: boolean): string {
-  const known = command ? OLDER_PROTOCOLS.command : OLDER_PROTOCOLS.ports;
-  const chosen = offered.length === 0 ? (command ? 'channel.k8s.io' : 'v4.channel.k8s.io') : undefined;
-  const protocol = chosen ?? offered.find((name) => known.includes(name));
-  if (protocol !== undefined) return protocol;
-  throw badRequest(
-    `unable to negotiate protocol: client supports [${offered.join(' ')}], server supports [${known.join(' ')}]`,
-  );
+  if (offered.length === 0) return command ? 'channel.k8s.io' : 'v4.channel.k8s.io';
+  return firstKnown(offered, command ? OLDER_PROTOCOLS.command : OLDER_PROTOCOLS.ports);
+}
+
+/** The subprotocol of a log whose messages are text. Source of both: wsstream.NewDefaultReaderProtocols of v1.33. */
+export const BASE64_LOG = 'base64.binary.k8s.io';
+const BINARY_LOG = 'binary.k8s.io';
+
+/**
+ * Returns the first known subprotocol of a log that the client offers; undefined if the client offers none, which means binary messages.
+ * Throws 400 BadRequest if no offered subprotocol is known.
+ */
+export const logProtocol = (offered: readonly string[]): string | undefined =>
+  offered.length === 0 ? undefined : firstKnown(offered, [BINARY_LOG, BASE64_LOG]);
+
+/**
+ * Returns the subprotocol of a watch: the only one that the client offers, whatever its name is; undefined if the client offers none.
+ * Throws 400 BadRequest if the client offers several. Source: v1.33, which leaves the choice to golang.org/x/net/websocket.
+ */
+export function watchProtocol(offered: readonly string[]): string | undefined {
+  if (offered.length <= 1) return offered[0];
+  throw badRequest(`a watch supports one subprotocol, not several: [${offered.join(' ')}]`);
 }
 
 const PROTOCOL_ERROR = 1002;
@@ -58,7 +82,8 @@ export function checkHandshake({ method, headers }: IncomingMessage): void {
 
 /**
  * Responds with 101 and the subprotocol `protocol`, if any, and resolves to the paused WebSocket. The request must have passed
- * checkHandshake(). If ws refuses the handshake nevertheless, destroys the connection and rejects. Later protocol violations are
+ * checkHandshake(). If the client has ended its side of the connection, or ws refuses the handshake, destroys the connection and
+ * rejects. Later protocol violations are
  * reported by events of the WebSocket.
  */
 export function acceptWebSocket(
@@ -79,6 +104,12 @@ export function acceptWebSocket(
   delete request.headers['sec-websocket-protocol'];
   if (protocol !== undefined) server.on('headers', (lines) => lines.push(`Sec-WebSocket-Protocol: ${protocol}`));
   return new Promise((resolve, reject) => {
+    // ws would end the connection without a callback.
+    if (!socket.readable || !socket.writable) {
+      socket.destroy();
+      reject(badRequest('the client has ended its connection'));
+      return;
+    }
     server.once('wsClientError', (error) => {
       socket.destroy();
       reject(error);

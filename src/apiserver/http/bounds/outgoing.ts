@@ -4,7 +4,7 @@
  * Invariant: while the total exceeds the budget, the client with the most waiting bytes is cut, unless it is the only one with
  * waiting bytes. An object that waits for several watches counts once in the total, because they share the object and its text.
  */
-import type { ServerResponse } from 'node:http';
+import type { Writable } from 'node:stream';
 import type { KubeObject } from '../../../machinery/meta.ts';
 import type { Log, Timers } from '../../../platform/platform.ts';
 import { drainedOrClosed } from '../wait-for-drain.ts';
@@ -20,6 +20,10 @@ export const STALLED_MILLIS = 60_000;
 
 /** Writes one response, and counts its waiting bytes. hold() and release() work as in Holder until the response closes. */
 export interface Outgoing extends Pick<Holder, 'hold' | 'release'> {
+  /** Whether the response is closed, and can write nothing more. */
+  readonly isClosed: boolean;
+  /** Writes to `output` from now on, instead of the body of the response: the messages of a WebSocket. Call it before the first write. */
+  redirect(output: Writable): void;
   /**
    * Writes a part of the body. Returns false if the caller must await ready() before the next write. If the response is closed, does
    * nothing and returns false.
@@ -29,6 +33,8 @@ export interface Outgoing extends Pick<Holder, 'hold' | 'release'> {
   ready(within?: number): Promise<void>;
   /** Ends the response. Its bytes count until the connection has sent them. */
   end(): void;
+  /** Closes the connection, so that the client sees that the response is incomplete. */
+  destroy(): void;
   /**
    * Counts `bytes`, the memory of an object that the response needs, until drop() is called or the response closes. Has no effect on a
    * closed response. An object for which keep() was called several times counts until as many calls of drop().
@@ -40,7 +46,7 @@ export interface Outgoing extends Pick<Holder, 'hold' | 'release'> {
 
 export interface OutgoingBudget {
   /** Starts counting a response. `path` is logged if the client is cut. */
-  open(response: ServerResponse, path: string): Outgoing;
+  open(response: Writable, path: string): Outgoing;
   /** Must be called when the cache has dropped the object: from then on, only responses keep the object alive. */
   dropped(object: KubeObject): void;
   /** Returns the bytes that currently wait for all clients together. */
@@ -117,23 +123,42 @@ interface Shared {
 }
 
 class Client implements Outgoing {
-  readonly #response: ServerResponse;
+  #output: Writable;
   readonly #path: string;
   readonly #shared: Shared;
   readonly #holder: Holder;
   /** The kept objects, each with its memory and the number of calls of keep() without a matching drop(). */
   readonly #own = new Map<object, { times: number; bytes: number }>();
   #ownBytes = 0;
-  /** The unsent bytes of the response at the last call of refresh(). */
+  /** The unsent bytes of the output at the last call of refresh(). */
   #buffered = 0;
 
-  constructor(response: ServerResponse, path: string, shared: Shared) {
-    this.#response = response;
+  constructor(output: Writable, path: string, shared: Shared) {
+    this.#output = output;
     this.#path = path;
     this.#shared = shared;
     this.#holder = shared.objects.open((heldBytes) => this.#cutAndLog({ heldBytes }));
     shared.waiting.clients.add(this);
-    response.once('close', () => this.#forget());
+    this.#closeWith(output);
+  }
+
+  redirect(output: Writable): void {
+    this.#output = output;
+    this.#closeWith(output);
+  }
+
+  #closeWith(output: Writable): void {
+    output.once('close', () => {
+      if (output === this.#output) this.#forget();
+    });
+  }
+
+  get isClosed(): boolean {
+    return this.#output.destroyed;
+  }
+
+  destroy(): void {
+    this.#output.destroy();
   }
 
   hold(object: KubeObject): void {
@@ -144,14 +169,14 @@ class Client implements Outgoing {
     this.#holder.release(object);
   }
 
-  /** The bytes of the kept objects, and the unsent bytes of the response. */
+  /** The bytes of the kept objects, and the unsent bytes of the output. */
   get waitingBytes(): number {
     return this.#ownBytes + this.#buffered;
   }
 
   /** Updates the number of unsent bytes, also in the total. */
   refresh(): void {
-    const now = this.#response.destroyed ? 0 : this.#response.writableLength;
+    const now = this.#output.destroyed ? 0 : this.#output.writableLength;
     this.#shared.waiting.add(now - this.#buffered);
     this.#buffered = now;
   }
@@ -161,23 +186,23 @@ class Client implements Outgoing {
   }
 
   write(data: string | Uint8Array): boolean {
-    if (this.#response.destroyed) return false;
-    const more = this.#response.write(data);
+    if (this.#output.destroyed) return false;
+    const more = this.#output.write(data);
     this.refresh();
     this.#shared.waiting.enforce();
     return more;
   }
 
   end(): void {
-    if (!this.#response.destroyed) this.#response.end();
+    if (!this.#output.destroyed) this.#output.end();
     this.refresh();
   }
 
   async ready(within?: number): Promise<void> {
-    if (this.#response.destroyed || !this.#response.writableNeedDrain) return;
+    if (this.#output.destroyed || !this.#output.writableNeedDrain) return;
     const { timers } = this.#shared;
     const timer = within === undefined ? undefined : timers.at(timers.now() + within, () => this.cut());
-    await drainedOrClosed(this.#response);
+    await drainedOrClosed(this.#output);
     timer?.cancel();
     this.refresh();
   }
@@ -208,7 +233,7 @@ class Client implements Outgoing {
   #cutAndLog(fields: Record<string, number>): void {
     this.#shared.log.warn('response cut: the client reads too slowly', { path: this.#path, ...fields });
     this.#forget();
-    this.#response.destroy();
+    this.#output.destroy();
   }
 
   #forget(): void {

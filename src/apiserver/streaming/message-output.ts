@@ -1,0 +1,62 @@
+/**
+ * Answers a request with the messages of a WebSocket instead of a body: the events of a watch, or the pieces of a log.
+ * Source: wsstream and WatchServer.HandleWS of v1.33.
+ *
+ * Invariants:
+ *  1. The waiting messages count as the waiting bytes of a body would (outgoing.ts).
+ *  2. The messages of the client are read and dropped, one at a time.
+ */
+import { Writable } from 'node:stream';
+import type { WebSocket } from 'ws';
+import type { ServerContext } from '../http/context.ts';
+import type { Exchange, Upgrade } from '../http/exchange.ts';
+import { countMessages } from './messages.ts';
+import { upgradeKind } from './upgrading-connection.ts';
+import { acceptWebSocket, checkHandshake } from './web-socket.ts';
+
+const NORMAL_CLOSURE = 1000;
+
+/** Opens the WebSocket with the subprotocol `protocol`, if any. From then on, each write of exchange.outgoing is a message. */
+export type OpenMessages = (protocol: string | undefined) => Promise<void>;
+
+/**
+ * Returns undefined if the client requests no WebSocket: the response then has a body. Throws 400 BadRequest if the client's handshake
+ * is not valid.
+ */
+export function messagesOf({ unfinished }: ServerContext, exchange: Exchange): OpenMessages | undefined {
+  const { request, upgrade } = exchange;
+  if (upgrade === undefined || upgradeKind(request) !== 'websocket') return undefined;
+  checkHandshake(request);
+  return async (protocol) => {
+    const { socket, webSocket } = await accept(exchange, upgrade, protocol);
+    countMessages(webSocket, socket, unfinished);
+    webSocket.on('message', () => webSocket.resume());
+    exchange.outgoing.redirect(messageOutput(webSocket));
+    webSocket.resume();
+  };
+}
+
+async function accept({ request }: Exchange, upgrade: Upgrade, protocol: string | undefined) {
+  const { socket, head } = upgrade.takeToAnswer();
+  return { socket, webSocket: await acceptWebSocket(request, socket, head, protocol) };
+}
+
+/** Returns a stream that sends each write as a message: a string as text, bytes as binary. Its end closes the WebSocket normally. */
+function messageOutput(webSocket: WebSocket): Writable {
+  const output = new Writable({
+    decodeStrings: false,
+    write: (message, _encoding, done) => webSocket.send(message, done),
+    final(done) {
+      webSocket.once('close', () => done());
+      webSocket.close(NORMAL_CLOSURE);
+    },
+    destroy(error, done) {
+      webSocket.terminate();
+      done(error);
+    },
+  });
+  // An error means that the client has disconnected or has broken the protocol, which ends the WebSocket.
+  output.on('error', () => undefined);
+  webSocket.on('error', () => undefined).once('close', () => output.destroy());
+  return output;
+}
