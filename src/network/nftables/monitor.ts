@@ -2,8 +2,9 @@
  * Reports that rules of a table have been deleted, perhaps by another program, such as with `nft flush ruleset`.
  *
  * Boundary: runs `nft monitor`, which is started again whenever it ends, and ends with this process, however this process ends. It prints
- * only deleted rules: elements, of which a transaction may delete many, cost almost nothing. It does not print which program has deleted
- * them, so that the deletions of the owner of the table are reported as well.
+ * only rules, because a transaction may delete many elements, and added rules as well: versions 1.0.7 and later of nft do not parse
+ * `monitor destroy`, because `destroy` is a command there. It does not print which program has deleted a rule, so that the deletions of the
+ * owner of the table are reported as well.
  */
 import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
@@ -44,7 +45,7 @@ export async function followDeletions(options: MonitorOptions): Promise<void> {
 
 /** Resolves with the reason when the program has ended. */
 function runMonitor(options: MonitorOptions): Promise<string> {
-  const command = nftCommand(options, ['monitor', 'destroy', 'rules']);
+  const command = nftCommand(options, ['monitor', 'rules']);
   const child = spawn('setpriv', ['--pdeathsig', 'KILL', ...command], {
     stdio: ['ignore', 'pipe', 'pipe'],
     killSignal: 'SIGKILL',
@@ -65,8 +66,8 @@ function runMonitor(options: MonitorOptions): Promise<string> {
   });
 }
 
-/** Returns whether the line of `nft monitor destroy rules` reports a deleted rule of the table, or that it has lost events. */
+/** Returns whether the line of `nft monitor rules` reports a deleted rule of the table, or that it has lost events. */
 export function concerns(line: string, table: string): boolean {
   const [, deletedFrom] = /^delete rule \S+ (\S+) /.exec(line) ?? [];
-  return deletedFrom === undefined || deletedFrom === table;
+  return deletedFrom === table || line.startsWith('# ERROR');
 }
