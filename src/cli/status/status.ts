@@ -9,6 +9,8 @@ import { readKubeconfig } from '../../client/kubeconfig.ts';
 import { dnsProcesses, type FoundProcess, residentBytes, runtimeProcesses } from '../../engine/leftovers.ts';
 import { kubeconfigPath, readEngineRecord } from '../../engine/settings.ts';
 import { LIFEPOD_VERSION } from '../../engine/version.ts';
+import { networkNames } from '../../network/pod-network/names.ts';
+import { sharedPorts } from '../../network/proxy/other-engines.ts';
 import { dataDirOwner, UserError } from '../../platform/files.ts';
 import { processAgeMillis } from '../../platform/processes.ts';
 import { diskTroubles } from './disk-troubles.ts';
@@ -37,6 +39,7 @@ export async function status(dataDir: string): Promise<void> {
   for (const [name = '', text] of lines) process.stdout.write(`${name.padEnd(10)}${text}\n`);
   const unhealthy = [
     ...diskTroubles(dataDir),
+    ...(await portTroubles(dataDir)),
     ...nodes.flatMap(nodeTroubles),
     ...pods.flatMap((pod) => podTrouble(pod) ?? []),
   ];
@@ -89,6 +92,15 @@ function podsText(pods: readonly Pod[]): string {
     counts.set(text, (counts.get(text) ?? 0) + 1);
   }
   return [String(pods.length), ...[...counts].map(([text, count]) => `${count} ${text}`)].join(', ');
+}
+
+const PORTS_MILLIS = 10_000;
+
+/** Resolves with the ports that another engine on this machine has, too; with none if this cannot be found out. */
+function portTroubles(dataDir: string): Promise<string[]> {
+  const { table } = networkNames({ dataDir, instance: dataDir });
+  const { signal } = new AbortController();
+  return sharedPorts({ name: table, signal, limitMillis: PORTS_MILLIS }).catch(() => []);
 }
 
 function nodeTroubles(node: Node): string[] {

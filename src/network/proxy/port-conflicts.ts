@@ -10,9 +10,9 @@ import { canonicalIp, parseIp, parseIpRange, rangeContains } from '../../machine
 import { runCommandOk } from '../../platform/processes.ts';
 import { FAMILIES, familyOf, NFT_WORDS } from '../families.ts';
 import { listOtherEngines, nft } from '../nftables/nft.ts';
-import { hostPortMap } from '../pod-network/host-ports.ts';
 import { NAMES } from './base-rules.ts';
 import type { Frontend } from './frontends.ts';
+import { portsIn, portText, sharedPort } from './other-engines.ts';
 
 export interface ConflictOptions {
   /** The name of the table of this engine. */
@@ -73,7 +73,7 @@ export class PortConflicts {
       const frontends = candidates.map(({ frontend }) => frontend);
       const uses = await this.#usesIn(table, frontends);
       for (const candidate of candidates)
-        if (uses.has(candidate.frontend)) report(candidate, engineMessage(candidate.frontend, table));
+        if (uses.has(candidate.frontend)) report(candidate, sharedPort(nameOf(candidate.frontend), table));
     }
   }
 
@@ -107,14 +107,10 @@ export class PortConflicts {
     const uses = new Set<Frontend>();
     for (const family of FAMILIES) {
       const own = frontends.filter((frontend) => frontend.family === family);
-      const { number } = NFT_WORDS[family];
-      const maps = [`${NAMES.nodePorts}-${number}`, `${NAMES.unservedNodePorts}-${number}`, hostPortMap(family)];
-      const listed =
-        own.length === 0 ? [] : await Promise.all(maps.map((map) => run('list', 'map', 'inet', name, map)));
-      const ports = new Set(listed.flatMap((text = '') => [...text.matchAll(KEY)].map(([, port]) => port)));
+      const ports = own.length === 0 ? new Set() : await portsIn(options, family);
       for (const frontend of own) if (ports.has(portOf(frontend))) uses.add(frontend);
       // This map also has all cluster IPs, so that it is not listed.
-      const map = `${NAMES.addresses}-${number}`;
+      const map = `${NAMES.addresses}-${NFT_WORDS[family].number}`;
       for (const frontend of own.filter(({ address }) => address !== undefined).slice(0, MAX_QUERIES))
         if ((await run('get', 'element', 'inet', name, map, `{ ${frontend.key} }`)) !== undefined) uses.add(frontend);
     }
@@ -122,8 +118,6 @@ export class PortConflicts {
   }
 }
 
-/** A key of a map of ports in the output of nft(8). */
-const KEY = /\b(\w+ \. \d+) :/g;
 /** How many ports of load balancers are looked up one by one in the table of another engine. */
 const MAX_QUERIES = 100;
 
@@ -135,17 +129,11 @@ const portOf = ({ key }: Frontend): string => key.split(' . ').slice(-2).join(' 
 const numberOf = ({ key }: Frontend): number => Number(key.split(' . ').at(-1));
 
 /** Such as `node port TCP/30080`. */
-function nameOf(frontend: Frontend): string {
-  const [protocol = '', port] = portOf(frontend).split(' . ');
-  return `${frontend.address === undefined ? 'node port' : 'load balancer port'} ${protocol.toUpperCase()}/${port}`;
-}
+const nameOf = (frontend: Frontend): string =>
+  `${frontend.address === undefined ? 'node port' : 'load balancer port'} ${portText(portOf(frontend))}`;
 
 const programMessage = (frontend: Frontend, { address, program }: Listener): string =>
   `connections to the ${nameOf(frontend)} reach this Service instead of ${program}, which listens on ${address}: use another port for one of them`;
-
-const engineMessage = (frontend: Frontend, table: string): string =>
-  `another engine of lifepod on this machine, with the nftables table ${table}, also has the ${nameOf(frontend)}: ` +
-  'only one of them gets the connections, usually the one that was started last; use another port for one of them';
 
 export interface Listener {
   /** The protocol and port, such as `tcp . 80`. */

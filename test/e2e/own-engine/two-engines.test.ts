@@ -82,6 +82,8 @@ test('Pods of both engines and the machine reach the Services, node ports and ho
   }
 });
 
+const tableOf = ({ dataDir }: Lifepod): string => networkNames({ dataDir, instance: dataDir }).table;
+
 test('the engine that was started last gets a port that both have, until it is down, and the other one keeps working', async () => {
   const same = [SAME_NODE_PORT, SAME_HOST_PORT].map((port) => ({ ip: '127.0.0.1', port }));
   const answers = (): Promise<string[]> => Promise.all(same.map(fromMachine));
@@ -93,14 +95,22 @@ test('the engine that was started last gets a port that both have, until it is d
     await lifepod.kubectlOk('set', 'selector', 'service/same', `app=${name}`);
     await expect.poll(answers, { timeout: 30_000 }).toEqual([name, 'two']);
   }
-  const { table } = networkNames({ dataDir: first.dataDir, instance: first.dataDir });
   await expect
     .poll(() => second.kubectlOk('describe', 'service', 'same'), { timeout: 30_000 })
     .toMatch(
       new RegExp(
-        `PortConflict .* nftables table ${table}, also has the node port TCP/${SAME_NODE_PORT}: only one of them`,
+        `PortConflict .* nftables table ${tableOf(first)}, also has the node port TCP/${SAME_NODE_PORT}: only one of them`,
       ),
     );
+  // Both engines show the ports that they share, and no others.
+  for (const [lifepod, other] of [
+    [first, second],
+    [second, first],
+  ] as const) {
+    const shared = new RegExp(`table ${tableOf(other)}, also has the port (\\S+):`, 'g');
+    const shown = [...(await lifepod.cliOk('status')).matchAll(shared)].map(([, port]) => port);
+    expect(shown).toEqual([`TCP/${SAME_HOST_PORT}`, `TCP/${SAME_NODE_PORT}`]);
+  }
   await second.cliOk('down');
   await expect.poll(answers, { timeout: 30_000 }).toEqual(['one', 'one']);
   for (const address of await addressesOf(first, 'one', HOST_PORTS[0])) expect(await fromMachine(address)).toBe('one');
