@@ -9,6 +9,7 @@ import { formatIp, type IpFamily, parseIp } from '../../../machinery/ip.ts';
 import { internalError } from '../../../machinery/status.ts';
 import { RESERVED_OFFSETS, type ServiceRange } from '../service-range.ts';
 import { keepsPreferredFamilies } from './families.ts';
+import { searchUpperFirst } from './upper-first.ts';
 
 export const HEADLESS = 'None';
 
@@ -67,26 +68,11 @@ function freeAddress(family: IpFamily, { ranges, isTaken, random, reserve }: Add
     if (range.family !== family) continue;
     const isFree = (value: bigint): boolean =>
       !RESERVED_OFFSETS.has(value - range.base) && !isTaken(formatIp({ family, value }));
-    const upper = range.first + range.lowerSize;
-    const value = search(upper, range.last, random, isFree) ?? search(range.first, upper - 1n, random, isFree);
+    const value = searchUpperFirst(range, random, isFree);
     if (value === undefined) continue;
     const address = formatIp({ family, value });
     reserve(address);
     return address;
   }
   throw internalError('failed to allocate a serviceIP: range is full');
-}
-
-/** Returns the next free value from a random one on. */
-function search(
-  first: bigint,
-  last: bigint,
-  random: (below: bigint) => bigint,
-  isFree: (value: bigint) => boolean,
-): bigint | undefined {
-  if (first > last) return undefined;
-  const start = first + random(last - first + 1n);
-  for (let value = start; value <= last; value++) if (isFree(value)) return value;
-  for (let value = first; value < start; value++) if (isFree(value)) return value;
-  return undefined;
 }

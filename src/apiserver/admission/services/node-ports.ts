@@ -6,10 +6,13 @@ import { needsHealthCheck } from '../../../api/core/v1/service/strategy.ts';
 import type { ServicePort, ServiceSpec } from '../../../api/generated/types.ts';
 import { type FieldError, invalid } from '../../../machinery/field-error.ts';
 import { internalError } from '../../../machinery/status.ts';
+import { searchUpperFirst } from './upper-first.ts';
 import { nodePortsOf } from './uses.ts';
 
 export const FIRST_NODE_PORT = 30_000;
 export const LAST_NODE_PORT = 32_767;
+/** A 32nd of the range is for ports that users choose. */
+const NODE_PORTS = { first: BigInt(FIRST_NODE_PORT), last: BigInt(LAST_NODE_PORT), lowerSize: 86n };
 
 export interface PortChoice {
   /** Whether another Service has the port. */
@@ -100,20 +103,15 @@ function refusal(port: number, isTaken: (port: number) => boolean): string | und
   return isTaken(port) ? TAKEN : undefined;
 }
 
-/** Returns and reserves the next free port from a random one on. Unlike upstream, prefers ports that are no host ports. */
+/** Returns and reserves a free port. Unlike upstream, prefers ports that are no host ports. */
 function freePort({ own, isTaken, isHostPort, random, reserve }: Ports): number {
-  const size = LAST_NODE_PORT - FIRST_NODE_PORT + 1;
-  const start = Number(random(BigInt(size)));
-  let free: number | undefined;
-  for (let step = 0; step < size; step++) {
-    const port = FIRST_NODE_PORT + ((start + step) % size);
-    if (isTaken(port) || own.has(port)) continue;
-    free ??= port;
-    if (isHostPort(port)) continue;
-    free = port;
-    break;
-  }
+  const find = (mayHave: (port: number) => boolean): bigint | undefined =>
+    searchUpperFirst(NODE_PORTS, random, (value) => {
+      const port = Number(value);
+      return !isTaken(port) && !own.has(port) && mayHave(port);
+    });
+  const free = find((port) => !isHostPort(port)) ?? find(() => true);
   if (free === undefined) throw internalError('failed to allocate a nodePort: range is full');
-  reserve(free);
-  return free;
+  reserve(Number(free));
+  return Number(free);
 }

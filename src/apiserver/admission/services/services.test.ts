@@ -204,7 +204,7 @@ test('a Service gets a node port that is a host port of a Pod only if the Pod ha
   const cidrs = object('ServiceCIDR', 'kubernetes', { spec: { cidrs: [SERVICE_CIDR] } });
   await put(objectKey(resourcePrefix('networking.k8s.io', 'servicecidrs'), undefined, 'kubernetes'), cidrs);
   const pod = (phase: string) => {
-    const containers = [{ name: 'c', ports: [{ containerPort: 80, hostPort: 30_000 }] }];
+    const containers = [{ name: 'c', ports: [{ containerPort: 80, hostPort: 30_086 }] }];
     return object('Pod', 'p', { spec: { containers }, status: { phase } }, { namespace: 'default' });
   };
   const key = objectKey(resourcePrefix('', 'pods'), 'default', 'p');
@@ -214,11 +214,11 @@ test('a Service gets a node port that is a host port of a Pod only if the Pod ha
     admit(created, undefined)();
     return specOf(created).ports?.[0]?.nodePort;
   };
-  expect(given()).toBe(30_000);
+  expect(given()).toBe(30_086);
   await put(key, pod('Running'));
-  expect(given()).toBe(30_001);
+  expect(given()).toBe(30_087);
   await put(key, pod('Succeeded'));
-  expect(given()).toBe(30_000);
+  expect(given()).toBe(30_086);
 });
 
 test('a write of a Service does not list other Services, because their addresses and ports are tracked', async () => {

@@ -1,0 +1,38 @@
+/**
+ * Searches free addresses and ports. The lower part of a range is for those that users choose.
+ * Source: the allocators of pkg/registry/core/service of v1.33; KEP-3070 (addresses), KEP-3668 (ports).
+ */
+
+/** The part from `first` to below `first + lowerSize` is the lower part. */
+export interface DividedRange {
+  first: bigint;
+  last: bigint;
+  lowerSize: bigint;
+}
+
+/**
+ * Returns a free value from the upper part of the range, or from its lower part if the upper part is full; undefined if both are full.
+ * `random` returns a number from 0 to below the limit.
+ */
+export function searchUpperFirst(
+  { first, last, lowerSize }: DividedRange,
+  random: (below: bigint) => bigint,
+  isFree: (value: bigint) => boolean,
+): bigint | undefined {
+  const upper = first + lowerSize;
+  return search(upper, last, random, isFree) ?? search(first, upper - 1n, random, isFree);
+}
+
+/** Returns the next free value from a random one on. */
+function search(
+  first: bigint,
+  last: bigint,
+  random: (below: bigint) => bigint,
+  isFree: (value: bigint) => boolean,
+): bigint | undefined {
+  if (first > last) return undefined;
+  const start = first + random(last - first + 1n);
+  for (let value = start; value <= last; value++) if (isFree(value)) return value;
+  for (let value = first; value < start; value++) if (isFree(value)) return value;
+  return undefined;
+}
