@@ -167,6 +167,24 @@ const ROWS: [string, Partial<NetworkPolicySpec>[], Record<string, string>][] = [
     { 'client > web tcp 8080': 'IPv4', 'twin > web tcp 8080': 'none', 'guest > web tcp 8080': 'none' },
   ],
   [
+    'the blocks of all addresses allow each their family',
+    [{ ingress: [{ from: [{ ipBlock: { cidr: '0.0.0.0/0' } }] }, { from: [{ ipBlock: { cidr: '::/0' } }] }] }],
+    { 'client > web tcp 8080': BOTH, 'guest > web udp 8081': BOTH },
+  ],
+  [
+    'the block of all addresses without its halves allows nothing, and without one of them the other half',
+    [
+      { ingress: [{ from: [{ ipBlock: { cidr: '0.0.0.0/0', except: ['0.0.0.0/1', '128.0.0.0/1'] } }] }] },
+      { ingress: [{ from: [{ ipBlock: { cidr: '::/0', except: ['::/1'] } }] }] },
+    ],
+    { 'client > web tcp 8080': 'IPv6' },
+  ],
+  [
+    'adjacent blocks that except excludes are excluded',
+    [{ ingress: [{ from: [{ ipBlock: { cidr: '0.0.0.0/0', except: ['10.99.0.10/31', '10.99.0.12/32'] } }] }] }],
+    { 'client > web tcp 8080': 'none', 'twin > web tcp 8080': 'none', 'guest > web tcp 8080': 'IPv4' },
+  ],
+  [
     'what except excludes is allowed by another peer',
     [{ ingress: [{ from: [{ ipBlock: { cidr: 'fd00:99::/64', except: ['fd00:99::11/128'] } }, client] }] }],
     { 'client > web tcp 8080': BOTH, 'guest > web tcp 8080': 'IPv6' },

@@ -296,6 +296,13 @@ describe('traffic from outside', () => {
     expect(await names(network.pods[2] as Place, tcp(CLUSTER_IP), 2)).toEqual(['pod0']);
     await applyOne({ ...spec, loadBalancerSourceRanges: ['2001:db8::/64'] }, [{}], status);
     expect(await network.outside.peer.ask(tcp('192.0.2.1'))).toBe('timeout');
+    for (const all of [
+      ['0.0.0.0/0', '::/0'],
+      ['0.0.0.0/1', '128.0.0.0/1', '10.0.0.0/8'],
+    ]) {
+      await applyOne({ ...spec, loadBalancerSourceRanges: all }, [{}], status);
+      expect(await names(network.outside, tcp('192.0.2.1'), 2)).toEqual(['pod0']);
+    }
   });
 });
 
