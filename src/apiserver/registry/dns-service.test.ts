@@ -31,7 +31,7 @@ test('the Service kube-dns has the address of the DNS, and its slice names the s
     type: 'ClusterIP',
     clusterIP: ADDRESS,
     clusterIPs: [ADDRESS],
-    ipFamilyPolicy: 'PreferDualStack',
+    ipFamilyPolicy: 'SingleStack',
     ipFamilies: ['IPv4'],
     ports: [
       { name: 'dns', protocol: 'UDP', port: 53, targetPort: 53 },
@@ -50,14 +50,35 @@ test('the Service kube-dns has the address of the DNS, and its slice names the s
   });
 });
 
-test('with two ranges, the Service kube-dns has an address of each', async () => {
+test('with two ranges, the Service kube-dns has only an address of the family of the DNS', async () => {
   const { registry } = await startRegistry({ serviceCidr: DUAL });
   await ensureDnsService(registry, DUAL);
-  expect((await serviceOf(registry)).spec).toMatchObject({
-    clusterIP: ADDRESS,
-    clusterIPs: [ADDRESS, expect.stringMatching(/^fd00:10:96::/)],
-    ipFamilies: ['IPv4', 'IPv6'],
-  });
+  expect((await serviceOf(registry)).spec).toMatchObject({ clusterIPs: [ADDRESS], ipFamilies: ['IPv4'] });
+});
+
+test.each(['PreferDualStack', 'RequireDualStack'])(
+  'a Service kube-dns with the policy %s gives up its second address, and keeps the first one',
+  async (ipFamilyPolicy) => {
+    const { registry } = await startRegistry({ serviceCidr: DUAL });
+    const stored = foreign('kube-dns', { clusterIP: ADDRESS, ipFamilyPolicy });
+    const { metadata, spec } = (await registry.create(SERVICES, NAMESPACE, stored)) as Service;
+    expect(spec?.clusterIPs).toHaveLength(2);
+    await ensureDnsService(registry, DUAL);
+    const service = await serviceOf(registry);
+    expect(service.metadata.uid).toBe(metadata.uid);
+    expect(service.spec).toMatchObject({ ipFamilyPolicy: 'SingleStack', clusterIPs: [ADDRESS], ipFamilies: ['IPv4'] });
+    const before = await versionsOf(registry);
+    await ensureDnsService(registry, DUAL);
+    expect(await versionsOf(registry)).toEqual(before);
+  },
+);
+
+test('a Service kube-dns whose address is not of the family of the DNS is replaced', async () => {
+  const { registry } = await startRegistry({ serviceCidr: DUAL });
+  await registry.create(SERVICES, 'default', foreign('own-dns', { clusterIP: ADDRESS }));
+  await registry.create(SERVICES, NAMESPACE, foreign('kube-dns', { ipFamilies: ['IPv6'] }));
+  await ensureDnsService(registry, DUAL);
+  expect((await serviceOf(registry)).spec).toMatchObject({ ipFamilies: ['IPv4'] });
 });
 
 test.each([SERVICE_CIDR, DUAL])(

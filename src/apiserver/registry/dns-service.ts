@@ -39,20 +39,28 @@ async function ensureService(api: ResourceApi, address: string): Promise<void> {
   // The end of its deletion is the next reason to call this function.
   if (found.metadata.deletionTimestamp !== undefined) return;
   const { spec = {}, metadata } = found;
-  if (isForeign(spec) || (spec.clusterIP !== address && (await isFree(api, address)))) {
+  if (isForeign(spec, address) || (spec.clusterIP !== address && (await isFree(api, address)))) {
     // The cluster IP of a Service is immutable, and slices of a former selector remain until their Service is deleted.
     await api.delete(SERVICES, NAMESPACE, NAME);
     return createService(api, address);
   }
   const labels = { ...metadata.labels, ...LABELS };
-  const ports = wantedService(undefined).spec?.ports;
-  if (isDeepStrictEqual(spec.ports, ports) && isDeepStrictEqual(metadata.labels, labels)) return;
-  await api.update(SERVICES, { ...found, metadata: { ...metadata, labels }, spec: { ...spec, ports } } as KubeObject);
+  const { ports, ipFamilyPolicy } = wantedService(undefined).spec ?? {};
+  const [clusterIPs, ipFamilies] = [spec.clusterIPs?.slice(0, 1), spec.ipFamilies?.slice(0, 1)];
+  const wanted = {
+    ...found,
+    metadata: { ...metadata, labels },
+    spec: { ...spec, ports, ipFamilyPolicy, clusterIPs, ipFamilies },
+  };
+  if (isDeepStrictEqual(wanted, found)) return;
+  await api.update(SERVICES, wanted as KubeObject);
 }
 
-/** Returns whether the Service leads to Pods or to a name, or has no cluster IP. */
-const isForeign = ({ type, clusterIP, selector }: NonNullable<Service['spec']>): boolean =>
-  type !== 'ClusterIP' || clusterIP === 'None' || Object.keys(selector ?? {}).length > 0;
+/** Returns whether the Service leads to Pods or to a name, or has no cluster IP of the family of the DNS. */
+const isForeign = ({ type, clusterIP, selector }: NonNullable<Service['spec']>, address: string): boolean =>
+  type !== 'ClusterIP' || familyOf(clusterIP) !== familyOf(address) || Object.keys(selector ?? {}).length > 0;
+
+const familyOf = (address: string | undefined): string | undefined => parseIp(address ?? '')?.family;
 
 /** Creates the Service, with the address if no other object has it. A Service that exists, such as one that is being deleted, remains. */
 async function createService(api: ResourceApi, address: string): Promise<void> {
@@ -84,7 +92,8 @@ const wantedService = (clusterIP: string | undefined): Service => ({
   spec: {
     type: 'ClusterIP',
     ...(clusterIP === undefined ? {} : { clusterIP }),
-    ipFamilyPolicy: 'PreferDualStack',
+    // The DNS listens on one address.
+    ipFamilyPolicy: 'SingleStack',
     ports: PORTS.map((port) => ({ ...port, targetPort: port.port })),
     sessionAffinity: 'None',
   },
@@ -120,7 +129,7 @@ const wantedSlice = (address: string): EndpointSlice => ({
     namespace: NAMESPACE,
     labels: { [SERVICE_NAME_LABEL]: NAME, [MANAGED_BY_LABEL]: 'system-object-controller.lifepod.io' },
   },
-  addressType: parseIp(address)?.family ?? 'IPv4',
+  addressType: familyOf(address) ?? 'IPv4',
   endpoints: [{ addresses: [address], conditions: { ready: true, serving: true, terminating: false } }],
   ports: PORTS,
 });
