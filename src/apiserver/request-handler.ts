@@ -7,7 +7,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { methodNotAllowed, pathNotFound } from '../machinery/status.ts';
 import { createMetrics, METRICS_CONTENT_TYPE, type Metrics, metricsText } from '../platform/metrics.ts';
 import { createAuthentication } from './auth/authentication/authenticate.ts';
-import { createObjectReader } from './auth/authentication/read-objects.ts';
+import { createObjectReader, createSecretLabeler } from './auth/authentication/bound-objects.ts';
 import { privilegedOr } from './auth/authorization/authorizer.ts';
 import { authorizeOther, authorizeResource } from './auth/authorize.ts';
 import { impersonate, isImpersonating } from './auth/impersonate.ts';
@@ -139,6 +139,7 @@ function createHandling(options: ApiServerOptions, outgoing: OutgoingBudget, rea
       tokenKey: tokenKeyOf(options.pki),
       issuer: TOKEN_ISSUER,
       read: createObjectReader(options.backend),
+      labelSecret: createSecretLabeler(options.backend, options.log),
       now: options.timers.now,
       log: options.log,
     }),

@@ -26,7 +26,7 @@ import {
   type ReadObject,
   type TokenAuthenticator,
 } from './credentials.ts';
-import { legacyTokens } from './legacy-token.ts';
+import { type LabelSecret, legacyTokens } from './legacy-token.ts';
 import { oidcTokens } from './oidc.ts';
 import type { OidcOptions } from './oidc-options.ts';
 import { serviceAccountTokens } from './service-account-token.ts';
@@ -46,6 +46,7 @@ export interface AuthenticationOptions extends AuthenticationSettings {
   tokenKey: TokenKey;
   issuer: string;
   read: ReadObject;
+  labelSecret: LabelSecret;
   now: () => Millis;
   log: Log;
 }

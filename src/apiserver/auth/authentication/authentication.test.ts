@@ -156,6 +156,15 @@ describe('tokens of ServiceAccounts', () => {
       user: { username: 'system:serviceaccount:default:default', uid: account.uid, groups: GROUPS },
       audiences: [TOKEN_ISSUER],
     });
+    // The label says that the Secret is in use.
+    const labels = async () => (await at.api.get(SECRETS, 'default', 'legacy')).metadata.labels;
+    const today = new Date().toISOString().slice(0, 10);
+    await expect.poll(labels).toEqual({ 'kubernetes.io/legacy-token-last-used': today });
+    const marked = { metadata: { labels: { 'kubernetes.io/legacy-token-invalid-since': today } } };
+    await at.api.patch(SECRETS, 'default', 'legacy', 'application/merge-patch+json', marked);
+    expect((await reviewed(token))?.error).toMatch(
+      /^the token in secret default\/legacy for service account default\/default has been marked invalid\. /,
+    );
     await write('another');
     expect((await reviewed(token))?.error).toBe("Token does not match server's copy");
   });

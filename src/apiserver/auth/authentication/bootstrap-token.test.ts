@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { SECRETS } from '../../../api/resources.ts';
 import { startRegistry } from '../../registry/testing.ts';
 import { bootstrapTokens } from './bootstrap-token.ts';
-import { createObjectReader } from './read-objects.ts';
+import { createObjectReader } from './bound-objects.ts';
 
 const TOKEN = '07401b.f395accd246ae52d';
 

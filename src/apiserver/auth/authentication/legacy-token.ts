@@ -6,18 +6,31 @@
 import { timingSafeEqual } from 'node:crypto';
 import type { Secret } from '../../../api/generated/types.ts';
 import { SECRETS, SERVICE_ACCOUNTS } from '../../../api/resources.ts';
+import { formatTime } from '../../../machinery/time.ts';
 import { LEGACY_CLAIMS, LEGACY_ISSUER } from '../../pki/tokens.ts';
 import { CredentialError, type TokenAuthenticator } from './credentials.ts';
 import { type ServiceAccountTokenOptions, serviceAccountUser } from './service-account-token.ts';
 import { commonAudiences } from './signed-tokens.ts';
 
 const INVALIDATED = 'Token has been invalidated';
+const INVALID_SINCE = 'kubernetes.io/legacy-token-invalid-since';
+const LAST_USED = 'kubernetes.io/legacy-token-last-used';
+const ADVICE = `Use tokens from the TokenRequest API or manually created secret-based tokens, or remove the '${INVALID_SINCE}' label from the secret to temporarily allow use of this token`;
+
+/** Sets the label of the Secret in the background. */
+export type LabelSecret = (namespace: string, name: string, label: string, value: string) => void;
+
+export interface LegacyTokenOptions extends Omit<ServiceAccountTokenOptions, 'issuer'> {
+  labelSecret: LabelSecret;
+}
 
 export function legacyTokens({
   verify,
   audiences: ofApi,
   read,
-}: Omit<ServiceAccountTokenOptions, 'issuer' | 'now'>): TokenAuthenticator {
+  now,
+  labelSecret,
+}: LegacyTokenOptions): TokenAuthenticator {
   return async (token, requested) => {
     const payload = await verify(token, LEGACY_ISSUER);
     if (payload === undefined) return undefined;
@@ -42,6 +55,14 @@ export function legacyTokens({
     }
     if (account.metadata.uid !== uid) {
       throw new CredentialError(`ServiceAccount UID (${account.metadata.uid}) does not match claim (${uid})`);
+    }
+    const labels = secret.metadata.labels ?? {};
+    const today = formatTime(now()).slice(0, 'YYYY-MM-DD'.length);
+    // The label says which Secrets are still in use. It has a date, so that a token in constant use causes one write a day.
+    if (labels[LAST_USED] !== today) labelSecret(namespace, secretName, LAST_USED, today);
+    if (labels[INVALID_SINCE]) {
+      const which = `the token in secret ${namespace}/${secretName} for service account ${namespace}/${name}`;
+      throw new CredentialError(`${which} has been marked invalid. ${ADVICE}`);
     }
     return { user, audiences };
   };

@@ -78,8 +78,9 @@ test('a token that is not for this client, has expired or lacks a claim is refus
   const requiredClaims = { team: 'a' };
   expect(await failure(sign(claims()), { requiredClaims })).toBe('oidc: required claim team not present in ID token');
   expect(await failure(sign(claims({ team: 'b' })), { requiredClaims })).toBe(
-    'oidc: required claim team value does not match',
+    'oidc: required claim team value does not match. Got = b, want = a',
   );
+  expect(await failure(sign(claims({ team: ['a'] })), { requiredClaims })).toMatch(/^oidc: parse claim team/);
   expect(await failure(sign(claims({ team: 'a' })), { requiredClaims })).toMatch(/^authenticated/);
 });
 

@@ -67,7 +67,9 @@ export function userOf(claims: JWTPayload, options: OidcOptions): UserInfo {
   for (const [claim, wanted] of Object.entries(requiredClaims)) {
     const value = claims[claim];
     if (value === undefined) throw new CredentialError(`oidc: required claim ${claim} not present in ID token`);
-    if (value !== wanted) throw new CredentialError(`oidc: required claim ${claim} value does not match`);
+    if (typeof value !== 'string') throw new CredentialError(`oidc: parse claim ${claim}: the value must be a string`);
+    if (value === wanted) continue;
+    throw new CredentialError(`oidc: required claim ${claim} value does not match. Got = ${value}, want = ${wanted}`);
   }
   const user = { name: `${usernamePrefix}${name}`, groups };
   return claims.jti === undefined ? user : { ...user, extra: { [CREDENTIAL_ID]: [`JTI=${claims.jti}`] } };

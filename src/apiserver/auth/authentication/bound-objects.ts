@@ -1,8 +1,11 @@
+import { SECRETS } from '../../../api/resources.ts';
 import { isApiError } from '../../../machinery/status.ts';
+import type { Log } from '../../../platform/platform.ts';
 import { apiFor } from '../../../ports/api-for.ts';
 import type { ResourceBackend } from '../../../ports/backend.ts';
 import type { UserInfo } from '../../../ports/request.ts';
 import { CredentialError, type ReadObject } from './credentials.ts';
+import type { LabelSecret } from './legacy-token.ts';
 
 /** The API server itself, which may read everything. */
 const API_SERVER: UserInfo = { name: 'system:apiserver', groups: ['system:masters', 'system:authenticated'] };
@@ -19,5 +22,16 @@ export function createObjectReader(backend: ResourceBackend): ReadObject {
       if (isApiError(error)) throw new CredentialError(error.message);
       throw error;
     }
+  };
+}
+
+/** Returns a function that labels Secrets. A failed write is logged: it does not make the credentials invalid. */
+export function createSecretLabeler(backend: ResourceBackend, log: Log): LabelSecret {
+  const api = apiFor(backend, API_SERVER);
+  return (namespace, name, label, value) => {
+    const patch = { metadata: { labels: { [label]: value } } };
+    api.patch(SECRETS, namespace, name, 'application/merge-patch+json', patch).catch((error: Error) => {
+      log.warn('cannot label the Secret of a token', { namespace, name, error: error.message });
+    });
   };
 }
