@@ -67,6 +67,9 @@ test('a token of kubectl create token authenticates its ServiceAccount, for its 
   const foreign = await createToken('--audience=vault');
   expect(await refusal(foreign)).toMatch(UNAUTHORIZED);
   expect(await reviewed(foreign, ['vault'])).toMatchObject({ authenticated: true, audiences: ['vault'] });
+  const shown = await as(token, 'auth', 'whoami');
+  expect(shown.stdout).toMatch(/^Username +system:serviceaccount:default:default$/m);
+  expect(shown.stdout).toMatch(/^UID +[0-9a-f-]{36}$/m);
   const short = await lifepod.kubectl('create', 'token', 'default', '--duration=5m');
   expect(short.stderr).toContain('may not specify a duration less than 10 minutes');
 });
@@ -96,15 +99,23 @@ test('the token of a Pod authenticates, and is refused as soon as the Pod is del
     'holder',
   );
   for (const token of [mounted, bound]) {
-    expect(await refusal(token)).toContain('User "system:serviceaccount:default:default" cannot list');
-    expect((await reviewed(token)).user.extra).toMatchObject({
-      'authentication.kubernetes.io/pod-name': ['holder'],
-      'authentication.kubernetes.io/pod-uid': [metadata.uid],
-      'authentication.kubernetes.io/node-name': [spec.nodeName],
+    const user = await whoami(token);
+    expect(user).toMatchObject({
+      username: 'system:serviceaccount:default:default',
+      groups: ['system:serviceaccounts', 'system:serviceaccounts:default', 'system:authenticated'],
+      extra: {
+        'authentication.kubernetes.io/pod-name': ['holder'],
+        'authentication.kubernetes.io/pod-uid': [metadata.uid],
+        'authentication.kubernetes.io/node-name': [spec.nodeName],
+      },
     });
+    expect((await reviewed(token)).user).toEqual(user);
   }
   await lifepod.kubectlOk('delete', 'pod', 'holder');
-  for (const token of [mounted, bound]) expect(await refusal(token)).toMatch(UNAUTHORIZED);
+  for (const token of [mounted, bound]) {
+    expect(await whoami(token)).toMatch(UNAUTHORIZED);
+    expect(await refusal(token)).toMatch(UNAUTHORIZED);
+  }
 });
 
 test('a token in a Secret authenticates its ServiceAccount until the Secret is deleted', async () => {
@@ -149,6 +160,10 @@ test('a bootstrap token authenticates a bootstrapper until it expires', async ()
   await create('abcdef', new Date(Date.now() + 3_600_000));
   await create('fedcba', new Date(Date.now() - 1000));
   expect(await refusal('abcdef.0123456789abcdef')).toContain('User "system:bootstrap:abcdef" cannot list');
+  expect(await whoami('abcdef.0123456789abcdef')).toEqual({
+    username: 'system:bootstrap:abcdef',
+    groups: ['system:bootstrappers', 'system:authenticated'],
+  });
   expect(await refusal('abcdef.0123456789abcdee')).toMatch(UNAUTHORIZED);
   expect(await refusal('fedcba.0123456789abcdef')).toMatch(UNAUTHORIZED);
 });
@@ -165,6 +180,10 @@ test('an ID token of the OpenID Connect issuer in a kubeconfig authenticates its
   const config = JSON.parse(readFileSync(join(folder, 'kubeconfig'), 'utf8'));
   const { sign } = issuer;
   writeFileSync(path, JSON.stringify({ ...config, users: [{ name: 'u', user: { token: await sign(claims) } }] }));
+  expect(await whoami(await sign({ ...claims, groups: 'team' }))).toEqual({
+    username: 'oidc:jane',
+    groups: ['team', 'system:authenticated'],
+  });
   const { status } = JSON.parse(await lifepod.kubectlOk('--kubeconfig', path, 'auth', 'whoami', '-o', 'json'));
   expect(status.userInfo).toEqual({ username: 'oidc:jane', groups: ['system:masters', 'system:authenticated'] });
   expect(await lifepod.kubectlOk('--kubeconfig', path, 'get', 'nodes')).toContain('node-1');
