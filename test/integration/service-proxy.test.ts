@@ -89,6 +89,33 @@ test('a UDP client that keeps its port reaches a new endpoint as soon as its own
   await outside.close();
 });
 
+test('a UDP flow keeps an endpoint that terminates until the endpoint no longer serves', async () => {
+  const service = await create('leaving', { ports: UDP });
+  const [first, second] = network.pods.map(({ ip }) => ip) as [string, string];
+  await setEndpoints(service, [endpoint(first)]);
+  const to = { protocol: 'udp', address: service.spec?.clusterIP as string, port: 53 } as const;
+  await expect.poll(() => client().peer.ask(to), { timeout: 20_000 }).toBe('pod0 10.99.0.12');
+  const other = await create('after-leaving', { ports: UDP });
+  await serve(other, 0);
+  const toOther = { ...to, address: other.spec?.clusterIP as string };
+  await expect.poll(() => client().peer.ask(toOther), { timeout: 20_000 }).toBe('pod0 10.99.0.12');
+  const [flow, examined] = await Promise.all([client().peer.open(to), client().peer.open(toOther)]);
+  expect([await flow.say(), await examined.say()]).toEqual(['pod0 10.99.0.12', 'pod0 10.99.0.12']);
+  const terminating = { ready: false, terminating: true };
+  await setEndpoints(service, [endpoint(first, { ...terminating, serving: true }), endpoint(second)]);
+  // New flows reach the second Pod only.
+  await expect.poll(() => client().peer.ask(to), { timeout: 20_000 }).toBe('pod1 10.99.0.12');
+  expect(await client().peer.ask(to)).toBe('pod1 10.99.0.12');
+  // A flow of another Service shows when the entries have been examined.
+  await serve(other, 1);
+  await expect.poll(() => examined.say(), { timeout: 20_000 }).toBe('pod1 10.99.0.12');
+  expect(await flow.say()).toBe('pod0 10.99.0.12');
+  await setEndpoints(service, [endpoint(first, terminating), endpoint(second)]);
+  await expect.poll(() => flow.say(), { timeout: 20_000 }).toBe('pod1 10.99.0.12');
+  await flow.close();
+  await examined.close();
+});
+
 test('a change of endpoints while no proxy runs applies at the next start', async () => {
   const service = await create('web', { ports: [portOf(80)] });
   await serve(service, 0);

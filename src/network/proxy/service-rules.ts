@@ -10,7 +10,7 @@ import type { Chain, Elements, NftSet, Part } from '../nftables/section.ts';
 import { type Affinity, affinityOf, hashOf } from './affinity.ts';
 import { type Balancing, type SharedPart, slotMap, slotsOf } from './balancing.ts';
 import { NAMES, ofFamily } from './base-rules.ts';
-import { endpointsOf, type Place, type UsableEndpoints, usableEndpoints } from './endpoints.ts';
+import { endpointsOf, type Place, type PortEndpoint, type UsableEndpoints, usableEndpoints } from './endpoints.ts';
 import { addressesOf, clusterIpsOf, type Frontend, frontendsOf, isIgnored } from './frontends.ts';
 import { endpointLimits, MAX_FRONTENDS, STEP_LENGTH } from './rule-limits.ts';
 import { assignSlots, NO_SLOTS, type Slots } from './slots.ts';
@@ -31,7 +31,10 @@ export interface UdpFrontend {
   address: string | undefined;
   port: number;
   family: Frontend['family'];
-  /** The endpoints that may get its traffic, as `10.244.0.7 . 53`. */
+  /**
+   * The endpoints to which entries of connection tracking may lead, as `10.244.0.7 . 53`: all that serve, even if new traffic does not reach
+   * them because they terminate or because of a traffic policy.
+   */
   targets: ReadonlySet<string>;
 }
 
@@ -125,7 +128,7 @@ export function* rulesOfService(
         },
       );
       slots.set(key, built);
-      udp.push(...udpFrontends(port, own, built));
+      udp.push(...udpFrontends(port, own, endpoints));
     }
   }
   return { ...builder.result(), claims, slots, udp, machinePorts, localEndpoints: localAddresses.size, isCut };
@@ -190,14 +193,20 @@ function* addPort(
   return slots;
 }
 
-function udpFrontends(port: ServicePort, frontends: readonly Frontend[], { targets }: Slots): UdpFrontend[] {
+/** Source: CleanStaleEntries in pkg/proxy/conntrack of v1.33 (behavior). */
+function udpFrontends(
+  port: ServicePort,
+  frontends: readonly Frontend[],
+  endpoints: readonly PortEndpoint[],
+): UdpFrontend[] {
   if (port.protocol !== 'UDP') return [];
-  const all = new Set(targets);
+  // With publishNotReadyAddresses, an endpoint may be ready although it does not serve.
+  const targets = new Set(endpoints.filter(({ ready, serving }) => ready || serving).map(({ target }) => target));
   return frontends.map(({ address, family }) => ({
     address,
     family,
     port: address === undefined ? (port.nodePort as number) : port.port,
-    targets: all,
+    targets,
   }));
 }
 

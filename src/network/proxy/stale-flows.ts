@@ -23,6 +23,8 @@ export interface Flow {
 
 const keyOf = ({ family, address, port }: UdpFrontend): string => `${family} ${address ?? 'node'} ${port}`;
 
+const NO_TARGETS: ReadonlySet<string> = new Set();
+
 /**
  * Returns the frontends whose entries may be stale after a change: those that have lost an endpoint, and those that had none. A frontend
  * that no longer exists has no targets in the result.
@@ -30,11 +32,18 @@ const keyOf = ({ family, address, port }: UdpFrontend): string => `${family} ${a
 export function changedFrontends(before: readonly UdpFrontend[], after: readonly UdpFrontend[]): UdpFrontend[] {
   const old = new Map(before.map((frontend) => [keyOf(frontend), frontend]));
   const kept = new Set(after.map(keyOf));
+  // All frontends of a port share one set, which may be large: each set is compared once.
+  const compared = new Map<ReadonlySet<string>, { to: ReadonlySet<string>; isKept: boolean }>();
+  const keepsAll = (targets: ReadonlySet<string>, to: ReadonlySet<string>): boolean => {
+    const known = compared.get(targets);
+    if (known?.to === to) return known.isKept;
+    const isKept = [...targets].every((target) => to.has(target));
+    compared.set(targets, { to, isKept });
+    return isKept;
+  };
   const changed = after.filter((frontend) => {
-    const targets = old.get(keyOf(frontend))?.targets ?? new Set();
-    return (
-      [...targets].some((target) => !frontend.targets.has(target)) || (targets.size === 0 && frontend.targets.size > 0)
-    );
+    const targets = old.get(keyOf(frontend))?.targets ?? NO_TARGETS;
+    return targets.size === 0 ? frontend.targets.size > 0 : !keepsAll(targets, frontend.targets);
   });
   const removed = before.filter((frontend) => !kept.has(keyOf(frontend)));
   return [...changed, ...removed.map((frontend) => ({ ...frontend, targets: new Set<string>() }))];
