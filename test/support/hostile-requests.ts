@@ -221,6 +221,12 @@ const OTHER_HEADERS: readonly Record<string, string>[] = [
   { 'content-encoding': 'gzip' },
   { 'audit-id': '\u00ff<script>' },
   { 'x-remote-user': 'system:masters', 'impersonate-user': 'a' },
+  { 'impersonate-group': 'system:masters' },
+  {
+    'impersonate-user': 'system:serviceaccount:default:\u00ff',
+    'impersonate-uid': 'a',
+    'impersonate-extra-%zz': '\u00ff',
+  },
   { authorization: 'Bearer a.b.c' },
   { authorization: 'Bearer eyJhbGciOiJub25lIn0.eyJpc3MiOiJrdWJlcm5ldGVzL3NlcnZpY2VhY2NvdW50In0.' },
   { authorization: 'bearer abcdef.0123456789abcdef' },
