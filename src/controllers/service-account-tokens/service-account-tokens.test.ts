@@ -53,6 +53,18 @@ test('a Secret gets the token of its ServiceAccount, again if a user removes it'
   expect(secret('other')?.data).toBeUndefined();
 });
 
+test('a ServiceAccount loses its reference to a Secret that is deleted', async () => {
+  const { backend, create, dataOf } = await started();
+  const account = await backend.get(SERVICE_ACCOUNTS, 'a', 'default');
+  await backend.set(SERVICE_ACCOUNTS, { ...account, secrets: [{ name: 'one' }, { name: 'two' }] } as never);
+  await create('one', 'default');
+  await create('two', 'default');
+  await expect.poll(() => dataOf('two')['namespace']).toBe('a');
+  await backend.remove(SECRETS, 'a', 'one');
+  const references = async () => (await backend.get(SERVICE_ACCOUNTS, 'a', 'default')) as { secrets?: object[] };
+  await expect.poll(async () => (await references()).secrets).toEqual([{ name: 'two' }]);
+});
+
 test('a Secret without its ServiceAccount is deleted', async () => {
   const { backend, create, secret, dataOf } = await started();
   await create('none', 'none');

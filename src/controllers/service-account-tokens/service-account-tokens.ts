@@ -1,9 +1,9 @@
 /**
  * Fills the Secrets of the type kubernetes.io/service-account-token with a token of their ServiceAccount, the certificate of the API's
- * authority and the namespace. Deletes a Secret whose ServiceAccount does not exist.
+ * authority and the namespace. Deletes a Secret whose ServiceAccount does not exist, and the references to a Secret that was deleted.
  *
- * Reads: secrets of this type, serviceaccounts. Writes: these secrets (update, delete).
- * Source: upstream's tokens_controller of v1.33 (behavior), without the references of ServiceAccounts to Secrets.
+ * Reads: secrets of this type, serviceaccounts. Writes: these secrets (update, delete), serviceaccounts (update).
+ * Source: upstream's tokens_controller of v1.33 (behavior).
  */
 import type { Secret, ServiceAccount } from '../../api/generated/types.ts';
 import { SECRETS, SERVICE_ACCOUNTS } from '../../api/resources.ts';
@@ -26,6 +26,8 @@ export type IssueLegacyToken = (
 
 const accountNameOf = ({ metadata }: Secret): string => metadata.annotations?.[NAME_ANNOTATION] ?? '';
 const accountKeysOf = (secret: Secret): readonly string[] => [`${secret.metadata.namespace}/${accountNameOf(secret)}`];
+const referencesOf = ({ metadata, secrets = [] }: ServiceAccount): readonly string[] =>
+  secrets.map(({ name }) => `${metadata.namespace}/${name}`);
 const base64 = (text: string): string => Buffer.from(text).toString('base64');
 
 interface TokensOptions {
@@ -49,7 +51,7 @@ export async function startServiceAccountTokens({
   const secrets = informers.follow<Secret>(
     SECRETS,
     { fieldSelector: `type=${TYPE}`, signal },
-    { added: add, updated: add },
+    { added: add, updated: add, deleted: add },
   );
   const followed = informers.follow<ServiceAccount>(
     SERVICE_ACCOUNTS,
@@ -65,7 +67,8 @@ export async function startServiceAccountTokens({
   async function reconcile(key: string): Promise<void> {
     const [namespace = '', name = ''] = key.split('/');
     const secret = secrets.get(namespace, name);
-    if (secret === undefined || secret.metadata.deletionTimestamp !== undefined) return;
+    if (secret === undefined) return removeReferences(namespace, name);
+    if (secret.metadata.deletionTimestamp !== undefined) return;
     const account = await accountOf(secret, accounts);
     try {
       if (account === undefined) await written.delete(name, namespace, { preconditions: { uid: uidOf(secret) } });
@@ -76,6 +79,15 @@ export async function startServiceAccountTokens({
     } catch (error) {
       // The Secret was changed or deleted. The informer receives this change.
       if (!isApiError(error, 'Conflict') && !isApiError(error, 'NotFound')) throw error;
+    }
+  }
+
+  async function removeReferences(namespace: string, name: string): Promise<void> {
+    for (const account of followed.by(referencesOf, `${namespace}/${name}`)) {
+      const left = account.secrets?.filter((reference) => reference.name !== name);
+      await accounts.update({ ...account, secrets: left }).catch((error: unknown) => {
+        if (!isApiError(error, 'NotFound')) throw error;
+      });
     }
   }
 }
