@@ -104,7 +104,7 @@ describe('a user with a client certificate', () => {
     ).toContain('rolebindings.rbac.authorization.k8s.io is forbidden');
   });
 
-  test('kubectl auth can-i and whoami answer for the user', async () => {
+  test('kubectl auth can-i answers for the user', async () => {
     expect(await jane('auth', 'can-i', 'list', 'pods', '-n', NAMESPACE)).toBe('yes');
     expect(
       (await lifepod.kubectl('auth', 'can-i', 'delete', 'pods', '-n', NAMESPACE, '--kubeconfig', kubeconfig)).stdout,
@@ -121,6 +121,24 @@ describe('impersonation by the administrator', () => {
     const bot = as(`system:serviceaccount:${NAMESPACE}:bot`);
     expect(await outcome('get', 'pods', '-n', NAMESPACE, '-o', 'name', ...bot)).toBe('pod/one');
     expect(await outcome('get', 'pods', '-n', 'default', ...bot)).toContain('cannot list resource "pods"');
+  });
+
+  test('a token of a ServiceAccount has the same rights', async () => {
+    await lifepod.kubectlOk('create', 'serviceaccount', 'bot', '-n', NAMESPACE);
+    const token = (await lifepod.kubectlOk('create', 'token', 'bot', '-n', NAMESPACE)).trim();
+    const config = JSON.parse(readFileSync(lifepod.kubeconfig, 'utf8'));
+    config.users[0].user = { token };
+    const kubeconfig = join(lifepod.dataDir, 'bot.kubeconfig');
+    writeFileSync(kubeconfig, JSON.stringify(config), { mode: 0o600 });
+    const bot = (...args: string[]) => outcome('--kubeconfig', kubeconfig, ...args);
+    expect(await bot('get', 'pods', '-n', NAMESPACE, '-o', 'name')).toBe('pod/one');
+    expect(await bot('get', 'pods', '-n', 'default')).toBe(
+      'Error from server (Forbidden): pods is forbidden: User "system:serviceaccount:team:bot" cannot list resource "pods" in API group "" in the namespace "default"',
+    );
+    expect(await bot('auth', 'can-i', 'watch', 'pods', '-n', NAMESPACE)).toBe('yes');
+    expect(await bot('auth', 'whoami', '-o', 'jsonpath={.status.userInfo.username}')).toBe(
+      'system:serviceaccount:team:bot',
+    );
   });
 
   test('an administrator of a namespace can do there what the role admin allows, and grant no more', async () => {
