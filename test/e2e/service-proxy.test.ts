@@ -1,4 +1,6 @@
 /** The proxy subresources of Pods and Services, and kubectl commands that name a Service, with real Pods. */
+import { once } from 'node:events';
+import { connect } from 'node:net';
 import { stripVTControlCharacters } from 'node:util';
 import { expect } from 'vitest';
 import { startClient } from '../support/client-command.ts';
@@ -34,7 +36,8 @@ test('kubectl reads pages of a Pod through the proxies of the Pod and of its Ser
 });
 
 test('kubectl logs, exec and port-forward reach a Pod of a Service by the name and the number of its port', async () => {
-  const app = { name: 'app', script: `echo started; ${WAIT}`, ports: [{ name: 'http', containerPort: 8080 }] };
+  const script = 'echo started; exec nc -ll -p 8080 -e sh -c \'while read line; do echo "got $line"; done\'';
+  const app = { name: 'app', script, ports: [{ name: 'http', containerPort: 8080 }] };
   await lifepod.apply(pod('web', { app: [app], labels: { app: 'web' } }));
   await record.until('web', isReady);
   const service = (name: string, selector?: object): object => {
@@ -57,6 +60,14 @@ test('kubectl logs, exec and port-forward reach a Pod of a Service by the name a
       new RegExp(`^Forwarding from 127.0.0.1:\\d+ -> ${inPod}$`).test(line),
     );
   }
+  const forwarding = startClient(lifepod, KUBECTL, ['port-forward', '-n', lifepod.namespace, 'svc/web', ':80']);
+  const [, port] = await forwarding.printed(/^Forwarding from 127.0.0.1:(\d+)/m);
+  const socket = connect(Number(port), '127.0.0.1');
+  socket.write('a line\n');
+  expect(String((await once(socket, 'data'))[0])).toBe('got a line\n');
+  socket.destroy();
+  forwarding.kill('SIGTERM');
+  await forwarding.ended;
   for (const command of [
     ['port-forward', 'svc/external', ':80'],
     ['logs', 'svc/external'],

@@ -1,12 +1,35 @@
 /** Tests the names that Pods resolve with the DNS process of an engine, also while the engine is dead and after `lifepod down`. */
-import { expect, test } from 'vitest';
+import { Resolver } from 'node:dns/promises';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { EndpointSlice, Service } from '../../../src/api/generated/types.ts';
 import { dnsProcesses } from '../../../src/engine/leftovers.ts';
 import { question } from '../../../src/network/dns-server/dns-client-fixture.ts';
+import { type NameServer, startNameServer } from '../../../src/network/dns-server/name-server-fixture.ts';
 import { withLength } from '../../../src/network/dns-server/tcp.ts';
+import { scratchFolder } from '../../support/lifepod.ts';
 import { lifepod, useOwnEngine } from '../../support/own-engine.ts';
 
-useOwnEngine();
+/** The machine's name server, to which the cluster DNS forwards, on an address of the loopback that nothing else uses. */
+const UPSTREAM = '127.53.28.1';
+let upstream: NameServer;
+beforeAll(async () => {
+  upstream = await startNameServer(
+    ({ questions: [{ name = '' } = {}] = [] }) =>
+      name === 'outside.test' ? { answers: [{ type: 'A', name, data: '192.0.2.7', ttl: 60 }] } : { flags: 0x183 },
+    UPSTREAM,
+    53,
+  );
+});
+afterAll(() => upstream?.close());
+
+const scratch = scratchFolder();
+useOwnEngine(() => {
+  const path = join(scratch.path, 'resolv.conf');
+  writeFileSync(path, `nameserver ${UPSTREAM}\n`);
+  return { scratch, options: ['--resolv-conf', path] };
+});
 
 const pod = (name: string, more: object = {}, command = ['sleep', '3600']) => ({
   apiVersion: 'v1',
@@ -69,6 +92,55 @@ test('the Service kube-dns answers at its cluster IP over UDP and TCP, and is cr
   await expect.poll(uid, { timeout: 20_000 }).toMatch(/./);
   expect(await uid()).not.toBe(metadata.uid);
   expect((await kubeDns()).spec?.clusterIP).toBe(clusterIP);
+});
+
+/** Returns a resolver that asks the cluster DNS, as Pods do. */
+async function clusterDns(): Promise<Resolver> {
+  const { spec } = await lifepod.get<Service>('-n', 'kube-system', 'service', 'kube-dns');
+  const resolver = new Resolver({ timeout: 5000 });
+  resolver.setServers([spec?.clusterIP ?? '']);
+  return resolver;
+}
+const inDefault = (name: string): string => `${name}.default.svc.cluster.local`;
+
+test('clients resolve named ports, aliases, names that do not exist, large answers and names of other domains', async () => {
+  const dns = await clusterDns();
+  const ports = [{ name: 'http', port: 8080 }];
+  await lifepod.apply(service('ported', { selector: { app: 'none' }, ports }));
+  await lifepod.apply(service('alias', { type: 'ExternalName', externalName: 'outside.test' }));
+  await lifepod.apply(service('many', { clusterIP: 'None', ports }));
+  const addresses = Array.from({ length: 200 }, (_, index) => `192.0.2.${index + 1}`);
+  await lifepod.apply({
+    apiVersion: 'discovery.k8s.io/v1',
+    kind: 'EndpointSlice',
+    metadata: { name: 'many-1', labels: { 'kubernetes.io/service-name': 'many' } },
+    addressType: 'IPv4',
+    ports,
+    endpoints: addresses.map((address) => ({ addresses: [address] })),
+  });
+  const srv = () => dns.resolveSrv(`_http._tcp.${inDefault('ported')}`).catch(() => []);
+  await expect
+    .poll(srv, { timeout: 30_000 })
+    .toEqual([expect.objectContaining({ name: inDefault('ported'), port: 8080 })]);
+  const cname = () => dns.resolveCname(inDefault('alias')).catch(() => []);
+  await expect.poll(cname, { timeout: 30_000 }).toEqual(['outside.test']);
+  expect(await dns.resolve4(inDefault('alias'))).toEqual(['192.0.2.7']);
+  expect(await dns.resolve4('outside.test')).toEqual(['192.0.2.7']);
+  for (const name of [inDefault('none'), 'none.test'])
+    await expect(dns.resolve4(name)).rejects.toMatchObject({ code: 'ENOTFOUND' });
+  // The answer does not fit into a datagram, so that the client asks again over TCP.
+  const many = () => dns.resolve4(inDefault('many')).catch(() => []);
+  await expect.poll(async () => (await many()).sort(), { timeout: 30_000 }).toEqual(addresses.sort());
+});
+
+test('the DNS answers while the engine does not run at all', async () => {
+  const dns = await clusterDns();
+  process.kill(lifepod.pid(), 'SIGSTOP');
+  try {
+    expect(await dns.resolve4(inDefault('kubernetes'))).toHaveLength(1);
+  } finally {
+    process.kill(lifepod.pid(), 'SIGCONT');
+  }
 });
 
 test('a Pod resolves without a failure while the engine is killed and started again', async () => {

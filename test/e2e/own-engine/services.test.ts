@@ -93,12 +93,21 @@ test('the machine and Pods reach a Deployment through its Service, and connectio
   const connections = [open('127.0.0.1', nodePort), open(clusterIp, 80)];
   const before = [];
   for (const connection of connections) before.push(await say(connection));
+  // A connection of a Pod, which stays open all the time.
+  const inClient = async (script: string): Promise<string> =>
+    (await lifepod.kubectl('exec', 'client', '--', 'sh', '-c', script)).stdout.trim();
+  await inClient(`(while :; do echo hi; sleep 0.1; done | nc ${clusterIp} 80 >/tmp/answers) >/dev/null 2>&1 &`);
+  const answered = async (): Promise<string[]> => (await inClient('cat /tmp/answers')).split('\n');
+  await expect.poll(async () => (await answered()).length, { timeout: 30_000 }).toBeGreaterThan(3);
   await lifepod.kill('SIGKILL');
   expect(await answersTo('127.0.0.1', nodePort)).toEqual(names);
   expect(await answersTo(clusterIp, 80)).toEqual(names);
   await lifepod.up();
   expect(await answersTo('127.0.0.1', nodePort)).toEqual(names);
   for (const [index, connection] of connections.entries()) expect(await say(connection)).toBe(before[index]);
+  const answersBefore = (await answered()).length;
+  await expect.poll(async () => (await answered()).length, { timeout: 30_000 }).toBeGreaterThan(answersBefore);
+  expect(new Set(await answered()).size).toBe(1);
 
   await lifepod.kubectlOk('scale', 'deployment', 'web', '--replicas=0');
   await lifepod.kubectlOk('wait', '--for=delete', 'pod', '-l', 'app=web', '--timeout=60s');
