@@ -120,6 +120,21 @@ test('the machine and Pods reach a Deployment through its Service, and connectio
   await lifepod.kubectlOk('delete', 'service', 'web');
 });
 
+test('a Pod with hostNetwork is reached through its Service by Pods and the machine', async () => {
+  const port = 28_089;
+  const script = SERVE.replace('8080', String(port)).replace('$HOSTNAME', 'host');
+  const app = { name: 'app', script, readinessProbe: { tcpSocket: { port }, periodSeconds: 1 } };
+  const spec = { hostNetwork: true, terminationGracePeriodSeconds: 1 };
+  await lifepod.apply(pod('hosted', { app: [app], labels: { app: 'hosted' }, spec }));
+  await lifepod.kubectlOk('wait', '--for=condition=Ready', 'pod/hosted', '--timeout=60s');
+  await lifepod.kubectlOk('expose', 'pod', 'hosted', '--port=80', `--target-port=${port}`, '--type=NodePort');
+  const { clusterIP = '', ports } = (await lifepod.get<Service>('service', 'hosted')).spec ?? {};
+  await expect.poll(() => fromPod(clusterIP, 80), { timeout: 30_000, interval: 200 }).toBe('host');
+  expect(await answersTo(clusterIP, 80)).toEqual(['host']);
+  expect(await answersTo('127.0.0.1', ports?.[0]?.nodePort as number)).toEqual(['host']);
+  await lifepod.kubectlOk('delete', 'service,pod', 'hosted', '--now');
+});
+
 const HOST_PORT = 28_087;
 
 /** Resolves with the answer of a new connection to the port on 127.0.0.1. */
