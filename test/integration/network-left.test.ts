@@ -37,7 +37,8 @@ async function connectMachine(machine: NetworkNamespace, client: NetworkNamespac
   for (const command of inMachine) await machine.runOk('ip', command.split(' '));
   for (const command of inClient) await client.runOk('ip', command.split(' '));
   // Another program has rules of the type nat, so that the kernel continues to translate connections.
-  await machine.runOk('nft', ['-f', '-'], 'table ip other { chain nat { type nat hook prerouting priority -100; }; }');
+  const chain = 'chain nat { type nat hook postrouting priority 100; ip saddr 198.51.100.0/24 masquerade; }';
+  await machine.runOk('nft', ['-f', '-'], `table ip other { ${chain}; }`);
 }
 
 test('a machine whose Pod network was removed is as it was before, except that it forwards packets', async () => {
