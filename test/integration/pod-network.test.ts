@@ -16,7 +16,7 @@ import { endpoint, portOf, serviceOf, sliceOf } from '../../src/network/proxy/pr
 import { ServicesSection } from '../../src/network/proxy/services-section.ts';
 import { runCommand, runCommandOk } from '../../src/platform/processes.ts';
 import { attach, detach, type Sandbox } from '../support/cni.ts';
-import { ask, connect, echoes, inside, serve } from '../support/network-namespace.ts';
+import { ask, connect, echoes, exchangeDatagrams, inside, serve } from '../support/network-namespace.ts';
 
 const unique = randomBytes(3).toString('hex');
 const machine = `lifepod-test-${unique}`;
@@ -127,6 +127,23 @@ test.each(['0', '1'])('host ports work with bridge-nf-call-iptables %s', async (
   await setUp();
   expect(await ask(client, NODE, 8080)).toBe('');
   expect((await inside(machine, 'ip', 'route', 'show')).stdout).not.toMatch(/veth/);
+});
+
+test('a UDP client that keeps its port reaches the next Pod that has the host port', async () => {
+  const hostPorts = [{ protocol: 'udp', hostPort: 8083, containerPort: 80 }] as const;
+  const first = await start('first', hostPorts);
+  await setUp();
+  const server = await serve(first.name, 80, 'first');
+  await using datagrams = exchangeDatagrams(client, NODE, 8083);
+  expect(await datagrams.exchange('?')).toBe(`first to ${CLIENT}`);
+  await server[Symbol.asyncDispose]();
+  await detach(options, first);
+  const second = await start('second', hostPorts);
+  await using _server = await serve(second.name, 80, 'second');
+  await setUp();
+  expect(await datagrams.exchange('?')).toBe(`second to ${CLIENT}`);
+  await detach(options, second);
+  await setUp();
 });
 
 const CLUSTER_IP = '10.214.77.20';

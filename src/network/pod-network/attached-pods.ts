@@ -10,8 +10,9 @@ import { sharedRuns } from '../../platform/work-in-turns.ts';
 import type { ApiAddress } from '../api-address.ts';
 import type { Part, Section } from '../nftables/section.ts';
 import type { NftTable } from '../nftables/table.ts';
+import { changedFrontends, deleteStaleFlows } from '../proxy/stale-flows.ts';
 import { type Attachment, CNI_CACHE, readAttachments } from './attachments.ts';
-import { hostPortRules, hostPortSection } from './host-ports.ts';
+import { hostPortRules, hostPortSection, udpFrontendsIn } from './host-ports.ts';
 import { type PodRange, podElements, podRules, podSection } from './rules.ts';
 
 export interface AttachedPods {
@@ -124,6 +125,7 @@ class AttachmentRules {
       ),
       rules.set('host-ports', hostPorts),
     ]);
+    await this.#deleteStaleFlows(hostPorts);
     await Promise.all(added.map(({ link }) => allowLoopback(link)));
     this.#attached = attached;
     this.#addresses = new Map([...attached.values()].map(({ sandboxId, addresses }) => [sandboxId, addresses]));
@@ -131,6 +133,16 @@ class AttachmentRules {
     this.#hostPorts = hostPorts;
     for (const [name, { addresses }] of before ?? [])
       if (!attached.has(name)) for (const listener of this.#listeners) listener(addresses);
+  }
+
+  /** UDP clients that keep their port would reach the Pod that had the host port before, even if it does not exist any more. */
+  async #deleteStaleFlows(hostPorts: Section): Promise<void> {
+    const { signal, log } = this.#options;
+    const changed = changedFrontends(udpFrontendsIn(this.#hostPorts), udpFrontendsIn(hostPorts));
+    if (changed.length === 0) return;
+    await deleteStaleFlows(changed, signal).catch((error: unknown) => {
+      if (!signal.aborted) log.error('cannot delete entries of connection tracking', { error });
+    });
   }
 
   #elementsOf(attachment: Attachment): Part {

@@ -4,10 +4,11 @@
  * have the same host port, because one of them is ending, it belongs to the Pod that had it first. Services are looked up
  * before, at -100 and -99: of chains with one priority, the kernel calls the one that was created last first.
  */
-import type { IpFamily } from '../../machinery/ip.ts';
+import { canonicalIp, type IpFamily } from '../../machinery/ip.ts';
 import { type ApiAddress, toApi } from '../api-address.ts';
 import { familyOf, NFT_WORDS } from '../families.ts';
 import type { Part, Section } from '../nftables/section.ts';
+import type { UdpFrontend } from '../proxy/service-rules.ts';
 import type { Attachment, HostPort } from './attachments.ts';
 import type { PodRange } from './rules.ts';
 
@@ -110,6 +111,20 @@ export function hostPortSection(
     section.set(name, old !== undefined && sameElements(old, part) ? old : part);
   }
   return section;
+}
+
+/** Returns the UDP host ports of a section, with the Pod that each leads to. */
+export function udpFrontendsIn(section: Section): UdpFrontend[] {
+  return [...section.values()].flatMap(({ elements = [] }) =>
+    elements.flatMap(({ values }) =>
+      [...values].flatMap(([key, target]): UdpFrontend[] => {
+        const [port, protocol, address] = key.split(' . ').reverse();
+        if (protocol !== 'udp') return [];
+        const family = familyOf(target.split(' . ')[0] ?? '');
+        return [{ address: address && canonicalIp(address), family, port: Number(port), targets: new Set([target]) }];
+      }),
+    ),
+  );
 }
 
 function sameElements(a: Part, b: Part): boolean {

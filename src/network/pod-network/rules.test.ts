@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { type Attachment, parseAttachment } from './attachments.ts';
-import { hostPortRules, hostPortSection } from './host-ports.ts';
+import { hostPortRules, hostPortSection, udpFrontendsIn } from './host-ports.ts';
 import { podElements } from './rules.ts';
 
 const IPV4 = { family: 'IPv4', cidr: '10.1.0.0/16' } as const;
@@ -49,6 +49,21 @@ test.each([
   expect(portsOf(pod('a', { hostPorts: [{ protocol: 'tcp', hostPort: 80, containerPort: 8080, hostIp }] }))).toEqual(
     expected,
   );
+});
+
+test('the UDP host ports of a section have the port, its address and the Pod to which it leads', () => {
+  const hostPorts = [
+    { protocol: 'udp', hostPort: 53, containerPort: 5353 },
+    { protocol: 'tcp', hostPort: 53, containerPort: 5353 },
+    { protocol: 'udp', hostPort: 54, containerPort: 5354, hostIp: '2001:db8::1' },
+  ] as const;
+  const rules = hostPortRules([IPV4, IPV6], [], undefined);
+  const section = hostPortSection(rules, [IPV4, IPV6], new Map([['a', pod('a', { hostPorts })]]), new Map());
+  expect(udpFrontendsIn(section)).toEqual([
+    { address: undefined, family: 'IPv4', port: 53, targets: new Set(['10.1.0.2 . 5353']) },
+    { address: undefined, family: 'IPv6', port: 53, targets: new Set(['fd00::2 . 5353']) },
+    { address: '2001:db8::1', family: 'IPv6', port: 54, targets: new Set(['fd00::2 . 5354']) },
+  ]);
 });
 
 test('packets to the API reach no host port', () => {
