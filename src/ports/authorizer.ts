@@ -45,9 +45,10 @@ export interface AccessRule {
 }
 
 export interface RulesOfUser {
-  rules: AccessRule[];
+  /** The rules of each role that applies to the user. */
+  roles: readonly (readonly AccessRule[])[];
   /** The reasons why rules may be missing, such as bindings to roles that do not exist. */
-  errors: string[];
+  errors: readonly string[];
 }
 
 export interface Authorizer {

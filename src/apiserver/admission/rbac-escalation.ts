@@ -102,7 +102,7 @@ async function missingText(
   rules: readonly PolicyRule[],
 ): Promise<string | undefined> {
   const { user, namespace = '' } = context;
-  const { rules: held, errors } = await authorizer.rulesFor(user, namespace);
+  const { roles: held, errors } = await authorizer.rulesFor(user, namespace);
   const missing = await runInTurns(missingRights(held, rules), workInTurns());
   if (missing.length === 0) return undefined;
   const granted = describeRights(missing).join('\n');

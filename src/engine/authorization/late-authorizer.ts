@@ -12,7 +12,7 @@ export function lateAuthorizer(): LateAuthorizer {
   let connected: Authorizer | undefined;
   const others: Authorizer = {
     authorize: async (attributes) => connected?.authorize(attributes) ?? { allowed: false, reason: '' },
-    rulesFor: async (user, namespace) => connected?.rulesFor(user, namespace) ?? { rules: [], errors: [] },
+    rulesFor: async (user, namespace) => connected?.rulesFor(user, namespace) ?? { roles: [], errors: [] },
   };
   return {
     authorizer: privilegedOr(others),

@@ -4,6 +4,7 @@ import type { KubeObject } from '../../../machinery/meta.ts';
 import { anyKind } from '../../catalog.ts';
 import { localSubjectAccessReviewKind } from './local-subject-access-review/index.ts';
 import { selfSubjectAccessReviewKind } from './self-subject-access-review/index.ts';
+import { selfSubjectRulesReviewKind } from './self-subject-rules-review/index.ts';
 import { subjectAccessReviewKind } from './subject-access-review/index.ts';
 
 const kinds = {
@@ -59,4 +60,34 @@ test.each<[keyof typeof kinds, string, object, object, string[]]>([
 ])('the errors of a %s review about %s', (kind, _, spec, metadata, errors) => {
   const object = { apiVersion: 'authorization.k8s.io/v1', kind: 'Review', spec, metadata } as unknown as KubeObject;
   expect(kinds[kind].validateCreate(object).map(fieldErrorText)).toEqual(errors);
+});
+
+test('an answer with too many rules is incomplete', async () => {
+  const { createOnly } = selfSubjectRulesReviewKind;
+  if (createOnly === undefined || !('review' in createOnly)) throw new Error('not a review');
+  const role = Array.from({ length: 1000 }, (_, index) => ({
+    apiGroups: [''],
+    resources: ['secrets'],
+    resourceNames: [`${index}-${'x'.repeat(1000)}`],
+    verbs: ['get'],
+  }));
+  const answer = await createOnly.review(
+    {
+      apiVersion: 'authorization.k8s.io/v1',
+      kind: 'SelfSubjectRulesReview',
+      metadata: { name: '' },
+      spec: { namespace: 'n' },
+    },
+    {
+      user: { name: 'u', groups: [] },
+      now: 0,
+      judgeToken: async () => ({ error: '' }),
+      authorize: async () => ({ allowed: false, reason: '' }),
+      rulesFor: async () => ({ roles: Array.from({ length: 10 }, () => role), errors: ['absent'] }),
+    },
+  );
+  expect(answer.status?.incomplete).toBe(true);
+  expect(answer.status?.resourceRules.length).toBeGreaterThan(4000);
+  expect(answer.status?.resourceRules.length).toBeLessThan(4200);
+  expect(answer.status?.evaluationError).toBe('[absent, the rules are too many for a response]');
 });

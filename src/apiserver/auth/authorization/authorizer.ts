@@ -17,6 +17,6 @@ export const privilegedOr = (others?: Authorizer): Authorizer => ({
     return others?.authorize(attributes) ?? DENIED;
   },
   async rulesFor(user, namespace) {
-    return (await others?.rulesFor(user, namespace)) ?? { rules: [], errors: [] };
+    return (await others?.rulesFor(user, namespace)) ?? { roles: [], errors: [] };
   },
 });

@@ -18,11 +18,11 @@ const COMPARED_PER_STEP = 1000;
 const NOBODY = { name: '', groups: [] };
 
 /**
- * Returns the rights of `wanted` that `held` does not contain; 1000 of them if there are more. Rules with more than a million rights
+ * Returns the rights of `wanted` that none of the lists `held` contains; 1000 of them if there are more. Rules with more than a million rights
  * together count as missing. A step compares a thousand rights.
  */
 export function* missingRights(
-  held: readonly PolicyRule[],
+  held: readonly (readonly PolicyRule[])[],
   wanted: readonly PolicyRule[],
 ): Generator<void, readonly Right[]> {
   const missing: Right[] = [];
@@ -30,7 +30,7 @@ export function* missingRights(
   for (const rule of wanted) {
     for (const right of rightsOf(rule)) {
       if (compared >= MAX_COMPARED) return [...missing, rule];
-      if (!holds(held, right)) missing.push(right);
+      if (!held.some((rules) => holds(rules, right))) missing.push(right);
       if (missing.length >= MAX_MISSING) return missing;
       compared++;
       if (compared % COMPARED_PER_STEP === 0) yield;

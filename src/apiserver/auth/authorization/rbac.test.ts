@@ -136,8 +136,8 @@ describe('the reasons of RBAC', () => {
   });
 
   it('the rules of a user are those of the cluster and of the namespace, once each', async () => {
-    const { rules, errors } = await authorizer.rulesFor(user('jane', 'viewers'), 'a');
-    const shown = rules.map(({ resources, nonResourceURLs }) => (resources ?? nonResourceURLs ?? []).join(' '));
+    const { roles, errors } = await authorizer.rulesFor(user('jane', 'viewers'), 'a');
+    const shown = roles.flat().map(({ resources, nonResourceURLs }) => (resources ?? nonResourceURLs ?? []).join(' '));
     expect(shown).toEqual(['pods pods/log services namespaces', '/version /api /apis/*', 'secrets', 'pods/exec']);
     expect(errors).toEqual([]);
     expect((await authorizer.rulesFor(user('broken'), 'b')).errors).toHaveLength(2);

@@ -70,7 +70,7 @@ export function createRbac(objects: RbacObjects): Authorizer {
         if (rules === undefined) missing.add(missingRole(binding));
         else found.add(rules);
       }
-      return { rules: [...found].flat(), errors: [...missing] };
+      return { roles: [...found], errors: [...missing] };
     },
   };
 }

@@ -6,19 +6,12 @@
 import type { PolicyRule } from '../../../api/generated/types.ts';
 import { type Attributes, isPath, type ResourceAttributes } from '../../../ports/authorizer.ts';
 
-interface IndexedRule {
-  verbs: ReadonlySet<string>;
-  groups: ReadonlySet<string>;
-  /** Empty: all names. */
-  names: ReadonlySet<string>;
-}
-
 interface RuleIndex {
   /** By the resource as the rules name it, such as `pods`, `pods/log`, `*` and `*` with a subresource. */
-  byResource: ReadonlyMap<string, readonly IndexedRule[]>;
-  byPath: ReadonlyMap<string, readonly IndexedRule[]>;
+  byResource: ReadonlyMap<string, readonly PolicyRule[]>;
+  byPath: ReadonlyMap<string, readonly PolicyRule[]>;
   /** The rules about paths that end with `*`, by what precedes it. */
-  byPrefix: ReadonlyMap<string, readonly IndexedRule[]>;
+  byPrefix: ReadonlyMap<string, readonly PolicyRule[]>;
 }
 
 /** Without a name, only rules about all names allow a request. The name of a request for no certain object is the empty text. */
@@ -29,20 +22,36 @@ export function rulesAllow(rules: readonly PolicyRule[], attributes: Attributes)
 
 function resourceAllowed({ byResource }: RuleIndex, attributes: ResourceAttributes): boolean {
   const { verb, group, resource, subresource, name } = attributes;
-  const allows = ({ verbs, groups, names }: IndexedRule): boolean =>
-    has(verbs, verb) && has(groups, group) && (names.size === 0 || (name !== undefined && names.has(name)));
+  const allows = ({ verbs, apiGroups, resourceNames: names = [] }: PolicyRule): boolean =>
+    has(verbs, verb) && has(apiGroups, group) && (names.length === 0 || (name !== undefined && contains(names, name)));
   const named = subresource ? [`${resource}/${subresource}`, `*/${subresource}`] : [resource];
   return ['*', ...named].some((key) => byResource.get(key)?.some(allows) === true);
 }
 
 function pathAllowed({ byPath, byPrefix }: RuleIndex, verb: string, path: string): boolean {
-  const allows = ({ verbs }: IndexedRule): boolean => has(verbs, verb);
+  const allows = ({ verbs }: PolicyRule): boolean => has(verbs, verb);
   if (byPath.get(path)?.some(allows) === true) return true;
   for (const [prefix, rules] of byPrefix) if (path.startsWith(prefix) && rules.some(allows)) return true;
   return false;
 }
 
-const has = (set: ReadonlySet<string>, value: string): boolean => set.has('*') || set.has(value);
+const has = (list: readonly string[] = [], value: string): boolean => contains(list, '*') || contains(list, value);
+
+/** The longest list that is searched without a set, because a set for each of many short lists would take more memory than the rules. */
+const LONGEST_SEARCHED = 16;
+
+/** The sets of long lists. */
+const sets = new WeakMap<readonly string[], ReadonlySet<string>>();
+
+function contains(list: readonly string[], value: string): boolean {
+  if (list.length <= LONGEST_SEARCHED) return list.includes(value);
+  let set = sets.get(list);
+  if (set === undefined) {
+    set = new Set(list);
+    sets.set(list, set);
+  }
+  return set.has(value);
+}
 
 /** The indexes of the lists of rules, which are those of frozen objects. */
 const known = new WeakMap<readonly PolicyRule[], RuleIndex>();
@@ -57,11 +66,11 @@ function indexOf(rules: readonly PolicyRule[]): RuleIndex {
 }
 
 function build(rules: readonly PolicyRule[]): RuleIndex {
-  const byResource = new Map<string, IndexedRule[]>();
-  const byPath = new Map<string, IndexedRule[]>();
-  const byPrefix = new Map<string, IndexedRule[]>();
-  for (const { verbs = [], apiGroups = [], resources = [], resourceNames = [], nonResourceURLs = [] } of rules) {
-    const rule = { verbs: new Set(verbs), groups: new Set(apiGroups), names: new Set(resourceNames) };
+  const byResource = new Map<string, PolicyRule[]>();
+  const byPath = new Map<string, PolicyRule[]>();
+  const byPrefix = new Map<string, PolicyRule[]>();
+  for (const rule of rules) {
+    const { resources = [], nonResourceURLs = [] } = rule;
     for (const resource of new Set(resources)) add(byResource, resource, rule);
     for (const path of new Set(nonResourceURLs)) {
       if (path.endsWith('*')) add(byPrefix, path.replace(/\*+$/, ''), rule);
@@ -71,7 +80,7 @@ function build(rules: readonly PolicyRule[]): RuleIndex {
   return { byResource, byPath, byPrefix };
 }
 
-function add(map: Map<string, IndexedRule[]>, key: string, rule: IndexedRule): void {
+function add(map: Map<string, PolicyRule[]>, key: string, rule: PolicyRule): void {
   const rules = map.get(key);
   if (rules === undefined) map.set(key, [rule]);
   else rules.push(rule);

@@ -11,11 +11,33 @@ import type { SelfSubjectRulesReview, SubjectRulesReviewStatus } from '../../../
 async function review(sent: SelfSubjectRulesReview, reviewer: Reviewer): Promise<SelfSubjectRulesReview> {
   const { namespace = '' } = sent.spec ?? {};
   if (namespace === '') throw badRequest('no namespace on request');
-  const { rules, errors } = await reviewer.rulesFor(reviewer.user, namespace);
-  return { ...sent, status: statusOf(rules, errors) };
+  const { roles, errors } = await reviewer.rulesFor(reviewer.user, namespace);
+  return { ...sent, status: statusOf(roles, errors) };
 }
 
-function statusOf(rules: readonly AccessRule[], errors: readonly string[]): SubjectRulesReviewStatus {
+/** The length of the rules in a response. Further rules are omitted, and the response says that it is incomplete. */
+const MAX_CHARACTERS = 4 * 1024 * 1024;
+
+const lengthOf = (list: readonly string[]): number => list.reduce((length, text) => length + text.length + 3, 0);
+
+/** Returns the first rules of all roles, up to MAX_CHARACTERS. */
+function firstRules(roles: readonly (readonly AccessRule[])[]): { rules: AccessRule[]; incomplete: boolean } {
+  const rules: AccessRule[] = [];
+  let length = 0;
+  for (const role of roles)
+    for (const rule of role) {
+      length += Object.values(rule).reduce((sum, list) => sum + lengthOf(list), 0);
+      if (length > MAX_CHARACTERS) return { rules, incomplete: true };
+      rules.push(rule);
+    }
+  return { rules, incomplete: false };
+}
+
+const TOO_MANY = 'the rules are too many for a response';
+
+function statusOf(roles: readonly (readonly AccessRule[])[], missing: readonly string[]): SubjectRulesReviewStatus {
+  const { rules, incomplete } = firstRules(roles);
+  const errors = incomplete ? [...missing, TOO_MANY] : missing;
   const [error, ...more] = errors;
   return {
     resourceRules: rules
@@ -24,7 +46,7 @@ function statusOf(rules: readonly AccessRule[], errors: readonly string[]): Subj
     nonResourceRules: rules
       .filter(({ nonResourceURLs = [] }) => nonResourceURLs.length > 0)
       .map(({ verbs, nonResourceURLs }) => ({ verbs, nonResourceURLs })),
-    incomplete: false,
+    incomplete,
     ...(error === undefined ? {} : { evaluationError: more.length === 0 ? error : `[${errors.join(', ')}]` }),
   };
 }

@@ -23,7 +23,7 @@ export function reconcileRole<T extends AnyRole>(existing: T | undefined, expect
   const wanted = { ...existing, metadata: withMissing(existing.metadata, expected.metadata) };
   const { aggregationRule }: Partial<ClusterRole> = expected;
   if (aggregationRule === undefined) {
-    const missing = runAtOnce(missingRights(existing.rules ?? [], expected.rules ?? []));
+    const missing = runAtOnce(missingRights([existing.rules ?? []], expected.rules ?? []));
     if (missing.length > 0) wanted.rules = [...(existing.rules ?? []), ...missing];
   } else {
     const { clusterRoleSelectors: present = [] } = (existing as ClusterRole).aggregationRule ?? {};
