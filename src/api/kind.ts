@@ -63,9 +63,9 @@ export interface SubresourceDefinition<T extends KubeObject = KubeObject> {
   /**
    * An operation that the API server implements, because it needs other objects or keys: `evict` deletes the object after apply(),
    * `issueToken` returns a token for it, `log` streams the log of one of its containers, and the proxies forward the request to a
-   * server in a Pod, whatever its method and the protocol of its upgrade are.
+   * server in a Pod or of a Node, whatever its method and the protocol of its upgrade are.
    */
-  operation?: 'evict' | 'issueToken' | 'log' | 'proxyToPod' | 'proxyToService';
+  operation?: 'evict' | 'issueToken' | 'log' | 'proxyToPod' | 'proxyToService' | 'proxyToNode';
   /** Whether the URL path may continue after the subresource's name, as in `nodes/NAME/proxy/stats/summary`. */
   subpaths?: boolean;
   /** For subresources that are documents of the bodyKind, computed from the object (Scale). A document is the response, and patches change it. */

@@ -6,6 +6,7 @@ import type { NodeAgent } from '../node/agent.ts';
 import type { NodeAgentOptions } from '../node/agent-options.ts';
 import { MACHINE_RESOLV_CONF, RESOLVED_CONF } from '../node/container/node-resolver.ts';
 import { createNodePressure, type NodePressure } from '../node/eviction/pressure.ts';
+import { ROTATION_LIMITS } from '../node/logs/log-rotation.ts';
 import { type Capacity, readCapacity } from '../node/status/machine-facts.ts';
 import type { NodeStatusReporter } from '../node/status/node-status.ts';
 import { dropBallast, keepBallast } from '../platform/disk-reserve.ts';
@@ -152,4 +153,52 @@ export async function startEngineDns(
   });
   closers.defer(() => (wasRunning || isReady() ? undefined : dns.stop()));
   return dns;
+}
+
+const MEBIBYTE = 1024 * 1024;
+
+/** Parses pairs such as memory.available<100Mi,nodefs.available<10%; undefined if there are none. */
+function mapOf(text: string, separator: '<' | '='): Record<string, string> | undefined {
+  if (text === '') return undefined;
+  const pairs = text.split(',').map((pair) => {
+    const at = pair.indexOf(separator);
+    return [pair.slice(0, at).trim(), pair.slice(at + 1).trim()];
+  });
+  return Object.fromEntries(pairs);
+}
+
+const listOf = (text: string): string[] | undefined => (text === '' ? undefined : text.split(','));
+
+/**
+ * Returns the settings in the form of upstream's kubelet, for the document /configz. Settings without a counterpart there are omitted.
+ * Source: KubeletConfiguration of kubelet.config.k8s.io/v1beta1 of v1.33.
+ */
+export function kubeletConfiguration(settings: Settings, dnsIp: string): Record<string, unknown> {
+  return {
+    staticPodPath: `${settings.dataDir}/manifests`,
+    clusterDomain: CLUSTER_DOMAIN,
+    clusterDNS: [dnsIp],
+    maxPods: Number(settings.maxPods),
+    podPidsLimit: settings.podPidsLimit,
+    resolvConf: settings.resolvConf || undefined,
+    containerRuntimeEndpoint: settings.containerRuntimeEndpoint,
+    containerLogMaxSize: `${ROTATION_LIMITS.maxBytes / MEBIBYTE}Mi`,
+    containerLogMaxFiles: ROTATION_LIMITS.maxFiles,
+    maxParallelImagePulls: settings.maxParallelImagePulls,
+    imageMinimumGCAge: settings.minimumImageTtlDuration,
+    imageMaximumGCAge: settings.imageMaximumGcAge,
+    imageGCHighThresholdPercent: settings.imageGcHighThreshold,
+    imageGCLowThresholdPercent: settings.imageGcLowThreshold,
+    evictionHard: mapOf(settings.evictionHard, '<'),
+    evictionSoft: mapOf(settings.evictionSoft, '<'),
+    evictionSoftGracePeriod: mapOf(settings.evictionSoftGracePeriod, '='),
+    evictionMinimumReclaim: mapOf(settings.evictionMinimumReclaim, '='),
+    evictionMaxPodGracePeriod: Number(settings.evictionMaxPodGracePeriod),
+    evictionPressureTransitionPeriod: settings.evictionPressureTransitionPeriod,
+    systemReserved: mapOf(settings.systemReserved, '='),
+    kubeReserved: mapOf(settings.kubeReserved, '='),
+    allowedUnsafeSysctls: listOf(settings.allowedUnsafeSysctls),
+    shutdownGracePeriod: settings.shutdownGracePeriod,
+    shutdownGracePeriodCriticalPods: settings.shutdownGracePeriodCriticalPods,
+  };
 }

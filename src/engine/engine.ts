@@ -211,7 +211,7 @@ async function startParts(
     startClusterParts(settings, options, { ...opened, port, noMorePods: noMorePods.signal }),
   ]);
   const { agent, reporter } = nodeParts;
-  connectNode(settings, options, nodeParts, { node, runtime, pressure: machine.pressure, metrics: metrics.node });
+  connectNode(settings, options, nodeParts, { ...machine, node, runtime, metrics: metrics.node, dnsIp });
   closers.defer(() => agent.flushed());
   await nodeReady(nodeName, { ...options, waiting });
   isReady = true;

@@ -12,7 +12,7 @@ import { createNodeReports } from '../node/usage/reports.ts';
 import type { Metrics } from '../platform/metrics.ts';
 import type { Platform } from '../platform/platform.ts';
 import { CLUSTER_DOMAIN } from './engine-api.ts';
-import { agentSettings, nodeCapacity, openPressure, type Shutdown } from './engine-node.ts';
+import { agentSettings, kubeletConfiguration, nodeCapacity, openPressure, type Shutdown } from './engine-node.ts';
 import type { EngineRuntime } from './engine-runtime.ts';
 import { machineAddresses, type NodeAddresses, openNodeAddresses } from './node-address.ts';
 import type { lateNode } from './node-placeholder.ts';
@@ -106,18 +106,26 @@ export async function startNode(
  * pressure change.
  */
 export function connectNode(
-  { nodeName, dataDir }: Settings,
+  settings: Settings,
   options: PartOptions,
   { agent, reporter }: NodeParts,
-  to: { node: ReturnType<typeof lateNode>; runtime: EngineRuntime; pressure: NodePressure; metrics: Metrics },
+  to: {
+    node: ReturnType<typeof lateNode>;
+    runtime: EngineRuntime;
+    pressure: NodePressure;
+    metrics: Metrics;
+    dnsIp: string;
+  },
 ): void {
-  const { node, runtime, pressure, metrics } = to;
+  const { node, runtime, pressure, metrics, dnsIp } = to;
+  const { nodeName, dataDir } = settings;
   startPodMetrics({ ...options, nodeName, metrics });
   const reports = createNodeReports({
     ...options,
     runtime: runtime.runtime,
     nodeName,
     pods: agent.pods,
+    configuration: kubeletConfiguration(settings, dnsIp),
     metrics,
     dataDir,
   });

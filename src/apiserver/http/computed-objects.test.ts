@@ -130,7 +130,10 @@ test('the proxy of a Node returns the document that the node serves at the path'
   const proxy = (name: string, path: string) => at.call('GET', `/api/v1/nodes/${name}/proxy${path}`);
   expect(await proxy('n', '/stats/summary')).toMatchObject({ code: 200, json: { node: {} } });
   expect(await proxy('n', '/nothing')).toMatchObject({ code: 404, text: '404 page not found\n' });
-  expect(await proxy('n', '')).toMatchObject({ code: 404, text: '404 page not found\n' });
+  expect(await proxy('n:10250', '/stats/summary')).toMatchObject({ code: 200, json: { node: {} } });
+  expect(await proxy('n', '/')).toMatchObject({ code: 404, text: '404 page not found\n' });
+  const bare = await proxy('n', '?a=b');
+  expect([bare.code, bare.headers.location]).toEqual([301, '/api/v1/nodes/n/proxy/?a=b']);
   expect(await proxy('gone', '/stats/summary')).toMatchObject({ code: 404, json: { reason: 'NotFound' } });
   expect(await proxy('elsewhere', '/healthz')).toMatchObject({
     code: 503,
@@ -139,7 +142,12 @@ test('the proxy of a Node returns the document that the node serves at the path'
       message: 'error trying to reach service: no connection to the node "elsewhere"',
     },
   });
-  expect(await at.call('POST', '/api/v1/nodes/n/proxy/run', { body: '' })).toMatchObject({ code: 405 });
+  for (const [path, code] of [
+    ['run', 404],
+    ['stats/summary', 405],
+  ] as const) {
+    expect(await at.call('POST', `/api/v1/nodes/n/proxy/${path}`, { body: '' })).toMatchObject({ code });
+  }
   // Only proxy supports further paths: a path below status does not exist.
   expect(await at.call('GET', '/api/v1/nodes/n/status/more')).toMatchObject({ code: 404 });
 });

@@ -9,7 +9,7 @@ import { oneAtATime, workInTurns } from '../../platform/work-in-turns.ts';
 import type { DeleteOptions, ListOptions, WriteOptions } from '../../ports/backend.ts';
 import { authorizeCreate } from '../auth/authorize.ts';
 import { objectBytes } from '../cache/stored-object.ts';
-import { serveProxy } from '../proxy/serve.ts';
+import { isProxy, serveProxy } from '../proxy/serve.ts';
 import { mayReadStore } from '../registry/reads/resource-version.ts';
 import { type Representation, representationFor } from '../representation/representation.ts';
 import { serveStream } from '../streaming/streams.ts';
@@ -27,7 +27,6 @@ import { getComputed, listComputed } from './computed-objects.ts';
 import type { ServerContext } from './context.ts';
 import { type Exchange, requestContext } from './exchange.ts';
 import { serveLogs } from './logs.ts';
-import { serveNodeProxy } from './node-proxy.ts';
 import { deleteOptions, listOptions, writeOptions } from './query.ts';
 import { answerReview, reviewOf } from './reviews.ts';
 import type { ResourceRoute } from './routes.ts';
@@ -41,11 +40,8 @@ export async function serveResource(server: ServerContext, exchange: Exchange, r
     return server.streams.within(() => serveLogs(server, exchange, route));
   }
   if (kind.deprecation !== undefined) exchange.warnings.push(kind.deprecation);
-  if (definition?.operation === 'proxyToPod' || definition?.operation === 'proxyToService') {
-    const { operation } = definition;
-    return server.streams.within(() => serveProxy(server, exchange, route, operation));
-  }
-  if (route.subpath !== undefined) return serveNodeProxy(server, exchange, route);
+  const operation = definition?.operation;
+  if (isProxy(operation)) return serveProxy(server, exchange, route, operation);
   if (definition?.connects !== undefined) {
     return server.streams.within(() => serveStream(server, exchange, route));
   }

@@ -108,7 +108,7 @@ const METHODS: Readonly<Partial<Record<Verb, string>>> = {
   delete: 'delete',
   deletecollection: 'delete',
 };
-/** The further methods that the proxies of Pods and Services forward. */
+/** The further methods that the proxies forward. */
 const ONLY_PROXIED = ['head', 'options'];
 const ACTIONS: Readonly<Partial<Record<Verb, string>>> = { create: 'post', update: 'put' };
 const PATCH_CONTENT = [

@@ -1,9 +1,9 @@
 /** Tests which address the proxy subresources of Pods and Services choose, with the objects of a real registry. */
 import { beforeEach, describe, expect, test } from 'vitest';
-import type { Endpoints, Pod, Service } from '../../api/generated/types.ts';
-import { ENDPOINTS, PODS, SERVICES } from '../../api/resources.ts';
+import type { Endpoints, Node, Pod, Service } from '../../api/generated/types.ts';
+import { ENDPOINTS, NODES, PODS, SERVICES } from '../../api/resources.ts';
 import { type RegistryBackend, registryBackend } from '../../client/registry-fixture.ts';
-import { locatePod, locateService, parseTarget, type Read } from './locations.ts';
+import { locateNode, locatePod, locateService, parseTarget, type Read } from './locations.ts';
 
 test.each([
   ['x', { scheme: 'http', name: 'x', port: '' }],
@@ -52,6 +52,41 @@ describe('a Pod', () => {
 
   test('that does not exist is reported as NotFound', async () => {
     await expect(locatePod('none', read)).rejects.toMatchObject({ code: 404, message: 'pods "none" not found' });
+  });
+});
+
+describe('a Node', () => {
+  const readNode: Read = (ref, name) => api.get(ref, undefined, name);
+  const createNode = (...ips: string[]) => {
+    const addresses = [{ type: 'Hostname', address: 'n' }, ...ips.map((address) => ({ type: 'InternalIP', address }))];
+    return api.set<Node>(NODES, { apiVersion: 'v1', kind: 'Node', metadata: { name: 'n' }, status: { addresses } });
+  };
+
+  test.each(['n', 'n:', 'n:10250', 'https:n:10250'])('named as %s leads to its documents', async (id) => {
+    await createNode('192.0.2.1');
+    expect(await locateNode(id, readNode, 6443)).toEqual({ node: 'n' });
+  });
+
+  test('with a port leads to its first internal address', async () => {
+    await createNode('192.0.2.1', 'fd00::1');
+    expect(await locateNode('n:9100', readNode, 6443)).toEqual({ scheme: 'http', ip: '192.0.2.1', port: '9100' });
+    expect(await locateNode('https:n:9100', readNode, 6443)).toMatchObject({ scheme: 'https' });
+  });
+
+  test.each([
+    ['n:6443', '192.0.2.1', 'port not allowed'],
+    ['n:06443', '192.0.2.1', 'port not allowed'],
+    ['n:9100', '127.0.0.1', 'address not allowed'],
+    ['n:9100', '169.254.169.254', 'address not allowed'],
+    ['n:9100', '', 'address not allowed'],
+    ['a:b:c:d', '192.0.2.1', 'invalid node request "a:b:c:d"'],
+  ])('named as %s with the address %j is refused', async (id, ip, message) => {
+    await createNode(...(ip === '' ? [] : [ip]));
+    await expect(locateNode(id, readNode, 6443)).rejects.toMatchObject({ code: 400, message });
+  });
+
+  test('that does not exist is reported as NotFound', async () => {
+    await expect(locateNode('none:80', readNode, 6443)).rejects.toMatchObject({ code: 404 });
   });
 });
 

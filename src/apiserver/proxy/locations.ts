@@ -1,13 +1,14 @@
 /**
- * Finds the address to which the proxy subresource of a Pod or a Service leads.
+ * Finds the address to which the proxy subresource of a Pod, a Service or a Node leads.
  *
- * Invariant: the address belongs to a Pod of the namespace in the path, and is neither a loopback nor a link-local address, so that the
- * proxy reaches nothing else.
- * Source: ResourceLocation of pkg/registry/core/pod/strategy.go and pkg/registry/core/service/storage of v1.33 (behavior and messages).
+ * Invariant: the address belongs to a Pod of the namespace in the path, or to the Node, and is neither a loopback nor a link-local
+ * address, so that the proxy reaches nothing else.
+ * Source: ResourceLocation of pkg/registry/core/pod/strategy.go, pkg/registry/core/node/strategy.go and
+ * pkg/registry/core/service/storage of v1.33 (behavior and messages).
  */
 import { randomInt } from 'node:crypto';
-import type { EndpointAddress, EndpointSubset, Endpoints, Pod, Service } from '../../api/generated/types.ts';
-import { ENDPOINTS, PODS, SERVICES } from '../../api/resources.ts';
+import type { EndpointAddress, EndpointSubset, Endpoints, Node, Pod, Service } from '../../api/generated/types.ts';
+import { ENDPOINTS, NODES, PODS, SERVICES } from '../../api/resources.ts';
 import { parseIp } from '../../machinery/ip.ts';
 import { specialIpErrors } from '../../machinery/ip-address.ts';
 import type { KubeObject, ResourceRef } from '../../machinery/meta.ts';
@@ -50,6 +51,29 @@ export async function locatePod(id: string, read: Read): Promise<Location> {
   const declared = pod.spec?.containers.find(({ ports = [] }) => ports.length > 0)?.ports?.[0]?.containerPort;
   const port = target.port || declared?.toString();
   return { scheme: target.scheme, ip, ...(port === undefined ? {} : { port }) };
+}
+
+/** The port of upstream's kubelet. */
+const KUBELET_PORT = '10250';
+
+/** Either the documents of a node's kubelet, or an address. */
+export type NodeLocation = { node: string } | Location;
+
+/**
+ * Without a port, and with that of upstream's kubelet, leads to the documents of the node. Rejects with 400 BadRequest if the node has no
+ * address, or one that must not be reached through the proxy, or if the port is `apiPort`: a request to the API server would come from
+ * the API server itself.
+ */
+export async function locateNode(id: string, read: Read, apiPort: number | undefined): Promise<NodeLocation> {
+  const target = parseTarget(id);
+  if (target === undefined) throw badRequest(`invalid node request ${JSON.stringify(id)}`);
+  const { scheme, name, port } = target;
+  const { status } = (await read(NODES, name)) as Node;
+  if (port === '' || port === KUBELET_PORT) return { node: name };
+  const ip = status?.addresses?.find(({ type }) => type === 'InternalIP')?.address ?? '';
+  if (!isProxyable(ip)) throw badRequest('address not allowed');
+  if (Number(port) === apiPort) throw badRequest('port not allowed');
+  return { scheme, ip, port };
 }
 
 /** Chooses a ready endpoint at random. Rejects with 503 ServiceUnavailable if there is none, or if the Service has no such port. */

@@ -1,34 +1,50 @@
-/** Serves the proxy subresources of Pods and Services. Source: ProxyREST of v1.33, and k8s.io/apimachinery/pkg/util/proxy (behavior). */
+/**
+ * Serves the proxy subresources of Pods, Services and Nodes. Source: ProxyREST of v1.33, and k8s.io/apimachinery/pkg/util/proxy
+ * (behavior).
+ */
+import type { SubresourceDefinition } from '../../api/kind.ts';
 import { notFound } from '../../machinery/status.ts';
 import type { ServerContext } from '../http/context.ts';
 import { type Exchange, requestContext, startAnswer } from '../http/exchange.ts';
 import type { ResourceRoute } from '../http/routes.ts';
 import { forward } from './forward.ts';
-import { locatePod, locateService, type Read } from './locations.ts';
+import { locateNode, locatePod, locateService, type NodeLocation, type Read } from './locations.ts';
+import { serveNodeDocument } from './node-documents.ts';
 
-const LOCATE = { proxyToPod: locatePod, proxyToService: locateService };
+export type ProxyOperation = 'proxyToPod' | 'proxyToService' | 'proxyToNode';
+
+export const isProxy = (operation: SubresourceDefinition['operation']): operation is ProxyOperation =>
+  operation?.startsWith('proxy') === true;
+
+function locate(operation: ProxyOperation, { request }: Exchange, name: string, read: Read): Promise<NodeLocation> {
+  if (operation === 'proxyToNode') return locateNode(name, read, request.socket.localPort);
+  return operation === 'proxyToPod' ? locatePod(name, read) : locateService(name, read);
+}
 
 /**
- * The number of segments in front of the rest of the path, with the empty one before the first slash:
- * /api/v1/namespaces/NAMESPACE/PLURAL/NAME/proxy.
+ * Returns the path of the proxy itself: /api/v1/nodes/NAME/proxy, or /api/v1/namespaces/NAMESPACE/PLURAL/NAME/proxy. The segments begin
+ * with the empty one before the first slash.
  */
-const SEGMENTS = 8;
+const prefixOf = (path: string, { namespace }: ResourceRoute): string =>
+  path
+    .split('/')
+    .slice(0, namespace === undefined ? 6 : 8)
+    .join('/');
 
 export async function serveProxy(
   server: ServerContext,
   exchange: Exchange,
   route: ResourceRoute,
-  operation: keyof typeof LOCATE,
+  operation: ProxyOperation,
 ): Promise<void> {
-  const { name, ref } = route;
+  const { name, ref, subpath = [] } = route;
   if (name === undefined) throw notFound(ref, '');
   const read: Read = (resource, named) =>
     server.backend.get(requestContext(exchange, route, { verb: 'get', resource, subresource: undefined, name: named }));
-  const location = await LOCATE[operation](name, read);
+  const location = await locate(operation, exchange, name, read);
   const { request, response, method, path } = exchange;
   const query = (request.url ?? '').slice(path.length);
-  const segments = path.split('/');
-  const prefix = segments.slice(0, SEGMENTS).join('/');
+  const prefix = prefixOf(path, route);
   const rest = path.slice(prefix.length);
   if (rest === '' && exchange.upgrade === undefined && (method === 'GET' || method === 'HEAD')) {
     // Links relative to the page would otherwise replace the last segment of the path.
@@ -36,5 +52,8 @@ export async function serveProxy(
     response.end();
     return;
   }
-  return forward({ exchange, timers: server.timers, location, prefix, rest: `${rest}${query}` });
+  if ('node' in location) return serveNodeDocument(server, exchange, location.node, `/${subpath.join('/')}`);
+  return server.streams.within(() =>
+    forward({ exchange, timers: server.timers, location, prefix, rest: `${rest}${query}` }),
+  );
 }

@@ -58,14 +58,14 @@ function subresourcePaths(
   return (url) => names.length > 0 && ending.test(url);
 }
 
-/** Like subresourcePaths(), but for the subresources that forward requests to Pods. */
+/** Like subresourcePaths(), but for the subresources that forward requests. */
 function proxyPaths(kinds: readonly KindDefinition[]): (url: string) => boolean {
   const paths = kinds.flatMap(({ plural, subresources }) =>
     Object.entries(subresources)
       .filter(([, { operation }]) => operation?.startsWith('proxy') === true)
       .map(([name]) => `${plural}/[^/?]+/${name}`),
   );
-  const beginning = new RegExp(`^/apis?/[^?]*?/namespaces/[^/?]+/(${paths.join('|')})([/?]|$)`);
+  const beginning = new RegExp(`^/apis?/[^?]*?/(namespaces/[^/?]+/)?(${paths.join('|')})([/?]|$)`);
   return (url) => paths.length > 0 && beginning.test(url);
 }
 

@@ -67,6 +67,7 @@ function reports() {
     nodeName: 'n',
     pods,
     metrics: createMetrics(),
+    configuration: { maxPods: 7 },
     dataDir,
     timers,
     signal: stop.signal,
@@ -140,6 +141,15 @@ test('document() returns known documents, undefined for unknown ones, and reject
   const pods = [...((await document('n', '/pods', stop.signal))?.texts ?? [])];
   expect(JSON.parse(pods.join('')).items).toHaveLength(2);
   expect(pods.length).toBeGreaterThan(2);
+  const json = async (path: string) =>
+    JSON.parse([...((await document('n', path, stop.signal))?.texts ?? [])].join(''));
+  expect(await json('/configz')).toEqual({ kubeletconfig: { maxPods: 7 } });
+  const { kind, items } = await json('/runningpods');
+  expect([kind, items.length]).toEqual(['PodList', 1]);
+  expect(items[0]).toMatchObject({
+    metadata: { name: 'web', namespace: 'default', uid: 'u' },
+    spec: { containers: [{ name: 'app' }, { name: 'side' }] },
+  });
   expect(await document('n', '/run', stop.signal)).toBeUndefined();
   expect(await document('n', '/toString', stop.signal)).toBeUndefined();
   await expect(document('other', '/healthz', stop.signal)).rejects.toThrow('no connection to the node "other"');

@@ -26,6 +26,8 @@ export interface NodeReportsOptions {
   nodeName: string;
   runtime: RuntimeUsage & Pick<ContainerRuntime, 'imageFolder'>;
   pods(): NodePod[];
+  /** The settings of the node, as a KubeletConfiguration without kind, for /configz. */
+  configuration: Readonly<Record<string, unknown>>;
   /** The metrics that /metrics reports, together with those of the volumes of claims. */
   metrics: Metrics;
   /**
@@ -93,6 +95,8 @@ function createDocuments(options: NodeReportsOptions, sources: Sources): Readonl
   const { look, networks, volumes, podsIn } = sources;
   return {
     '/healthz': async () => ({ contentType: 'text/plain; charset=utf-8', texts: ['ok'] }),
+    '/configz': async () => jsonDocument({ kubeletconfig: options.configuration }),
+    '/runningpods': async (signal) => jsonDocument(runningPods(podsIn(await look(signal)))),
     '/pods': async () => ({ contentType: 'application/json', texts: podListTexts(options.pods()) }),
     '/metrics': async () => {
       const claims = await volumes.claims(options.pods().map(({ pod }) => pod));
@@ -145,6 +149,18 @@ export function nodeUsage(node: string, pair: SamplePair, pods: readonly UsedPod
     })),
   };
 }
+
+/** Returns the Pods that have running containers, with no more than what the runtime knows about them. Source: kubelet's /runningpods. */
+const runningPods = (pods: readonly UsedPod[]) => ({
+  kind: 'PodList',
+  apiVersion: 'v1',
+  metadata: {},
+  items: pods.map(({ pod, containers }) => ({
+    metadata: { name: pod.metadata.name, namespace: pod.metadata.namespace, uid: pod.metadata.uid },
+    spec: { containers: containers.map(({ name, image }) => ({ name, image, resources: {} })) },
+    status: {},
+  })),
+});
 
 function* podListTexts(pods: readonly NodePod[]): Generator<string> {
   yield '{"kind":"PodList","apiVersion":"v1","metadata":{},"items":[';

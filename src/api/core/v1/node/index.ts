@@ -27,7 +27,14 @@ export const nodeKind = kind<Node>('v1', 'Node', {
   // A node registers together with its status.
   status: { initial: 'asSent', rules: [validateNode, onUpdate(validateNodeUpdate)] },
   rules: [validateNode, onUpdate(validateNodeUpdate)],
-  subresources: { proxy: { verbs: ['get'], connects: 'NodeProxyOptions', subpaths: true } },
+  subresources: {
+    proxy: {
+      verbs: ['get', 'create', 'update', 'patch', 'delete'],
+      operation: 'proxyToNode',
+      connects: 'NodeProxyOptions',
+      subpaths: true,
+    },
+  },
   selectableFields: (node) => ({ 'spec.unschedulable': String(node.spec?.unschedulable ?? false) }),
   columns: nodeColumns,
 });
