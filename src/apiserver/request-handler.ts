@@ -11,6 +11,7 @@ import { createObjectReader, createSecretLabeler } from './auth/authentication/b
 import { privilegedOr } from './auth/authorization/authorizer.ts';
 import { authorizeOther, authorizeResource } from './auth/authorize.ts';
 import { impersonate, isImpersonating } from './auth/impersonate.ts';
+import { rootPaths } from './discovery/root-paths.ts';
 import { isDiscoveryPath, serveDiscovery } from './discovery/serve.ts';
 import { isIssuerPath, issuerDocuments, type ServeIssuer } from './discovery/token-issuer.ts';
 import { sendBody, sendJson } from './http/answers.ts';
@@ -151,9 +152,23 @@ function createHandling(options: ApiServerOptions, outgoing: OutgoingBudget, rea
 
 const HEALTH_ENDPOINTS = ['healthz', 'livez', 'readyz'];
 
+/** Returns the checks of a health endpoint. */
+const checksOf = ({ readyChecks, liveChecks }: Handling, endpoint: string): HealthChecks =>
+  endpoint === 'readyz' ? readyChecks : liveChecks;
+
 /** Whether the path needs no authentication. */
 const isOpen = ([root = '', ...more]: readonly string[]): boolean =>
   HEALTH_ENDPOINTS.includes(root) || (root === 'version' && more.length === 0);
+
+/** Responds with the paths that the server serves, in the form of upstream, which indents them. */
+function serveRoot(handling: Handling, exchange: Exchange): Promise<void> {
+  const checks = HEALTH_ENDPOINTS.flatMap((endpoint) => [
+    `/${endpoint}`,
+    ...Object.keys(checksOf(handling, endpoint)).map((name) => `/${endpoint}/${name}`),
+  ]);
+  const paths = rootPaths(handling.catalog.kinds, checks);
+  return sendBody(exchange, 200, 'application/json', JSON.stringify({ paths }, undefined, 2));
+}
 
 async function answer(handling: Handling, exchange: Exchange): Promise<void> {
   const { request, response, method } = exchange;
@@ -164,7 +179,7 @@ async function answer(handling: Handling, exchange: Exchange): Promise<void> {
   exchange.user = await handling.authentication.authenticate(request, isOpen(segments));
   if (HEALTH_ENDPOINTS.includes(root)) {
     onlyGet(method);
-    return serveHealth(exchange, segments, root === 'readyz' ? handling.readyChecks : handling.liveChecks);
+    return serveHealth(exchange, segments, checksOf(handling, root));
   }
   if (isOpen(segments)) {
     onlyGet(method);
@@ -189,6 +204,10 @@ async function answer(handling: Handling, exchange: Exchange): Promise<void> {
   }
   if (root !== 'api' && root !== 'apis') {
     await authorizeOther(handling.authorizer, exchange, segments);
+    if (segments.length === 0) {
+      onlyGet(method);
+      return serveRoot(handling, exchange);
+    }
     if (root !== 'metrics' || segments.length > 1) throw pathNotFound();
     onlyGet(method);
     return sendBody(exchange, 200, METRICS_CONTENT_TYPE, metricsText(await handling.metrics.families()));

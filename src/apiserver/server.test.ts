@@ -103,8 +103,23 @@ test('health endpoints report each check', async () => {
   expect(failed.text).toBe('[+]ping ok\n[-]store failed: reason withheld\n[+]shutdown ok\nreadyz check failed\n');
   expect((await own.call('GET', '/readyz/store')).code).toBe(500);
   expect((await own.call('GET', '/readyz?exclude=store')).code).toBe(200);
+  expect((await own.call('GET', '/readyz?verbose&exclude=store&exclude=b&exclude=a')).text).toBe(
+    '[+]ping ok\n[+]store excluded: ok\n[+]shutdown ok\nwarn: some health checks cannot be excluded: no matches for "a","b"\nreadyz check passed\n',
+  );
   expect((await own.call('GET', '/livez')).text).toBe('ok');
   expect((await own.call('GET', '/readyz/unknown')).code).toBe(404);
+});
+
+test('/ lists the paths of the server, each of which is served', async () => {
+  const { json, text } = await at.call('GET', '/');
+  expect(text).toMatch(/^\{\n {2}"paths": \[\n {4}"\/\.well-known\/openid-configuration",\n {4}"\/api",\n/);
+  expect(json.paths).toEqual([...json.paths].sort());
+  for (const path of json.paths) expect((await at.call('GET', path)).code, path).toBe(200);
+  expect(json.paths).toEqual(
+    expect.arrayContaining(['/api/v1', '/apis/apps', '/apis/apps/v1', '/livez/ping', '/readyz/shutdown', '/version']),
+  );
+  expect(await at.call('GET', '/', { agent: at.anonymous })).toMatchObject({ code: 401 });
+  expect(await at.call('POST', '/', { body: '{}' })).toMatchObject({ code: 405 });
 });
 
 test('/version reports the version of the API and of lifepod', async () => {

@@ -60,7 +60,12 @@ async function directly(path: string, protocols: string[] = []): Promise<Client>
   return { ...collected, protocol: socket.protocol, close: () => socket.close() };
 }
 
-test.each([throughProxy, directly])('a watch over WebSocket ($name) sends the events of a Pod', async (connect) => {
+const CONNECTIONS = [
+  { through: 'kubectl proxy', connect: throughProxy },
+  { through: 'TLS', connect: directly },
+];
+
+test.each(CONNECTIONS)('a watch over WebSocket through $through sends the events of a Pod', async ({ connect }) => {
   const name = `watched-${connect.name.toLowerCase()}`;
   const path = `/api/v1/namespaces/${lifepod.namespace}/pods?watch=1&fieldSelector=metadata.name%3D${name}`;
   const { next, close, closed } = await connect(path);
@@ -79,7 +84,7 @@ test.each([throughProxy, directly])('a watch over WebSocket ($name) sends the ev
   await closed;
 });
 
-test.each([throughProxy, directly])('a log over WebSocket ($name) is followed line by line', async (connect) => {
+test.each(CONNECTIONS)('a log over WebSocket through $through is followed line by line', async ({ connect }) => {
   const name = `logs-${connect.name.toLowerCase()}`;
   const script = 'echo first; read line < /pipe/in; echo "$line"; exit 0';
   const make = { name: 'make', script: 'mkfifo /pipe/in', volumeMounts: [{ name: 'pipe', mountPath: '/pipe' }] };

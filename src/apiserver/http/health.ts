@@ -42,6 +42,7 @@ export async function serveHealth(
   let failed = 0;
   for (const [name, check] of Object.entries(checks)) {
     if (excluded.has(name)) {
+      excluded.delete(name);
       lines.push(`[+]${name} excluded: ok`);
     } else if (await passes(check)) {
       lines.push(`[+]${name} ok`);
@@ -50,6 +51,10 @@ export async function serveHealth(
       // Withhold the reason, because clients can read this response without authentication.
       lines.push(`[-]${name} failed: reason withheld`);
     }
+  }
+  if (excluded.size > 0) {
+    const names = [...excluded].sort().map((name) => JSON.stringify(name));
+    lines.push(`warn: some health checks cannot be excluded: no matches for ${names.join(',')}`);
   }
   if (failed > 0) return sendText(exchange, 500, `${lines.join('\n')}\n${endpoint} check failed\n`);
   if (!exchange.query.has('verbose')) return sendText(exchange, 200, 'ok');
