@@ -18,7 +18,6 @@ import { once } from 'node:events';
 import { createServer, type Server } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import type { KindCatalog } from '../api/catalog.ts';
-import { UserError } from '../platform/files.ts';
 import type { Metrics } from '../platform/metrics.ts';
 import type { Log, Timers } from '../platform/platform.ts';
 import type { Authorizer } from '../ports/authorizer.ts';
@@ -29,6 +28,7 @@ import type { AuthenticationSettings } from './auth/authentication/authenticate.
 import { boundConnections, DEFAULT_LIMITS, type Limits } from './http/bounds/limits.ts';
 import { answerClientErrors } from './http/client-errors.ts';
 import type { HealthChecks } from './http/health.ts';
+import { createListeners, type Listeners, listen } from './listeners.ts';
 import type { Pki } from './pki/pki.ts';
 import { createRequestHandler, type RequestHandler } from './request-handler.ts';
 import { answerOn, upgradeFilter } from './streaming/upgrading-connection.ts';
@@ -70,6 +70,8 @@ export interface ApiServerOptions {
 export interface ApiServer {
   host: string;
   port: number;
+  /** Listens on a further address, with the same port. Rejects with a UserError as startApiServer() does. */
+  listenOn(host: string): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -106,7 +108,7 @@ export async function startApiServer(options: ApiServerOptions): Promise<ApiServ
     (request, response) => handle(request, response),
   );
   answerClientErrors(server, options.timers);
-  boundConnections(server, options.limits ?? DEFAULT_LIMITS, options.log);
+  const others = createListeners(server, boundConnections(server, options.limits ?? DEFAULT_LIMITS, options.log));
   server.on('upgrade', (request, connection, head) => {
     const socket = connection as Socket;
     handle(request, answerOn(request, socket), { socket, head });
@@ -118,27 +120,19 @@ export async function startApiServer(options: ApiServerOptions): Promise<ApiServ
   const { port } = server.address() as AddressInfo;
   options.log.info('API server is listening', { host, port });
   let closed: Promise<void> | undefined;
-  return { host, port, close: () => (closed ??= close(server, requests, options.timers)) };
+  return {
+    host,
+    port,
+    async listenOn(other) {
+      await others.open(other, port);
+      options.log.info('API server is listening', { host: other, port });
+    },
+    close: () => (closed ??= close(server, others, requests, options.timers)),
+  };
 }
 
-async function listen(server: Server, host: string, port: number): Promise<void> {
-  server.listen(port, host);
-  try {
-    await once(server, 'listening');
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    if (code === 'EADDRINUSE')
-      throw new UserError(`port ${port} on ${host} is already in use: choose another with --port`);
-    if (code === 'EADDRNOTAVAIL')
-      throw new UserError(`cannot listen on ${host}: this machine does not have that address`);
-    if (code === 'EACCES')
-      throw new UserError(`permission denied to listen on port ${port}: run as root, or choose another with --port`);
-    throw error;
-  }
-}
-
-async function close(server: Server, requests: RequestHandler, timers: Timers): Promise<void> {
-  const ended = once(server, 'close');
+async function close(server: Server, others: Listeners, requests: RequestHandler, timers: Timers): Promise<void> {
+  const ended = Promise.all([once(server, 'close'), others.close()]);
   server.close();
   requests.close();
   const cut = timers.at(timers.now() + CLOSE_GRACE_MILLIS, () => server.closeAllConnections());

@@ -5,7 +5,10 @@ import { tooManyRequests } from '../../../machinery/status.ts';
 import type { Log } from '../../../platform/platform.ts';
 
 export interface Limits {
-  /** The maximum number of open connections. A connection beyond the limit is closed immediately, and so are all idle connections. */
+  /**
+   * The maximum number of open connections. A connection beyond the limit is closed immediately, and so are all idle connections. Those that
+   * other listeners have accepted, such as the connections of Pods, may be three quarters of them.
+   */
   connections: number;
   /**
    * The maximum number of connections in the TLS handshake. Beyond the limit, the oldest one is closed, because a normal handshake takes
@@ -85,15 +88,33 @@ export function limitedWaits(limit: number, limitBytes = WAITING_BYTES): Waits {
   };
 }
 
-export function boundConnections(server: Server, { connections, handshakes }: Limits, log: Log): void {
+/** The part of the connections that other listeners may have, so that Pods leave some to the administrator. */
+const PART_OF_OTHERS = 0.75;
+
+/**
+ * Limits the connections that the server accepts. Returns a function that counts a connection of another listener, which is about to be passed
+ * to the server, and returns whether there is room for it.
+ */
+export function boundConnections(
+  server: Server,
+  { connections, handshakes }: Limits,
+  log: Log,
+): (socket: Socket) => boolean {
   server.maxConnections = connections;
   let isFull = false;
-  server.on('drop', () => {
+  let open = 0;
+  let ofOthers = 0;
+  const full = (): void => {
     if (!isFull) log.warn('refusing connections: too many are open', { connections });
     isFull = true;
     // Make room, so that the refused client can connect when it tries again.
     server.closeIdleConnections();
-  });
+  };
+  server.on('drop', full);
+  const countOthers = (change: 1 | -1): void => {
+    ofOthers += change;
+    server.maxConnections = connections - ofOthers;
+  };
   /**
    * The connections in the TLS handshake, oldest first. The key is the client's address and port, because a TLS socket does not
    * expose its underlying connection.
@@ -102,9 +123,11 @@ export function boundConnections(server: Server, { connections, handshakes }: Li
   const addressOf = ({ remoteAddress, remotePort }: Socket): string => `${remoteAddress} ${remotePort}`;
   server.on('connection', (socket: Socket) => {
     isFull = false;
+    open += 1;
     const address = addressOf(socket);
     waiting.set(address, socket);
     socket.once('close', () => {
+      open -= 1;
       if (waiting.get(address) === socket) waiting.delete(address);
     });
     if (waiting.size <= handshakes) return;
@@ -115,4 +138,13 @@ export function boundConnections(server: Server, { connections, handshakes }: Li
     }
   });
   server.on('secureConnection', (socket) => void waiting.delete(addressOf(socket)));
+  return (socket) => {
+    if (open >= connections || ofOthers >= connections * PART_OF_OTHERS) {
+      full();
+      return false;
+    }
+    countOthers(1);
+    socket.once('close', () => countOthers(-1));
+    return true;
+  };
 }

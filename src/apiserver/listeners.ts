@@ -1,0 +1,56 @@
+/**
+ * Further addresses on which the API server listens. Their connections are passed to the server, which treats them like those that it has
+ * accepted itself.
+ */
+import { once } from 'node:events';
+import type { Server } from 'node:https';
+import { createServer, type Server as NetServer, type Socket } from 'node:net';
+import { UserError } from '../platform/files.ts';
+
+export interface Listeners {
+  /** Resolves when the address accepts connections. Rejects as listen() does. */
+  open(host: string, port: number): Promise<void>;
+  /** Accepts no more connections. Resolves when those that were accepted have ended. */
+  close(): Promise<void>;
+}
+
+/** `admit`: returns whether the server has room for one more connection; if not, the connection is closed. */
+export function createListeners(server: Server, admit: (socket: Socket) => boolean): Listeners {
+  const listeners: NetServer[] = [];
+  return {
+    async open(host, port) {
+      // The server has the same option, for the connections that it accepts itself.
+      const listener = createServer({ noDelay: true }, (socket) => {
+        if (admit(socket)) server.emit('connection', socket);
+        else socket.destroy();
+      });
+      await listen(listener, host, port);
+      listeners.push(listener);
+    },
+    async close() {
+      const ended = listeners.map((listener) => once(listener, 'close'));
+      for (const listener of listeners) listener.close();
+      await Promise.all(ended);
+    },
+  };
+}
+
+/**
+ * Resolves when the server listens. Rejects with a UserError if the port is in use, the host is not an address of this machine, or listening
+ * on the port requires root.
+ */
+export async function listen(server: NetServer, host: string, port: number): Promise<void> {
+  server.listen(port, host);
+  try {
+    await once(server, 'listening');
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'EADDRINUSE')
+      throw new UserError(`port ${port} on ${host} is already in use: choose another with --port`);
+    if (code === 'EADDRNOTAVAIL')
+      throw new UserError(`cannot listen on ${host}: this machine does not have that address`);
+    if (code === 'EACCES')
+      throw new UserError(`permission denied to listen on port ${port}: run as root, or choose another with --port`);
+    throw error;
+  }
+}
