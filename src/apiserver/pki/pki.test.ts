@@ -65,12 +65,15 @@ describe('loadOrCreatePki', () => {
     expect(Date.parse(new X509Certificate(second.serving.certificate).validTo)).toBeGreaterThan(NOW + 1.9 * YEAR);
   });
 
-  test('loadOrCreatePki renews only the serving certificate when a name is added', async () => {
+  test('loadOrCreatePki renews only the serving certificate when a name is added or removed', async () => {
     const first = await load();
     const second = await load(NOW, ['10.96.0.1', 'fd00:0::1']);
     expect(second.serving.certificate).not.toBe(first.serving.certificate);
     expect(second.admin).toEqual(first.admin);
-    expect((await load(NOW, ['fd00::1'])).serving).toEqual(second.serving);
+    expect((await load(NOW, ['fd00::1', '10.96.0.1'])).serving).toEqual(second.serving);
+    const third = new X509Certificate((await load(NOW, ['fd00::1'])).serving.certificate);
+    expect([third.checkIP('fd00::1'), third.checkIP('10.96.0.1')]).toEqual(['fd00::1', undefined]);
+    expect((await load(NOW, ['fd00::1'])).caCertificate).toBe(first.caCertificate);
   });
 
   test('loadOrCreatePki recreates a pair whose key is missing or does not match, and keeps the token key', async () => {

@@ -4,7 +4,7 @@
  * Invariants:
  *  1. Usable files on disk are kept. A certificate and its key are recreated if one of them is missing or damaged, if they do not
  *     belong together, or if the certificate expires within 30 days. A leaf certificate is also recreated if it is not valid yet,
- *     if another authority signed it, or if it lacks a requested name.
+ *     if another authority signed it, or if its names are not the requested ones.
  *  2. The key that signs ServiceAccount tokens is never replaced, so that issued tokens stay valid.
  *  3. The folder has mode 0700, the files 0600. A key is written before its certificate, so a crash between the two writes leaves a
  *     new key without its certificate, and the pair is recreated.
@@ -83,7 +83,8 @@ function usable(pair: CertificateAndKey, authority: X509Certificate, request: Le
   if (now < Date.parse(certificate.validFrom)) return false;
   if (now > Date.parse(certificate.validTo) - RENEW_BEFORE_MILLIS) return false;
   const present = names(certificate);
-  return [...(request.dnsNames ?? []), ...(request.ips ?? [])].every((name) => present.has(name));
+  const wanted = [...(request.dnsNames ?? []), ...(request.ips ?? [])];
+  return present.size === wanted.length && wanted.every((name) => present.has(name));
 }
 
 async function loadOrCreateAuthority(folder: string, now: Millis): Promise<CertificateAndKey> {
