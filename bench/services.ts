@@ -23,7 +23,7 @@ const NODE = {
   podCidrs: POD_CIDRS,
   serviceCidrs: ['10.96.0.0/16'],
   reservedIps: [],
-  api: { ip: '127.0.0.1', port: 6443 },
+  api: { ips: ['127.0.0.1'], port: 6443 },
 };
 
 const median = (values: number[]): number => values.sort((a, b) => a - b)[Math.floor(values.length / 2)] as number;

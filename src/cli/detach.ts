@@ -7,6 +7,7 @@ import { IMAGE_FLAGS } from '../engine/image-settings.ts';
 import { checkMachine } from '../engine/machine-checks.ts';
 import type { Waiting } from '../engine/node-ready.ts';
 import { nodeOptionFlags } from '../engine/node-settings.ts';
+import { API_FLAGS } from '../engine/options/api-settings.ts';
 import { type UpOptions, usesPrivateContainerd } from '../engine/settings.ts';
 import { ensureDataDir, UserError } from '../platform/files.ts';
 import { systemTimers } from '../platform/node-js.ts';
@@ -64,6 +65,7 @@ function argumentsOf(options: UpOptions): string[] {
     ['--record-size', options.recordSize],
     ['--max-grace-period-extension', options.maxGracePeriodExtension],
     ['--pod-pids-limit', options.podPidsLimit],
+    ...API_FLAGS.map(([flag, key]): [string, string | undefined] => [flag, options[key]]),
     ...IMAGE_FLAGS.map(([flag, key]): [string, string | number | undefined] => [flag, options[key]]),
     ...Object.entries(options.runtimeHandler ?? {}).map(([name, runtime]): [string, string] => [
       '--runtime-handler',

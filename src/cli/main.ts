@@ -6,7 +6,8 @@ import { Command, InvalidArgumentError, Option } from 'commander';
 import { addAuthenticationOptions } from '../engine/authentication/authentication-settings.ts';
 import { DEFAULT_IMAGE_SETTINGS, IMAGE_FLAGS } from '../engine/image-settings.ts';
 import { addNodeOptions } from '../engine/node-settings.ts';
-import { DEFAULT_RECORD_AGE, DEFAULT_RECORD_SIZE } from '../engine/record-settings.ts';
+import { API_FLAGS } from '../engine/options/api-settings.ts';
+import { DEFAULT_RECORD_AGE, DEFAULT_RECORD_SIZE } from '../engine/options/record-settings.ts';
 import {
   addRuntimeHandler,
   DEFAULT_DATA_DIR,
@@ -98,6 +99,7 @@ const up = program
   .addOption(
     new Option('--log-level <level>', 'level of the log on standard error (default: info)').choices(LOG_LEVELS),
   );
+for (const [flag, , value, description] of API_FLAGS) up.option(`${flag} ${value}`, description);
 for (const option of imageOptions()) up.addOption(option);
 addNodeOptions(up);
 addAuthenticationOptions(up);

@@ -2,13 +2,13 @@
 import { join } from 'node:path';
 import { createCatalog, type KindCatalog } from '../api/catalog.ts';
 import { kinds } from '../api/kinds.ts';
-import { kubernetesServiceAddress } from '../apiserver/admission/service-range.ts';
 import { ensureRoles } from '../apiserver/auth/authorization/bootstrap/ensure-roles.ts';
 import { writeKubeconfig } from '../apiserver/pki/kubeconfig.ts';
 import { loadOrCreatePki, type Pki } from '../apiserver/pki/pki.ts';
 import { createTokenIssuer, TOKEN_ISSUER, type TokenIssuer } from '../apiserver/pki/tokens.ts';
 import { bootstrap } from '../apiserver/registry/bootstrap.ts';
 import { createRegistry, type Registry } from '../apiserver/registry/registry.ts';
+import { ensureKubernetesEndpoints } from '../apiserver/registry/system-endpoints/kubernetes-endpoints.ts';
 import { startApiServer } from '../apiserver/server.ts';
 import type { Metrics } from '../platform/metrics.ts';
 import type { Platform } from '../platform/platform.ts';
@@ -19,12 +19,12 @@ import { authenticationSettings } from './authentication/authentication-settings
 import { type LateAuthorizer, lateAuthorizer } from './authorization/late-authorizer.ts';
 import { addStorageMetrics, type EngineMetrics } from './engine-metrics.ts';
 import type { LateNode } from './node-placeholder.ts';
+import { addressForPods, certificateNames, HOST, listenAddresses } from './options/api-settings.ts';
 import { kubeconfigPath, recordOf, type Settings, writeEngineRecord } from './settings.ts';
 import { together } from './settle-all.ts';
 import { API_SERVER } from './users.ts';
 import { LIFEPOD_VERSION } from './version.ts';
 
-export const HOST = '127.0.0.1';
 export const CLUSTER_DOMAIN = 'cluster.local';
 
 export interface OpenRegistry {
@@ -45,17 +45,13 @@ export async function openRegistry(
   closers: AsyncDisposableStack,
   metrics: Metrics,
 ): Promise<OpenRegistry> {
-  const { dataDir, serviceCidr, nodeName } = settings;
+  const { dataDir, serviceCidr } = settings;
   const [store, pki] = await together([
     openLmdbStore({ directory: join(dataDir, 'store'), log }).then((opened) => {
       closers.defer(() => opened.close());
       return opened;
     }),
-    loadOrCreatePki(dataDir, {
-      hostnames: [nodeName],
-      ips: [kubernetesServiceAddress(serviceCidr)],
-      now: timers.now(),
-    }),
+    loadOrCreatePki(dataDir, { ...certificateNames(settings), now: timers.now() }),
   ]);
   const tokens = createTokenIssuer(pki, TOKEN_ISSUER, timers.now);
   const measured = measuredStore(store, metrics);
@@ -72,6 +68,11 @@ export async function openRegistry(
 interface ServerParts {
   nodes: LateNode;
   metrics: EngineMetrics;
+  /**
+   * Resolves when the rules of the network know the port of the API. Until then, the API server listens only on its first address. Absent: there
+   * is no network of Pods, and the API server listens only there.
+   */
+  protect?: (port: number) => Promise<void>;
 }
 
 /**
@@ -82,10 +83,11 @@ export async function serveApi(
   settings: Settings,
   { timers, log }: Platform,
   closers: AsyncDisposableStack,
-  { registry, catalog, pki, authorization, nodes, metrics }: OpenRegistry & ServerParts,
+  { registry, catalog, pki, authorization, nodes, metrics, protect }: OpenRegistry & ServerParts,
 ): Promise<number> {
   const { dataDir, serviceCidr } = settings;
   addStorageMetrics(metrics.all, registry, catalog, dataDir);
+  const [host, ...others] = listenAddresses(settings);
   const api = await startApiServer({
     backend: registry,
     catalog,
@@ -93,7 +95,7 @@ export async function serveApi(
     pki,
     authorizer: authorization.authorizer,
     authentication: authenticationSettings(settings),
-    host: HOST,
+    host,
     port: settings.port,
     version: LIFEPOD_VERSION,
     timers,
@@ -101,10 +103,18 @@ export async function serveApi(
     metrics: metrics.all,
   });
   closers.defer(() => api.close());
+  if (protect !== undefined) {
+    await protect(api.port);
+    for (const other of others) await api.listenOn(other);
+  }
   const client = apiFor(registry, API_SERVER);
   await bootstrap(client, { serviceCidr, apiServerPort: api.port });
   // A full disk must not prevent the start. Members of system:masters need no roles.
   await ensureRoles(client).catch((error: Error) => log.error('cannot create all roles', { error: error.message }));
+  // The first rules for Services, for which containers wait, must lead to the API. A controller repeats what fails here.
+  await ensureKubernetesEndpoints(client, { ip: addressForPods(settings), port: api.port }).catch((error: Error) =>
+    log.error('cannot write the endpoints of the Service kubernetes', { error: error.message }),
+  );
   writeKubeconfig(kubeconfigPath(dataDir), { server: `https://${HOST}:${api.port}`, pki });
   writeEngineRecord(dataDir, recordOf(settings, api.port));
   return api.port;

@@ -14,13 +14,12 @@ import { dnsServiceAddress } from '../apiserver/admission/service-range.ts';
 import { createRbac } from '../apiserver/auth/authorization/rbac.ts';
 import { bootstrap } from '../apiserver/registry/bootstrap.ts';
 import { ensureDnsService } from '../apiserver/registry/dns-service.ts';
+import { ensureKubernetesEndpoints } from '../apiserver/registry/system-endpoints/kubernetes-endpoints.ts';
 import { createSharedInformers } from '../client/shared-informers.ts';
 import { startControllers } from '../controllers/controllers.ts';
-import type { ApiAddress } from '../network/api-address.ts';
+import type { ApiAddresses } from '../network/api-address.ts';
 import type { Dns } from '../network/dns/dns.ts';
-import { forwardWarnings } from '../network/nftables/forward-drops.ts';
-import { type PodNetwork, setUpNetwork } from '../network/pod-network/pod-network.ts';
-import { checkRanges } from '../network/pod-network/ranges.ts';
+import type { PodNetwork } from '../network/pod-network/pod-network.ts';
 import { type RunningProxy, startProxy } from '../network/proxy/proxy.ts';
 import { readLastSignOfLife } from '../node/status/sign-of-life.ts';
 import { createLocalFolders } from '../node/volumes/local-folders.ts';
@@ -35,17 +34,18 @@ import type { UserInfo } from '../ports/request.ts';
 import { startScheduler } from '../scheduler/scheduler.ts';
 import { requireAttachment } from './attached-sandboxes.ts';
 import { followRbac } from './authorization/rbac-objects.ts';
-import { HOST, type OpenRegistry, openRegistry, serveApi } from './engine-api.ts';
+import { type OpenRegistry, openRegistry, serveApi } from './engine-api.ts';
 import { createEngineMetrics } from './engine-metrics.ts';
+import { apiAt, checkAddresses, checkNewRanges, networkWarnings, startNetwork } from './engine-network.ts';
 import { checkPodGroups, checkResolvConf, createShutdown, startEngineDns } from './engine-node.ts';
 import { startRuntime } from './engine-runtime.ts';
-import { checkMachine, checkPortFree, findCniFolder } from './machine-checks.ts';
+import { checkMachine } from './machine-checks.ts';
 import { lateNode } from './node-placeholder.ts';
 import { nodeReady, type Waiting } from './node-ready.ts';
 import { terminatedPods } from './node-settings.ts';
-import { parseRecordLimits } from './record-settings.ts';
+import { addressForPods, HOST } from './options/api-settings.ts';
+import { parseRecordLimits } from './options/record-settings.ts';
 import {
-  type EngineRecord,
   readEngineRecord,
   recordOf,
   resolveSettings,
@@ -101,7 +101,7 @@ export async function startEngine(
     lockDataDir(settings.dataDir);
     dropBallast(settings.dataDir);
     checkDataFormat(settings.dataDir);
-    await checkPortFree(HOST, settings.port);
+    await checkAddresses(settings);
     await checkNewRanges(settings, record, signal);
     writeEngineRecord(settings.dataDir, recordOf(settings, settings.port));
     const warnings = networkWarnings(settings, platform, signal);
@@ -119,28 +119,6 @@ export async function startEngine(
     await closers.disposeAsync();
     throw error;
   }
-}
-
-/** Recorded ranges cannot be changed, so those that this machine cannot use must not be recorded. */
-async function checkNewRanges(
-  settings: Settings,
-  record: EngineRecord | undefined,
-  signal: AbortSignal,
-): Promise<void> {
-  const { dataDir, podCidr, serviceCidr } = settings;
-  if (podCidr === record?.podCidr && serviceCidr === record.serviceCidr) return;
-  await checkRanges({ dataDir, instance: dataDir, podCidr, serviceCidr, signal });
-}
-
-/** Resolves with the warnings about the packet filter. Failures are logged, because the engine can run without the examination. */
-async function networkWarnings(settings: Settings, { log }: Platform, signal: AbortSignal): Promise<string[]> {
-  if (settings.containerRuntimeEndpoint !== undefined) return [];
-  const warnings = await forwardWarnings(settings.podCidr.split(','), { name: '', signal }).catch((error: unknown) => {
-    log.warn('the packet filter of the machine cannot be examined', { error: String(error) });
-    return [];
-  });
-  for (const warning of warnings) log.warn(warning);
-  return warnings;
 }
 
 const aborted = (signal: AbortSignal): Promise<void> =>
@@ -161,24 +139,13 @@ async function startParts(
   const ending = new AbortController();
   const noMorePods = new AbortController();
   const signal = AbortSignal.any([stopping, ending.signal]);
-  const { dataDir, podCidr, serviceCidr, nodeName } = settings;
-  const dnsIp = dnsServiceAddress(serviceCidr);
+  const dnsIp = dnsServiceAddress(settings.serviceCidr);
   const metrics = createEngineMetrics(signal);
 
   const [opened, runtime, network] = await together([
     openRegistry(settings, platform, closers, metrics.all),
     startRuntime(settings, platform, closers, signal, { metrics: metrics.node, waiting }),
-    setUpNetwork({
-      dataDir,
-      instance: dataDir,
-      podCidr,
-      serviceCidr,
-      dnsIp,
-      ...(settings.port === 0 ? {} : { api: { ip: HOST, port: settings.port } }),
-      pluginDirectory: findCniFolder(),
-      ...platform,
-      signal,
-    }),
+    startNetwork(settings, platform, signal),
   ]);
   checkPodGroups(settings, runtime.cgroupDriver);
   const found = { runtime: runtime.runtime, gateway: network.gateway };
@@ -189,21 +156,20 @@ async function startParts(
   const node = lateNode();
   const informers = createSharedInformers({ client: clientFor(opened.registry, API_SERVER), ...platform });
   opened.authorization.connect(createRbac(followRbac({ informers, signal })));
-  const port = await serveApi(settings, platform, closers, { ...opened, nodes: node.connection, metrics });
-  const api = { ip: HOST, port };
-  await network.protectApi(api);
+  const protect = (port: number): Promise<void> => network.protectApi(apiAt(settings, port));
+  const port = await serveApi(settings, platform, closers, { ...opened, nodes: node.connection, metrics, protect });
   const options = {
-    client: clientFor(opened.registry, nodeUser(nodeName)),
+    client: clientFor(opened.registry, nodeUser(settings.nodeName)),
     informers,
     ...platform,
     signal,
   };
-  const services = startServices(settings, options, { ...opened, ...network, dnsIp, api });
+  const services = startServices(settings, options, { ...opened, ...network, dnsIp, api: apiAt(settings, port) });
   // The machine's own runtime has a network of its own.
   if (settings.containerRuntimeEndpoint === undefined)
     requireAttachment(runtime.runtime, network, { ...options, services });
   // This must precede startNode(), because the node status reporter renews the Lease that is read here.
-  const lastSignOfLife = await readLastSignOfLife(options, nodeName);
+  const lastSignOfLife = await readLastSignOfLife(options, settings.nodeName);
   let isReady = false;
   const [nodeParts, dns] = await together([
     startNode(settings, options, { runtime, machine, shutdown, dnsIp, lastSignOfLife }),
@@ -213,7 +179,7 @@ async function startParts(
   const { agent, reporter } = nodeParts;
   connectNode(settings, options, nodeParts, { ...machine, node, runtime, metrics: metrics.node, dnsIp });
   closers.defer(() => agent.flushed());
-  await nodeReady(nodeName, { ...options, waiting });
+  await nodeReady(settings.nodeName, { ...options, waiting });
   isReady = true;
   const endWorkloads = (): Promise<void> => {
     noMorePods.abort();
@@ -222,7 +188,7 @@ async function startParts(
   return { port, endWorkloads, shutDownNode: () => shutdown.begin(reporter, agent).then(() => dns.stop()) };
 }
 
-type ServiceParts = Pick<OpenRegistry, 'registry'> & Pick<PodNetwork, 'rules'> & { dnsIp: string; api: ApiAddress };
+type ServiceParts = Pick<OpenRegistry, 'registry'> & Pick<PodNetwork, 'rules'> & { dnsIp: string; api: ApiAddresses };
 
 /** Starts the proxy of Services. */
 function startServices(
@@ -283,8 +249,11 @@ async function startClusterParts(
       bootstrap: async () => {
         const api = apiFor(registry, API_SERVER);
         await bootstrap(api, { serviceCidr, apiServerPort: port });
-        // Not needed before the engine is ready, so that what prevents it, such as a ResourceQuota of a user, does not prevent the start.
-        await ensureDnsService(api, serviceCidr);
+        // Not needed before the engine is ready, so that what prevents them, such as a ResourceQuota of a user, does not prevent the start.
+        await together([
+          ensureDnsService(api, serviceCidr),
+          ensureKubernetesEndpoints(api, { ip: addressForPods(settings), port }),
+        ]);
       },
       recordLimits: parseRecordLimits(settings.recordAge, settings.recordSize),
       folders: createLocalFolders(dataDir, nodeName),

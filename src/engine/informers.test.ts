@@ -86,7 +86,7 @@ test('DNS, proxy, NetworkPolicies, scheduler, controllers and node agent togethe
     podCidrs: [],
     serviceCidrs: [],
     reservedIps: [],
-    api: { ip: '127.0.0.1', port: 6443 },
+    api: { ips: ['127.0.0.1'], port: 6443 },
   });
   const sandboxes = { isAttached: () => false, onDetached: nothing };
   startPolicies({

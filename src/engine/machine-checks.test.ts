@@ -15,6 +15,11 @@ test('a port in use is refused with the options to change, and accepted once it 
   await checkPortFree('127.0.0.1', port);
 });
 
+test('an address that the machine does not have is refused, also with port 0', async () => {
+  const message = 'this machine does not have the address 192.0.2.77: choose another with --bind-address';
+  for (const port of [0, 6443]) await expect(checkPortFree('192.0.2.77', port)).rejects.toThrow(message);
+});
+
 test('only the private containerd needs the packages of containerd, runc, catatonit and the CNI plugins', () => {
   const nothing = () => undefined;
   expect(missingPackages(false, nothing)).toEqual(['nftables', 'conntrack', 'iproute2']);

@@ -62,9 +62,11 @@ export function checkMachine(privateContainerd: () => boolean): void {
   }
 }
 
-/** Rejects with a UserError if the port is in use, and with the system error if it cannot be opened for another reason. Accepts port 0. */
+/**
+ * Rejects with a UserError if the port is in use or the machine does not have the address, and with the system error if the port cannot be
+ * opened for another reason. Accepts port 0.
+ */
 export async function checkPortFree(host: string, port: number): Promise<void> {
-  if (port === 0) return;
   await new Promise<void>((resolve, reject) => {
     const server = createServer();
     server.once('error', (error: NodeJS.ErrnoException) => {
@@ -74,6 +76,8 @@ export async function checkPortFree(host: string, port: number): Promise<void> {
             `port ${port} on ${host} is in use by another program: choose another with --port, or use --port 0 for a free one`,
           ),
         );
+      } else if (error.code === 'EADDRNOTAVAIL') {
+        reject(new UserError(`this machine does not have the address ${host}: choose another with --bind-address`));
       } else reject(error);
     });
     server.listen({ host, port, exclusive: true }, () => server.close(() => resolve()));

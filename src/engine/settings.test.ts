@@ -6,7 +6,7 @@ import { expect, test } from 'vitest';
 import { resolveAuthenticationOptions } from './authentication/authentication-settings.ts';
 import { DEFAULT_IMAGE_SETTINGS } from './image-settings.ts';
 import { resolveNodeOptions } from './node-settings.ts';
-import { parseRecordLimits } from './record-settings.ts';
+import { parseRecordLimits } from './options/record-settings.ts';
 import {
   addRuntimeHandler,
   dataDirOption,
@@ -64,6 +64,8 @@ test('settings that are neither given nor recorded have their defaults', () => {
     maxGracePeriodExtension: 3600,
     podPidsLimit: -1,
     runtimeHandlers: {},
+    bindAddress: '',
+    tlsSan: '',
     ...DEFAULT_IMAGE_SETTINGS,
     ...resolveNodeOptions({}, undefined),
     ...resolveAuthenticationOptions({}),
@@ -122,6 +124,8 @@ test.each([
     { runtimeHandler: { crun: '/usr/bin/crun' }, containerRuntimeEndpoint: 'unix:///run/c.sock' },
     '--runtime-handler is for the private containerd: configure the handler in the runtime at unix:///run/c.sock',
   ],
+  [{ bindAddress: 'eth0' }, '--bind-address "eth0" is not an address on which the API can listen'],
+  [{ tlsSan: 'a b' }, '--tls-san "a b" is neither a host name nor an address'],
   [{ podPidsLimit: 0 }, '--pod-pids-limit 0 is not a valid limit: give 1 or more, or -1 for no limit'],
   [{ nodeName: 'Not A Name' }, `--node-name "Not A Name" is not a valid node name: `],
   [{ podCidr: 'fd00::/64,10.1.0.0/16' }, 'is not an IPv4 network followed by an IPv6 network: give two such as'],

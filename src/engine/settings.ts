@@ -14,7 +14,8 @@ import { type AuthenticationOptions, resolveAuthenticationOptions } from './auth
 import { requirePodRanges, requireServiceRanges } from './free-ranges.ts';
 import { type ImageOptions, type ImageSettings, resolveImageSettings } from './image-settings.ts';
 import { type NodeOptions, resolveNodeOptions } from './node-settings.ts';
-import { DEFAULT_RECORD_AGE, DEFAULT_RECORD_SIZE, parseRecordLimits } from './record-settings.ts';
+import { type ApiOptions, type ApiSettings, resolveApiOptions } from './options/api-settings.ts';
+import { DEFAULT_RECORD_AGE, DEFAULT_RECORD_SIZE, parseRecordLimits } from './options/record-settings.ts';
 import { LIFEPOD_VERSION } from './version.ts';
 
 export const DEFAULT_DATA_DIR = '/var/lib/lifepod';
@@ -36,7 +37,7 @@ export type LogLevel = 'debug' | 'info' | 'warn' | 'error';
 export const LOG_LEVELS: readonly LogLevel[] = ['debug', 'info', 'warn', 'error'];
 
 /** The options that were given on the command line. An option that was not given is undefined. */
-export interface UpOptions extends ImageOptions, NodeOptions, AuthenticationOptions {
+export interface UpOptions extends ApiOptions, ImageOptions, NodeOptions, AuthenticationOptions {
   dataDir: string;
   port?: number;
   /**
@@ -56,7 +57,7 @@ export interface UpOptions extends ImageOptions, NodeOptions, AuthenticationOpti
   logLevel?: LogLevel;
 }
 
-export interface Settings extends ImageSettings, Required<NodeOptions>, Required<AuthenticationOptions> {
+export interface Settings extends ApiSettings, ImageSettings, Required<NodeOptions>, Required<AuthenticationOptions> {
   dataDir: string;
   /** The port of the API; 0 means any free port. */
   port: number;
@@ -83,7 +84,7 @@ export interface Settings extends ImageSettings, Required<NodeOptions>, Required
 }
 
 /** The content of the file engine.json in the data folder. */
-export interface EngineRecord extends ImageOptions, NodeOptions, AuthenticationOptions {
+export interface EngineRecord extends ApiOptions, ImageOptions, NodeOptions, AuthenticationOptions {
   /** The version of lifepod that wrote the record. */
   version: string;
   port: number;
@@ -141,6 +142,7 @@ export const recordOf = (settings: Settings, port: number): EngineRecord => ({
   maxGracePeriodExtension: settings.maxGracePeriodExtension,
   podPidsLimit: settings.podPidsLimit,
   runtimeHandlers: settings.runtimeHandlers,
+  ...resolveApiOptions(settings),
   ...resolveImageSettings(settings),
   ...resolveNodeOptions(settings, undefined),
   ...resolveAuthenticationOptions(settings),
@@ -180,6 +182,7 @@ export function resolveSettings(options: UpOptions, record: EngineRecord | undef
       options.maxGracePeriodExtension ?? record?.maxGracePeriodExtension ?? DEFAULT_MAX_EXTENSION_SECONDS,
     podPidsLimit: options.podPidsLimit ?? record?.podPidsLimit ?? -1,
     runtimeHandlers: options.runtimeHandler ?? record?.runtimeHandlers ?? {},
+    ...resolveApiOptions(options, record),
     ...resolveImageSettings(options, record),
     ...resolveNodeOptions(options, record),
     ...resolveAuthenticationOptions(options, record),

@@ -1,12 +1,21 @@
-/** The address of the API, whose connections no rule of the table may redirect or reject: an administrator could not repair the cause. */
-import { familyOf, NFT_WORDS } from './families.ts';
+/** The addresses of the API, whose connections no rule of the table may redirect or reject: an administrator could not repair the cause. */
+import { FAMILIES, familyOf, NFT_WORDS } from './families.ts';
 
-export interface ApiAddress {
-  ip: string;
+export interface ApiAddresses {
+  /** An unspecified address stands for all addresses of the machine: 0.0.0.0 for those of IPv4, :: for those of both families. */
+  ips: readonly string[];
   /** The TCP port. */
   port: number;
 }
 
-/** Returns the condition of a rule for packets to the API. */
-export const toApi = ({ ip, port }: ApiAddress): string =>
-  `${NFT_WORDS[familyOf(ip)].ip} daddr ${ip} tcp dport ${port}`;
+/** Returns the conditions of rules for packets to the API. */
+export function toApi({ ips, port }: ApiAddresses): string[] {
+  const local = `fib daddr type local tcp dport ${port}`;
+  if (ips.includes(NFT_WORDS.IPv6.anyAddress)) return [local];
+  return FAMILIES.flatMap((family) => {
+    const { ip, anyAddress } = NFT_WORDS[family];
+    const own = ips.filter((each) => familyOf(each) === family);
+    if (own.includes(anyAddress)) return [`meta nfproto ipv4 ${local}`];
+    return own.length === 0 ? [] : [`${ip} daddr { ${own.join(', ')} } tcp dport ${port}`];
+  });
+}

@@ -17,7 +17,7 @@ const CLIENT = ['192.0.2.20', '2001:db8::20'] as const;
 const GATEWAYS = ['10.213.78.1', 'fd00:213:78::1'] as const;
 const PROGRAM = join(import.meta.dirname, '../support/network-of-namespace.ts');
 
-let options: { dataDir: string; instance: string; podCidr: string; serviceCidr: string; dnsIp: string };
+let options: { dataDir: string; instance: string; podCidr: string; serviceCidr: string; serviceIps: string[] };
 const sandboxes: Sandbox[] = [];
 
 const change = (command: 'up' | 'down', more: Partial<typeof options> = {}): Promise<string> =>
@@ -42,7 +42,7 @@ beforeAll(async () => {
     instance: dataDir,
     podCidr: '10.213.78.0/24,fd00:213:78::/64',
     serviceCidr: '10.214.78.0/24,fd00:214:78::/112',
-    dnsIp: '10.214.78.10',
+    serviceIps: ['10.214.78.10', '10.214.78.1'],
   };
   const commands = [
     `netns add ${machine}`,

@@ -53,7 +53,7 @@ test('a machine whose Pod network was removed is as it was before, except that i
     instance: dataDir,
     podCidr: '10.213.79.0/24,fd00:213:79::/64',
     serviceCidr: '10.214.79.0/24',
-    dnsIp: '10.214.79.10',
+    serviceIps: ['10.214.79.10', '10.214.79.1'],
   };
   const change = (command: 'up' | 'down'): Promise<string> =>
     machine.runOk(process.execPath, [PROGRAM, command, JSON.stringify(network)]);

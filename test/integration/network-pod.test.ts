@@ -111,7 +111,7 @@ beforeAll(async () => {
     dataDir: where.dataDir,
     instance: where.dataDir,
     podCidr: '10.216.77.0/24',
-    dnsIp: '10.217.77.10',
+    serviceIps: ['10.217.77.10', '10.217.77.1'],
     pluginDirectory: '/usr/lib/cni',
     timers,
     log: silentLog,
@@ -126,7 +126,7 @@ beforeAll(async () => {
   await loadImages(where, containerd.endpoint);
   runtime = await connectRuntime({ endpoint: containerd.endpoint, log: quiet, timers });
   cleanups.push(() => runtime.close());
-  const dns = await startTestDns(client, { addresses: [network.dnsIp], port: 53 });
+  const dns = await startTestDns(client, { addresses: network.serviceIps.slice(0, 1), port: 53 });
   cleanups.push(() => dns.remove());
   volumes = createVolumeManager(
     withInformers({
@@ -148,7 +148,7 @@ beforeAll(async () => {
     hostIps: ['192.0.2.2'],
     allocatable: {},
     memoryCapacityBytes: 2 ** 30,
-    clusterDns: [network.dnsIp],
+    clusterDns: network.serviceIps.slice(0, 1),
     clusterDomain: 'cluster.local',
     resolvConf: '/dev/null',
     logsRoot: join(where.dataDir, 'logs'),

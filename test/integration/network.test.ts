@@ -36,7 +36,7 @@ beforeAll(async () => {
     instance: dataDir,
     podCidr: '10.213.77.0/24',
     serviceCidr: '10.214.77.0/24',
-    dnsIp: '10.214.77.10',
+    serviceIps: ['10.214.77.10', '10.214.77.1'],
     pluginDirectory: PLUGINS,
     timers: systemTimers(),
     log: silentLog,
@@ -75,7 +75,7 @@ describe('the network of Pods', () => {
     }
     expect(new Set(addresses).size).toBe(2);
     expect(addresses.every((address) => address.startsWith('10.213.77.'))).toBe(true);
-    for (const target of [addresses[1] as string, gateway, options.dnsIp]) {
+    for (const target of [addresses[1] as string, gateway, ...options.serviceIps]) {
       expect(await reaches(namespaces[0], target), target).toBe(true);
     }
     expect(await reaches(namespaces[0], '10.213.77.99')).toBe(false);
@@ -147,10 +147,16 @@ describe('the network of Pods', () => {
 
   it("DNS resolves Services for busybox's nslookup", async () => {
     const backend = await registryBackend({ serviceCidr: options.serviceCidr });
-    const dns = await startTestDns(clientOf(backend), { addresses: [options.dnsIp], port: 53 });
+    const dns = await startTestDns(clientOf(backend), { addresses: options.serviceIps.slice(0, 1), port: 53 });
     onTestFinished(() => dns.remove());
     const lookUp = () =>
-      inside(namespaces[0], 'busybox', 'nslookup', 'myservice.default.svc.cluster.local', options.dnsIp);
+      inside(
+        namespaces[0],
+        'busybox',
+        'nslookup',
+        'myservice.default.svc.cluster.local',
+        options.serviceIps[0] as string,
+      );
     const before = await lookUp();
     expect(before.code, before.stdout).not.toBe(0);
     expect(before.stdout).toContain('NXDOMAIN');

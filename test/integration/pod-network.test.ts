@@ -11,6 +11,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Section } from '../../src/network/nftables/section.ts';
 import { openTable } from '../../src/network/nftables/table.ts';
 import { cniConfigurationPath, networkNames } from '../../src/network/pod-network/names.ts';
+import type { NetworkOptions } from '../../src/network/pod-network/pod-network.ts';
 import { PoliciesSection } from '../../src/network/policies/policies-section.ts';
 import { endpoint, portOf, serviceOf, sliceOf } from '../../src/network/proxy/proxy-fixture.ts';
 import { ServicesSection } from '../../src/network/proxy/services-section.ts';
@@ -22,17 +23,20 @@ const unique = randomBytes(3).toString('hex');
 const machine = `lifepod-test-${unique}`;
 /** A machine with an address in the same network as `machine`. */
 const client = `lifepod-test-${unique}-client`;
+const GATEWAY = '10.213.77.1';
 const NODE = '192.0.2.10';
 const NODE_TOO = '192.0.2.11';
 const CLIENT = '192.0.2.20';
 const PROGRAM = join(import.meta.dirname, '../support/network-of-namespace.ts');
 
-let options: { dataDir: string; instance: string; podCidr: string; serviceCidr: string; dnsIp: string };
+let options: { dataDir: string; instance: string; podCidr: string; serviceCidr: string; serviceIps: string[] };
 const sandboxes: Sandbox[] = [];
 
-const setUp = (): Promise<string> => change('up');
-const change = (command: 'up' | 'down'): Promise<string> =>
-  runCommandOk('ip', ['netns', 'exec', machine, process.execPath, PROGRAM, command, JSON.stringify(options)]);
+const setUp = (more: Pick<NetworkOptions, 'api'> = {}): Promise<string> => change('up', more);
+const change = (command: 'up' | 'down', more: Pick<NetworkOptions, 'api'> = {}): Promise<string> => {
+  const text = JSON.stringify({ ...options, ...more });
+  return runCommandOk('ip', ['netns', 'exec', machine, process.execPath, PROGRAM, command, text]);
+};
 
 async function start(name: string, hostPorts: Sandbox['hostPorts'] = []): Promise<Sandbox & { ip: string }> {
   const sandbox = { name: `lifepod-test-${unique}-${name}`, hostPorts, machine };
@@ -49,7 +53,7 @@ beforeAll(async () => {
     instance: dataDir,
     podCidr: '10.213.77.0/24',
     serviceCidr: '10.214.77.0/24',
-    dnsIp: '10.214.77.10',
+    serviceIps: ['10.214.77.10', '10.214.77.1'],
   };
   const commands = [
     `netns add ${machine}`,
@@ -91,7 +95,7 @@ test.each(['0', '1'])('host ports work with bridge-nf-call-iptables %s', async (
   ]);
   const other = await start(`other${setting}`, [{ protocol: 'tcp', hostPort: 8080, containerPort: 81 }]);
   await setUp();
-  const gateway = '10.213.77.1';
+  const gateway = GATEWAY;
   await using _server = await serve(web.name, 80, 'web');
   const answers = async (port: number, ...from: [namespace: string, address: string][]): Promise<string[]> =>
     Promise.all(from.map(([namespace, address]) => ask(namespace, address, port)));
@@ -113,8 +117,8 @@ test.each(['0', '1'])('host ports work with bridge-nf-call-iptables %s', async (
   ]);
   expect(await ask(client, NODE, 8080, 'udp')).toBe(`web to ${CLIENT}`);
   expect(await ask(machine, '127.0.0.1', 8080, 'udp')).toBe(`web to ${gateway}`);
-  // The address of the cluster's DNS has no host ports.
-  expect(await ask(other.name, options.dnsIp, 8080)).toBe('');
+  // Cluster IPs that the machine has, such as that of the cluster's DNS, have no host ports.
+  for (const ip of options.serviceIps) expect(await ask(other.name, ip, 8080)).toBe('');
   const rules = await inside(machine, 'nft', 'list', 'table', 'inet', networkNames(options).table);
   expect(rules.stdout).toContain(`sctp . 8082 : ${web.ip} . 80`);
 
@@ -165,8 +169,8 @@ function serviceTo(address: string): Section {
     zone: 'a',
     podCidrs: [options.podCidr],
     serviceCidrs: [options.serviceCidr],
-    reservedIps: [options.dnsIp],
-    api: { ip: '127.0.0.1', port: 6443 },
+    reservedIps: options.serviceIps.slice(0, 1),
+    api: { ips: ['127.0.0.1'], port: 6443 },
   });
   section.update('default/web', service, [sliceOf(service, [endpoint(address)])]);
   return section.section();
@@ -225,6 +229,51 @@ test.each(['0', '1'])('Services and NetworkPolicies apply with bridge-nf-call-ip
   await table.set('services', new Map());
   await table.set('policies', new Map());
   for (const sandbox of [web, other]) await detach(options, sandbox);
+  await setUp();
+});
+
+const API = { ips: ['127.0.0.1', GATEWAY], port: 8080 };
+
+/** The rules of the Service `kubernetes`, whose endpoint is the gateway. */
+function serviceToApi(): Section {
+  const service = serviceOf('kubernetes', { clusterIP: options.serviceIps[1] as string, ports: [portOf(443)] });
+  const section = new ServicesSection({
+    nodeName: 'n1',
+    zone: 'a',
+    podCidrs: [options.podCidr],
+    serviceCidrs: [options.serviceCidr],
+    reservedIps: options.serviceIps.slice(0, 1),
+    api: API,
+  });
+  section.update('default/kubernetes', service, [sliceOf(service, [endpoint(GATEWAY)])]);
+  return section.section();
+}
+
+test('Pods and the machine reach the API at the gateway and at its cluster IP, and a neighbor that routes there does not', async () => {
+  const { port } = API;
+  const clusterIp = options.serviceIps[1] as string;
+  const pod = await start('api-client');
+  for (const ip of [GATEWAY, clusterIp]) await inside(client, 'ip', 'route', 'add', ip, 'via', NODE);
+  await setUp();
+  await using _server = await serve(machine, port, 'api');
+  // Without the rules, a neighbor would reach it.
+  expect(await ask(client, GATEWAY, port)).toBe(`api to ${CLIENT}`);
+  await setUp({ api: API });
+  const table = openTable({
+    name: networkNames(options).table,
+    namespace: machine,
+    signal: new AbortController().signal,
+  });
+  await table.set('services', serviceToApi());
+  // Programs of the machine need no route to the range of Services.
+  await inside(machine, 'ip', 'route', 'delete', 'default');
+  const at = (ip: string, to: number) =>
+    Promise.all([ask(pod.name, ip, to), ask(client, ip, to), ask(machine, ip, to)]);
+  expect(await at(GATEWAY, port)).toEqual([`api to ${pod.ip}`, '', `api to ${GATEWAY}`]);
+  expect(await at(clusterIp, 443)).toEqual([`api to ${pod.ip}`, '', expect.stringMatching(/^api to /)]);
+  await inside(machine, 'ip', 'route', 'add', 'default', 'via', CLIENT);
+  await table.set('services', new Map());
+  await detach(options, pod);
   await setUp();
 });
 

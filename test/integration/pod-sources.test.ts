@@ -52,11 +52,11 @@ async function attachPods(...numbers: number[]): Promise<void> {
       attachedAt: 0,
     };
   });
-  const rules = podRules('bridge0', RANGES);
+  const rules = podRules({ bridge: 'bridge0', ranges: RANGES });
   const all = new Map(attachments.map((attachment) => [attachment.sandboxId, attachment]));
   await table.set(
     'pods',
-    podSection(rules, all, (each) => podElements(each, RANGES)),
+    podSection(rules, {}, all, (each) => podElements(each, RANGES)),
   );
 }
 

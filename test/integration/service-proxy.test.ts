@@ -40,7 +40,7 @@ async function start(): Promise<void> {
     podCidrs: POD_CIDRS,
     serviceCidrs: ['10.96.0.0/24'],
     reservedIps: [],
-    api: { ip: '127.0.0.1', port: 6443 },
+    api: { ips: ['127.0.0.1'], port: 6443 },
   });
   await written;
 }

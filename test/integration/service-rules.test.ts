@@ -11,7 +11,8 @@ import { createRoutedNetwork, type Place, POD_CIDRS, type RoutedNetwork } from '
 
 const { signal } = new AbortController();
 const RESERVED = '10.96.0.10';
-const API = { ip: '127.0.0.1', port: 30_443 };
+const API_IP = '127.0.0.1';
+const API = { ips: [API_IP], port: 30_443 };
 
 let network: RoutedNetwork;
 let table: NftTable;
@@ -308,14 +309,14 @@ describe('traffic from outside', () => {
 
 describe('the API', () => {
   const port = API.port;
-  const atApi = (): Promise<string> => network.node.peer.ask(tcp(API.ip, port));
+  const atApi = (): Promise<string> => network.node.peer.ask(tcp(API_IP, port));
   const onNode: ServiceSpec = { ...nodePort, ports: [portOf(port, { nodePort: port })] };
   const balanced: ServiceSpec = { ...onNode, type: 'LoadBalancer' };
-  const ingress = { loadBalancer: { ingress: [{ ip: API.ip }] } };
+  const ingress = { loadBalancer: { ingress: [{ ip: API_IP }] } };
 
   it.each<[string, ServiceSpec, object]>([
     ['a node port', onNode, {}],
-    ['an external IP', { ...onNode, externalIPs: [API.ip] }, {}],
+    ['an external IP', { ...onNode, externalIPs: [API_IP] }, {}],
     ['a load balancer', balanced, ingress],
     ['a load balancer that admits no client', { ...balanced, loadBalancerSourceRanges: ['203.0.113.0/24'] }, ingress],
   ])('%s with its address and port gets no connection to it, with endpoints or without', async (_, spec, status) => {

@@ -5,8 +5,7 @@
  */
 import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, realpathSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { Readable, Writable } from 'node:stream';
 import { expect, onTestFinished, test } from 'vitest';
@@ -15,6 +14,7 @@ import { readAttachments } from '../../src/network/pod-network/attachments.ts';
 import { networkNames } from '../../src/network/pod-network/names.ts';
 import { REPOSITORY } from '../support/lifepod.ts';
 import { pod } from '../support/manifests.ts';
+import { NODE_JS, nodeCommand } from '../support/node-in-pod.ts';
 import { lifepod, record, useOwnEngine } from '../support/own-engine.ts';
 import { isReady } from '../support/pods.ts';
 
@@ -29,23 +29,15 @@ const MOST_ROLLOUTS = 30;
 const PORT = 8080;
 const PROGRAMS = join(REPOSITORY, 'test/support');
 
-/** Folders of the machine with which a container of the image busybox can run Node.js, by their paths in the container. */
-const FOLDERS = new Map([
-  ['/node', dirname(realpathSync(process.execPath))],
-  ['/programs', PROGRAMS],
-  ...['/lib', '/lib64'].filter((path) => existsSync(path)).map((path) => [path, path] as const),
-]);
-
 function deployment(): object {
-  const mounts = [...FOLDERS].map(([mountPath, path], index) => ({ name: `m${index}`, mountPath, path }));
   const spec = {
     containers: [
       {
         name: 'app',
         image: 'busybox:1.28',
-        command: ['/node/node', '/programs/drained-server.ts', String(PORT)],
+        command: nodeCommand('drained-server.ts', String(PORT)),
         readinessProbe: { httpGet: { path: '/ready', port: PORT }, periodSeconds: 1, timeoutSeconds: 10 },
-        volumeMounts: mounts.map(({ name, mountPath }) => ({ name, mountPath, readOnly: true })),
+        volumeMounts: NODE_JS.mounts,
       },
     ],
     deferContainers: [
@@ -57,7 +49,7 @@ function deployment(): object {
       },
     ],
     terminationGracePeriodSeconds: 90,
-    volumes: mounts.map(({ name, path }) => ({ name, hostPath: { path } })),
+    volumes: NODE_JS.volumes,
   };
   const labels = { app: 'web' };
   return {

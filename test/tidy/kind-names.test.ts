@@ -14,6 +14,7 @@ const REASONS: Readonly<Record<string, string>> = {
   'src/apiserver/registry/bootstrap.ts': 'creates the objects that every cluster has',
   'src/apiserver/registry/dns-service.ts': 'creates the Service of the DNS and its EndpointSlice',
   'src/apiserver/registry/events.ts': 'writes Events',
+  'src/apiserver/registry/system-endpoints/kubernetes-endpoints.ts': 'creates the endpoints of the API server',
   'src/apiserver/registry/tokens/token-request.ts': 'issues tokens that are bound to Pods, Nodes and Secrets',
   'src/apiserver/http/routes.ts': 'the path /namespaces/NAME/PLURAL addresses objects in a Namespace',
 };

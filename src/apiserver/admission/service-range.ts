@@ -45,19 +45,23 @@ export function parseServiceCidrs(text: string): ServiceRange[] {
   return ranges;
 }
 
-const addressAt = (cidrs: string, offset: bigint): string => {
-  const [{ family, base }] = parseServiceCidrs(cidrs) as [ServiceRange];
-  return formatIp({ family, value: base + offset });
-};
+const addressesAt = (cidrs: string, offset: bigint): [string, ...string[]] =>
+  parseServiceCidrs(cidrs).map(({ family, base }) => formatIp({ family, value: base + offset })) as [
+    string,
+    ...string[],
+  ];
 
 /** The offsets of addresses in the configured ranges that are allocated only if a Service requests them: see the functions below. */
 export const RESERVED_OFFSETS: ReadonlySet<bigint> = new Set([1n, 10n]);
 
 /** Returns the cluster IP of the Service `kubernetes`, in the first of the configured ranges. */
-export const kubernetesServiceAddress = (cidrs: string): string => addressAt(cidrs, 1n);
+export const kubernetesServiceAddress = (cidrs: string): string => kubernetesServiceAddresses(cidrs)[0];
+
+/** Returns the first usable address of each of the configured ranges, in their order. */
+export const kubernetesServiceAddresses = (cidrs: string): [string, ...string[]] => addressesAt(cidrs, 1n);
 
 /** Returns the cluster IP that the DNS Service has by convention, in the first of the configured ranges. */
-export const dnsServiceAddress = (cidrs: string): string => addressAt(cidrs, 10n);
+export const dnsServiceAddress = (cidrs: string): string => addressesAt(cidrs, 10n)[0];
 
 /** Returns the canonical texts of the configured ranges. */
 export const serviceCidrsOf = (cidrs: string): string[] => parseServiceCidrs(cidrs).map(formatIpRange);

@@ -7,13 +7,14 @@
 import { isDeepStrictEqual } from 'node:util';
 import { MANAGED_BY_LABEL, SERVICE_NAME_LABEL } from '../../api/discovery.k8s.io/v1/endpoint-slice/labels.ts';
 import type { EndpointSlice, Service } from '../../api/generated/types.ts';
-import { ENDPOINT_SLICES, SERVICES } from '../../api/resources.ts';
+import { SERVICES } from '../../api/resources.ts';
 import { parseIp } from '../../machinery/ip.ts';
 import type { KubeObject } from '../../machinery/meta.ts';
 import { isApiError } from '../../machinery/status.ts';
 import type { ResourceApi } from '../../ports/backend.ts';
 import { dnsServiceAddress } from '../admission/service-range.ts';
 import { absent, ensure } from './bootstrap.ts';
+import { ensureSlice } from './system-endpoints/ensure-slice.ts';
 
 const NAMESPACE = 'kube-system';
 const NAME = 'kube-dns';
@@ -30,7 +31,7 @@ const PORTS = [
 export async function ensureDnsService(api: ResourceApi, serviceCidr: string): Promise<void> {
   const address = dnsServiceAddress(serviceCidr);
   await ensureService(api, address);
-  await ensureSlice(api, address);
+  await ensureSlice(api, wantedSlice(address));
 }
 
 async function ensureService(api: ResourceApi, address: string): Promise<void> {
@@ -98,28 +99,6 @@ const wantedService = (clusterIP: string | undefined): Service => ({
     sessionAffinity: 'None',
   },
 });
-
-async function ensureSlice(api: ResourceApi, address: string): Promise<void> {
-  const wanted = wantedSlice(address);
-  const create = () => ensure(() => api.create(ENDPOINT_SLICES, NAMESPACE, wanted as KubeObject));
-  const found = (await api.get(ENDPOINT_SLICES, NAMESPACE, NAME).catch(absent)) as EndpointSlice | undefined;
-  if (found === undefined) return create();
-  if (found.metadata.deletionTimestamp !== undefined) return;
-  if (found.addressType !== wanted.addressType) {
-    await api.delete(ENDPOINT_SLICES, NAMESPACE, NAME);
-    return create();
-  }
-  const labels = { ...found.metadata.labels, ...wanted.metadata.labels };
-  const { endpoints, ports } = wanted;
-  const isRight = isDeepStrictEqual([found.endpoints, found.ports, found.metadata.labels], [endpoints, ports, labels]);
-  if (isRight) return;
-  await api.update(ENDPOINT_SLICES, {
-    ...found,
-    metadata: { ...found.metadata, labels },
-    endpoints,
-    ports,
-  } as KubeObject);
-}
 
 const wantedSlice = (address: string): EndpointSlice => ({
   apiVersion: 'discovery.k8s.io/v1',

@@ -1,13 +1,13 @@
 /**
- * Recreates the Service `kubernetes`, the ServiceCIDR `kubernetes`, the Service `kube-dns` with its EndpointSlice, and the namespace of the
- * node Leases when a client has deleted them, and reverts changes to the Services and the slice. Other system namespaces and priority classes
- * cannot be deleted.
+ * Recreates the Service `kubernetes` with its Endpoints and EndpointSlice, the ServiceCIDR `kubernetes`, the Service `kube-dns` with its
+ * EndpointSlice, and the namespace of the node Leases when a client has deleted them, and reverts changes to the Services and their endpoints.
+ * Other system namespaces and priority classes cannot be deleted.
  *
  * Reads: these objects. Writes: the system objects, through `bootstrap`.
  * Source: upstream's kubernetesservice and systemnamespaces controllers (behavior), except that upstream's controllers poll.
  */
-import type { EndpointSlice, Namespace, Service, ServiceCIDR } from '../../api/generated/types.ts';
-import { ENDPOINT_SLICES, NAMESPACES, SERVICE_CIDRS, SERVICES } from '../../api/resources.ts';
+import type { EndpointSlice, Endpoints, Namespace, Service, ServiceCIDR } from '../../api/generated/types.ts';
+import { ENDPOINT_SLICES, ENDPOINTS, NAMESPACES, SERVICE_CIDRS, SERVICES } from '../../api/resources.ts';
 import { createWorkQueue } from '../../client/work-queue.ts';
 import type { ControllerOptions } from '../controller.ts';
 
@@ -26,6 +26,8 @@ export async function startSystemObjects(
   const changed = { updated: enqueue, deleted: enqueue };
   const followed = [
     informers.follow<Service>(SERVICES, { ...SERVICE, signal }, changed),
+    informers.follow<Endpoints>(ENDPOINTS, { ...SERVICE, signal }, changed),
+    informers.follow<EndpointSlice>(ENDPOINT_SLICES, { ...SERVICE, signal }, changed),
     informers.follow<Service>(SERVICES, { ...DNS, signal }, changed),
     informers.follow<EndpointSlice>(ENDPOINT_SLICES, { ...DNS, signal }, changed),
     informers.follow<Namespace>(NAMESPACES, { ...LEASE_NAMESPACE, signal }, { deleted: enqueue }),

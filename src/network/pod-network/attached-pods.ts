@@ -7,13 +7,13 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { onAbort } from '../../platform/on-abort.ts';
 import type { Log } from '../../platform/platform.ts';
 import { sharedRuns } from '../../platform/work-in-turns.ts';
-import type { ApiAddress } from '../api-address.ts';
+import type { ApiAddresses } from '../api-address.ts';
 import type { Part, Section } from '../nftables/section.ts';
 import type { NftTable } from '../nftables/table.ts';
 import { changedFrontends, deleteStaleFlows } from '../proxy/stale-flows.ts';
-import { type Attachment, CNI_CACHE, readAttachments } from './attachments.ts';
+import { type Attachment, CNI_CACHE, readAllAddresses, readAttachments } from './attachments.ts';
 import { hostPortRules, hostPortSection, udpFrontendsIn } from './host-ports.ts';
-import { type PodRange, podElements, podRules, podSection } from './rules.ts';
+import { foreignElements, type PodRange, podElements, podRules, podSection } from './rules.ts';
 
 export interface AttachedPods {
   /**
@@ -27,17 +27,20 @@ export interface AttachedPods {
   isAttached(address: string): boolean;
   /** Calls the listener with the addresses of each sandbox that has been detached. */
   onDetached(listener: (addresses: readonly string[]) => void): void;
-  /** Resolves when no host port gets connections to the API. */
-  protectApi(api: ApiAddress): Promise<void>;
+  /** Resolves when no host port gets connections to the API, and only this machine and its Pods reach the API at addresses of Pod ranges. */
+  protectApi(api: ApiAddresses): Promise<void>;
 }
 
 export interface FollowOptions {
   network: string;
   bridge: string;
   ranges: readonly PodRange[];
-  dnsIps: readonly string[];
-  /** The address of the API; absent if its port is not known yet. */
-  api?: ApiAddress;
+  /** The cluster IPs that the machine itself has. */
+  serviceIps: readonly string[];
+  /** The addresses of the API; absent if its port is not known yet. */
+  api?: ApiAddresses;
+  /** Whether Pods are in networks of the machine's own runtime. */
+  hasForeignPods?: boolean;
   rules: NftTable;
   log: Log;
   signal: AbortSignal;
@@ -50,7 +53,7 @@ export async function followAttachments(options: FollowOptions): Promise<Attache
   const rules = new AttachmentRules(options);
   const update = sharedRuns(() => rules.update());
   const watcher = watch(CNI_CACHE, (_event, name) => {
-    if (name !== null && !name.startsWith(`${network}-`)) return;
+    if (name !== null && options.hasForeignPods !== true && !name.startsWith(`${network}-`)) return;
     update().catch((error: Error) => {
       if (!signal.aborted) log.error('cannot update the rules for Pods', { error: error.message });
     });
@@ -74,9 +77,18 @@ export async function followAttachments(options: FollowOptions): Promise<Attache
   };
 }
 
+/** The sandboxes in networks of the machine's own runtime. */
+interface Foreign {
+  /** By the name of the record. */
+  addresses: ReadonlyMap<string, readonly string[]>;
+  part: Part;
+}
+
+const NO_FOREIGN: Foreign = { addresses: new Map(), part: {} };
+
 class AttachmentRules {
   readonly #options: FollowOptions;
-  readonly #podRules: Part;
+  #podRules: Part;
   #hostPortRules: Part;
   readonly #elements = new WeakMap<Attachment, Part>();
   #attached: ReadonlyMap<string, Attachment> | undefined;
@@ -84,12 +96,13 @@ class AttachmentRules {
   #addresses: ReadonlyMap<string, readonly string[]> = new Map();
   #attachedAddresses: ReadonlySet<string> = new Set();
   #hostPorts: Section = new Map();
+  #foreign = NO_FOREIGN;
   readonly #listeners: ((addresses: readonly string[]) => void)[] = [];
 
   constructor(options: FollowOptions) {
     this.#options = options;
-    this.#podRules = podRules(options.bridge, options.ranges);
-    this.#hostPortRules = hostPortRules(options.ranges, options.dnsIps, options.api);
+    this.#podRules = podRules(options);
+    this.#hostPortRules = hostPortRules(options.ranges, options.serviceIps, options.api);
   }
 
   get addresses(): ReadonlyMap<string, readonly string[]> {
@@ -105,23 +118,26 @@ class AttachmentRules {
   }
 
   /** Changes the rules at the next update. */
-  protectApi(api: ApiAddress): void {
-    this.#hostPortRules = hostPortRules(this.#options.ranges, this.#options.dnsIps, api);
+  protectApi(api: ApiAddresses): void {
+    const { ranges, serviceIps } = this.#options;
+    this.#podRules = podRules({ ...this.#options, api });
+    this.#hostPortRules = hostPortRules(ranges, serviceIps, api);
   }
 
   async update(): Promise<void> {
     const { network, rules, ranges } = this.#options;
     const before = this.#attached;
+    const foreign = await this.#readForeign();
     const attached = await readAttachments(network, before);
     const added = [...attached].filter(([name]) => before?.has(name) !== true).map(([, attachment]) => attachment);
     const base = this.#hostPortRules;
     const isSame = added.length === 0 && attached.size === before?.size && this.#hostPorts.get('rules') === base;
-    if (isSame) return;
+    if (isSame && foreign === this.#foreign) return;
     const hostPorts = hostPortSection(base, ranges, attached, this.#hostPorts);
     await Promise.all([
       rules.set(
         'pods',
-        podSection(this.#podRules, attached, (each) => this.#elementsOf(each)),
+        podSection(this.#podRules, foreign.part, attached, (each) => this.#elementsOf(each)),
       ),
       rules.set('host-ports', hostPorts),
     ]);
@@ -131,6 +147,7 @@ class AttachmentRules {
     this.#addresses = new Map([...attached.values()].map(({ sandboxId, addresses }) => [sandboxId, addresses]));
     this.#attachedAddresses = new Set([...this.#addresses.values()].flat());
     this.#hostPorts = hostPorts;
+    this.#foreign = foreign;
     for (const [name, { addresses }] of before ?? [])
       if (!attached.has(name)) for (const listener of this.#listeners) listener(addresses);
   }
@@ -143,6 +160,15 @@ class AttachmentRules {
     await deleteStaleFlows(changed, signal).catch((error: unknown) => {
       if (!signal.aborted) log.error('cannot delete entries of connection tracking', { error });
     });
+  }
+
+  /** Returns the same object as before if no sandbox of another network has been attached or detached. */
+  async #readForeign(): Promise<Foreign> {
+    if (this.#options.hasForeignPods !== true) return NO_FOREIGN;
+    const before = this.#foreign.addresses;
+    const addresses = await readAllAddresses(before);
+    const isSame = addresses.size === before.size && [...addresses.keys()].every((name) => before.has(name));
+    return isSame ? this.#foreign : { addresses, part: foreignElements([...addresses.values()].flat()) };
   }
 
   #elementsOf(attachment: Attachment): Part {

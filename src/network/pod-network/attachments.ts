@@ -47,7 +47,7 @@ interface CniRecord {
 /** Returns the attachment that a record describes; undefined if the text is not a complete record of an attached sandbox. */
 export function parseAttachment(text: string, attachedAt: number): Attachment | undefined {
   const record = parseRecord(text);
-  const interfaces = record?.result?.interfaces ?? [];
+  const interfaces = record.result?.interfaces ?? [];
   // The plugin bridge lists the bridge before the interface of the sandbox.
   const link = interfaces.findLast(({ sandbox }) => (sandbox ?? '') === '')?.name;
   const namespace = interfaces.find(({ sandbox }) => (sandbox ?? '') !== '')?.sandbox;
@@ -56,20 +56,24 @@ export function parseAttachment(text: string, attachedAt: number): Attachment | 
     sandboxId: record.containerId,
     link,
     namespace,
-    addresses: (record.result?.ips ?? []).flatMap(({ address }) => canonicalIp(address.split('/')[0] ?? '') ?? []),
+    addresses: addressesOf(record),
     hostPorts: (record.capabilityArgs?.portMappings ?? []).flatMap(parseHostPort),
     usesPortmap: Buffer.from(record.config ?? '', 'base64').includes('"portmap"'),
     attachedAt,
   };
 }
 
-function parseRecord(text: string): CniRecord | undefined {
+/** Returns an empty record if the text is not a complete one. */
+function parseRecord(text: string): CniRecord {
   try {
     return JSON.parse(text) as CniRecord;
   } catch {
-    return undefined;
+    return {};
   }
 }
+
+const addressesOf = ({ result }: CniRecord): string[] =>
+  (result?.ips ?? []).flatMap(({ address }) => canonicalIp(address.split('/')[0] ?? '') ?? []);
 
 function parseHostPort(mapping: Record<string, unknown>): HostPort[] {
   const fields = new Map(Object.entries(mapping).map(([name, value]) => [name.toLowerCase(), value]));
@@ -108,7 +112,7 @@ export async function recordsOf(network: string, namespaceFolder: string): Promi
     paths.map(async (path) => {
       if (path.startsWith(join(CNI_CACHE, `${network}-`))) return true;
       const record = parseRecord(await readFile(path, 'utf8').catch(() => ''));
-      return (record?.result?.interfaces ?? []).some(({ sandbox = '' }) => sandbox.startsWith(`${namespaceFolder}/`));
+      return (record.result?.interfaces ?? []).some(({ sandbox = '' }) => sandbox.startsWith(`${namespaceFolder}/`));
     }),
   );
   return paths.filter((_, index) => own[index]);
@@ -116,11 +120,30 @@ export async function recordsOf(network: string, namespaceFolder: string): Promi
 
 const exists = ({ link }: Attachment): boolean => existsSync(`/sys/class/net/${link}`);
 
-async function readAttachment(name: string): Promise<Attachment | undefined> {
+/**
+ * Reads the records of all CNI networks, except those in `known`, the last result. Returns the addresses of the sandboxes, in canonical form, by
+ * the name of their record, without records that have no addresses, because libcni may still be writing them.
+ */
+export async function readAllAddresses(
+  known: ReadonlyMap<string, readonly string[]>,
+): Promise<Map<string, readonly string[]>> {
+  const names = await readdir(CNI_CACHE).catch(() => []);
+  const read = names.map(
+    async (name) =>
+      [name, known.get(name) ?? (await readRecord(name, (text) => addressesOf(parseRecord(text))))] as const,
+  );
+  const all = await Promise.all(read);
+  return new Map(all.filter((each): each is [string, string[]] => each[1] !== undefined && each[1].length > 0));
+}
+
+const readAttachment = (name: string): Promise<Attachment | undefined> => readRecord(name, parseAttachment);
+
+/** Returns what `parse` returns for the text of the record and the time when it was written; undefined if the record no longer exists. */
+async function readRecord<T>(name: string, parse: (text: string, writtenAt: number) => T): Promise<T | undefined> {
   const path = join(CNI_CACHE, name);
   try {
     const [text, { mtimeMs }] = await Promise.all([readFile(path, 'utf8'), stat(path)]);
-    return parseAttachment(text, mtimeMs);
+    return parse(text, mtimeMs);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
     throw error;

@@ -5,7 +5,7 @@
  * before, at -100 and -99: of chains with one priority, the kernel calls the one that was created last first.
  */
 import { canonicalIp, type IpFamily } from '../../machinery/ip.ts';
-import { type ApiAddress, toApi } from '../api-address.ts';
+import { type ApiAddresses, toApi } from '../api-address.ts';
 import { familyOf, NFT_WORDS } from '../families.ts';
 import type { Part, Section } from '../nftables/section.ts';
 import type { UdpFrontend } from '../proxy/service-rules.ts';
@@ -19,17 +19,17 @@ export const hostPortMap = (family: IpFamily): string => `host-ports/ports-${NFT
 const addressMapOf = (family: IpFamily): string => `host-ports/address-ports-${NFT_WORDS[family].ip}`;
 
 /**
- * `dnsIps`: the addresses of the cluster's DNS, which the node has but which have no host ports. `api`: the address of the API, which no
- * host port gets; undefined until its port is known.
+ * `serviceIps`: the cluster IPs that the node has but which have no host ports. `api`: the addresses of the API, which no host port gets;
+ * undefined until its port is known.
  */
 export function hostPortRules(
   ranges: readonly PodRange[],
-  dnsIps: readonly string[],
-  api: ApiAddress | undefined,
+  serviceIps: readonly string[],
+  api: ApiAddresses | undefined,
 ): Part {
   const exceptions = [
-    ...(api === undefined ? [] : [`${toApi(api)} accept`]),
-    ...dnsIps.map((ip) => `${NFT_WORDS[familyOf(ip)].ip} daddr ${ip} accept`),
+    ...(api === undefined ? [] : toApi(api).map((condition) => `${condition} accept`)),
+    ...serviceIps.map((ip) => `${NFT_WORDS[familyOf(ip)].ip} daddr ${ip} accept`),
   ];
   const toLocal = [...exceptions, `fib daddr type local ${PROTOCOLS} goto host-ports/to-pod`];
   return {

@@ -2,7 +2,7 @@
  * The network of the Pods of one machine. Each sandbox is connected to the machine by a pair of interfaces of its own, and all packets
  * between Pods are routed: they pass the machine's IP layer, and with it the rules for Services and network policies, whether or not the
  * kernel shows bridged packets to these rules. One interface of the machine, a bridge without ports, has the gateway address of the Pods
- * and the address of the cluster DNS.
+ * and the cluster IPs of the cluster DNS and of the API.
  *
  * Boundary: this folder uses ip(8), the instance's nftables table, /proc/sys, and files below <dataDir>/cni and in libcni's cache. The
  * runtime calls the CNI plugin `ptp`, which gives the gateway address to the machine's interface of each sandbox, too.
@@ -18,7 +18,7 @@
 import { mkdir } from 'node:fs/promises';
 import { writeFileAtomic } from '../../platform/files.ts';
 import type { Log, Timers } from '../../platform/platform.ts';
-import type { ApiAddress } from '../api-address.ts';
+import type { ApiAddresses } from '../api-address.ts';
 import { NFT_WORDS } from '../families.ts';
 import { type NftTable, openTable } from '../nftables/table.ts';
 import { type AttachedPods, followAttachments } from './attached-pods.ts';
@@ -36,10 +36,15 @@ export interface NetworkOptions extends Instance {
   podCidr: string;
   /** Used only to check that this range overlaps neither the Pod range nor a route of the machine. Absent: not checked. */
   serviceCidr?: string;
-  /** The address on which the cluster's DNS listens. */
-  dnsIp: string;
-  /** The address of the API; absent if its port is not known yet. */
-  api?: ApiAddress;
+  /**
+   * The cluster IPs, of IPv4, that the machine itself has: that on which the cluster's DNS listens, and that of the API, so that programs of the
+   * machine reach it without a route to the Service range.
+   */
+  serviceIps: readonly string[];
+  /** The addresses of the API; absent if its port is not known yet. */
+  api?: ApiAddresses;
+  /** Whether Pods are in networks of the machine's own runtime. Absent: they are not. */
+  hasForeignPods?: boolean;
   /** The folder of the CNI plugins; undefined if they are not installed. */
   pluginDirectory: string | undefined;
   timers: Timers;
@@ -64,7 +69,7 @@ export async function setUpNetwork(options: NetworkOptions): Promise<PodNetwork>
   const ranges = podRanges(options.podCidr);
   const [{ gateway, cidr }] = ranges;
   await checkRanges(options);
-  await setUpBridge(names.bridge, bridgeAddresses(ranges, options.dnsIp), signal);
+  await setUpBridge(names.bridge, bridgeAddresses(ranges, options.serviceIps), signal);
   const older = { ...options, bridge: names.bridge, podCidr: cidr, gateway };
   await moveOffBridge(older);
   const rules = openTable({ name: names.table, signal, watch: { timers, log } });
@@ -74,7 +79,6 @@ export async function setUpNetwork(options: NetworkOptions): Promise<PodNetwork>
     network: names.network,
     bridge: names.bridge,
     ranges,
-    dnsIps: [options.dnsIp],
   });
   await removePortmapRules(older);
   await enableForwarding(
@@ -89,9 +93,9 @@ export async function setUpNetwork(options: NetworkOptions): Promise<PodNetwork>
   return { ...names, gateway, rules, ...pods };
 }
 
-function bridgeAddresses([first, ...others]: PodNetworkRanges, dnsIp: string): string[] {
+function bridgeAddresses([first, ...others]: PodNetworkRanges, serviceIps: readonly string[]): string[] {
   const withLength = ({ gateway, cidr }: PodNetworkRange): string => `${gateway}/${cidr.split('/')[1]}`;
-  return [withLength(first), `${dnsIp}/32`, ...others.map(withLength)];
+  return [withLength(first), ...serviceIps.map((ip) => `${ip}/32`), ...others.map(withLength)];
 }
 
 function cniConfiguration(options: NetworkOptions, names: NetworkNames, ranges: readonly PodNetworkRange[]): object {

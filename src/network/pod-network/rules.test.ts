@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { type Attachment, parseAttachment } from './attachments.ts';
 import { hostPortRules, hostPortSection, udpFrontendsIn } from './host-ports.ts';
-import { podElements } from './rules.ts';
+import { podElements, podRules } from './rules.ts';
 
 const IPV4 = { family: 'IPv4', cidr: '10.1.0.0/16' } as const;
 const IPV6 = { family: 'IPv6', cidr: 'fd00::/64' } as const;
@@ -67,12 +67,23 @@ test('the UDP host ports of a section have the port, its address and the Pod to 
 });
 
 test('packets to the API reach no host port', () => {
-  const { chains = [] } = hostPortRules([IPV4], ['10.2.0.10'], { ip: '127.0.0.1', port: 6443 });
+  const { chains = [] } = hostPortRules([IPV4], ['10.2.0.10'], { ips: ['127.0.0.1'], port: 6443 });
   const hooked = chains.filter(({ base }) => base !== undefined);
   expect(hooked.map(({ name, rules }) => [name, rules[0]])).toEqual([
-    ['host-ports/prerouting', 'ip daddr 127.0.0.1 tcp dport 6443 accept'],
-    ['host-ports/output', 'ip daddr 127.0.0.1 tcp dport 6443 accept'],
+    ['host-ports/prerouting', 'ip daddr { 127.0.0.1 } tcp dport 6443 accept'],
+    ['host-ports/output', 'ip daddr { 127.0.0.1 } tcp dport 6443 accept'],
   ]);
+});
+
+test('packets of other machines to the API at an address of a Pod range are dropped', () => {
+  const rulesFor = (...ips: string[]) =>
+    podRules({ bridge: 'lp0', ranges: [IPV4, IPV6], api: { ips, port: 6443 } }).chains?.find(
+      ({ name }) => name === 'pods/input',
+    )?.rules;
+  expect(rulesFor('127.0.0.1', '10.1.0.1', '192.0.2.1')).toEqual([
+    'iifname != "lo" iifname != @pods/interfaces ip daddr { 10.1.0.1 } tcp dport 6443 drop',
+  ]);
+  expect(rulesFor('0.0.0.0', '2001:db8::1')).toEqual([]);
 });
 
 test('a host port of two Pods belongs to the first one', () => {

@@ -10,8 +10,12 @@
  * - Packets that a Pod sends to itself through a Service or a host port, and those from loopback addresses of the node, get the address of
  *   the node, because a Pod would drop them or could not answer.
  * - An address of the Pod range that no Pod has is unreachable; without the rule, a sender would wait for the kernel to give up.
+ * - Only Pods and the machine itself reach the API at the node's address in the Pod range. A neighbor of the machine could send packets
+ *   to this address, or to the cluster IP that is translated to it, by routing them to the machine. The interfaces of Pods in networks of the
+ *   machine's own runtime are not known. They are recognized by their addresses: a neighbor that uses such an address gets no reply.
  */
-import type { IpFamily } from '../../machinery/ip.ts';
+import { type IpFamily, type IpRange, parseIp, parseIpRange, rangeContains } from '../../machinery/ip.ts';
+import { type ApiAddresses, toApi } from '../api-address.ts';
 import { familyOf, NFT_WORDS } from '../families.ts';
 import type { Part, Section } from '../nftables/section.ts';
 import type { Attachment } from './attachments.ts';
@@ -25,10 +29,22 @@ export interface PodRange {
 /** The interfaces that are connected to Pods. */
 export const POD_INTERFACES = 'pods/interfaces';
 
+/** The IPv4 addresses of Pods in networks of the machine's own runtime. */
+const FOREIGN_ADDRESSES = 'pods/foreign-addresses-ip';
+
 const addressesSet = (family: IpFamily): string => `pods/addresses-${NFT_WORDS[family].ip}`;
 
-/** `bridge`: the interface to which packets for addresses of the Pod ranges are routed that no Pod has. */
-export function podRules(bridge: string, ranges: readonly PodRange[]): Part {
+export interface PodRuleOptions {
+  /** The interface to which packets for addresses of the Pod ranges are routed that no Pod has. */
+  bridge: string;
+  ranges: readonly PodRange[];
+  /** The addresses of the API; absent until its port is known. */
+  api?: ApiAddresses;
+  /** Whether Pods are in networks of the machine's own runtime. */
+  hasForeignPods?: boolean;
+}
+
+export function podRules({ bridge, ranges, api, hasForeignPods = false }: PodRuleOptions): Part {
   const families = ranges.map(({ family }) => family);
   const unreachable = ranges.map(
     ({ family, cidr }) =>
@@ -38,6 +54,7 @@ export function podRules(bridge: string, ranges: readonly PodRange[]): Part {
   return {
     sets: [
       { name: POD_INTERFACES, kind: 'set', type: 'ifname' },
+      ...(hasForeignPods ? [{ name: FOREIGN_ADDRESSES, kind: 'set' as const, type: NFT_WORDS.IPv4.type }] : []),
       ...families.map((family) => ({
         name: addressesSet(family),
         kind: 'set' as const,
@@ -75,8 +92,23 @@ export function podRules(bridge: string, ranges: readonly PodRange[]): Part {
       },
       { name: 'pods/forward', base: 'type filter hook forward priority filter; policy accept;', rules: unreachable },
       { name: 'pods/output', base: 'type filter hook output priority filter; policy accept;', rules: unreachable },
+      {
+        name: 'pods/input',
+        base: 'type filter hook input priority filter; policy accept;',
+        rules: api === undefined ? [] : strangersToApi(ranges, api, hasForeignPods),
+      },
     ],
   };
+}
+
+/** Returns the rules that drop the packets of other machines to the API at addresses of the Pod ranges, which are of IPv4. */
+function strangersToApi(ranges: readonly PodRange[], { ips, port }: ApiAddresses, hasForeignPods: boolean): string[] {
+  const own = ips.filter((text) => {
+    const ip = parseIp(text);
+    return ip !== undefined && ranges.some(({ cidr }) => rangeContains(parseIpRange(cidr) as IpRange, ip));
+  });
+  const stranger = `iifname != "lo" iifname != @${POD_INTERFACES}${hasForeignPods ? ` ip saddr != @${FOREIGN_ADDRESSES}` : ''}`;
+  return toApi({ ips: own, port }).map((condition) => `${stranger} ${condition} drop`);
 }
 
 /** The elements for one Pod. Addresses of families without a Pod range are left out. */
@@ -98,11 +130,22 @@ export function podElements({ link, addresses }: Attachment, ranges: readonly Po
 
 const quoted = (link: string): string => `"${link}"`;
 
-/** Returns the section for the attachments. `elementsOf`: podElements() of an attachment, the same object for the same attachment. */
+/** The elements for Pods in networks of the machine's own runtime. */
+export function foreignElements(addresses: readonly string[]): Part {
+  const ipv4 = addresses.filter((address) => familyOf(address) === 'IPv4');
+  return { elements: [{ set: FOREIGN_ADDRESSES, values: new Map(ipv4.map((address) => [address, ''])) }] };
+}
+
+/**
+ * Returns the section for the attachments. `foreign`: foreignElements(). `elementsOf`: podElements() of an attachment, the same object for the
+ * same attachment.
+ */
 export function podSection(
   rules: Part,
+  foreign: Part,
   attachments: ReadonlyMap<string, Attachment>,
   elementsOf: (of: Attachment) => Part,
 ): Section {
-  return new Map([['rules', rules], ...[...attachments].map(([name, of]) => [name, elementsOf(of)] as const)]);
+  const pods = [...attachments].map(([name, of]) => [name, elementsOf(of)] as const);
+  return new Map([['rules', rules], ['foreign', foreign], ...pods]);
 }

@@ -13,7 +13,7 @@
  * Source: the nftables mode of kube-proxy v1.33 (KEP-3866). Unlike there, all addresses of the node accept node ports.
  */
 
-import { type ApiAddress, toApi } from '../api-address.ts';
+import { type ApiAddresses, toApi } from '../api-address.ts';
 import { FAMILIES, familyOf, NFT_WORDS } from '../families.ts';
 import type { Chain, NftSet, Part } from '../nftables/section.ts';
 
@@ -40,12 +40,10 @@ export const MARK = `meta mark set meta mark | 0x${MASQUERADE_BIT.toString(16)}`
 const UNMARK = `meta mark set meta mark & 0x${(0xffffffff - MASQUERADE_BIT).toString(16)}`;
 
 export interface BaseOptions {
-  /** The ranges of cluster IPs, in CIDR notation. */
+  /** The ranges of cluster IPs, in CIDR notation. An address in them has no node ports, even if the machine has it. */
   serviceCidrs: readonly string[];
-  /** Addresses of the node that have no node ports. */
-  reservedIps: readonly string[];
-  /** No Service gets packets to this address and port, whatever it claims. */
-  api: ApiAddress;
+  /** No Service gets packets to these addresses and this port, whatever it claims. */
+  api: ApiAddresses;
 }
 
 export function baseRules(options: BaseOptions): Part {
@@ -84,15 +82,17 @@ const lookUpNodePort = (map: string): string[] =>
     return `${condition} fib daddr type local meta l4proto . th dport vmap @${map}-${number}`;
   });
 
-function natChains({ reservedIps, api }: BaseOptions): Chain[] {
-  const reserved = FAMILIES.flatMap((family) => {
-    const addresses = ofFamily(reservedIps, family);
-    return addresses.length === 0 ? [] : [`${NFT_WORDS[family].ip} daddr { ${addresses.join(', ')} } return`];
+const exceptApi = (api: ApiAddresses): string[] => toApi(api).map((condition) => `${condition} return`);
+
+function natChains({ serviceCidrs, api }: BaseOptions): Chain[] {
+  const clusterIps = FAMILIES.flatMap((family) => {
+    const ranges = ofFamily(serviceCidrs, family);
+    return ranges.length === 0 ? [] : [`${NFT_WORDS[family].ip} daddr { ${ranges.join(', ')} } return`];
   });
   return [
     {
       name: 'services/translate',
-      rules: [`${toApi(api)} return`, ...lookUp(NAMES.addresses), ...reserved, ...lookUpNodePort(NAMES.nodePorts)],
+      rules: [...exceptApi(api), ...lookUp(NAMES.addresses), ...clusterIps, ...lookUpNodePort(NAMES.nodePorts)],
     },
     // The name dstnat exists only for prerouting. Its value is -100.
     ...(['prerouting', 'output'] as const).flatMap((hook) => [
@@ -119,10 +119,10 @@ function filterChains({ serviceCidrs, api }: BaseOptions): Chain[] {
   const all = [...filtered, 'ct state new jump services/unknown'];
   return [
     { name: NAMES.reject, rules: ['meta l4proto tcp reject with tcp reset', 'reject with icmpx port-unreachable'] },
-    { name: 'services/restrict', rules: [`${toApi(api)} return`, ...lookUp(NAMES.restricted)] },
+    { name: 'services/restrict', rules: [...exceptApi(api), ...lookUp(NAMES.restricted)] },
     {
       name: 'services/unserved',
-      rules: [`${toApi(api)} return`, ...lookUp(NAMES.unservedAddresses), ...lookUpNodePort(NAMES.unservedNodePorts)],
+      rules: [...exceptApi(api), ...lookUp(NAMES.unservedAddresses), ...lookUpNodePort(NAMES.unservedNodePorts)],
     },
     { name: 'services/unknown', rules: unknown },
     // These precede the translation of destinations.

@@ -40,7 +40,7 @@ it('rules are written although a Service changes whenever it is read', async () 
     podCidrs: [],
     serviceCidrs: [],
     reservedIps: [],
-    api: { ip: '127.0.0.1', port: 6443 },
+    api: { ips: ['127.0.0.1'], port: 6443 },
     signal: ended.signal,
   });
   await proxy.written;

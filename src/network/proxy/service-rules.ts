@@ -4,7 +4,7 @@
  */
 import type { EndpointSlice, Service, ServicePort } from '../../api/generated/types.ts';
 import { formatIpRange, parseIpRange } from '../../machinery/ip.ts';
-import type { ApiAddress } from '../api-address.ts';
+import type { ApiAddresses } from '../api-address.ts';
 import { FAMILIES, familyOf, NFT_WORDS } from '../families.ts';
 import type { Chain, Elements, NftSet, Part } from '../nftables/section.ts';
 import { type Affinity, affinityOf, hashOf } from './affinity.ts';
@@ -21,8 +21,8 @@ export interface NodeFacts extends Place {
   serviceCidrs: readonly string[];
   /** Addresses at which programs of the node itself serve, such as the cluster's DNS. They are left out. */
   reservedIps: readonly string[];
-  /** The address of the API, which no Service gets. */
-  api: ApiAddress;
+  /** The addresses of the API, which no Service gets. */
+  api: ApiAddresses;
 }
 
 /** A frontend for UDP. */

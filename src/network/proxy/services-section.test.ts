@@ -13,7 +13,7 @@ const NODE: NodeFacts = {
   podCidrs: ['10.244.0.0/24'],
   serviceCidrs: ['10.96.0.0/16'],
   reservedIps: ['10.96.0.10'],
-  api: { ip: '127.0.0.1', port: 6443 },
+  api: { ips: ['127.0.0.1'], port: 6443 },
 };
 const keyOf = ({ metadata }: Service): string => `${metadata.namespace}/${metadata.name}`;
 
@@ -146,7 +146,7 @@ describe('the API', () => {
     expect(lookUps.map(({ name, rules }) => [name, rules[0]])).toEqual(
       ['services/translate', 'services/restrict', 'services/unserved'].map((name) => [
         name,
-        'ip daddr 127.0.0.1 tcp dport 6443 return',
+        'ip daddr { 127.0.0.1 } tcp dport 6443 return',
       ]),
     );
   });

@@ -47,7 +47,7 @@ test.each<[string, Service, number]>([
       podCidrs: ['10.0.0.0/8'],
       serviceCidrs: ['10.96.0.0/16'],
       reservedIps: [],
-      api: { ip: '127.0.0.1', port: 6443 },
+      api: { ips: ['127.0.0.1'], port: 6443 },
     });
     const slices = slicesOf(service, count);
     const key = `default/${service.metadata.name}`;

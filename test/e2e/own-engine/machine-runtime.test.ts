@@ -4,7 +4,7 @@ import { randomBytes } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
-import type { Pod } from '../../../src/api/generated/types.ts';
+import type { Endpoints, Pod, Service } from '../../../src/api/generated/types.ts';
 import { cgroupRootOf } from '../../../src/node/resources/pod-cgroups.ts';
 import { findProgram } from '../../../src/platform/processes.ts';
 import { readRuntimeConfig } from '../../../src/runtime/cri/runtime-config.ts';
@@ -13,6 +13,7 @@ import type { ContainerConfig } from '../../../src/runtime/runtime.ts';
 import { type RealRuntime, startRealRuntime } from '../../integration/containerd-fixture.ts';
 import { containerGroup, groupExists, limitsOf, podGroup } from '../../support/control-groups.ts';
 import { pod, WAIT } from '../../support/manifests.ts';
+import { createNeighbor } from '../../support/neighbor.ts';
 import { lifepod, record, recordAgain, useOwnEngine } from '../../support/own-engine.ts';
 import { isReady, statusOf } from '../../support/pods.ts';
 import { type Registry, startHalfwayGate, startRegistry } from '../../support/registry.ts';
@@ -57,6 +58,22 @@ test("Pods in the machine's containerd run in their own control groups with thei
   expect(limitsOf(podGroup(lifepod.dataDir, ready))).toMatchObject({ quotaMicros: '10000', memoryBytes });
   expect(limitsOf(containerGroup(lifepod.dataDir, ready, 'app'))).toMatchObject({ memoryBytes });
   expect(await lifepod.kubectlOk('exec', 'guest', '--', 'echo', 'hello')).toBe('hello\n');
+});
+
+test("Pods in the network of the machine's containerd reach the API, and other machines do not", async () => {
+  const { subsets } = await lifepod.get<Endpoints>('endpoints', 'kubernetes');
+  const [{ addresses, ports } = {}] = subsets ?? [];
+  const [gateway = '', port = 0] = [addresses?.[0]?.ip, ports?.[0]?.port];
+  const { spec } = await lifepod.get<Service>('service', 'kubernetes');
+  await lifepod.apply(pod('in-cluster'));
+  await record.until('in-cluster', isReady);
+  const script = `nc -w 5 ${spec?.clusterIP} 443 </dev/null && nc -w 5 ${gateway} ${port} </dev/null`;
+  await expect
+    .poll(async () => (await lifepod.kubectl('exec', 'in-cluster', '--', 'sh', '-c', script)).code, { timeout: 20_000 })
+    .toBe(0);
+  await using neighbor = await createNeighbor();
+  const refused = await neighbor.run('busybox', 'nc', '-w', '3', gateway, String(port));
+  expect(refused.code).not.toBe(0);
 });
 
 test('Pods with dnsPolicy Default use the resolver configuration that --resolv-conf names', async () => {

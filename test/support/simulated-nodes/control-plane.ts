@@ -13,7 +13,11 @@ import { startApiServer } from '../../../src/apiserver/server.ts';
 import { createSharedInformers, type SharedInformers } from '../../../src/client/shared-informers.ts';
 import type { ControllerName, ControllerOptions } from '../../../src/controllers/controller.ts';
 import { startControllers } from '../../../src/controllers/controllers.ts';
-import { DEFAULT_RECORD_AGE, DEFAULT_RECORD_SIZE, parseRecordLimits } from '../../../src/engine/record-settings.ts';
+import {
+  DEFAULT_RECORD_AGE,
+  DEFAULT_RECORD_SIZE,
+  parseRecordLimits,
+} from '../../../src/engine/options/record-settings.ts';
 import { API_SERVER, clientFor, controllerUser, SCHEDULER } from '../../../src/engine/users.ts';
 import { LIFEPOD_VERSION } from '../../../src/engine/version.ts';
 import { createLocalFolders } from '../../../src/node/volumes/local-folders.ts';

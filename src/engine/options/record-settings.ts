@@ -1,8 +1,8 @@
 /** Parses the limits on the records of Pods' lives: --record-age and --record-size. */
-import type { RecordLimits } from '../controllers/record-limits/record-limits.ts';
-import { parseQuantity } from '../machinery/quantity.ts';
-import { parseDuration } from '../machinery/time.ts';
-import { UserError } from '../platform/files.ts';
+import type { RecordLimits } from '../../controllers/record-limits/record-limits.ts';
+import { parseQuantity } from '../../machinery/quantity.ts';
+import { parseDuration } from '../../machinery/time.ts';
+import { UserError } from '../../platform/files.ts';
 
 export const DEFAULT_RECORD_AGE = '24h';
 export const DEFAULT_RECORD_SIZE = '64Mi';

@@ -1,0 +1,61 @@
+/** The network of Pods as the settings describe it, and what must hold before it is set up. */
+import { dnsServiceAddress, kubernetesServiceAddress } from '../apiserver/admission/service-range.ts';
+import type { ApiAddresses } from '../network/api-address.ts';
+import { forwardWarnings } from '../network/nftables/forward-drops.ts';
+import { type PodNetwork, setUpNetwork } from '../network/pod-network/pod-network.ts';
+import { checkRanges } from '../network/pod-network/ranges.ts';
+import type { Platform } from '../platform/platform.ts';
+import { checkPortFree, findCniFolder } from './machine-checks.ts';
+import { addressForPods, listenAddresses } from './options/api-settings.ts';
+import type { EngineRecord, Settings } from './settings.ts';
+
+/**
+ * Rejects with a UserError if the API server cannot listen on one of its addresses. That for Pods is not examined: it does not exist before the
+ * network is set up.
+ */
+export async function checkAddresses(settings: Settings): Promise<void> {
+  const forPods = addressForPods(settings);
+  for (const host of listenAddresses(settings)) if (host !== forPods) await checkPortFree(host, settings.port);
+}
+
+/** Recorded ranges cannot be changed, so those that this machine cannot use must not be recorded. */
+export async function checkNewRanges(
+  settings: Settings,
+  record: EngineRecord | undefined,
+  signal: AbortSignal,
+): Promise<void> {
+  const { dataDir, podCidr, serviceCidr } = settings;
+  if (podCidr === record?.podCidr && serviceCidr === record.serviceCidr) return;
+  await checkRanges({ dataDir, instance: dataDir, podCidr, serviceCidr, signal });
+}
+
+/** Resolves with the warnings about the packet filter. Failures are logged, because the engine can run without the examination. */
+export async function networkWarnings(settings: Settings, { log }: Platform, signal: AbortSignal): Promise<string[]> {
+  if (settings.containerRuntimeEndpoint !== undefined) return [];
+  const warnings = await forwardWarnings(settings.podCidr.split(','), { name: '', signal }).catch((error: unknown) => {
+    log.warn('the packet filter of the machine cannot be examined', { error: String(error) });
+    return [];
+  });
+  for (const warning of warnings) log.warn(warning);
+  return warnings;
+}
+
+/** Returns the addresses of an API server with the port. */
+export const apiAt = (settings: Settings, port: number): ApiAddresses => ({ ips: listenAddresses(settings), port });
+
+/** Sets up the network of Pods. */
+export function startNetwork(settings: Settings, platform: Platform, signal: AbortSignal): Promise<PodNetwork> {
+  const { dataDir, podCidr, serviceCidr, port, containerRuntimeEndpoint } = settings;
+  return setUpNetwork({
+    dataDir,
+    instance: dataDir,
+    podCidr,
+    serviceCidr,
+    serviceIps: [dnsServiceAddress(serviceCidr), kubernetesServiceAddress(serviceCidr)],
+    ...(port === 0 ? {} : { api: apiAt(settings, port) }),
+    hasForeignPods: containerRuntimeEndpoint !== undefined,
+    pluginDirectory: findCniFolder(),
+    ...platform,
+    signal,
+  });
+}

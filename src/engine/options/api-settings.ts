@@ -1,0 +1,108 @@
+/** The options of `lifepod up` for the API server: further addresses on which it listens, and further names in its certificate. */
+import { kubernetesServiceAddresses } from '../../apiserver/admission/service-range.ts';
+import { formatIp, isMapped, parseIp } from '../../machinery/ip.ts';
+import { dns1123SubdomainErrors, wildcardSubdomainErrors } from '../../machinery/names.ts';
+import { familyOf, NFT_WORDS } from '../../network/families.ts';
+import { podRanges } from '../../network/pod-network/ranges.ts';
+import { UserError } from '../../platform/files.ts';
+
+/** The options as texts in the form of the command line: lists with commas. */
+export interface ApiOptions {
+  bindAddress?: string;
+  tlsSan?: string;
+}
+
+export type ApiSettings = Required<ApiOptions>;
+
+/** The settings on which the addresses and the certificate of the API server depend. */
+interface Settings extends ApiSettings {
+  podCidr: string;
+  serviceCidr: string;
+  nodeName: string;
+  /** Defined if the engine is started only to end its Pods. */
+  recordedPort?: number;
+}
+
+export const API_FLAGS: readonly [flag: string, key: keyof ApiSettings, value: string, description: string][] = [
+  [
+    '--bind-address',
+    'bindAddress',
+    '<address,...>',
+    'addresses on which the API listens for other machines, or 0.0.0.0 for all of IPv4 (default: none)',
+  ],
+  ['--tls-san', 'tlsSan', '<name,...>', "further names and addresses in the API's certificate (default: none)"],
+];
+
+/** The address of the API for programs of this machine, which is also the one in the kubeconfig. */
+export const HOST = '127.0.0.1';
+
+const { IPv4, IPv6 } = NFT_WORDS;
+const UNSPECIFIED: readonly string[] = [IPv4.anyAddress, IPv6.anyAddress];
+
+/** Returns each value from `options`, else from `record`, else the default, in canonical form. Throws a UserError if a value is invalid. */
+export const resolveApiOptions = (options: ApiOptions, record: ApiOptions = {}): ApiSettings => ({
+  bindAddress: eachOf(options.bindAddress ?? record.bindAddress ?? '', requireAddress),
+  tlsSan: eachOf(options.tlsSan ?? record.tlsSan ?? '', requireName),
+});
+
+const listOf = (text: string): string[] => (text === '' ? [] : text.split(','));
+
+const eachOf = (text: string, check: (each: string) => string): string =>
+  [...new Set(listOf(text).map((each) => check(each.trim())))].join();
+
+function requireAddress(text: string): string {
+  const ip = parseIp(text);
+  if (ip === undefined || isMapped(ip) || /^fe[89ab]/i.test(text)) {
+    throw new UserError(
+      `--bind-address ${JSON.stringify(text)} is not an address on which the API can listen: give addresses of this machine, such as 192.0.2.10, with commas between them, or 0.0.0.0 for all of IPv4`,
+    );
+  }
+  return formatIp(ip);
+}
+
+function requireName(text: string): string {
+  const ip = parseIp(text);
+  if (ip !== undefined && !isMapped(ip) && !UNSPECIFIED.includes(formatIp(ip))) return formatIp(ip);
+  const errors = text.startsWith('*.') ? wildcardSubdomainErrors(text) : dns1123SubdomainErrors(text);
+  if (ip !== undefined || errors.length > 0) {
+    throw new UserError(
+      `--tls-san ${JSON.stringify(text)} is neither a host name nor an address: give some such as api.example.com,192.0.2.10`,
+    );
+  }
+  return text;
+}
+
+/** Returns the node's address in the Pod range, at which Pods reach the API: the Service `kubernetes` leads to it. */
+export const addressForPods = ({ podCidr }: Pick<Settings, 'podCidr'>): string => podRanges(podCidr)[0].gateway;
+
+/**
+ * Returns the addresses on which the API server listens, each once. The first one includes HOST. An unspecified address includes all other
+ * addresses of its family; `::` includes those of both families.
+ */
+export function listenAddresses({
+  bindAddress,
+  podCidr,
+  recordedPort,
+}: Pick<Settings, 'bindAddress' | 'podCidr' | 'recordedPort'>): [string, ...string[]] {
+  // The machine may have lost an address since then, which must not prevent the end of the Pods.
+  const asked = recordedPort === undefined ? listOf(bindAddress) : [];
+  if (asked.includes(IPv6.anyAddress)) return [IPv6.anyAddress];
+  if (asked.includes(IPv4.anyAddress))
+    return [IPv4.anyAddress, ...asked.filter((address) => familyOf(address) === 'IPv6')];
+  return [HOST, ...new Set([addressForPods({ podCidr }), ...asked.filter((address) => address !== HOST)])];
+}
+
+/** Returns the names in the certificate of the API server, in addition to those of the Service `kubernetes` and of loopback. */
+export function certificateNames(settings: Settings): { hostnames: string[]; ips: string[] } {
+  const { nodeName, serviceCidr, bindAddress, tlsSan } = settings;
+  const given = listOf(tlsSan);
+  return {
+    hostnames: [nodeName, ...given.filter((name) => parseIp(name) === undefined)],
+    ips: [
+      ...kubernetesServiceAddresses(serviceCidr),
+      addressForPods(settings),
+      ...listOf(bindAddress).filter((address) => !UNSPECIFIED.includes(address)),
+      ...given.filter((name) => parseIp(name) !== undefined),
+    ],
+  };
+}

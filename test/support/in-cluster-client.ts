@@ -1,0 +1,45 @@
+/**
+ * A client of the API as it runs in a Pod: it lists the Pods of a namespace with the mounted token, and verifies the server with the mounted
+ * certificate of the authority. `in-cluster-client.ts URL…` prints a line of JSON for each URL, a Reached; `env` stands for the URL that the
+ * environment variables of the Service `kubernetes` describe. The variables CREDENTIALS and SERVER_NAME replace the folder of the credentials
+ * and the name that the certificate must have.
+ */
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import type { IncomingMessage } from 'node:http';
+import { request } from 'node:https';
+import { join } from 'node:path';
+
+/** The response: `status` and `kind` of the object; or the code of the error. */
+export interface Reached {
+  status?: number;
+  kind?: string;
+  error?: string;
+}
+
+const { CREDENTIALS, SERVER_NAME, KUBERNETES_SERVICE_HOST: host, KUBERNETES_SERVICE_PORT_HTTPS: port } = process.env;
+const folder = CREDENTIALS ?? '/var/run/secrets/kubernetes.io/serviceaccount';
+const read = (name: string): string => readFileSync(join(folder, name), 'utf8').trim();
+
+async function reach(url: string): Promise<Reached> {
+  const outgoing = request(new URL('/api/v1/namespaces/default/pods', url), {
+    ca: read('ca.crt'),
+    headers: { authorization: `Bearer ${read('token')}` },
+    timeout: 5000,
+    agent: false,
+    ...(SERVER_NAME === undefined ? {} : { servername: SERVER_NAME }),
+  });
+  outgoing.on('timeout', () => outgoing.destroy(Object.assign(new Error('no response'), { code: 'timeout' })));
+  try {
+    outgoing.end();
+    const [response] = (await once(outgoing, 'response')) as [IncomingMessage];
+    const { kind } = JSON.parse(await new Response(response as never).text()) as { kind: string };
+    return { status: response.statusCode ?? 0, kind };
+  } catch (error) {
+    return { error: (error as NodeJS.ErrnoException).code ?? String(error) };
+  }
+}
+
+for (const each of process.argv.slice(2)) {
+  console.log(JSON.stringify(await reach(each === 'env' ? `https://${host}:${port}` : each)));
+}
