@@ -88,6 +88,85 @@ test('a Service waits for a host port, and a Pod that comes later gets an Event'
   stop.abort();
 });
 
+test('a failure to write the status of one Service delays no other Service', async () => {
+  const backend = await registryBackend();
+  const client = clientOf(backend);
+  const services = client.resource<Service>(SERVICES);
+  const stop = new AbortController();
+  const addresses = [{ type: 'InternalIP', address: '192.0.2.1' }];
+  await backend.set(NODES, { apiVersion: 'v1', kind: 'Node', metadata: { name: 'n' }, status: { addresses } } as Node);
+  for (const [index, name] of ['first', 'second', 'third'].entries())
+    await services.create({ ...service(name), spec: { type: 'LoadBalancer', ports: [{ port: 80 + index }] } });
+  backend.failNext('update services/status a/first', new Error('no first'));
+  backend.failNext('update services/status a/second', new Error('no second'));
+  const warn = vi.fn();
+  const log = { ...silentLog, warn };
+  await startServiceLoadBalancers(withInformers({ client, timers: createVirtualTimers(), log, signal: stop.signal }));
+  const writes = () => backend.calls.filter((call) => call.startsWith('update services/status'));
+  await vi.waitFor(() => expect(writes().length).toBeGreaterThan(2));
+  expect(writes().slice(0, 3)).toEqual(['first', 'second', 'third'].map((name) => `update services/status a/${name}`));
+  const error = 'Error: no first; Error: no second';
+  await vi.waitFor(() => expect(warn).toHaveBeenCalledWith(expect.anything(), expect.objectContaining({ error })));
+  stop.abort();
+});
+
+test('a port of a Service whose address cannot be withdrawn goes to no other Service', async () => {
+  const backend = await registryBackend();
+  const client = clientOf(backend);
+  const services = client.resource<Service>(SERVICES);
+  const stop = new AbortController();
+  const addresses = [{ type: 'InternalIP', address: '192.0.2.1' }];
+  await backend.set(NODES, { apiVersion: 'v1', kind: 'Node', metadata: { name: 'n' }, status: { addresses } } as Node);
+  const withPorts = (name: string, ...ports: number[]): Service => ({
+    ...service(name),
+    spec: { type: 'LoadBalancer', ports: ports.map((port) => ({ name: `p${port}`, port })) },
+  });
+  for (const each of [
+    withPorts('holds', 80),
+    withPorts('loses', 80, 81),
+    withPorts('waits', 81),
+    withPorts('other', 82),
+  ])
+    await services.create(each);
+  for (const name of ['holds', 'loses'])
+    await backend.setStatus(SERVICES, 'a', name, { loadBalancer: { ingress: [{ ip: '192.0.2.1', ipMode: 'VIP' }] } });
+  backend.failNext('update services/status a/loses', new Error('no'));
+  const options = { client, timers: createVirtualTimers(), log: silentLog, signal: stop.signal };
+  await startServiceLoadBalancers(withInformers(options));
+  const writes = () => backend.calls.filter((call) => call.startsWith('update services/status'));
+  await vi.waitFor(() => expect(writes()).toHaveLength(4));
+  const expected = ['loses', 'other', 'loses', 'waits'];
+  expect(writes()).toEqual(expected.map((name) => `update services/status a/${name}`));
+  stop.abort();
+});
+
+test('a Service that waits again, after it was of another type, gets another Event', async () => {
+  const backend = await registryBackend();
+  const client = clientOf(backend);
+  const services = client.resource<Service>(SERVICES);
+  const stop = new AbortController();
+  const addresses = [{ type: 'InternalIP', address: '192.0.2.1' }];
+  await backend.set(NODES, { apiVersion: 'v1', kind: 'Node', metadata: { name: 'n' }, status: { addresses } } as Node);
+  for (const name of ['first', 'second']) await services.create(service(name));
+  const options = { client, timers: createVirtualTimers(), log: silentLog, signal: stop.signal };
+  await startServiceLoadBalancers(withInformers(options));
+  const failures = () =>
+    (backend.objects(EVENTS) as CoreV1Event[])
+      .filter(({ reason }) => reason === 'SyncLoadBalancerFailed')
+      .reduce((sum, { count = 1 }) => sum + count, 0);
+  await vi.waitFor(() => expect(failures()).toBe(1));
+  const change = (type: string) => services.patch('second', 'a', 'application/merge-patch+json', { spec: { type } });
+  await change('NodePort');
+  await services.create({ ...service('third'), spec: { type: 'LoadBalancer', ports: [{ port: 81 }] } });
+  await vi.waitFor(async () =>
+    expect((await services.get('third', 'a')).status?.loadBalancer?.ingress).toHaveLength(1),
+  );
+  expect(failures()).toBe(1);
+  await change('LoadBalancer');
+  await vi.waitFor(() => expect(failures()).toBe(2));
+  stop.abort();
+});
+
 test('a restart withdraws no address', async () => {
   const backend = await registryBackend();
   const client = clientOf(backend);

@@ -13,7 +13,15 @@ import { createEventRecorder } from '../../client/events.ts';
 import { createWorkQueue } from '../../client/work-queue.ts';
 import { isApiError } from '../../machinery/status.ts';
 import type { ControllerOptions } from '../controller.ts';
-import { type Assignment, assignLoadBalancers, hasIngress, isBalanced, nameOf, nodeAddresses } from './assign.ts';
+import {
+  type Assignment,
+  assignLoadBalancers,
+  hasIngress,
+  isBalanced,
+  nameOf,
+  nodeAddresses,
+  portsOf,
+} from './assign.ts';
 import {
   byHostPorts,
   type HiddenUse,
@@ -30,7 +38,7 @@ const typeOf = ({ spec }: Service): readonly string[] => [spec?.type ?? ''];
 
 export async function startServiceLoadBalancers(options: ControllerOptions): Promise<void> {
   const { informers, timers, log, signal } = options;
-  const { carryOut, forget, report } = createWriter(options);
+  const { carryOut, report } = createWriter(options);
   const queue = createWorkQueue({ name: 'service-load-balancers', process: assignAll, log, timers, signal });
   /** Whether the local copies are complete: an absent node would withdraw addresses. */
   let isComplete = false;
@@ -60,10 +68,7 @@ export async function startServiceLoadBalancers(options: ControllerOptions): Pro
         whenBalanced(service);
         whenBalanced(old);
       },
-      deleted(service) {
-        forget(service);
-        whenBalanced(service);
-      },
+      deleted: whenBalanced,
     },
   );
   const whenHostPorts = (pod: Pod): void => {
@@ -89,19 +94,19 @@ export async function startServiceLoadBalancers(options: ControllerOptions): Pro
     const exposed = [...balanced, ...services.by(typeOf, 'NodePort')];
     const uses = portUses(exposed, [...pods.by(byHostPorts, WITH_HOST_PORTS)], nodes.list());
     const assignments = assignLoadBalancers(balanced.filter(isBalanced), nodes.list(), otherUseIn(uses));
-    // Addresses are withdrawn before others get them.
-    for (const each of [...assignments].sort((a, b) => a.ingress.length - b.ingress.length)) await carryOut(each);
+    const errors = await carryOut(assignments);
     report(hiddenUses(uses, assignments));
+    if (errors.length > 0) throw new AggregateError(errors, errors.map(String).join('; '));
   }
 }
 
-/** Returns a function that writes the status of a Service and reports the change. */
+/** Returns functions that write the statuses of Services, and report changes and hidden uses. */
 function createWriter({ client, timers, log, signal }: ControllerOptions) {
   const serviceClient = client.resource<Service>(SERVICES);
   const events = createEventRecorder(client, { component: 'service-controller', timers, log, signal });
   /** By the UID of a waiting Service: what it waits for, which is reported once. */
   const reported = new Map<string, string>();
-  async function carryOut({ service, ingress, waitsFor }: Assignment): Promise<void> {
+  async function carryOutOne({ service, ingress, waitsFor }: Assignment): Promise<void> {
     const { uid = '' } = service.metadata;
     if (!isDeepStrictEqual(service.status?.loadBalancer?.ingress ?? [], ingress)) {
       log.info('service-load-balancers: the addresses of a Service change', { service: nameOf(service), ingress });
@@ -114,11 +119,30 @@ function createWriter({ client, timers, log, signal }: ControllerOptions) {
       }
       if (ingress.length > 0) events.event(service, 'Normal', 'EnsuredLoadBalancer', 'Ensured load balancer');
     }
-    if (waitsFor === undefined) reported.delete(uid);
-    else if (reported.get(uid) !== waitsFor) {
+    if (waitsFor !== undefined && reported.get(uid) !== waitsFor) {
       reported.set(uid, waitsFor);
       events.event(service, 'Warning', 'SyncLoadBalancerFailed', `Error syncing load balancer: ${waitsFor}`);
     }
+  }
+  /** Carries out all assignments that it can, and resolves with the errors of the others. */
+  async function carryOut(assignments: readonly Assignment[]): Promise<unknown[]> {
+    const waiting = new Set(assignments.flatMap(({ service, waitsFor }) => (waitsFor ? [service.metadata.uid] : [])));
+    for (const uid of reported.keys()) if (!waiting.has(uid)) reported.delete(uid);
+    const errors: unknown[] = [];
+    /** Ports of Services that still have the addresses that they must give up. */
+    const occupied = new Set<string>();
+    // Addresses are withdrawn before others get them.
+    for (const each of [...assignments].sort((a, b) => a.ingress.length - b.ingress.length)) {
+      const ports = portsOf(each.service);
+      if (!hasIngress(each.service) && ports.some((port) => occupied.has(port))) continue;
+      try {
+        await carryOutOne(each);
+      } catch (error) {
+        errors.push(error);
+        if (each.ingress.length === 0) for (const port of ports) occupied.add(port);
+      }
+    }
+    return errors;
   }
   /** The uses that were hidden at the last call, each of which is reported once. */
   let hidden = new Set<string>();
@@ -131,5 +155,5 @@ function createWriter({ client, timers, log, signal }: ControllerOptions) {
       hidden.add(key);
     }
   }
-  return { carryOut, report, forget: ({ metadata: { uid = '' } }: Service): void => void reported.delete(uid) };
+  return { carryOut, report };
 }
