@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { type AddressInfo, createServer } from 'node:net';
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
 import { createHealthChecks } from './health-checks.ts';
 import { serviceOf } from './proxy-fixture.ts';
@@ -63,4 +63,55 @@ test('a port that is in use is reported, and tried again with the next update', 
   await once(taken, 'close');
   checks.update('default/web', serviceWith(port), 1);
   await expect.poll(async () => (await check(port))?.status).toBe(200);
+});
+
+/** Opens connections that send nothing. */
+function idleConnections(port: number, count: number): Socket[] {
+  const sockets = Array.from({ length: count }, () => connect(port, '127.0.0.1').on('error', () => undefined));
+  onTestFinished(() => {
+    for (const socket of sockets) socket.destroy();
+  });
+  return sockets;
+}
+
+const areClosed = (sockets: readonly Socket[]) =>
+  Promise.all(sockets.map((socket) => socket.closed || once(socket.resume(), 'close')));
+
+test('a port serves 64 connections at a time, each for one request, and closes idle ones', {
+  timeout: 20_000,
+}, async () => {
+  const port = await freePort();
+  const checks = createHealthChecks(() => expect.fail('the port is free'));
+  onTestFinished(() => checks.close());
+  checks.update('default/web', serviceWith(port), 1);
+  const response = await expect
+    .poll(() => check(port))
+    .toBeDefined()
+    .then(() => fetch(`http://127.0.0.1:${port}/healthz`));
+  expect(response.headers.get('connection')).toBe('close');
+  await response.text();
+  const idle = idleConnections(port, 64);
+  await Promise.all(idle.map((socket) => once(socket, 'connect')));
+  // The server accepts connections later than the kernel.
+  await expect.poll(() => check(port)).toBeUndefined();
+  await areClosed(idle);
+  expect((await check(port))?.status).toBe(200);
+});
+
+test('all ports together serve 512 connections at a time', { timeout: 20_000 }, async () => {
+  const checks = createHealthChecks(() => expect.fail('the ports are free'));
+  onTestFinished(() => checks.close());
+  const ports: number[] = [];
+  for (let index = 0; index < 9; index++) {
+    const port = await freePort();
+    ports.push(port);
+    checks.update(`default/web${index}`, serviceWith(port), 1);
+    await expect.poll(() => check(port)).toBeDefined();
+  }
+  const last = ports.pop() as number;
+  const idle = ports.flatMap((port) => idleConnections(port, 64));
+  await Promise.all(idle.map((socket) => once(socket, 'connect')));
+  await expect.poll(() => check(last)).toBeUndefined();
+  for (const socket of idle) socket.destroy();
+  await expect.poll(async () => (await check(last))?.status).toBe(200);
 });

@@ -1,9 +1,10 @@
 /**
  * Answers health checks of load balancers: a Service with externalTrafficPolicy Local has a port at which this node says whether it has
- * endpoints of the Service.
+ * endpoints of the Service. The ports are open on all addresses of the node, so that connections are bounded.
  * Source: pkg/proxy/healthcheck of v1.33 (paths, status codes, headers and body).
  */
 import { createServer, type Server } from 'node:http';
+import type { Socket } from 'node:net';
 import type { Service } from '../../api/generated/types.ts';
 
 export interface HealthChecks {
@@ -14,6 +15,19 @@ export interface HealthChecks {
   close(): void;
 }
 
+/** The number of connections of one port, and of all ports. Further ones are closed. */
+const MOST_CONNECTIONS = 64;
+const MOST_CONNECTIONS_IN_TOTAL = 512;
+/** The time for the headers of a request, and for the whole request. A connection serves one request. */
+const REQUEST_MILLIS = 5000;
+/** How often Node.js looks for connections that have used up this time. */
+const CHECKING_MILLIS = 1000;
+const LIMITS = {
+  headersTimeout: REQUEST_MILLIS,
+  requestTimeout: REQUEST_MILLIS,
+  connectionsCheckingInterval: CHECKING_MILLIS,
+};
+
 interface Check {
   service: Service;
   port: number;
@@ -21,15 +35,32 @@ interface Check {
   server: Server;
 }
 
+/** Closes connections beyond the limit of all servers. */
+function limitTotal(): (socket: Socket) => void {
+  let count = 0;
+  return (socket) => {
+    if (count >= MOST_CONNECTIONS_IN_TOTAL) {
+      socket.destroy();
+      return;
+    }
+    count += 1;
+    socket.once('close', () => {
+      count -= 1;
+    });
+  };
+}
+
 /** `failed` is called if a port cannot be opened. The next update of the Service tries again. */
 export function createHealthChecks(failed: (service: Service, port: number, error: Error) => void): HealthChecks {
   const checks = new Map<string, Check>();
+  const limit = limitTotal();
   let isHealthy = true;
 
   const open = (key: string, service: Service, port: number, localEndpoints: number): void => {
-    const server = createServer((_, response) => {
+    const server = createServer(LIMITS, (_, response) => {
       const { metadata } = check.service;
       response.writeHead(check.localEndpoints > 0 && isHealthy ? 200 : 503, {
+        connection: 'close',
         'content-type': 'application/json',
         'x-content-type-options': 'nosniff',
         'x-load-balancing-endpoint-weight': String(check.localEndpoints),
@@ -46,6 +77,8 @@ export function createHealthChecks(failed: (service: Service, port: number, erro
       if (checks.get(key) === check) checks.delete(key);
       failed(check.service, port, error);
     });
+    server.maxConnections = MOST_CONNECTIONS;
+    server.prependListener('connection', limit);
     server.listen(port);
     // An open port must not keep a process alive that has ended everything else.
     server.unref();
