@@ -18,3 +18,27 @@ export async function untilAborted<T>(signal: AbortSignal, promise: Promise<T>):
     signal.removeEventListener('abort', abort);
   }
 }
+
+/**
+ * Calls `act` with a signal that aborts with the reason of `signal`, or with `late` after `limitMillis` in which `act` has not called
+ * `progressed`. Rejects with `late` in this case, and otherwise as `act` does.
+ */
+export async function withLimit<T>(
+  signal: AbortSignal,
+  limitMillis: number,
+  late: Error,
+  act: (signal: AbortSignal, progressed: () => void) => Promise<T>,
+): Promise<T> {
+  const end = new AbortController();
+  const abort = (): void => end.abort(signal.reason);
+  onAbort(signal, abort);
+  const timer = setTimeout(() => end.abort(late), limitMillis);
+  try {
+    return await act(end.signal, () => timer.refresh());
+  } catch (error) {
+    throw end.signal.reason === late ? late : error;
+  } finally {
+    clearTimeout(timer);
+    signal.removeEventListener('abort', abort);
+  }
+}

@@ -1,6 +1,6 @@
 /** Runs nft(8), and reads the names of what a table contains. */
 import { UserError } from '../../platform/files.ts';
-import { onAbort } from '../../platform/on-abort.ts';
+import { withLimit } from '../../platform/on-abort.ts';
 import { runCommandOk } from '../../platform/processes.ts';
 import { workInTurns } from '../../platform/work-in-turns.ts';
 import type { NamedObject } from './transaction.ts';
@@ -36,21 +36,12 @@ export const nftCommand = ({ namespace }: TableOptions, args: string[]): string[
 ];
 
 /** Resolves with the output. Rejects with an NftHangsError if nft(8) does not end. */
-export async function nft(options: TableOptions, args: string[], input?: string | readonly string[]): Promise<string> {
+export function nft(options: TableOptions, args: string[], input?: string | readonly string[]): Promise<string> {
   const { signal, limitMillis = LIMIT_MILLIS } = options;
   const [command = '', ...rest] = nftCommand(options, args);
-  const end = new AbortController();
-  const abort = (): void => end.abort(signal.reason);
-  onAbort(signal, abort);
-  const timer = setTimeout(() => end.abort(new NftHangsError(limitMillis)), limitMillis);
-  try {
-    return await runCommandOk(command, rest, { signal: end.signal, ...(input === undefined ? {} : { input }) });
-  } catch (error) {
-    throw end.signal.reason instanceof NftHangsError ? end.signal.reason : error;
-  } finally {
-    clearTimeout(timer);
-    signal.removeEventListener('abort', abort);
-  }
+  return withLimit(signal, limitMillis, new NftHangsError(limitMillis), (limited) =>
+    runCommandOk(command, rest, { signal: limited, ...(input === undefined ? {} : { input }) }),
+  );
 }
 
 /** A chain, set or map of a table in the kernel. */
