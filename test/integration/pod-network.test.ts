@@ -133,12 +133,14 @@ test.each(['0', '1'])('host ports work with bridge-nf-call-iptables %s', async (
   expect((await inside(machine, 'ip', 'route', 'show')).stdout).not.toMatch(/veth/);
 });
 
-test('a UDP client that keeps its port reaches the next Pod that has the host port', async () => {
+test('a UDP client that keeps its port reaches the first and the next Pod that has the host port', async () => {
   const hostPorts = [{ protocol: 'udp', hostPort: 8083, containerPort: 80 }] as const;
-  const first = await start('first', hostPorts);
-  await setUp();
-  const server = await serve(first.name, 80, 'first');
+  await using _program = await serve(machine, 8083, 'program');
   await using datagrams = exchangeDatagrams(client, NODE, 8083);
+  expect(await datagrams.exchange('?')).toBe(`program to ${CLIENT}`);
+  const first = await start('first', hostPorts);
+  const server = await serve(first.name, 80, 'first');
+  await setUp();
   expect(await datagrams.exchange('?')).toBe(`first to ${CLIENT}`);
   await server[Symbol.asyncDispose]();
   await detach(options, first);

@@ -1,6 +1,9 @@
 /** Tests that stale entries of connection tracking are deleted, with the real kernel and conntrack(8), in a network namespace. */
-import { expect, test } from 'vitest';
-import { deleteStaleFlows } from '../../src/network/proxy/stale-flows.ts';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { delimiter, join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { deleteStaleFlows, frontendId } from '../../src/network/proxy/stale-flows.ts';
 import { createNetworkNamespace } from '../support/network-namespace.ts';
 
 const { signal } = new AbortController();
@@ -21,7 +24,30 @@ test('all stale entries of a frontend are deleted, however many there are, and n
   };
   expect(await targets('10.96.0.1')).toHaveLength(clients);
   const frontend = { address: '10.96.0.1', port: 53, family: 'IPv4', targets: new Set(['10.99.1.7 . 53']) } as const;
-  await deleteStaleFlows([frontend], signal, namespace.name);
+  await deleteStaleFlows(new Map([[frontendId(frontend), frontend]]), { signal, namespace: namespace.name });
   expect(await targets('10.96.0.1')).toEqual(['10.99.1.7']);
   expect(await targets('10.96.0.2')).toHaveLength(clients);
 }, 120_000);
+
+/** Puts a program that waits in the place of conntrack(8) until the test has finished. */
+async function hangConntrack(): Promise<void> {
+  const folder = await mkdtemp(join(tmpdir(), 'lifepod-conntrack-'));
+  const { PATH: path = '' } = process.env;
+  onTestFinished(async () => {
+    process.env['PATH'] = path;
+    await rm(folder, { recursive: true });
+  });
+  await writeFile(join(folder, 'conntrack'), '#!/bin/sh\nexec sleep 600\n', { mode: 0o755 });
+  process.env['PATH'] = `${folder}${delimiter}${path}`;
+}
+
+test('an examination whose conntrack hangs fails with an error that names conntrack', async () => {
+  await using namespace = await createNetworkNamespace();
+  await hangConntrack();
+  const frontend = { address: '10.96.0.1', port: 53, family: 'IPv4', targets: new Set<string>() } as const;
+  const frontends = new Map([[frontendId(frontend), frontend]]);
+  const limits = { signal, namespace: namespace.name, limitMillis: 2000 };
+  await expect(deleteStaleFlows(frontends, limits)).rejects.toThrow(
+    'conntrack made no progress for 2 s and was killed',
+  );
+});

@@ -5,12 +5,12 @@
 import { watch } from 'node:fs';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { onAbort } from '../../platform/on-abort.ts';
-import type { Log } from '../../platform/platform.ts';
+import type { Log, Timers } from '../../platform/platform.ts';
 import { sharedRuns } from '../../platform/work-in-turns.ts';
 import type { ApiAddresses } from '../api-address.ts';
 import type { Part, Section } from '../nftables/section.ts';
 import type { NftTable } from '../nftables/table.ts';
-import { changedFrontends, deleteStaleFlows } from '../proxy/stale-flows.ts';
+import { FlowExaminer } from '../proxy/flow-examiner.ts';
 import { type Attachment, CNI_CACHE, readAllAddresses, readAttachments } from './attachments.ts';
 import { hostPortRules, hostPortSection, udpFrontendsIn } from './host-ports.ts';
 import { foreignElements, type PodRange, podElements, podRules, podSection } from './rules.ts';
@@ -42,6 +42,7 @@ export interface FollowOptions {
   /** Whether Pods are in networks of the machine's own runtime. */
   hasForeignPods?: boolean;
   rules: NftTable;
+  timers: Timers;
   log: Log;
   signal: AbortSignal;
 }
@@ -88,6 +89,7 @@ const NO_FOREIGN: Foreign = { addresses: new Map(), part: {} };
 
 class AttachmentRules {
   readonly #options: FollowOptions;
+  readonly #flows: FlowExaminer;
   #podRules: Part;
   #hostPortRules: Part;
   readonly #elements = new WeakMap<Attachment, Part>();
@@ -101,6 +103,7 @@ class AttachmentRules {
 
   constructor(options: FollowOptions) {
     this.#options = options;
+    this.#flows = new FlowExaminer(options);
     this.#podRules = podRules(options);
     this.#hostPortRules = hostPortRules(options.ranges, options.serviceIps, options.api);
   }
@@ -141,7 +144,9 @@ class AttachmentRules {
       ),
       rules.set('host-ports', hostPorts),
     ]);
-    await this.#deleteStaleFlows(hostPorts);
+    // UDP clients that keep their port would reach the Pod that had the host port before. A conntrack(8) that hangs must delay no Pods.
+    const examined = this.#flows.written(['host-ports'], () => udpFrontendsIn(hostPorts));
+    if (before === undefined) await examined;
     await Promise.all(added.map(({ link }) => allowLoopback(link)));
     this.#attached = attached;
     this.#addresses = new Map([...attached.values()].map(({ sandboxId, addresses }) => [sandboxId, addresses]));
@@ -150,16 +155,6 @@ class AttachmentRules {
     this.#foreign = foreign;
     for (const [name, { addresses }] of before ?? [])
       if (!attached.has(name)) for (const listener of this.#listeners) listener(addresses);
-  }
-
-  /** UDP clients that keep their port would reach the Pod that had the host port before, even if it does not exist any more. */
-  async #deleteStaleFlows(hostPorts: Section): Promise<void> {
-    const { signal, log } = this.#options;
-    const changed = changedFrontends(udpFrontendsIn(this.#hostPorts), udpFrontendsIn(hostPorts));
-    if (changed.length === 0) return;
-    await deleteStaleFlows(changed, signal).catch((error: unknown) => {
-      if (!signal.aborted) log.error('cannot delete entries of connection tracking', { error });
-    });
   }
 
   /** Returns the same object as before if no sandbox of another network has been attached or detached. */

@@ -1,5 +1,8 @@
-import { expect, it } from 'vitest';
-import type { Service } from '../../api/generated/types.ts';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { delimiter, join } from 'node:path';
+import { expect, it, onTestFinished, vi } from 'vitest';
+import type { EndpointSlice, Service } from '../../api/generated/types.ts';
 import { SERVICES } from '../../api/resources.ts';
 import { registryBackend } from '../../client/registry-fixture.ts';
 import type { SharedInformers } from '../../client/shared-informers.ts';
@@ -9,10 +12,10 @@ import { silentLog } from '../../platform/silent-log.ts';
 
 import type { Section } from '../nftables/section.ts';
 import { startProxy } from './proxy.ts';
-import { serviceOf } from './proxy-fixture.ts';
+import { endpoint, portOf, serviceOf, sliceOf } from './proxy-fixture.ts';
 
 /** Informers with one Service, which changes whenever it is read while `isChanging` returns true. */
-function changingService(service: Service, isChanging: () => boolean): SharedInformers {
+function changingService(service: Service, isChanging: () => boolean, slices: EndpointSlice[] = []): SharedInformers {
   return {
     follow: (resource: unknown, _: unknown, handlers: { added(one: Service): void }) => {
       if (resource === SERVICES) handlers.added(service);
@@ -20,7 +23,7 @@ function changingService(service: Service, isChanging: () => boolean): SharedInf
         if (isChanging()) handlers.added(service);
         return service;
       };
-      return { synced: Promise.resolve(), get, list: () => [service], by: () => [] };
+      return { synced: Promise.resolve(), get, list: () => [service], by: () => slices };
     },
   } as unknown as SharedInformers;
 }
@@ -46,4 +49,39 @@ it('rules are written although a Service changes whenever it is read', async () 
   await proxy.written;
   ended.abort();
   expect([...(written[0]?.keys() ?? [])]).toContain('service default/web');
+});
+
+it('rules are written while conntrack hangs', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'lifepod-proxy-'));
+  await writeFile(join(folder, 'conntrack'), '#!/bin/sh\nexec sleep 600\n', { mode: 0o755 });
+  vi.stubEnv('PATH', `${folder}${delimiter}${process.env['PATH']}`);
+  const ended = new AbortController();
+  onTestFinished(async () => {
+    ended.abort();
+    vi.unstubAllEnvs();
+    await rm(folder, { recursive: true });
+  });
+  const timers = systemTimers();
+  const service = serviceOf('dns', { ports: [portOf(53, { protocol: 'UDP' })] });
+  const secondWritten = Promise.withResolvers<void>();
+  let written = 0;
+  startProxy({
+    client: clientOf(await registryBackend({ timers, namespaces: [] })),
+    informers: changingService(service, () => written < 2, [sliceOf(service, [endpoint('10.244.0.5')])]),
+    table: {
+      name: 'lifepod-0',
+      set: async () => {
+        if (++written === 2) secondWritten.resolve();
+      },
+    },
+    timers,
+    log: silentLog,
+    nodeName: 'n1',
+    podCidrs: [],
+    serviceCidrs: [],
+    reservedIps: [],
+    api: { ips: ['127.0.0.1'], port: 6443 },
+    signal: ended.signal,
+  });
+  await secondWritten.promise;
 });

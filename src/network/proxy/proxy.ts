@@ -22,12 +22,12 @@ import type { Log, Timers } from '../../platform/platform.ts';
 import { runInTurns, workInTurns } from '../../platform/work-in-turns.ts';
 import type { NftTable } from '../nftables/table.ts';
 import { serviceOfSlice } from './endpoints.ts';
+import { FlowExaminer } from './flow-examiner.ts';
 import { createHealthChecks, type HealthChecks } from './health-checks.ts';
 import { PortConflicts } from './port-conflicts.ts';
 import { MAX_FRONTENDS, MAX_PAIRS } from './rule-limits.ts';
-import type { NodeFacts, UdpFrontend } from './service-rules.ts';
+import type { NodeFacts } from './service-rules.ts';
 import { ServicesSection } from './services-section.ts';
-import { changedFrontends, deleteStaleFlows } from './stale-flows.ts';
 
 export interface ProxyOptions extends Omit<NodeFacts, 'zone'> {
   client: Client;
@@ -67,14 +67,13 @@ class ServiceProxy implements RunningProxy {
   readonly #events: ReturnType<typeof createEventRecorder>;
   readonly #checks: HealthChecks;
   readonly #conflicts: PortConflicts;
+  readonly #flows: FlowExaminer;
   #section: ServicesSection;
   #zone: string | undefined;
   /** Whether the zone has changed since the section was created. All Services are to be taken in then. */
   #hasMoved = false;
   /** The keys of Services to take in. */
   #changed = new Set<string>();
-  /** The UDP frontends that the kernel has, by Service, for those whose entries of connection tracking have not been examined since. */
-  readonly #examined = new Map<string, readonly UdpFrontend[]>();
   #isSynced = false;
   #isRunning = false;
   readonly #written = Promise.withResolvers<void>();
@@ -97,6 +96,7 @@ class ServiceProxy implements RunningProxy {
       slicesOf: (key) => this.#slices.by(serviceOfSlice, key),
       found: (service, message) => this.#events.event(service, 'Warning', 'PortConflict', message),
     });
+    this.#flows = new FlowExaminer(options);
     const each = <T extends KubeObject>(act: (object: T) => void): InformerHandlers<T> => ({
       added: act,
       updated: (object, old) => {
@@ -165,7 +165,7 @@ class ServiceProxy implements RunningProxy {
         failures = 0;
         this.#checks.setHealthy(true);
         void this.#examinePorts();
-        await this.#examine(written);
+        void this.#flows.written(written, (key) => this.#section.rulesOf(key)?.udp ?? []);
         written.clear();
       } catch (error) {
         if (signal.aborted) break;
@@ -226,22 +226,6 @@ class ServiceProxy implements RunningProxy {
     const { signal, log } = this.#options;
     await this.#conflicts.examine().catch((error: unknown) => {
       if (!signal.aborted) log.warn('cannot find out what else uses the ports of Services', { error });
-    });
-  }
-
-  /** Deletes entries of connection tracking that the new rules contradict. */
-  async #examine(keys: ReadonlySet<string>): Promise<void> {
-    const { signal, namespace, log } = this.#options;
-    const frontends: UdpFrontend[] = [];
-    for (const key of keys) {
-      const udp = this.#section.rulesOf(key)?.udp ?? [];
-      frontends.push(...changedFrontends(this.#examined.get(key) ?? [], udp));
-      if (udp.length === 0) this.#examined.delete(key);
-      else this.#examined.set(key, udp);
-    }
-    if (frontends.length === 0) return;
-    await deleteStaleFlows(frontends, signal, namespace).catch((error: unknown) => {
-      if (!signal.aborted) log.error('cannot delete entries of connection tracking', { error });
     });
   }
 }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { UdpFrontend } from './service-rules.ts';
-import { changedFrontends, parseFlow, staleness } from './stale-flows.ts';
+import { changedFrontends, frontendId, parseFlow, staleness } from './stale-flows.ts';
 
 const frontend = (address: string | undefined, port: number, ...targets: string[]): UdpFrontend => ({
   address,
@@ -62,6 +62,8 @@ describe('stale entries', () => {
       false,
     ],
   ])('are known: %s', (_, candidate, changed, isStale) => {
-    expect(staleness([changed], 'IPv4', new Set(['192.0.2.1']))(candidate)).toBe(isStale);
+    expect(staleness(new Map([[frontendId(changed), changed]]), 'IPv4', new Set(['192.0.2.1']))(candidate)).toBe(
+      isStale,
+    );
   });
 });

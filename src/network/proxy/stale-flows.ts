@@ -8,9 +8,10 @@
  * Source: the cleanup of conntrack entries in pkg/proxy of v1.33 (behavior).
  */
 import { canonicalIp, type IpFamily } from '../../machinery/ip.ts';
+import { withLimit } from '../../platform/on-abort.ts';
 import { linesOf, runCommand, runCommandOk } from '../../platform/processes.ts';
 import { workInTurns } from '../../platform/work-in-turns.ts';
-import { CONNTRACK_FAMILY, FAMILIES } from '../families.ts';
+import { CONNTRACK_FAMILY } from '../families.ts';
 import type { UdpFrontend } from './service-rules.ts';
 
 /** A UDP entry of connection tracking. */
@@ -21,7 +22,9 @@ export interface Flow {
   target: string;
 }
 
-const keyOf = ({ family, address, port }: UdpFrontend): string => `${family} ${address ?? 'node'} ${port}`;
+/** Returns a text that no other frontend has at the same time. */
+export const frontendId = ({ family, address, port }: Omit<UdpFrontend, 'targets'>): string =>
+  `${family} ${address ?? 'node'} ${port}`;
 
 const NO_TARGETS: ReadonlySet<string> = new Set();
 
@@ -30,8 +33,8 @@ const NO_TARGETS: ReadonlySet<string> = new Set();
  * that no longer exists has no targets in the result.
  */
 export function changedFrontends(before: readonly UdpFrontend[], after: readonly UdpFrontend[]): UdpFrontend[] {
-  const old = new Map(before.map((frontend) => [keyOf(frontend), frontend]));
-  const kept = new Set(after.map(keyOf));
+  const old = new Map(before.map((frontend) => [frontendId(frontend), frontend]));
+  const kept = new Set(after.map(frontendId));
   // All frontends of a port share one set, which may be large: each set is compared once.
   const compared = new Map<ReadonlySet<string>, { to: ReadonlySet<string>; isKept: boolean }>();
   const keepsAll = (targets: ReadonlySet<string>, to: ReadonlySet<string>): boolean => {
@@ -42,26 +45,25 @@ export function changedFrontends(before: readonly UdpFrontend[], after: readonly
     return isKept;
   };
   const changed = after.filter((frontend) => {
-    const targets = old.get(keyOf(frontend))?.targets ?? NO_TARGETS;
+    const targets = old.get(frontendId(frontend))?.targets ?? NO_TARGETS;
     return targets.size === 0 ? frontend.targets.size > 0 : !keepsAll(targets, frontend.targets);
   });
-  const removed = before.filter((frontend) => !kept.has(keyOf(frontend)));
+  const removed = before.filter((frontend) => !kept.has(frontendId(frontend)));
   return [...changed, ...removed.map((frontend) => ({ ...frontend, targets: new Set<string>() }))];
 }
 
 /**
- * Returns a function that returns whether an entry leads to something else than an endpoint of its frontend. `nodeIps`: the addresses of this
- * node.
+ * Returns a function that returns whether an entry leads to something else than an endpoint of its frontend. `frontends`: by frontendId();
+ * read for each entry. `nodeIps`: the addresses of this node.
  */
 export function staleness(
-  frontends: readonly UdpFrontend[],
+  frontends: ReadonlyMap<string, UdpFrontend>,
   family: IpFamily,
   nodeIps: ReadonlySet<string>,
 ): (flow: Flow) => boolean {
-  const targets = new Map(frontends.map((frontend) => [keyOf(frontend), frontend.targets]));
   return (flow) => {
     const at = (address: string | undefined) =>
-      targets.get(keyOf({ family, address, port: flow.destinationPort, targets: new Set() }));
+      frontends.get(frontendId({ family, address, port: flow.destinationPort }))?.targets;
     const ofAddress = at(flow.destination);
     if (ofAddress !== undefined) return !ofAddress.has(flow.target);
     const ofNode = nodeIps.has(flow.destination) ? at(undefined) : undefined;
@@ -90,38 +92,63 @@ export function parseFlow(line: string): Flow | undefined {
 /** The stale entries that are remembered before they are deleted. conntrack(8) waits meanwhile. */
 const MAX_REMEMBERED = 100;
 
+/** How long conntrack(8) or ip(8) may take for the next lines, or for a deletion. */
+const LIMIT_MILLIS = 60_000;
+
+export interface DeletionOptions {
+  signal: AbortSignal;
+  /** That of ip-netns(8) in which the entries are; by default, that of this process. */
+  namespace?: string;
+  /** By default, LIMIT_MILLIS. */
+  limitMillis?: number;
+}
+
 /**
- * Deletes the stale entries of the frontends. Rejects if conntrack(8) or ip(8) fails. `namespace`: that of ip-netns(8) in which the entries
- * are; by default, that of this process.
+ * Deletes the stale entries of the frontends, which are in the map by frontendId(). The targets may change meanwhile. Rejects if conntrack(8)
+ * or ip(8) fails, or makes no progress for `limitMillis`.
  */
-export async function deleteStaleFlows(
-  frontends: readonly UdpFrontend[],
+export function deleteStaleFlows(
+  frontends: ReadonlyMap<string, UdpFrontend>,
+  { signal, namespace, limitMillis = LIMIT_MILLIS }: DeletionOptions,
+): Promise<void> {
+  const late = new Error(`conntrack made no progress for ${limitMillis / 1000} s and was killed`);
+  return withLimit(signal, limitMillis, late, (limited, progressed) =>
+    examine(frontends, limited, progressed, namespace),
+  );
+}
+
+async function examine(
+  frontends: ReadonlyMap<string, UdpFrontend>,
   signal: AbortSignal,
-  namespace?: string,
+  progressed: () => void,
+  namespace: string | undefined,
 ): Promise<void> {
   const inside = (...command: string[]): [string, string[]] => {
     const [first = '', ...rest] = namespace === undefined ? command : ['ip', 'netns', 'exec', namespace, ...command];
     return [first, rest];
   };
-  const hasNodePorts = frontends.some(({ address }) => address === undefined);
+  const all = [...frontends.values()];
+  const hasNodePorts = all.some(({ address }) => address === undefined);
   const nodeIps = hasNodePorts
     ? addressesIn(await runCommandOk(...inside('ip', '-json', 'address', 'show'), { signal }))
     : new Set<string>();
   const betweenSteps = workInTurns();
-  for (const family of FAMILIES) {
-    const own = frontends.filter((frontend) => frontend.family === family);
-    if (own.length === 0) continue;
-    const isStale = staleness(own, family, nodeIps);
+  const families = new Set(all.map(({ family }) => family));
+  for (const family of families) {
+    const isStale = staleness(frontends, family, nodeIps);
     const select = ['--family', CONNTRACK_FAMILY[family], '--proto', 'udp'];
     /** Those of different clients are deleted together. */
     const stale = new Map<string, Flow>();
     const deleteAll = async (): Promise<void> => {
-      // The exit code is not 0 if the entries have already expired.
-      for (const flow of stale.values())
+      for (const flow of stale.values()) {
+        // The exit code is not 0 if the entries have already expired.
         await runCommand(...inside('conntrack', '--delete', ...select, ...criteria(flow)), { signal });
+        progressed();
+      }
       stale.clear();
     };
     for await (const lines of linesOf(...inside('conntrack', '--dump', ...select), { signal })) {
+      progressed();
       for (const line of lines) {
         const flow = parseFlow(line);
         if (flow === undefined || !isStale(flow)) continue;
