@@ -1,7 +1,7 @@
 /** Tests the Service proxy with the real registry, nftables and connection tracking, in network namespaces. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { CoreV1Event, Endpoint, EndpointSlice, Service, ServiceSpec } from '../../src/api/generated/types.ts';
-import { ENDPOINT_SLICES, EVENTS, NODES, SERVICES } from '../../src/api/resources.ts';
+import { ENDPOINT_SLICES, EVENTS, NODES, SERVICE_CIDRS, SERVICES } from '../../src/api/resources.ts';
 import { type RegistryBackend, registryBackend, withInformers } from '../../src/client/registry-fixture.ts';
 import { clientOf } from '../../src/client/typed-client.ts';
 import type { KubeObject } from '../../src/machinery/meta.ts';
@@ -194,4 +194,28 @@ test('a Service that is deleted refuses connections no longer: its address belon
   await expect.poll(() => client().peer.ask(to), { timeout: 20_000 }).toBe('ECONNREFUSED');
   await backend.remove(SERVICES, 'default', 'gone');
   await expect.poll(() => client().peer.ask(to), { timeout: 20_000 }).toBe('timeout');
+});
+
+test('an added range is like the first one: a Service gets connections, and packets to an unused address are dropped', async () => {
+  const cidrs = ['10.96.0.0/16', '10.97.0.0/28'];
+  const added = (cidr: string, index: number) =>
+    backend.create(SERVICE_CIDRS, undefined, {
+      apiVersion: 'networking.k8s.io/v1',
+      kind: 'ServiceCIDR',
+      metadata: { name: `added-${index}` },
+      spec: { cidrs: [cidr] },
+    } as KubeObject);
+  const to = (address: string) => client().peer.ask({ protocol: 'tcp', address, port: 80 });
+  // Without rules, packets to the range reach a machine outside.
+  await network.node.namespace.runOk('ip', ['route', 'add', '10.97.0.0/28', 'via', network.outside.ip]);
+  await network.outside.namespace.runOk('ip', ['address', 'add', '10.97.0.7/32', 'dev', 'lo']);
+  await network.outside.namespace.runOk('ip', ['route', 'add', POD_CIDRS[0] as string, 'via', network.node.ip]);
+  expect(await to('10.97.0.7')).toBe('ECONNREFUSED');
+  await Promise.all(cidrs.map(added));
+  const service = await create('added', { clusterIP: '10.97.0.9', ports: [portOf(80)] });
+  await serve(service, 0);
+  await expect.poll(() => to('10.97.0.9'), { timeout: 20_000 }).toBe('pod0 10.99.0.12');
+  for (const unused of ['10.97.0.7', '10.96.200.7', '10.96.0.200']) expect(await to(unused)).toBe('timeout');
+  await backend.remove(SERVICES, 'default', 'added');
+  await expect.poll(() => to('10.97.0.9'), { timeout: 20_000 }).toBe('timeout');
 });

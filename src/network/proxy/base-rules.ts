@@ -13,6 +13,7 @@
  * Source: the nftables mode of kube-proxy v1.33 (KEP-3866). Unlike there, all addresses of the node accept node ports.
  */
 
+import { formatIpRange, type IpRange, parseIpRange, rangeContainsRange } from '../../machinery/ip.ts';
 import { type ApiAddresses, toApi } from '../api-address.ts';
 import { FAMILIES, familyOf, NFT_WORDS } from '../families.ts';
 import type { Chain, NftSet, Part } from '../nftables/section.ts';
@@ -108,7 +109,7 @@ function natChains({ serviceCidrs, api }: BaseOptions): Chain[] {
 function filterChains({ serviceCidrs, api }: BaseOptions): Chain[] {
   const unknown = FAMILIES.flatMap((family) => {
     const { ip, number } = NFT_WORDS[family];
-    const ranges = ofFamily(serviceCidrs, family);
+    const ranges = ofFamily(outermost(serviceCidrs), family);
     return [
       `${ip} daddr @${NAMES.clusterIps}-${number} fib daddr type != local goto ${NAMES.reject}`,
       ...(ranges.length === 0 ? [] : [`${ip} daddr { ${ranges.join(', ')} } fib daddr type != local drop`]),
@@ -143,3 +144,22 @@ const base = (name: string, hook: string, rules: string[]): Chain => ({
 /** Returns the addresses or ranges of the family. */
 export const ofFamily = (texts: readonly string[], family: (typeof FAMILIES)[number]): string[] =>
   texts.filter((text) => familyOf(text) === family);
+
+/** Returns the ranges that are not part of another one, because a set of nftables cannot contain ranges that overlap. */
+function outermost(cidrs: readonly string[]): string[] {
+  const ranges = cidrs.flatMap((cidr) => parseIpRange(cidr) ?? []);
+  ranges.sort((a, b) =>
+    a.family === b.family && a.base === b.base
+      ? a.prefixLength - b.prefixLength
+      : a.family < b.family || (a.family === b.family && a.base < b.base)
+        ? -1
+        : 1,
+  );
+  const found: IpRange[] = [];
+  for (const range of ranges) {
+    const last = found.at(-1);
+    // A range follows the ranges that contain it.
+    if (last === undefined || !rangeContainsRange(last, range)) found.push(range);
+  }
+  return found.map(formatIpRange);
+}

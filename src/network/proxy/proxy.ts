@@ -1,15 +1,16 @@
 /**
  * The service proxy: makes the addresses and ports of Services lead to their endpoints.
  *
- * Boundary: reads Services, EndpointSlices and its Node, never Pods; writes the section `services` of the nftables table, deletes entries of
+ * Boundary: reads Services, EndpointSlices, ServiceCIDRs and its Node, never Pods; writes the section `services` of the nftables table, deletes entries of
  * connection tracking, answers health checks, and writes Events. services-section.ts decides what the rules are.
  * Invariants:
  *  1. The first section contains everything that the informers have listed: the rules that an earlier engine has left stay until then.
  *  2. Changes that arrive while rules are written are part of the next transaction. There are no timers except after a failure.
  *  3. The rules remain when the engine ends.
  */
-import type { EndpointSlice, Node, Service } from '../../api/generated/types.ts';
-import { ENDPOINT_SLICES, NODES, SERVICES } from '../../api/resources.ts';
+import { isDeepStrictEqual } from 'node:util';
+import type { EndpointSlice, Node, Service, ServiceCIDR } from '../../api/generated/types.ts';
+import { ENDPOINT_SLICES, NODES, SERVICE_CIDRS, SERVICES } from '../../api/resources.ts';
 import { backOffMillis } from '../../client/back-off.ts';
 import type { Client } from '../../client/client.ts';
 import { createEventRecorder } from '../../client/events.ts';
@@ -64,6 +65,7 @@ class ServiceProxy implements RunningProxy {
   readonly #services: Informer<Service>;
   readonly #slices: Informer<EndpointSlice>;
   readonly #nodes: Informer<Node>;
+  readonly #cidrs: Informer<ServiceCIDR>;
   readonly #events: ReturnType<typeof createEventRecorder>;
   readonly #checks: HealthChecks;
   readonly #conflicts: PortConflicts;
@@ -72,6 +74,9 @@ class ServiceProxy implements RunningProxy {
   #zone: string | undefined;
   /** Whether the zone has changed since the section was created. All Services are to be taken in then. */
   #hasMoved = false;
+  /** The ranges of cluster IPs in the section, and whether the ServiceCIDRs have changed since. */
+  #serviceCidrs: readonly string[];
+  #hasOtherRanges = false;
   /** The keys of Services to take in. */
   #changed = new Set<string>();
   #isSynced = false;
@@ -83,6 +88,7 @@ class ServiceProxy implements RunningProxy {
   constructor(options: ProxyOptions) {
     this.#options = options;
     const { informers, signal, nodeName, client, timers, log } = options;
+    this.#serviceCidrs = options.serviceCidrs;
     this.#section = this.#newSection();
     this.#events = createEventRecorder(client, { component: 'kube-proxy', host: nodeName, timers, log, signal });
     this.#checks = createHealthChecks((service, port, error) => {
@@ -121,11 +127,26 @@ class ServiceProxy implements RunningProxy {
       { fieldSelector: `metadata.name=${nodeName}`, signal },
       { added: (node) => this.#place(node), updated: (node) => this.#place(node) },
     );
+    const otherRanges = (): void => {
+      this.#hasOtherRanges = true;
+      this.#change([]);
+    };
+    this.#cidrs = informers.follow<ServiceCIDR>(
+      SERVICE_CIDRS,
+      { signal },
+      {
+        added: otherRanges,
+        updated: ({ spec }, old) => {
+          if (!isDeepStrictEqual(spec, old.spec)) otherRanges();
+        },
+        deleted: otherRanges,
+      },
+    );
     this.attempted = this.#start();
   }
 
   async #start(): Promise<void> {
-    await Promise.all([this.#services.synced, this.#slices.synced, this.#nodes.synced]);
+    await Promise.all([this.#services.synced, this.#slices.synced, this.#nodes.synced, this.#cidrs.synced]);
     this.#isSynced = true;
     this.#options.signal.addEventListener('abort', () => this.#checks.close());
     const first = Promise.withResolvers<void>();
@@ -134,7 +155,7 @@ class ServiceProxy implements RunningProxy {
   }
 
   #newSection(): ServicesSection {
-    return new ServicesSection({ ...this.#options, zone: this.#zone });
+    return new ServicesSection({ ...this.#options, serviceCidrs: this.#serviceCidrs, zone: this.#zone });
   }
 
   /** Takes in all Services again if the zone of the node has changed. */
@@ -175,7 +196,7 @@ class ServiceProxy implements RunningProxy {
         await pause(timers, backOffMillis(++failures, RETRY_BASE_MILLIS, RETRY_MAX_MILLIS), signal);
       }
       attempted();
-    } while (!signal.aborted && (this.#changed.size > 0 || failures > 0));
+    } while (!signal.aborted && (this.#changed.size > 0 || this.#hasOtherRanges || failures > 0));
     attempted();
     this.#isRunning = false;
   }
@@ -188,6 +209,13 @@ class ServiceProxy implements RunningProxy {
     if (this.#hasMoved) {
       this.#hasMoved = false;
       this.#section = this.#newSection();
+    }
+    if (this.#hasOtherRanges) {
+      this.#hasOtherRanges = false;
+      // The ranges of the command line count before the API server has written their ServiceCIDR.
+      const added = this.#cidrs.list().flatMap(({ spec }) => spec?.cidrs ?? []);
+      this.#serviceCidrs = [...this.#options.serviceCidrs, ...added];
+      this.#section.setServiceCidrs(this.#serviceCidrs);
     }
     const taken = new Set<string>();
     const betweenSteps = workInTurns();

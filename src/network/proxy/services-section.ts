@@ -44,6 +44,11 @@ export class ServicesSection {
     return new Map(this.#parts);
   }
 
+  /** Replaces the ranges of cluster IPs, in CIDR notation. */
+  setServiceCidrs(serviceCidrs: readonly string[]): void {
+    this.#parts.set('base', baseRules({ ...this.#node, serviceCidrs }));
+  }
+
   /** Returns the rules of a Service by its key, `<namespace>/<name>`; undefined if it has none. */
   rulesOf(key: string): ServiceRules | undefined {
     return this.#rules.get(key)?.rules;
