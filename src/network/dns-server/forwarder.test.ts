@@ -202,6 +202,42 @@ describe('createForwarder', () => {
       { name: 'www.example.com', type: 'A', data: '192.0.2.1' },
     ]);
   });
+
+  /** Returns a function that asks for an alias of example.com. */
+  const askAlias = (server: NameServer) => {
+    const zone = new StoredZone(1);
+    const record = { namespace: 'ns1', name: 'out', ips: [], ports: [], externalName: 'example.com' };
+    zone.put({ op: 'put', kind: 'service', record });
+    const forwarder = forwarderTo(server.port, ['127.0.0.1']);
+    const answer = createResponder({ data: () => zone, forwarder, domain: 'cluster.local' });
+    return async (transport: 'udp' | 'tcp') =>
+      decode(
+        (await answer(question('out.ns1.svc.cluster.local'), transport, '10.0.0.1')) as Buffer,
+      ) as unknown as Decoded;
+  };
+
+  it('a truncated answer for the target of an alias is passed on, and the client gets the whole one over TCP', async () => {
+    const answers = Array.from({ length: 50 }, (_, i) => a(10, `192.0.2.${i}`));
+    const server = await start((_, transport) =>
+      transport === 'udp' ? { flags: 0x380, answers: answers.slice(0, 1) } : { answers },
+    );
+    const ask = askAlias(server);
+    const cut = await ask('udp');
+    expect(cut).toMatchObject({ rcode: 'NOERROR', flag_tc: true });
+    expect(cut.answers).toHaveLength(2);
+    const whole = await ask('tcp');
+    expect(whole.flag_tc).toBe(false);
+    expect(whole.answers).toHaveLength(51);
+    expect(server.asked).toEqual(['udp A example.com', 'tcp A example.com']);
+  });
+
+  it.each([
+    [3, 'NXDOMAIN'],
+    [2, 'SERVFAIL'],
+  ])('the code %i for the target of an alias is that of the answer, which has the alias', async (code, rcode) => {
+    const ask = askAlias(await start(() => ({ flags: 0x180 | code })));
+    expect(await ask('udp')).toMatchObject({ rcode, answers: [{ type: 'CNAME', data: 'example.com' }] });
+  });
 });
 
 describe('machineServers', () => {

@@ -106,12 +106,15 @@ class Answers {
   }
 
   /**
-   * Returns the response for an alias, with the records of its target. If the target cannot be resolved, if there are more than MAX_ALIASES
-   * aliases in a row, or if the question is not for addresses, it contains only the aliases that were found.
+   * Returns the response for an alias, with the records of its target and the code of its last name (RFC 6604). If the target cannot be
+   * resolved, if there are more than MAX_ALIASES aliases in a row, or if the question is not for addresses, it contains only the aliases
+   * that were found.
    */
   async followed(query: Query, first: Alias, transport: Transport, client: string): Promise<Response> {
     const answers = [...first.alias];
     let target = first.target;
+    let rcode: number = RCODE.noError;
+    let isTruncated = false;
     for (let depth = 0; depth < MAX_ALIASES && (query.type === TYPE.A || query.type === TYPE.AAAA); depth++) {
       const next = targetQuery(query, target);
       const found = next === undefined ? undefined : this.local(next, transport);
@@ -120,20 +123,31 @@ class Answers {
         target = found.target;
         continue;
       }
-      if (found !== undefined) answers.push(...found.answers.map((record) => ({ ...record, name: target })));
-      else if (next !== undefined) answers.push(...(await this.#foreignRecords(next, client)));
+      if (found !== undefined) {
+        answers.push(...found.answers.map((record) => ({ ...record, name: target })));
+        rcode = found.rcode;
+      } else if (next !== undefined) {
+        const foreign = await this.#foreignRecords(next, transport, client);
+        answers.push(...foreign.records);
+        ({ rcode, isTruncated } = foreign);
+      }
       break;
     }
-    return { rcode: RCODE.noError, isAuthoritative: true, answers, authorities: [], additionals: [] };
+    return { rcode, isAuthoritative: true, isTruncated, answers, authorities: [], additionals: [] };
   }
 
-  async #foreignRecords(query: Query, client: string): Promise<ZoneRecord[]> {
+  async #foreignRecords(
+    query: Query,
+    transport: Transport,
+    client: string,
+  ): Promise<{ records: ZoneRecord[]; rcode: number; isTruncated: boolean }> {
     const { forwarder } = this.#options;
     try {
-      const { response } = forwarder.stored(query) ?? (await forwarder.ask(query, 'udp', client));
-      return aliasesAndAddresses(response, query, MAX_ALIAS_RECORDS);
+      const { response } = forwarder.stored(query) ?? (await forwarder.ask(query, transport, client));
+      const { rcode, isTruncated } = response;
+      return { records: aliasesAndAddresses(response, query, MAX_ALIAS_RECORDS), rcode, isTruncated };
     } catch {
-      return [];
+      return { records: [], rcode: RCODE.serverFailure, isTruncated: false };
     }
   }
 }

@@ -21,6 +21,8 @@ export interface Response {
   rcode: number;
   /** Whether the answer comes from the cluster's own zone. */
   isAuthoritative: boolean;
+  /** Whether records are missing already, so that the client should repeat the query over TCP. */
+  isTruncated?: boolean;
   answers: ZoneRecord[];
   authorities: ZoneRecord[];
   additionals: ZoneRecord[];
@@ -52,7 +54,11 @@ export function respond(query: Query, response: Response, transport: Transport):
   if (isWhole) addAll(2, additionals);
   const flags = responseFlags(query, response.rcode);
   const authority = response.isAuthoritative ? FLAG.authoritative : 0;
-  return writer.finish(flags | authority | (isWhole ? 0 : FLAG.truncated), counts, response.rcode);
+  return writer.finish(
+    flags | authority | (isWhole && response.isTruncated !== true ? 0 : FLAG.truncated),
+    counts,
+    response.rcode,
+  );
 }
 
 export const responseFlags = ({ flags }: Query, rcode: number): number =>
