@@ -31,7 +31,7 @@ PREFERENCES
 packages=(
   systemd-sysv dbus udev linux-image-cloud-amd64 initramfs-tools zstd
   openssh-server iproute2 nftables conntrack iptables procps kmod ca-certificates
-  containerd runc containernetworking-plugins busybox-static catatonit kubernetes-client
+  containerd runc containernetworking-plugins busybox-static catatonit kubernetes-client socat
 )
 # Expired package lists are accepted, because a mirror may serve an old snapshot.
 # The initramfs contains only the kernel modules for the disk, because unpacking it on an emulated processor is slow.

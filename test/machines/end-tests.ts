@@ -10,8 +10,8 @@ import {
   PIDS_LIMIT,
   PRINT_LEFTOVERS,
   traceOf,
+  UNTIL_BOOTED,
   untilReady,
-  untilUnitReady,
   wholeLife,
 } from './scripts.ts';
 
@@ -33,8 +33,8 @@ export function endTests(machine: () => Machine): void {
       ${untilReady(STATIC)}`);
     const started = `kubectl get pod ${STATIC} -o jsonpath='{.status.startTime}'`;
     const before = await machine().ok(started);
-    await machine().reboot();
-    await machine().ok(untilUnitReady('since=$(date -d "$(uptime -s)" +%s)'));
+    await machine().reboot('orderly');
+    await machine().ok(UNTIL_BOOTED);
     expect(await machine().ok(`cat ${traceOf('last')}`)).toBe('init\napp\nbefore\nstop\nafter\n');
     const { status } = JSON.parse(await machine().ok('kubectl get pod last -o json')) as Pod;
     expect([status?.phase, status?.reason]).toEqual(['Failed', 'Terminated']);

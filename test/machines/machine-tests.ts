@@ -3,23 +3,14 @@
  * applied, Pods, crashes, a reboot, and `lifepod down`; then the other cgroup driver and the private containerd. Each test continues in
  * the state that the previous one left.
  */
-import { afterAll, beforeAll } from 'vitest';
 import { crashTests } from './crash-tests.ts';
 import { endTests } from './end-tests.ts';
 import { firstStartTests } from './first-start-tests.ts';
-import { type ContainerdVersion, type Machine, startMachine } from './machine.ts';
+import { type ContainerdVersion, useMachine } from './machine.ts';
 import { podTests } from './pod-tests.ts';
 
 export function machineTests(version: ContainerdVersion): void {
-  let started: Machine | undefined;
-  beforeAll(async () => {
-    started = await startMachine(version);
-  });
-  afterAll(() => started?.stop());
-  const machine = (): Machine => {
-    if (started === undefined) throw new Error('the machine has not started');
-    return started;
-  };
+  const machine = useMachine(version);
   firstStartTests(machine);
   podTests(machine);
   crashTests(machine);

@@ -9,7 +9,7 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSy
 import { homedir, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { inject } from 'vitest';
+import { afterAll, beforeAll, inject } from 'vitest';
 import { type CommandResult, runCommand, runCommandOk } from '../../src/platform/processes.ts';
 import { freePort } from '../support/registry.ts';
 
@@ -21,11 +21,15 @@ export interface Machine {
   run(script: string, seconds?: number): Promise<CommandResult>;
   /** Like run(), but rejects if a command of the script fails, and resolves with standard output. */
   ok(script: string, seconds?: number): Promise<string>;
-  /** Runs `systemctl reboot`, and resolves when the machine accepts commands again. */
-  reboot(): Promise<void>;
+  /**
+   * Reboots the machine, and resolves when it accepts commands again. `orderly`: systemd stops all units first. `crash`: the kernel resets
+   * the machine at once, as if its power failed.
+   */
+  reboot(how: keyof typeof REBOOT): Promise<void>;
   stop(): Promise<void>;
 }
 
+const REBOOT = { orderly: 'systemctl reboot', crash: 'echo b >/proc/sysrq-trigger' } as const;
 const BUILD = join(import.meta.dirname, 'build-machine.sh');
 const BOOT_MILLIS = 300_000;
 /** The exit code of ssh if the connection ends before the command does. */
@@ -57,8 +61,21 @@ async function machineImage(version: ContainerdVersion): Promise<string> {
   return folder;
 }
 
+/** Starts a machine before the tests of the file, and stops it after them. Returns a function that returns the machine. */
+export function useMachine(version: ContainerdVersion): () => Machine {
+  let started: Machine | undefined;
+  beforeAll(async () => {
+    started = await startMachine(version);
+  });
+  afterAll(() => started?.stop());
+  return () => {
+    if (started === undefined) throw new Error('the machine has not started');
+    return started;
+  };
+}
+
 /** Boots a machine that has the package in /opt/lifepod/package, lifepod on the PATH, and images in /opt/lifepod/images. */
-export async function startMachine(version: ContainerdVersion): Promise<Machine> {
+async function startMachine(version: ContainerdVersion): Promise<Machine> {
   const image = await machineImage(version);
   const port = await freePort();
   const qemu = spawn('setpriv', ['--pdeathsig', 'KILL', 'qemu-system-x86_64', ...qemuOptions(image, port)], {
@@ -98,10 +115,10 @@ export async function startMachine(version: ContainerdVersion): Promise<Machine>
       if (code !== 0) throw new Error(`exit code ${code} of\n${script}\n${stdout}${stderr}`);
       return stdout;
     },
-    async reboot() {
+    async reboot(how) {
       const ready = console.ready();
-      // The connection may end before the command.
-      await run('systemctl reboot').catch(() => undefined);
+      // The connection may end before the command, or neither of them, because nothing closes it when the machine crashes.
+      await Promise.race([run(REBOOT[how]).catch(() => undefined), ready]);
       await disconnect();
       await ready;
       await connect();

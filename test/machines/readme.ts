@@ -13,8 +13,8 @@ function blocksOf(section: string): { language: string; text: string }[] {
   return [...own.matchAll(/^```(\w+)\n(.*?)^```/gms)].map(([, language = '', code = '']) => ({ language, text: code }));
 }
 
-/** Returns a script that writes `text` to the file `path`, whose folder must exist. */
-const writes = (path: string, text: string): string => `cat >${path} <<'END_OF_FILE'\n${text}END_OF_FILE`;
+/** Returns a script that writes `text`, which must end with a newline, to the file `path`, whose folder must exist. */
+export const writes = (path: string, text: string): string => `cat >${path} <<'END_OF_FILE'\n${text}END_OF_FILE`;
 
 /** Returns a script that writes the files in the section's blocks of the language. A file begins with a comment that is its path. */
 function filesOf(section: string, language: string): string {

@@ -78,6 +78,13 @@ export const untilUnitReady = (commands: string): string => `
   ${commands}
   timeout 240 grep -qm 1 'is ready after' < <(exec journalctl -f -u lifepod -o cat --since "@$since" 2>/dev/null)`;
 
+/** A script that waits until the engine of the unit lifepod is ready after a boot. */
+export const UNTIL_BOOTED = untilUnitReady('since=$(date -d "$(uptime -s)" +%s)');
+
+/** Returns a script that waits until the trace file of the Pod `name` contains the line. */
+export const untilTraced = (name: string, line: string): string =>
+  `timeout 240 grep -qxm 1 '${line}' < <(exec tail -n +1 -F ${traceOf(name)} 2>/dev/null)`;
+
 /** A script that prints everything that lifepod and its Pods have left on the machine. It prints nothing if they have left nothing. */
 export const PRINT_LEFTOVERS = `
   pgrep -af 'containerd-shim|lifepod/src|lifepod/dist|catatonit' || true
@@ -86,4 +93,6 @@ export const PRINT_LEFTOVERS = `
   ls /run/systemd/transient /run/systemd/system 2>/dev/null | grep -E 'lifepod_|cri-containerd' || true
   grep -E '/var/lib/lifepod|/run/netns/cni-|containerd/io.containerd.runtime' /proc/self/mountinfo || true
   ip -o link | grep -E 'veth|lifepod' || true
-  ls /var/lib/cni/networks/pods 2>/dev/null | grep -E '^[0-9]+\\.' || true`;
+  ls /var/lib/cni/networks/pods 2>/dev/null | grep -E '^[0-9]+\\.' || true
+  ls /var/lib/cni/results 2>/dev/null | grep '^lifepod-' || true
+  nft list tables | grep lifepod || true`;
