@@ -1,5 +1,5 @@
 /**
- * A client of the API as it runs in a Pod: it lists the Pods of a namespace with the mounted token, and verifies the server with the mounted
+ * A client of the API as it runs in a Pod: it reads the path of the URL, by default the Pods of a namespace, with the mounted token, and verifies the server with the mounted
  * certificate of the authority. `in-cluster-client.ts URL…` prints a line of JSON for each URL, a Reached; `env` stands for the URL that the
  * environment variables of the Service `kubernetes` describe. The variables CREDENTIALS and SERVER_NAME replace the folder of the credentials
  * and the name that the certificate must have.
@@ -22,7 +22,8 @@ const folder = CREDENTIALS ?? '/var/run/secrets/kubernetes.io/serviceaccount';
 const read = (name: string): string => readFileSync(join(folder, name), 'utf8').trim();
 
 async function reach(url: string): Promise<Reached> {
-  const outgoing = request(new URL('/api/v1/namespaces/default/pods', url), {
+  const { pathname } = new URL(url);
+  const outgoing = request(new URL(pathname === '/' ? '/api/v1/namespaces/default/pods' : pathname, url), {
     ca: read('ca.crt'),
     headers: { authorization: `Bearer ${read('token')}` },
     timeout: 5000,

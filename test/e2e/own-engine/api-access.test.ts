@@ -118,6 +118,19 @@ test.each(['client', 'on-host'])(
   },
 );
 
+test('a Pod lists Pods where its Role allows it, and nothing elsewhere', async () => {
+  const url = (path: string): string => `https://kubernetes.default.svc/api/v1/namespaces/${path}`;
+  const urls = [url('default/pods'), url('kube-system/pods'), url('default/secrets')];
+  const refused = { status: 403, kind: 'Status' };
+  expect(await fromPod('client', urls)).toEqual([refused, refused, refused]);
+  await lifepod.kubectlOk('create', 'role', 'reader', '--verb=list', '--resource=pods');
+  await lifepod.kubectlOk('create', 'rolebinding', 'reader', '--role=reader', '--serviceaccount=default:default');
+  const listed = [{ status: 200, kind: 'PodList' }, refused, refused];
+  await expect.poll(() => fromPod('client', urls), { timeout: 30_000 }).toEqual(listed);
+  await lifepod.kubectlOk('delete', 'rolebinding', 'reader');
+  await expect.poll(() => fromPod('client', urls), { timeout: 30_000 }).toEqual([refused, refused, refused]);
+});
+
 test('a program of the machine reaches the API by its cluster IP', async () => {
   const urls = urlsOf(await placesOf(lifepod));
   expect(await fromOutside(urls)).toEqual(urls.map(() => ANSWERED));
