@@ -1,8 +1,8 @@
 /**
- * A client of the API as it runs in a Pod: it reads the path of the URL, by default the Pods of a namespace, with the mounted token, and verifies the server with the mounted
- * certificate of the authority. `in-cluster-client.ts URL…` prints a line of JSON for each URL, a Reached; `env` stands for the URL that the
- * environment variables of the Service `kubernetes` describe. The variables CREDENTIALS and SERVER_NAME replace the folder of the credentials
- * and the name that the certificate must have.
+ * A client of the API as it runs in a Pod: it reads the path of a URL, by default the Pods of a namespace, with the mounted token, and
+ * verifies the server with the mounted certificate of the authority. `in-cluster-client.ts URL…` prints a line of JSON for each URL, a
+ * Reached; `env` stands for the URL that the environment variables of the Service `kubernetes` describe. The variables CREDENTIALS and
+ * SERVER_NAME replace the folder of the credentials and the name that the certificate must have.
  */
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
