@@ -1,6 +1,7 @@
 /**
- * Tests the network of Pods on a machine whose systemd units run lifepod with its private containerd, which enforces NetworkPolicies, and
- * after reboots of this machine. Each test continues in the state that the previous one left.
+ * Tests the network of Pods on another kernel than that of the machine that runs the tests: with SCTP, with br_netfilter, and after reboots
+ * of the machine. lifepod runs with its private containerd, which enforces NetworkPolicies. Each test continues in the state that the
+ * previous one left.
  */
 import { expect, test } from 'vitest';
 import { bootTests } from './boot-tests.ts';
@@ -8,6 +9,7 @@ import { useMachine } from './machine.ts';
 import { OUTSIDE_UNIT } from './outside.ts';
 import { systemdUnits, writes } from './readme.ts';
 import { PRINT_LEFTOVERS, untilUnitReady } from './scripts.ts';
+import { serviceTests } from './service-tests.ts';
 
 const machine = useMachine('1.7');
 
@@ -24,6 +26,8 @@ test("the README's systemd units run lifepod with its private containerd", async
   const script = `${systemdUnits()}
     ${SLOW}
     ${OUTSIDE_UNIT}
+    printf 'sctp\\nbr_netfilter\\n' >/etc/modules-load.d/network.conf
+    modprobe -a sctp br_netfilter
     systemctl daemon-reload
     systemctl enable --now --quiet outside
     ${untilUnitReady('systemctl enable --now --quiet lifepod lifepod-shutdown')}
@@ -31,6 +35,7 @@ test("the README's systemd units run lifepod with its private containerd", async
   await machine().ok(script, 500);
 });
 
+serviceTests(machine);
 bootTests(machine);
 
 test('lifepod down leaves nothing behind after the crash of the machine', async () => {
