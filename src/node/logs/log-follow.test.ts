@@ -1,6 +1,7 @@
 import { appendFileSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { type Cursor, type FollowedFile, followLog, openLog, readFrom } from './log-follow.ts';
@@ -106,6 +107,22 @@ test('a rotation loses no line, although the runtime still writes to the previou
   await log.read('three\n');
   log.end();
   expect(await log.all()).toBe('one\ntwo\nthree\n');
+});
+
+test('lines that the runtime writes to the previous file come before those that are already in the new file', async () => {
+  writeFileSync(path, 'one\n');
+  const log = follow();
+  await log.read('one\n');
+  rotate('20260101-000000');
+  writeFileSync(path, 'four\n');
+  appendFileSync(`${path}.20260101-000000`, 'two\n');
+  await log.read('two\n');
+  // The follower has enough time to read the new file, if it did not wait.
+  await setTimeout(50);
+  appendFileSync(`${path}.20260101-000000`, 'three\n');
+  await log.read('four\n');
+  log.end();
+  expect(await log.all()).toBe('one\ntwo\nthree\nfour\n');
 });
 
 test('a new file is read only after the incomplete record of the previous file', async () => {

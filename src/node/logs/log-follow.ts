@@ -78,8 +78,9 @@ export async function* followLog(
         current = await openCurrent(file.path);
         if (current !== undefined) await begin(current);
       }
-      // Once the new file has content, the runtime has stopped writing to the previous file: read the rest of the previous file first.
-      const isWritten = before === undefined || last || (await hasContent(current));
+      // Read the rest of the previous file first. The runtime writes what it has buffered to this file while it already writes to the new one.
+      const waitMillis = before === undefined || last ? 0 : await untilQuiet(before);
+      const isWritten = before === undefined || last || (waitMillis === 0 && (await hasContent(current)));
       if (before !== undefined) {
         const { position } = before;
         yield* readFrom(before);
@@ -105,7 +106,7 @@ export async function* followLog(
         }
       }
       if (last) return;
-      await changes.next();
+      await changes.next(waitMillis);
     }
   } finally {
     changes.close();
@@ -116,6 +117,19 @@ export async function* followLog(
 
 const hasContent = async (cursor: Cursor | undefined): Promise<boolean> =>
   cursor !== undefined && (cursor.position > 0 || (await cursor.handle.stat()).size > 0);
+
+/**
+ * A rotated file is complete when it has not been written for this time. No event that Node.js reports shows that the runtime has closed
+ * the file, which takes it some milliseconds.
+ */
+const QUIET_MILLIS = 200;
+
+/** Returns the time until the file may be complete; 0 if it is complete. */
+async function untilQuiet({ handle }: Cursor): Promise<number> {
+  const { mtimeMs } = await handle.stat();
+  // The clock may have been set back.
+  return Math.max(0, Math.ceil(QUIET_MILLIS - Math.abs(Date.now() - mtimeMs)));
+}
 
 interface Opened extends Cursor {
   /** The rotated files that existed when this file was opened, the oldest first, with their names before compression. */
@@ -168,8 +182,11 @@ interface Changes {
   ended(): boolean;
   /** Forgets the changes so far. */
   clear(): void;
-  /** Resolves when the log has changed or ended since clear(), or when the signal has aborted. */
-  next(): Promise<void>;
+  /**
+   * Resolves when the log has changed or ended since clear(), or when the signal has aborted. With `millis` greater than 0, resolves at that
+   * time at the latest.
+   */
+  next(millis: number): Promise<void>;
   close(): void;
 }
 
@@ -202,10 +219,14 @@ function watchChanges(file: FollowedFile, signal: AbortSignal): Changes {
     clear() {
       dirty = false;
     },
-    next: () =>
+    next: (millis) =>
       new Promise((resolve) => {
-        if (dirty) resolve();
-        else wake = resolve;
+        if (dirty) return resolve();
+        const timer = millis > 0 ? setTimeout(changed, millis) : undefined;
+        wake = () => {
+          clearTimeout(timer);
+          resolve();
+        };
       }),
     close() {
       signal.removeEventListener('abort', changed);
