@@ -8,6 +8,7 @@ import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, describe, expect } from 'vitest';
+import type { EndpointSlice } from '../../src/api/generated/types.ts';
 import { processesNaming } from '../../src/engine/leftovers.ts';
 import { runCommandOk } from '../../src/platform/processes.ts';
 import { KUBECTL } from '../support/kubectl.ts';
@@ -131,13 +132,15 @@ const containersOf = async (name: string) =>
     restartCount,
   }));
 
-test('the engine and its runtime listen only on loopback, except for DNS on the bridge', async () => {
+test('the engine and its runtime listen only on loopback, except for the API and DNS on the addresses for Pods', async () => {
   const pids = processesNaming(lifepod.dataDir).map(({ pid }) => pid);
   const listening = (await runCommandOk('ss', ['-Hltnp'])).split('\n');
   const own = listening.filter((line) => pids.some((pid) => line.includes(`pid=${pid},`)));
   const addresses = own.map((line) => line.trim().split(/\s+/)[3] ?? '').filter((address) => !address.endsWith(':53'));
   expect(own.filter((line) => line.includes('"containerd"'))).toHaveLength(1);
-  expect(addresses.filter((address) => !address.startsWith('127.0.0.1:'))).toEqual([]);
+  const { endpoints, ports } = await lifepod.get<EndpointSlice>('-n', 'default', 'endpointslice', 'kubernetes');
+  const forPods = `${endpoints?.[0]?.addresses[0]}:${ports?.[0]?.port}`;
+  expect(addresses.filter((address) => !address.startsWith('127.0.0.1:'))).toEqual([forPods]);
 });
 
 describe.each([
