@@ -287,6 +287,22 @@ describe('the owner of the nftables table, while it follows the changes of other
     await expect.poll(() => contents().catch(() => []), { timeout: 20_000 }).toEqual(before);
   });
 
+  it('starts nft monitor again after many commands, because its memory grows, and still follows the changes', async () => {
+    const table = openTable({
+      name,
+      signal: following.signal,
+      namespace: namespace.name,
+      watch: { timers: systemTimers(), log: silentLog, renewalLength: 2000 },
+    });
+    const first = await listening();
+    const before = await twoSections(table);
+    expect(await listening()).toBe(first);
+    for (let index = 0; index < 40; index++) await table.set('pods', accepting(`pods/${index % 2 === 0 ? 'y' : 'x'}`));
+    await listening(first);
+    await namespace.runOk('nft', ['flush', 'ruleset']);
+    await expect.poll(() => contents().catch(() => []), { timeout: 20_000 }).toEqual(before);
+  });
+
   it('nft monitor ends with the owner, also after kill -9', async () => {
     await openFollowing();
     following.abort();

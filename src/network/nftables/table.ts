@@ -19,7 +19,7 @@ import { backOffMillis } from '../../client/back-off.ts';
 import { pause } from '../../platform/pause.ts';
 import type { Log, Timers } from '../../platform/platform.ts';
 import { workInTurns } from '../../platform/work-in-turns.ts';
-import { followDeletions } from './monitor.ts';
+import { followDeletions, type Monitor } from './monitor.ts';
 import { type ListedObject, listObjects, NftHangsError, nft, type TableOptions } from './nft.ts';
 import { type Part, SECTIONS, type Section, type SectionName } from './section.ts';
 import { changeSection, type NamedObject, replaceSection } from './transaction.ts';
@@ -35,8 +35,11 @@ export interface NftTable {
 }
 
 export interface OpenOptions extends TableOptions {
-  /** Restores the sections as soon as another program deletes rules of the table. Absent: at the next change. */
-  watch?: { timers: Timers; log: Log };
+  /**
+   * Restores the sections as soon as another program deletes rules of the table. Absent: at the next change. `renewalLength`: the length of
+   * the commands after which the monitor is renewed, by default RENEWAL_LENGTH.
+   */
+  watch?: { timers: Timers; log: Log; renewalLength?: number };
 }
 
 /** Returns the owner of the table `inet NAME`. Nothing is changed before a section is set. */
@@ -55,6 +58,8 @@ const removal = (family: 'ip' | 'inet', name: string): string =>
 
 /** Pieces of input of this length are written at once. */
 const PIECE_LENGTH = 65_536;
+/** These are about 20,000 elements, which cost the monitor 14 MB. */
+const RENEWAL_LENGTH = 2 ** 21;
 const RETRY_BASE_MILLIS = 1000;
 const RETRY_MAX_MILLIS = 60_000;
 
@@ -70,6 +75,9 @@ class Owner implements NftTable {
   /** Sections whose state in the kernel is unknown. */
   readonly #unknown = new Set<SectionName>();
   #opened = false;
+  #monitor: Monitor | undefined;
+  /** The length of the commands since the monitor was started. */
+  #writtenLength = 0;
   /** The sections of the next transaction; undefined if there are none. */
   #next: Batch | undefined;
   #running = false;
@@ -84,7 +92,7 @@ class Owner implements NftTable {
     this.#options = options;
     this.name = options.name;
     if (options.watch === undefined) return;
-    void followDeletions({
+    this.#monitor = followDeletions({
       ...options,
       ...options.watch,
       deleted: () => this.#suspect(),
@@ -235,6 +243,10 @@ class Owner implements NftTable {
 
   async #commit(input: string | readonly string[]): Promise<void> {
     await nft(this.#options, ['-f', '-'], input);
+    for (const piece of [input].flat()) this.#writtenLength += piece.length;
+    if (this.#writtenLength < (this.#options.watch?.renewalLength ?? RENEWAL_LENGTH)) return;
+    this.#writtenLength = 0;
+    this.#monitor?.renew();
   }
 }
 
