@@ -1,7 +1,7 @@
 import { appendFileSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { type Cursor, type FollowedFile, followLog, openLog, readFrom } from './log-follow.ts';
@@ -117,8 +117,8 @@ test('lines that the runtime writes to the previous file come before those that 
   writeFileSync(path, 'four\n');
   appendFileSync(`${path}.20260101-000000`, 'two\n');
   await log.read('two\n');
-  // The follower has enough time to read the new file, if it did not wait.
-  await setTimeout(50);
+  // Meanwhile the follower, which reads files as well, could have read the new file.
+  for (let reads = 0; reads < 200; reads++) await stat(path);
   appendFileSync(`${path}.20260101-000000`, 'three\n');
   await log.read('four\n');
   log.end();
