@@ -10,7 +10,7 @@ test('the ballast file is created once and can be dropped', () => {
     keepBallast(folder);
     const [name = ''] = readdirSync(folder);
     const { size, ino, mode } = statSync(join(folder, name));
-    expect(size).toBe(2 ** 20);
+    expect(size).toBe(4 * 2 ** 20);
     expect(mode & 0o777).toBe(0o600);
     keepBallast(folder);
     expect(statSync(join(folder, name)).ino).toBe(ino);

@@ -9,9 +9,10 @@ import { randomFillSync } from 'node:crypto';
 import { existsSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-const BALLAST_BYTES = 2 ** 20;
+/** The start of an engine writes about 1 MiB: its log, the kubeconfig, and pages of the store. */
+const BALLAST_BYTES = 4 * 2 ** 20;
 /** If less space than this is free, the file is not created, because other programs need the space more. */
-const PLENTY_BYTES = 16 * BALLAST_BYTES;
+const PLENTY_BYTES = 16 * 2 ** 20;
 
 const ballastPath = (dataDir: string): string => join(dataDir, 'ballast');
 
