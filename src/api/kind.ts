@@ -182,8 +182,8 @@ export interface KindDefinition<T extends KubeObject = KubeObject> {
   ): { now: true } | { now: false; graceSeconds: number };
 
   /**
-   * What a deletion does with the dependents of an object, which name it in their ownerReferences, if neither the request nor a finalizer
-   * of the object decides. By default, the garbage collector deletes them. `warning`: what clients that send no policy are warned of.
+   * How a deletion treats the dependents of an object, which name it in their ownerReferences, if neither the request nor a finalizer of
+   * the object decides. By default, the garbage collector deletes them. `warning`: what clients that send no policy are warned of.
    * `unsupported`: the garbage collector ignores the kind.
    */
   propagation?: { byDefault: 'Orphan'; warning?: string } | 'unsupported';

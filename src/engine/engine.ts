@@ -62,7 +62,7 @@ export interface Engine {
   settings: Settings;
   /** The URL of the API server, such as https://127.0.0.1:6443. */
   server: string;
-  /** What may keep Pods from working on this machine, such as a firewall; each a sentence for the user. */
+  /** Obstacles for Pods on this machine, such as a firewall; each a sentence for the user. */
   warnings: readonly string[];
   /**
    * Stops the controllers that create Pods, terminates the static Pods gracefully and starts no new ones. Resolves when all static Pods

@@ -1,4 +1,4 @@
-/** What the API server answers to reviews: objects such as TokenReview, which ask a question and are never stored. */
+/** The port that answers reviews: objects such as TokenReview, which ask a question and are never stored. */
 import type { Millis } from '../machinery/time.ts';
 import type { Authorizer } from './authorizer.ts';
 import type { UserInfo } from './request.ts';

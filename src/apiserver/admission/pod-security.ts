@@ -71,7 +71,7 @@ function templateOf(object: KubeObject): PodTemplateSpec | undefined {
   return template ?? spec?.template ?? spec?.jobTemplate?.spec?.template;
 }
 
-/** What the labels of a Namespace give. */
+/** The levels and versions in the labels of a Namespace. */
 interface Labeled {
   policy: NamespacePolicy;
   errors: FieldError[];

@@ -19,7 +19,7 @@ const tolerated = (condition: string, effect: string): Toleration => ({
   effect,
 });
 
-/** What all Pods of DaemonSets tolerate. Source: "Taints and tolerations" in "DaemonSet" of the documentation. */
+/** The tolerations of all Pods of DaemonSets. Source: "Taints and tolerations" in "DaemonSet" of the documentation. */
 const TOLERATIONS: readonly Toleration[] = [
   tolerated('not-ready', 'NoExecute'),
   tolerated('unreachable', 'NoExecute'),

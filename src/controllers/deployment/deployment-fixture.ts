@@ -53,7 +53,7 @@ export interface SetState {
   /** Absent: size. */
   pods?: number;
   revision?: number;
-  /** What the annotations contain; absent: none. */
+  /** The annotations; absent: none. */
   desired?: number;
   max?: number;
   /** Absent: 60. */

@@ -58,7 +58,7 @@ export function reconcile({ deployment, replicaSets, podsOf, now }: DeploymentIn
     : recreateDecision(rollout, synced, conditions, podsOf, now);
 }
 
-/** What changes from one rollout to the other. */
+/** The parts that differ between rollouts. */
 const decision = (before: Rollout, after: Rollout): Pick<Decision, 'changes' | 'remove' | 'revision'> => {
   const earlier = new Map(allOf(before).map((set) => [set.metadata.name, set]));
   const changes = allOf(after).flatMap((to) => {

@@ -12,7 +12,7 @@ import { isPodActive, isPodReady, readyCondition } from '../ownership/pod-state.
 const NANOS_PER_MILLI = 1e6;
 const PHASE_ORDER: Readonly<Record<string, number>> = { Pending: 0, Unknown: 1, Running: 2 };
 
-/** What the order depends on, read from each Pod once. */
+/** The properties of a Pod that determine the order, read once. */
 interface Rank {
   pod: Pod;
   uid: string;

@@ -1,4 +1,4 @@
-/** What the one mechanism needs to know about ReplicaSets and ReplicationControllers. */
+/** The differences between ReplicaSets and ReplicationControllers, which one controller runs. */
 import type {
   PodTemplateSpec,
   ReplicaSet,

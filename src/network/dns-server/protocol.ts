@@ -15,7 +15,7 @@ export interface PortRecord {
   port: number;
 }
 
-/** What DNS needs of a Service. */
+/** The properties of a Service that DNS needs. */
 export interface ServiceRecord {
   namespace: string;
   name: string;

@@ -49,5 +49,5 @@ export type ChildMessage =
   /** It answers queries from now on. */
   | { serving: true };
 
-/** What accompanies a socket that is passed to the process that takes over; without an address after the last one. */
+/** The message that accompanies a socket that is passed to the process that takes over; without an address after the last one. */
 export type SocketMessage = { address: string; kind: 'udp' | 'tcp'; port: number } | { isLast: true };

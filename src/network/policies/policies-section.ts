@@ -32,7 +32,7 @@ import {
   replyChain,
 } from './policy-rules.ts';
 
-/** What policies depend on of a Pod with addresses of its own. */
+/** The properties of a Pod with addresses of its own on which policies depend. */
 export interface PolicyPod {
   namespace: string;
   labels: Readonly<Record<string, string>>;

@@ -1,5 +1,5 @@
 /**
- * What RoleBindings and ClusterRoleBindings have in common: defaults, validation, and the columns of their tables.
+ * The common parts of RoleBindings and ClusterRoleBindings: defaults, validation, and the columns of their tables.
  * Source: pkg/apis/rbac/v1/defaults.go, pkg/apis/rbac/validation and pkg/printers of v1.33 (behavior and wording).
  */
 import { allErrors, type FieldError, invalid, notSupported, required } from '../../../machinery/field-error.ts';

@@ -1,5 +1,5 @@
 /**
- * What Roles and ClusterRoles have in common: the validation of their rules, and the columns of their tables.
+ * The common parts of Roles and ClusterRoles: the validation of their rules, and the columns of their tables.
  * Source: pkg/apis/rbac/validation of v1.33 (behavior and wording); the server's default table for kinds without a printer.
  */
 import { allErrors, type FieldError, invalid, required } from '../../../machinery/field-error.ts';

@@ -33,7 +33,7 @@ import { serviceAccountTokens } from './service-account-token.ts';
 import { type TokenKey, tokenVerifier } from './signed-tokens.ts';
 import type { TokenFile } from './token-file.ts';
 
-/** What the user of the engine configures. */
+/** The settings that the user of the engine gives. */
 export interface AuthenticationSettings {
   /** The tokens of `--token-auth-file`; undefined if there is no such file. */
   tokenFile?: TokenFile;

@@ -1,4 +1,4 @@
-/** What all authenticators have in common: their forms, their results, their errors, and how several of them are combined. */
+/** The common parts of all authenticators: their forms, their results, their errors, and how several of them are combined. */
 import type { IncomingMessage } from 'node:http';
 import type { KubeObject, ResourceRef } from '../../../machinery/meta.ts';
 import type { Log } from '../../../platform/platform.ts';

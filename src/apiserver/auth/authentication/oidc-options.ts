@@ -8,7 +8,7 @@ export interface OidcOptions {
   clientId: string;
   /** The claim that contains the name of the user. The name is unique only for `sub`. */
   usernameClaim: string;
-  /** What precedes the names of users. */
+  /** The prefix of the names of users. */
   usernamePrefix: string;
   /** The claim that contains the groups of the user; undefined if users have none. */
   groupsClaim: string | undefined;

@@ -6,7 +6,7 @@ import type { Level } from './policy.ts';
 export const LISTS = ['initContainers', 'containers', 'deferContainers', 'ephemeralContainers'] as const;
 export type List = (typeof LISTS)[number];
 
-/** What restricted requires of a container. */
+/** The security context that the level restricted requires of a container. */
 export const SAFE: NonNullable<Container['securityContext']> = {
   allowPrivilegeEscalation: false,
   capabilities: { drop: ['ALL'] },
