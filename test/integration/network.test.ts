@@ -1,7 +1,7 @@
 /** Tests the network of Pods with the real bridge, CNI plugins, nftables and busybox's resolver. */
 
 import { randomBytes } from 'node:crypto';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
@@ -11,7 +11,7 @@ import { clientOf } from '../../src/client/typed-client.ts';
 import type { KubeObject } from '../../src/machinery/meta.ts';
 import { startTestDns } from '../../src/network/dns/dns-fixture.ts';
 import { leasedAddresses } from '../../src/network/pod-network/leases.ts';
-import { networkNames } from '../../src/network/pod-network/names.ts';
+import { ipamDirectory, networkNames } from '../../src/network/pod-network/names.ts';
 import { type NetworkOptions, setUpNetwork } from '../../src/network/pod-network/pod-network.ts';
 import { tearDownNetwork } from '../../src/network/pod-network/tear-down.ts';
 import { systemTimers } from '../../src/platform/node-js.ts';
@@ -179,6 +179,14 @@ describe('the network of Pods', () => {
     await expect(setUpNetwork({ ...other, podCidr: '10.213.78.0/24', serviceCidr: '10.213.0.0/16' })).rejects.toThrow(
       'overlap',
     );
+  });
+
+  it('the network is set up while the runtime detaches a sandbox, whose address is released before its interface is deleted', async () => {
+    const lease = join(ipamDirectory(options.dataDir), networkNames(options).network, addresses[0] as string);
+    const content = await readFile(lease);
+    await rm(lease);
+    await setUpNetwork(options);
+    await writeFile(lease, content);
   });
 
   it('tearing the network down leaves nothing behind', async () => {

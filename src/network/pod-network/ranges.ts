@@ -10,8 +10,9 @@ import {
   rangesOverlap,
 } from '../../machinery/ip.ts';
 import { UserError } from '../../platform/files.ts';
+import { readAttachments } from './attachments.ts';
 import { leasedAddresses } from './leases.ts';
-import { readRoutes } from './links.ts';
+import { type Route, readRoutes } from './links.ts';
 import { cniConfigurationPath, type Instance, networkNames } from './names.ts';
 import type { PodRange } from './rules.ts';
 
@@ -64,7 +65,7 @@ export async function configuredRanges(instance: Instance): Promise<IpRange[]> {
  * has no IPv6 for an IPv6 range.
  */
 export async function checkRanges(options: RangeOptions): Promise<void> {
-  const { podCidr, serviceCidr, signal } = options;
+  const { podCidr, serviceCidr } = options;
   const pods = parseRanges(podCidr);
   for (const range of pods) {
     const longest = bitsOf(range.family) - 2;
@@ -83,14 +84,7 @@ export async function checkRanges(options: RangeOptions): Promise<void> {
       `the Pod range ${podCidr} and the Service range ${serviceCidr} overlap: choose another --pod-cidr or --service-cidr`,
     );
   }
-  const { bridge } = networkNames(options);
-  // The kernel has a route for the IPv6 gateway on each interface of a Pod.
-  const own = new Set([
-    ...(await leasedAddresses(options)).keys(),
-    ...podRanges(podCidr).map(({ gateway }) => gateway),
-  ]);
-  for (const { dst, dev } of await readRoutes(signal)) {
-    if (dst === 'default' || dev === bridge || own.has(dst)) continue;
+  for (const { dst, dev } of await foreignRoutes(options)) {
     const route = rangeOfRoute(dst);
     if (route === undefined) continue;
     const taken = overlapsAny(pods, route)
@@ -104,6 +98,26 @@ export async function checkRanges(options: RangeOptions): Promise<void> {
       );
     }
   }
+}
+
+/**
+ * Resolves with the routes that do not belong to the instance. While the runtime attaches or detaches a sandbox, it has either a record or a
+ * leased address: libcni deletes the record after the interface, and host-local leases the address before the interface exists. So the
+ * records are read before the routes, and the leases after them.
+ */
+async function foreignRoutes(options: RangeOptions): Promise<Route[]> {
+  const { podCidr, signal } = options;
+  const { bridge, network } = networkNames(options);
+  const attachments = await readAttachments(network);
+  const links = new Set([bridge, ...[...attachments.values()].map(({ link }) => link)]);
+  const routes = await readRoutes(signal);
+  // The kernel has a route for the IPv6 gateway on each interface of a Pod.
+  const own = new Set([
+    'default',
+    ...(await leasedAddresses(options)).keys(),
+    ...podRanges(podCidr).map(({ gateway }) => gateway),
+  ]);
+  return routes.filter(({ dst, dev }) => !own.has(dst) && !links.has(dev ?? ''));
 }
 
 /** New interfaces, such as those of Pods, have addresses of IPv6 only if the default is not to disable it. */
