@@ -13,6 +13,7 @@ import { startApiServer } from '../apiserver/server.ts';
 import type { Metrics } from '../platform/metrics.ts';
 import type { Platform } from '../platform/platform.ts';
 import { apiFor } from '../ports/api-for.ts';
+import { API_SERVER } from '../ports/request.ts';
 import { openLmdbStore } from '../store/lmdb/lmdb-store.ts';
 import { measuredStore } from '../store/measured-store.ts';
 import { authenticationSettings } from './authentication/authentication-settings.ts';
@@ -22,7 +23,6 @@ import type { LateNode } from './node-placeholder.ts';
 import { addressForPods, certificateNames, HOST, listenAddresses } from './options/api-settings.ts';
 import { kubeconfigPath, recordOf, type Settings, writeEngineRecord } from './settings.ts';
 import { together } from './settle-all.ts';
-import { API_SERVER } from './users.ts';
 import { LIFEPOD_VERSION } from './version.ts';
 
 export const CLUSTER_DOMAIN = 'cluster.local';

@@ -7,7 +7,7 @@ import { workQueueMetrics } from '../client/work-queue.ts';
 import { createMetrics, family, type MetricFamily, type Metrics, single } from '../platform/metrics.ts';
 import { addProcessMetrics } from '../platform/process-metrics.ts';
 import { apiFor } from '../ports/api-for.ts';
-import { API_SERVER } from './users.ts';
+import { API_SERVER } from '../ports/request.ts';
 
 export interface EngineMetrics {
   /** All metrics, served by the API server at /metrics. */

@@ -30,7 +30,7 @@ import { ENGINE_OOM_SCORE, lowerOomScore } from '../platform/oom-score.ts';
 import type { Platform } from '../platform/platform.ts';
 import { raisePriority } from '../platform/processes.ts';
 import { apiFor } from '../ports/api-for.ts';
-import type { UserInfo } from '../ports/request.ts';
+import { API_SERVER, type UserInfo } from '../ports/request.ts';
 import { startScheduler } from '../scheduler/scheduler.ts';
 import { requireAttachment } from './attached-sandboxes.ts';
 import { followRbac } from './authorization/rbac-objects.ts';
@@ -56,7 +56,7 @@ import {
 } from './settings.ts';
 import { together } from './settle-all.ts';
 import { connectNode, openMachine, type PartOptions, startNode } from './start-node.ts';
-import { API_SERVER, clientFor, controllerUser, DNS, nodeUser, PROXY, SCHEDULER } from './users.ts';
+import { clientFor, controllerUser, DNS, nodeUser, PROXY, SCHEDULER } from './users.ts';
 
 export interface Engine {
   settings: Settings;

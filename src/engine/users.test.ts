@@ -8,9 +8,9 @@ import { startControllers } from '../controllers/controllers.ts';
 import type { KubeObject, ResourceRef } from '../machinery/meta.ts';
 import { silentLog } from '../platform/silent-log.ts';
 import type { ResourceBackend } from '../ports/backend.ts';
-import type { RequestContext, UserInfo } from '../ports/request.ts';
+import { API_SERVER, type RequestContext, type UserInfo } from '../ports/request.ts';
 import { startScheduler } from '../scheduler/scheduler.ts';
-import { API_SERVER, clientFor, controllerUser, nodeUser, SCHEDULER } from './users.ts';
+import { clientFor, controllerUser, nodeUser, SCHEDULER } from './users.ts';
 
 /** Starts a registry, and records the contexts of all requests to it. */
 async function recorded() {

@@ -13,9 +13,6 @@ import type { UserInfo } from '../ports/request.ts';
 
 const AUTHENTICATED = 'system:authenticated';
 
-/** The engine itself, which creates the system objects, and reads for the informers that its components share. */
-export const API_SERVER: UserInfo = { name: 'system:apiserver', groups: ['system:masters', AUTHENTICATED] };
-
 export const SCHEDULER: UserInfo = { name: 'system:kube-scheduler', groups: [AUTHENTICATED] };
 
 export const nodeUser = (nodeName: string): UserInfo => ({

@@ -13,6 +13,9 @@ export interface UserInfo {
   extra?: Readonly<Record<string, readonly string[]>>;
 }
 
+/** The engine itself: the API server reads what it needs as this user, and the engine creates the system objects as it. */
+export const API_SERVER: UserInfo = { name: 'system:apiserver', groups: ['system:masters', 'system:authenticated'] };
+
 export type Verb = 'get' | 'list' | 'watch' | 'create' | 'update' | 'patch' | 'delete' | 'deletecollection';
 
 export interface RequestContext {

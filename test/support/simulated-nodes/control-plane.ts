@@ -18,7 +18,7 @@ import {
   DEFAULT_RECORD_SIZE,
   parseRecordLimits,
 } from '../../../src/engine/options/record-settings.ts';
-import { API_SERVER, clientFor, controllerUser, SCHEDULER } from '../../../src/engine/users.ts';
+import { clientFor, controllerUser, SCHEDULER } from '../../../src/engine/users.ts';
 import { LIFEPOD_VERSION } from '../../../src/engine/version.ts';
 import { createLocalFolders } from '../../../src/node/volumes/local-folders.ts';
 import type { Platform } from '../../../src/platform/platform.ts';
@@ -26,6 +26,7 @@ import { apiFor } from '../../../src/ports/api-for.ts';
 import type { ResourceBackend } from '../../../src/ports/backend.ts';
 import type { NodeConnection } from '../../../src/ports/node-connection.ts';
 import type { NodeReports } from '../../../src/ports/node-reports.ts';
+import { API_SERVER } from '../../../src/ports/request.ts';
 import { startScheduler } from '../../../src/scheduler/scheduler.ts';
 import { openLmdbStore } from '../../../src/store/lmdb/lmdb-store.ts';
 import { createMemoryStore } from '../../../src/store/memory/memory-store.ts';

@@ -3,12 +3,9 @@ import { isApiError } from '../../../machinery/status.ts';
 import type { Log } from '../../../platform/platform.ts';
 import { apiFor } from '../../../ports/api-for.ts';
 import type { ResourceBackend } from '../../../ports/backend.ts';
-import type { UserInfo } from '../../../ports/request.ts';
+import { API_SERVER } from '../../../ports/request.ts';
 import { CredentialError, type ReadObject } from './credentials.ts';
 import type { LabelSecret } from './legacy-token.ts';
-
-/** The API server itself, which may read everything. */
-const API_SERVER: UserInfo = { name: 'system:apiserver', groups: ['system:masters', 'system:authenticated'] };
 
 /** Returns a function that reads the objects to which credentials are bound. A failed read makes the credentials invalid. */
 export function createObjectReader(backend: ResourceBackend): ReadObject {
