@@ -18,6 +18,7 @@ import { sendBody, sendJson } from './http/answers.ts';
 import { bodyReader } from './http/body.ts';
 import { limitBody } from './http/bounds/late-bodies.ts';
 import { DEFAULT_LIMITS, limitedWaits, places } from './http/bounds/limits.ts';
+import { limitReading } from './http/bounds/late-readers.ts';
 import { type OutgoingBudget, outgoingBudget } from './http/bounds/outgoing.ts';
 import { isNext } from './http/bounds/pipelining.ts';
 import { unfinishedParts } from './http/bounds/unfinished.ts';
@@ -106,6 +107,7 @@ export function createRequestHandler(options: ApiServerOptions): RequestHandler 
         upgrade,
       });
       await answer(handling, exchange).catch((error: unknown) => sendFailure(handling, exchange, error));
+      if (taken === undefined) limitReading(response, options.timers);
     },
     close() {
       closing = true;
