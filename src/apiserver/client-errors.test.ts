@@ -1,6 +1,6 @@
 /** Tests that clients that send invalid or refused requests can still read the response of the server. */
 import { connect } from 'node:tls';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { runCommandOk } from '../platform/processes.ts';
 import { CONFIG_MAPS } from './hostile-fixture.ts';
 import { startTestServer } from './server-fixture.ts';
@@ -85,4 +85,42 @@ test.each([
   let read = '';
   for await (const chunk of socket) read += chunk;
   expect(read).toMatch(expected);
+});
+
+describe('many headers', () => {
+  /** Sends the bytes, and resolves to all bytes of the response. The client is the administrator. */
+  async function exchange(bytes: string): Promise<string> {
+    await using at = await startTestServer();
+    const { certificate: cert, key } = at.pki.admin;
+    const socket = connect({ host: at.server.host, port: at.server.port, ca: at.pki.caCertificate, cert, key });
+    socket.write(bytes);
+    let read = '';
+    for await (const chunk of socket) read += chunk;
+    return read;
+  }
+  const review = '{"apiVersion":"authentication.k8s.io/v1","kind":"SelfSubjectReview"}';
+  const request = (headers: string): string =>
+    [
+      'POST /apis/authentication.k8s.io/v1/selfsubjectreviews HTTP/1.1',
+      'host: a',
+      'connection: close',
+      `content-length: ${review.length}`,
+      `${headers}impersonate-user: jane`,
+      '',
+      review,
+    ].join('\r\n');
+
+  test('an impersonation after 900 other headers is not ignored', async () => {
+    const answer = await exchange(request('a:\r\n'.repeat(900)));
+    expect(answer).toMatch(/^HTTP\/1\.1 403 /);
+    expect(answer).toContain('User \\"jane\\" cannot create');
+  });
+
+  test.each([
+    ['more than 1000 headers', 'a:\r\n'.repeat(1100)],
+    ['headers of more than 16 KiB', `a: ${'x'.repeat(1000)}\r\n`.repeat(17)],
+  ])('%s get 431: none of them, such as an impersonation at the end, is ignored', async (_what, headers) => {
+    const answer = await exchange(request(headers));
+    expect(answer).toBe('HTTP/1.1 431 Request Header Fields Too Large\r\nConnection: close\r\n\r\n');
+  });
 });
