@@ -32,6 +32,8 @@ export async function sendFailure(
     return;
   }
   const { status } = failure as ApiError;
+  const retryAfter = status.details?.retryAfterSeconds;
+  if (retryAfter !== undefined) response.setHeader('Retry-After', retryAfter);
   const isLast = status.code === 413 || status.code === 429 || response.getHeader('Connection') === 'close';
   if (isLast && !exchange.request.complete) return discardBody(exchange, status, timers);
   try {
@@ -48,8 +50,6 @@ export async function sendFailure(
 }
 
 function sendStatus(exchange: Exchange, status: Status): Promise<void> {
-  const retryAfter = status.details?.retryAfterSeconds;
-  if (retryAfter !== undefined) exchange.response.setHeader('Retry-After', retryAfter);
   const { contentType, object } = failureRepresentation(exchange.request.headers.accept);
   return sendParts(exchange, status.code ?? 500, contentType, object(status));
 }
