@@ -15,6 +15,7 @@ import {
 import { apiVersionOf } from '../registry/resources.ts';
 import { parseYaml } from '../yaml/off-thread.ts';
 import type { CompletePart, Unfinished } from './bounds/unfinished.ts';
+import type { Exchange } from './exchange.ts';
 
 /** The limit on the length of a request body. Upstream has the same limit. */
 export const BODY_LIMIT_BYTES = 3 * 1024 * 1024;
@@ -39,20 +40,22 @@ export interface ExpectedKind {
   olderVersions?: readonly string[];
 }
 
+type Sender = Pick<Exchange, 'request' | 'user'>;
+
 export interface BodyReader {
   /**
    * Reads the body, calls `use` with the body and its room, and resolves to the result. Rejects with 413 RequestEntityTooLarge if the
    * body exceeds BODY_LIMIT_BYTES, with 429 TooManyRequests if all parts that are being read (see unfinished.ts) are together too large
-   * and this body is the largest, and with 400 BadRequest if the connection ends before `use` is called. Does not read the rest of a
+   * and this body is the largest of the user with the most bytes, and with 400 BadRequest if the connection ends before `use` is called. Does not read the rest of a
    * rejected body. Before `use` is called, the body waits for room among the complete parts. The body counts as one of them until `use`
    * ends, because `use` may keep the decoded body. Meanwhile, `use` may give up the room while it waits (see waits.ts).
    */
-  read<T>(request: IncomingMessage, use: (body: Buffer, room: CompletePart) => Promise<T>): Promise<T>;
+  read<T>(exchange: Sender, use: (body: Buffer, room: CompletePart) => Promise<T>): Promise<T>;
 }
 
 export function bodyReader(unfinished: Unfinished): BodyReader {
   return {
-    async read(request, use) {
+    async read({ request, user }, use) {
       if (Number(request.headers['content-length'] ?? 0) > BODY_LIMIT_BYTES) {
         throw requestEntityTooLarge(BODY_LIMIT_BYTES);
       }
@@ -76,8 +79,9 @@ export function bodyReader(unfinished: Unfinished): BodyReader {
           request.pause();
           failWith(error);
         };
-        const reading = unfinished.begin(() =>
-          refuse(tooManyRequests('too many bytes of requests are being read, please try again later', 1)),
+        const reading = unfinished.begin(
+          () => refuse(tooManyRequests('too many bytes of requests are being read, please try again later', 1)),
+          user.name,
         );
         const data = (chunk: Buffer): void => {
           if (bytes + chunk.length > BODY_LIMIT_BYTES) {

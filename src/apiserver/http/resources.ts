@@ -143,7 +143,7 @@ const writeContext = (server: ServerContext, exchange: Exchange, route: Resource
 async function create(server: ServerContext, exchange: Exchange, route: ResourceRoute): Promise<KubeObject> {
   const type = objectMediaType(exchange.request);
   const options = write(exchange, 'CreateOptions');
-  return server.bodies.read(exchange.request, async (body, room) => {
+  return server.bodies.read(exchange, async (body, room) => {
     const betweenSteps = workInTurns();
     const object = await decodeObject(body, type, expectedKind(route));
     await betweenSteps();
@@ -164,7 +164,7 @@ async function update(server: ServerContext, exchange: Exchange, route: Resource
   const type = objectMediaType(exchange.request);
   const options = write(exchange, 'UpdateOptions');
   const kind = expectedKind(route);
-  return server.bodies.read(exchange.request, async (sent, room) => {
+  return server.bodies.read(exchange, async (sent, room) => {
     const betweenSteps = workInTurns();
     const object = await decodeObject(sent, type, kind);
     await betweenSteps();
@@ -207,7 +207,7 @@ async function patch(
 ): Promise<KubeObject> {
   const type = patchMediaType(exchange.request);
   const options = write(exchange, 'PatchOptions', type);
-  return server.bodies.read(exchange.request, async (sent, room) => {
+  return server.bodies.read(exchange, async (sent, room) => {
     const betweenSteps = workInTurns();
     const body = await decodePatch(sent, type);
     await betweenSteps();
@@ -218,7 +218,7 @@ async function patch(
 }
 
 async function readDeleteOptions(server: ServerContext, exchange: Exchange): Promise<DeleteOptions> {
-  const body = await server.bodies.read(exchange.request, (sent) => decodeDeleteOptions(sent, exchange.request));
+  const body = await server.bodies.read(exchange, (sent) => decodeDeleteOptions(sent, exchange.request));
   return { ...deleteOptions(exchange.query, body), onWarning: onWarning(exchange) };
 }
 

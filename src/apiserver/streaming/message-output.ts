@@ -29,7 +29,7 @@ export function messagesOf({ unfinished }: ServerContext, exchange: Exchange): O
   checkHandshake(request);
   return async (protocol) => {
     const { socket, webSocket } = await accept(exchange, upgrade, protocol);
-    countMessages(webSocket, socket, unfinished);
+    countMessages(webSocket, socket, unfinished, exchange.user.name);
     webSocket.on('message', () => webSocket.resume());
     exchange.outgoing.redirect(messageOutput(webSocket));
     webSocket.resume();

@@ -9,9 +9,9 @@ const CHUNK_BYTES = 1024;
 
 /**
  * Counts the bytes of each message from their arrival until the reader of messageStream() has consumed the message. `socket` is
- * the connection of the WebSocket. Closes the WebSocket if `unfinished` refuses a message.
+ * the connection of the WebSocket, `owner` its user. Closes the WebSocket if `unfinished` refuses a message.
  */
-export function countMessages(webSocket: WebSocket, socket: Duplex, unfinished: Unfinished): void {
+export function countMessages(webSocket: WebSocket, socket: Duplex, unfinished: Unfinished, owner?: string): void {
   let part: UnfinishedPart | undefined;
   let chunks = 0;
   const end = (): void => {
@@ -26,7 +26,7 @@ export function countMessages(webSocket: WebSocket, socket: Duplex, unfinished: 
     webSocket.pause();
   };
   const count = (chunk: Uint8Array): void => {
-    part ??= unfinished.begin(refuse);
+    part ??= unfinished.begin(refuse, owner);
     chunks += 1;
     part.add(chunk.length + CHUNK_BYTES);
   };

@@ -288,7 +288,7 @@ async function accept(
   const { socket, head } = upgrade.take();
   try {
     const webSocket = await acceptWebSocket(exchange.request, socket, head, protocol);
-    countMessages(webSocket, socket, server.unfinished);
+    countMessages(webSocket, socket, server.unfinished, exchange.user.name);
     return webSocket;
   } catch (error) {
     if ('terminate' in runtime) runtime.terminate();

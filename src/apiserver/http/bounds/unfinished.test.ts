@@ -27,6 +27,18 @@ test('the largest unfinished part is refused if all unfinished parts together ex
   expect(refused).toEqual(['large', 'other']);
 });
 
+test('the largest part of the user with the most bytes is refused, not a larger one of another user', () => {
+  const unfinished = unfinishedParts(100);
+  const refused: string[] = [];
+  const begin = (name: string, owner: string, bytes: number): void =>
+    unfinished.begin(() => refused.push(name), owner).add(bytes);
+  begin('large', 'a', 40);
+  begin('first', 'b', 20);
+  begin('second', 'b', 25);
+  begin('third', 'b', 16);
+  expect(refused).toEqual(['second']);
+});
+
 test('a single unfinished part that exceeds the limit is refused', () => {
   let refused = 0;
   const part = unfinishedParts(100).begin(() => {

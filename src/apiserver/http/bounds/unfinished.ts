@@ -13,10 +13,10 @@ const MAX_SMALL = 1024;
 
 export interface Unfinished {
   /**
-   * Begins a part. If later all parts that are being read are together larger than the limit and this part is the largest, the part
-   * ends and `refuse` is called.
+   * Begins a part of the user `owner`. If later all parts that are being read are together larger than the limit, the parts of this user are
+   * larger than those of any other user, and this part is the largest of them, the part ends and `refuse` is called.
    */
-  begin(refuse: () => void): UnfinishedPart;
+  begin(refuse: () => void, owner?: string): UnfinishedPart;
 }
 
 export interface UnfinishedPart {
@@ -44,6 +44,7 @@ export interface CompletePart {
 }
 
 interface Part {
+  readonly owner: string;
   bytes: number;
   refuse(): void;
 }
@@ -67,7 +68,15 @@ function countedParts() {
       part.bytes += by;
       bytes += by;
     },
-    largest: () => [...parts].reduce((most, part) => (part.bytes > most.bytes ? part : most)),
+    /** Returns the largest part of the owner whose parts have the most bytes. */
+    largest(): Part {
+      const totals = new Map<string, number>();
+      for (const part of parts) totals.set(part.owner, (totals.get(part.owner) ?? 0) + part.bytes);
+      const [owner] = [...totals].reduce((most, total) => (total[1] > most[1] ? total : most));
+      return [...parts]
+        .filter((part) => part.owner === owner)
+        .reduce((most, part) => (part.bytes > most.bytes ? part : most));
+    },
   };
 }
 
@@ -113,8 +122,8 @@ export function unfinishedParts(limit = LIMIT_BYTES, maxSmall = MAX_SMALL): Unfi
     largest.refuse();
   };
   return {
-    begin(refuse) {
-      const part = { bytes: 0, refuse };
+    begin(refuse, owner = '') {
+      const part = { owner, bytes: 0, refuse };
       let ended = false;
       const endPart = (): void => {
         ended = true;
