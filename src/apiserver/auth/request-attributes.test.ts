@@ -28,6 +28,13 @@ test.each<[string, string, object]>([
     { verb: 'update', resource: 'namespaces', namespace: 'n', name: 'n', subresource: 'finalize' },
   ],
   ['GET', '/api/v1/watch/namespaces/n/odds/x', { verb: 'watch', resource: 'odds', namespace: 'n', name: 'x' }],
+  [
+    'GET',
+    '/api/v1/watch/namespaces/n/odds/x/log',
+    { verb: 'watch', resource: 'odds', namespace: 'n', name: 'x', subresource: 'log' },
+  ],
+  ['GET', '/api/v1/proxy/nodes/x/logs', { verb: 'proxy', resource: 'nodes', name: 'x' }],
+  ['GET', '/api/v1/odds//log', { verb: 'list', resource: 'odds', subresource: 'log' }],
   ['GET', '/api/v1/odds?fieldSelector=metadata.name%3Dx', { verb: 'list', resource: 'odds', name: 'x' }],
   ['GET', '/api/v1/odds?fieldSelector=metadata.name!%3Dx', { verb: 'list', resource: 'odds' }],
   ['GET', '/api/v1/odds?fieldSelector=metadata.name%3Da%252Fb', { verb: 'list', resource: 'odds' }],

@@ -17,6 +17,9 @@ const VERBS: Readonly<Record<string, string>> = {
   DELETE: 'delete',
 };
 
+/** The verbs that a path can contain before its resource: that of the deprecated watches, and that of proxies, which are no longer served. */
+const VERBS_IN_PATHS = ['watch', 'proxy'];
+
 /** The subresources of Namespaces, by which /namespaces/NAME/SUBRESOURCE differs from /namespaces/NAME/PLURAL. */
 const NAMESPACE_SUBRESOURCES = ['status', 'finalize'];
 
@@ -37,27 +40,26 @@ export function requestAttributes(
   const parts = rest.slice(1);
   if ((root !== 'api' && root !== 'apis') || group === undefined || parts.length === 0)
     return { verb: method.toLowerCase(), path: `/${segments.join('/')}` };
-  const isWatch = parts[0] === 'watch' && parts.length > 1;
-  if (isWatch) parts.shift();
+  const verbInPath = parts.length > 1 && VERBS_IN_PATHS.includes(parts[0] ?? '') ? parts.shift() : undefined;
   const namespace = parts[0] === 'namespaces' ? parts[1] : undefined;
   if (parts[0] === 'namespaces' && parts.length > 2 && !NAMESPACE_SUBRESOURCES.includes(parts[2] ?? ''))
     parts.splice(0, 2);
   const [resource = '', given, subresource] = parts;
-  const verb = isWatch ? 'watch' : verbOf(method, given, query);
+  const verb = verbInPath ?? verbOf(method, given, query);
   const isListed = verb === 'list' || verb === 'watch';
   return {
     verb,
     group,
     resource,
-    subresource: isWatch ? undefined : subresource,
+    subresource: verbInPath === 'proxy' ? undefined : subresource,
     namespace,
-    name: given ?? (isListed ? selectedName(query) : undefined),
+    name: given || (isListed ? selectedName(query) : undefined),
   };
 }
 
 function verbOf(method: string, name: string | undefined, query: URLSearchParams): string {
   const verb = VERBS[method] ?? '';
-  if (name !== undefined) return verb;
+  if (name !== undefined && name !== '') return verb;
   if (verb === 'get') return flag(query, 'watch') ? 'watch' : 'list';
   return verb === 'delete' ? 'deletecollection' : verb;
 }
