@@ -6,6 +6,7 @@ import { connect as connectTls, type TLSSocket } from 'node:tls';
 import { expect, test, vi } from 'vitest';
 import { coreResource } from '../api/resources.ts';
 import type { KubeObject } from '../machinery/meta.ts';
+import { createVirtualTimers } from '../platform/virtual-timers.ts';
 import { DEFAULT_LIMITS } from './http/bounds/limits.ts';
 import { noNodes, startTestServer, type TestServer } from './server-fixture.ts';
 
@@ -97,4 +98,26 @@ test('a connection beyond the limit is closed, and so are idle connections, so t
   await closed(connect(port, host));
   await ended;
   expect(await at.call('GET', PODS)).toMatchObject({ code: 200 });
+});
+
+test('if there are too many connections, those without a request are closed after a second, and those with one are kept', async () => {
+  const timers = createVirtualTimers();
+  await using at = await start({ connections: 4 }, { timers });
+  const { host, port } = at.server;
+  const watch = await at.open('GET', `${PODS}?watch=1`);
+  const silent = async (bytes: string): Promise<TLSSocket> => {
+    const socket = connectTls({ host, port, ca: at.pki.caCertificate });
+    await once(socket, 'secureConnect');
+    socket.write(bytes);
+    return socket;
+  };
+  const headless = await Promise.all(['', 'GET /healthz HT', 'GET /healthz HTTP/1.1\r\nhost: a\r\n'].map(silent));
+  const ended = Promise.all(headless.map(closed));
+  await closed(connect(port, host));
+  expect(headless.some((socket) => socket.closed)).toBe(false);
+  timers.advance(1000);
+  await closed(connect(port, host));
+  await ended;
+  expect(await at.call('GET', PODS)).toMatchObject({ code: 200 });
+  expect(watch.destroyed).toBe(false);
 });

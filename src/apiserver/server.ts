@@ -108,7 +108,7 @@ export async function startApiServer(options: ApiServerOptions): Promise<ApiServ
     (request, response) => handle(request, response),
   );
   answerClientErrors(server, options.timers);
-  const others = createListeners(server, boundConnections(server, options.limits ?? DEFAULT_LIMITS, options.log));
+  const others = createListeners(server, boundConnections(server, options.limits ?? DEFAULT_LIMITS, options));
   server.on('upgrade', (request, connection, head) => {
     const socket = connection as Socket;
     handle(request, answerOn(request, socket), { socket, head });

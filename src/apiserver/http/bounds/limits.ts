@@ -2,12 +2,15 @@
 import type { Server } from 'node:https';
 import type { Socket } from 'node:net';
 import { tooManyRequests } from '../../../machinery/status.ts';
-import type { Log } from '../../../platform/platform.ts';
+import type { Millis } from '../../../machinery/time.ts';
+import type { Log, Timers } from '../../../platform/platform.ts';
+import { isHandling } from './pipelining.ts';
 
 export interface Limits {
   /**
-   * The maximum number of open connections. A connection beyond the limit is closed immediately, and so are all idle connections. Those that
-   * other listeners have accepted, such as the connections of Pods, may be three quarters of them.
+   * The maximum number of open connections. A connection beyond the limit is closed immediately, and so are all idle connections and those
+   * whose client has sent no whole head of a request within HEADLESS_MILLIS. Those that other listeners have accepted, such as the
+   * connections of Pods, may be three quarters of them.
    */
   connections: number;
   /**
@@ -88,6 +91,12 @@ export function limitedWaits(limit: number, limitBytes = WAITING_BYTES): Waits {
   };
 }
 
+/**
+ * How long a connection may have no request while new connections are refused. It is short, because clients send a head at once, and longer
+ * than the turns of the event loop in which a connection is accepted and its head read.
+ */
+const HEADLESS_MILLIS = 1000;
+
 /** The part of the connections that other listeners may have, so that Pods leave some to the administrator. */
 const PART_OF_OTHERS = 0.75;
 
@@ -98,17 +107,27 @@ const PART_OF_OTHERS = 0.75;
 export function boundConnections(
   server: Server,
   { connections, handshakes }: Limits,
-  log: Log,
+  { log, timers }: { log: Log; timers: Timers },
 ): (socket: Socket) => boolean {
   server.maxConnections = connections;
   let isFull = false;
   let open = 0;
   let ofOthers = 0;
+  /** The connections after the handshake, except upgraded ones, oldest first, each with the time since when it is open. */
+  const established = new Map<Socket, Millis>();
+  const closeHeadless = (): void => {
+    const latest = timers.now() - HEADLESS_MILLIS;
+    for (const [socket, since] of established) {
+      if (since > latest) return;
+      if (!isHandling(socket)) socket.destroy();
+    }
+  };
   const full = (): void => {
     if (!isFull) log.warn('refusing connections: too many are open', { connections });
     isFull = true;
     // Make room, so that the refused client can connect when it tries again.
     server.closeIdleConnections();
+    closeHeadless();
   };
   server.on('drop', full);
   const countOthers = (change: 1 | -1): void => {
@@ -137,7 +156,12 @@ export function boundConnections(
       return;
     }
   });
-  server.on('secureConnection', (socket) => void waiting.delete(addressOf(socket)));
+  server.on('secureConnection', (socket) => {
+    waiting.delete(addressOf(socket));
+    established.set(socket, timers.now());
+    socket.once('close', () => established.delete(socket));
+  });
+  server.on('upgrade', (_request, connection) => established.delete(connection as Socket));
   return (socket) => {
     if (open >= connections || ofOthers >= connections * PART_OF_OTHERS) {
       full();

@@ -42,6 +42,9 @@ export async function isNext(connection: Socket, response: ServerResponse): Prom
   return !response.destroyed && !connection.destroyed;
 }
 
+/** Whether a request on the connection has no complete response. */
+export const isHandling = (connection: Socket): boolean => (lines.get(connection)?.answers.size ?? 0) > 0;
+
 /** Whether the newest request on the connection has no complete response, and its body has not arrived completely. */
 export function isReceiving(connection: Socket): boolean {
   const { answers, newest } = lines.get(connection) ?? {};
