@@ -1,24 +1,16 @@
 /** Tests that a user without rights reads and changes nothing, whatever the requests are. */
-import { createPrivateKey } from 'node:crypto';
-import { readFileSync } from 'node:fs';
-import { Agent } from 'node:https';
-import { join } from 'node:path';
 import fc from 'fast-check';
 import { expect, onTestFinished, test } from 'vitest';
 import { hostileRequest } from '../../test/support/hostile-requests.ts';
 import { createRbac } from './auth/authorization/rbac.ts';
 import { rbacObjects } from './auth/authorization/rbac-fixture.ts';
-import { makeLeaf } from './pki/certificates.ts';
-import { readText, startTestServer } from './server-fixture.ts';
+import { agentFor, readText, startTestServer } from './server-fixture.ts';
 
 const OPEN = /^\/(healthz|livez|readyz|version)(\/|\?|$)/;
 
 test('a user without rights gets 403 for every request but those for health and version, and changes nothing', async () => {
   await using at = await startTestServer({ authorizer: createRbac(rbacObjects()) });
-  const key = createPrivateKey(readFileSync(join(at.dataDir, 'pki', 'ca.key')));
-  const authority = { certificate: at.pki.caCertificate, key };
-  const leaf = await makeLeaf(authority, { commonName: 'nobody', usage: 'client' }, Date.now());
-  const agent = new Agent({ ca: at.pki.caCertificate, keepAlive: true, cert: leaf.certificate, key: leaf.key });
+  const agent = await agentFor(at, 'nobody');
   onTestFinished(() => agent.destroy());
   const before = at.api.store.revision();
   const refused = new Set<number>();

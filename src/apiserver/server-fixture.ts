@@ -2,8 +2,9 @@
  * For the tests of the API server: starts a server, by default on a registry with an in-memory store, and sends requests to it over
  * HTTPS.
  */
+import { createPrivateKey } from 'node:crypto';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import type { IncomingMessage } from 'node:http';
 import { Agent, type RequestOptions, request } from 'node:https';
 import { tmpdir } from 'node:os';
@@ -16,6 +17,7 @@ import type { Log } from '../platform/platform.ts';
 import type { ResourceBackend } from '../ports/backend.ts';
 import type { NodeConnection } from '../ports/node-connection.ts';
 import type { NodeReports } from '../ports/node-reports.ts';
+import { makeLeaf } from './pki/certificates.ts';
 import { loadOrCreatePki, type Pki } from './pki/pki.ts';
 import { type ApiServer, type ApiServerOptions, startApiServer } from './server.ts';
 
@@ -99,6 +101,21 @@ export async function readText(response: IncomingMessage): Promise<string> {
   let text = '';
   for await (const chunk of response) text += chunk;
   return text;
+}
+
+/** Returns an agent for a user with a certificate of the server's authority. `organization`: the user's group. */
+export async function agentFor(
+  { dataDir, pki }: { dataDir: string; pki: Pick<Pki, 'caCertificate'> },
+  commonName: string,
+  { organization, keepAlive = true }: { organization?: string; keepAlive?: boolean } = {},
+): Promise<Agent> {
+  const authority = {
+    certificate: pki.caCertificate,
+    key: createPrivateKey(readFileSync(join(dataDir, 'pki', 'ca.key'))),
+  };
+  const group = organization === undefined ? {} : { organization };
+  const leaf = await makeLeaf(authority, { commonName, usage: 'client', ...group }, Date.now());
+  return new Agent({ ca: pki.caCertificate, cert: leaf.certificate, key: leaf.key, keepAlive });
 }
 
 export async function startTestServer(overrides: Partial<ApiServerOptions> = {}): Promise<TestServer> {
