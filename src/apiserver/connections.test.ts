@@ -1,6 +1,7 @@
 /** Tests the limits on the connections, TLS handshakes, watches, logs and streams that clients keep open. */
 
 import { once } from 'node:events';
+import type { Agent } from 'node:https';
 import { connect, type Socket } from 'node:net';
 import { connect as connectTls, type TLSSocket } from 'node:tls';
 import { expect, test, vi } from 'vitest';
@@ -8,7 +9,7 @@ import { coreResource } from '../api/resources.ts';
 import type { KubeObject } from '../machinery/meta.ts';
 import { createVirtualTimers } from '../platform/virtual-timers.ts';
 import { DEFAULT_LIMITS } from './http/bounds/limits.ts';
-import { noNodes, startTestServer, type TestServer } from './server-fixture.ts';
+import { agentFor, noNodes, startTestServer, type TestServer } from './server-fixture.ts';
 
 const PODS = '/api/v1/namespaces/default/pods';
 const TOO_MANY = {
@@ -120,4 +121,27 @@ test('if there are too many connections, those without a request are closed afte
   await ended;
   expect(await at.call('GET', PODS)).toMatchObject({ code: 200 });
   expect(watch.destroyed).toBe(false);
+});
+
+test('a user cannot take all places for watches', async () => {
+  const authorizer = {
+    authorize: async () => ({ allowed: true, reason: '' }),
+    rulesFor: async () => ({ roles: [], errors: [] }),
+  };
+  await using at = await start({ watches: 8 }, { authorizer });
+  const [jane, joe, node] = await Promise.all([
+    agentFor(at, 'jane'),
+    agentFor(at, 'joe'),
+    agentFor(at, 'system:node:n', { organization: 'system:nodes' }),
+  ]);
+  const codesOf = async (agent: Agent, count: number): Promise<(number | undefined)[]> => {
+    const codes: (number | undefined)[] = [];
+    while (codes.length < count) codes.push((await at.open('GET', `${PODS}?watch=1`, { agent })).statusCode);
+    return codes;
+  };
+  expect(await codesOf(jane, 4)).toEqual([200, 200, 200, 429]);
+  expect(await codesOf(joe, 3)).toEqual([200, 200, 429]);
+  expect(await codesOf(node, 3)).toEqual([200, 200, 429]);
+  expect((await at.open('GET', `${PODS}?watch=1`)).statusCode).toBe(200);
+  for (const agent of [jane, joe, node]) agent.destroy();
 });

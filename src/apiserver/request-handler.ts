@@ -4,7 +4,7 @@
  */
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { methodNotAllowed, pathNotFound } from '../machinery/status.ts';
+import { ApiError, methodNotAllowed, pathNotFound } from '../machinery/status.ts';
 import { createMetrics, METRICS_CONTENT_TYPE, type Metrics, metricsText } from '../platform/metrics.ts';
 import { createAuthentication } from './auth/authentication/authenticate.ts';
 import { createObjectReader, createSecretLabeler } from './auth/authentication/bound-objects.ts';
@@ -16,9 +16,10 @@ import { isDiscoveryPath, serveDiscovery } from './discovery/serve.ts';
 import { isIssuerPath, issuerDocuments, type ServeIssuer } from './discovery/token-issuer.ts';
 import { sendBody, sendJson } from './http/answers.ts';
 import { bodyReader } from './http/body.ts';
+import { requestsInFlight, type WhileInFlight } from './http/bounds/in-flight.ts';
 import { limitBody } from './http/bounds/late-bodies.ts';
-import { DEFAULT_LIMITS, limitedWaits, places } from './http/bounds/limits.ts';
 import { limitReading } from './http/bounds/late-readers.ts';
+import { DEFAULT_LIMITS, limitedWaits, places } from './http/bounds/limits.ts';
 import { type OutgoingBudget, outgoingBudget } from './http/bounds/outgoing.ts';
 import { isNext } from './http/bounds/pipelining.ts';
 import { unfinishedParts } from './http/bounds/unfinished.ts';
@@ -27,9 +28,9 @@ import { createExchange, type Exchange } from './http/exchange.ts';
 import { sendFailure } from './http/failure.ts';
 import { type HealthChecks, serveHealth } from './http/health.ts';
 import { flag } from './http/query.ts';
-import { createRequestMetrics } from './http/request-metrics.ts';
+import { createRequestMetrics, type RequestMetrics } from './http/request-metrics.ts';
 import { serveResource } from './http/resources.ts';
-import { findPath, findRoute, pathSegments, type ResourceRoute } from './http/routes.ts';
+import { findPath, findRoute, isLongRunning, pathSegments, type ResourceRoute } from './http/routes.ts';
 import { versionInfo } from './http/version.ts';
 import { type OpenApi, openApi } from './openapi/openapi.ts';
 import { TOKEN_ISSUER, tokenKeyOf } from './pki/tokens.ts';
@@ -52,6 +53,8 @@ interface Handling extends ServerContext {
   version: Record<string, string>;
   serveIssuer: ServeIssuer;
   metrics: Metrics;
+  measure: RequestMetrics;
+  whileInFlight: WhileInFlight;
   liveChecks: HealthChecks;
   readyChecks: HealthChecks;
 }
@@ -67,7 +70,7 @@ export function createRequestHandler(options: ApiServerOptions): RequestHandler 
     if (closing) throw new Error('the server is closing');
   };
   const handling = createHandling(options, outgoing, { ...options.readyChecks, shutdown });
-  const measure = createRequestMetrics(handling.metrics);
+  const { measure } = handling;
   const longRunning = new Set<AbortController>();
   const open = new Set<ServerResponse>();
   const handler: RequestHandler = {
@@ -124,8 +127,13 @@ function createHandling(options: ApiServerOptions, outgoing: OutgoingBudget, rea
   const limits = options.limits ?? DEFAULT_LIMITS;
   const unfinished = unfinishedParts();
   const ping = () => undefined;
+  const metrics = options.metrics ?? createMetrics();
+  const measure = createRequestMetrics(metrics);
   return {
     ...options,
+    metrics,
+    measure,
+    whileInFlight: requestsInFlight(limits, options.timers, measure),
     authorizer: privilegedOr(options.authorizer),
     documents: openApi(options.catalog, options.version),
     version: versionInfo(options.version),
@@ -146,7 +154,6 @@ function createHandling(options: ApiServerOptions, outgoing: OutgoingBudget, rea
       now: options.timers.now,
       log: options.log,
     }),
-    metrics: options.metrics ?? createMetrics(),
     liveChecks: { ping },
     readyChecks: { ping, ...readyChecks },
   };
@@ -189,51 +196,73 @@ async function answer(handling: Handling, exchange: Exchange): Promise<void> {
   }
   if (isImpersonating(request.headers))
     exchange.user = await impersonate(handling.authorizer, exchange.user, request.headersDistinct);
+  const found = isResourcePath(segments) ? findResource(handling, exchange, segments) : undefined;
+  const serve = () =>
+    found === undefined ? serveOther(handling, exchange, segments) : serveFound(handling, exchange, segments, found);
+  // Long-running requests have limits of their own.
+  const isLong = found !== undefined && !(found instanceof ApiError) && isLongRunning(found);
+  return isLong ? serve() : handling.whileInFlight(exchange, serve);
+}
+
+/** Whether the path is below the version of a group, where resources are. */
+const isResourcePath = (segments: readonly string[]): boolean =>
+  (segments[0] === 'api' || segments[0] === 'apis') && !isDiscoveryPath(segments);
+
+/** Serves a request for a path that is not that of a resource. */
+async function serveOther(handling: Handling, exchange: Exchange, segments: readonly string[]): Promise<void> {
+  const { method, path } = exchange;
+  const [root = ''] = segments;
+  await authorizeOther(handling.authorizer, exchange, segments);
   if (root === 'openapi') {
-    await authorizeOther(handling.authorizer, exchange, segments);
     onlyGet(method);
     return handling.documents.serve(exchange, segments);
   }
-  if (isIssuerPath(exchange.path)) {
-    await authorizeOther(handling.authorizer, exchange, segments);
+  if (isIssuerPath(path)) {
     onlyGet(method);
     return handling.serveIssuer(exchange);
   }
   if (isDiscoveryPath(segments)) {
-    await authorizeOther(handling.authorizer, exchange, segments);
     onlyGet(method);
     return serveDiscovery(handling, exchange, segments);
   }
-  if (root !== 'api' && root !== 'apis') {
-    await authorizeOther(handling.authorizer, exchange, segments);
-    if (segments.length === 0) {
-      onlyGet(method);
-      return serveRoot(handling, exchange);
-    }
-    if (root !== 'metrics' || segments.length > 1) throw pathNotFound();
+  if (segments.length === 0) {
     onlyGet(method);
-    return sendBody(exchange, 200, METRICS_CONTENT_TYPE, metricsText(await handling.metrics.families()));
+    return serveRoot(handling, exchange);
   }
-  const route = await authorizedRoute(handling, exchange, segments);
-  return serveResource(handling, exchange, route);
+  if (root !== 'metrics' || segments.length > 1) throw pathNotFound();
+  onlyGet(method);
+  return sendBody(exchange, 200, METRICS_CONTENT_TYPE, metricsText(await handling.metrics.families()));
 }
 
-/** Returns the route of a request for a resource. Rejects with 403 if the user may not send the request, and otherwise with 404 or 405. */
-async function authorizedRoute(
-  { authorizer, catalog }: ServerContext,
+/** Returns the route of a request for a resource; the error 404 or 405 if there is none. */
+function findResource(
+  { catalog }: ServerContext,
   exchange: Exchange,
   segments: readonly string[],
-): Promise<ResourceRoute> {
-  let route: ResourceRoute;
+): ResourceRoute | ApiError {
   try {
-    route = findRoute(findPath(catalog, segments), exchange.method, flag(exchange.query, 'watch') ?? false);
+    const route = findRoute(findPath(catalog, segments), exchange.method, flag(exchange.query, 'watch') ?? false);
+    exchange.route = route;
+    return route;
   } catch (error) {
-    await authorizeOther(authorizer, exchange, segments);
+    if (error instanceof ApiError) return error;
     throw error;
   }
-  exchange.route = route;
-  await authorizeResource(authorizer, exchange, route);
-  return route;
+}
+
+/** Serves a request for a resource. Rejects with 403 if the user may not send the request, and otherwise with `found` if it is an error. */
+async function serveFound(
+  handling: Handling,
+  exchange: Exchange,
+  segments: readonly string[],
+  found: ResourceRoute | ApiError,
+): Promise<void> {
+  if (found instanceof ApiError) {
+    await authorizeOther(handling.authorizer, exchange, segments);
+    throw found;
+  }
+  await authorizeResource(handling.authorizer, exchange, found);
+  return serveResource(handling, exchange, found);
 }
 
 function onlyGet(method: string): void {

@@ -63,7 +63,7 @@ export interface ApiServerOptions {
   readyChecks?: HealthChecks;
   /** The metrics that /metrics serves. The server adds its request metrics. By default, /metrics serves only the request metrics. */
   metrics?: Metrics;
-  /** The limits on connections, TLS handshakes, watches, streams and waiting requests. The default is DEFAULT_LIMITS. */
+  /** The limits on connections, TLS handshakes, requests in flight, watches, streams and waiting requests. The default is DEFAULT_LIMITS. */
   limits?: Limits;
 }
 

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { createCatalog, type KindCatalog } from '../api/catalog.ts';
 import { kinds } from '../api/kinds.ts';
 import { ensureRoles } from '../apiserver/auth/authorization/bootstrap/ensure-roles.ts';
+import { DEFAULT_LIMITS } from '../apiserver/http/bounds/limits.ts';
 import { writeKubeconfig } from '../apiserver/pki/kubeconfig.ts';
 import { loadOrCreatePki, type Pki } from '../apiserver/pki/pki.ts';
 import { createTokenIssuer, TOKEN_ISSUER, type TokenIssuer } from '../apiserver/pki/tokens.ts';
@@ -20,7 +21,7 @@ import { authenticationSettings } from './authentication/authentication-settings
 import { type LateAuthorizer, lateAuthorizer } from './authorization/late-authorizer.ts';
 import { addStorageMetrics, type EngineMetrics } from './engine-metrics.ts';
 import type { LateNode } from './node-placeholder.ts';
-import { addressForPods, certificateNames, HOST, listenAddresses } from './options/api-settings.ts';
+import { addressForPods, certificateNames, HOST, listenAddresses, requestsInFlight } from './options/api-settings.ts';
 import { kubeconfigPath, recordOf, type Settings, writeEngineRecord } from './settings.ts';
 import { together } from './settle-all.ts';
 import { LIFEPOD_VERSION } from './version.ts';
@@ -101,6 +102,7 @@ export async function serveApi(
     timers,
     log,
     metrics: metrics.all,
+    limits: { ...DEFAULT_LIMITS, inFlight: requestsInFlight(settings) },
   });
   closers.defer(() => api.close());
   if (protect !== undefined) {

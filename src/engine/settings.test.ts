@@ -6,6 +6,7 @@ import { expect, test } from 'vitest';
 import { resolveAuthenticationOptions } from './authentication/authentication-settings.ts';
 import { DEFAULT_IMAGE_SETTINGS } from './image-settings.ts';
 import { resolveNodeOptions } from './node-settings.ts';
+import { resolveApiOptions } from './options/api-settings.ts';
 import { parseRecordLimits } from './options/record-settings.ts';
 import {
   addRuntimeHandler,
@@ -64,8 +65,7 @@ test('settings that are neither given nor recorded have their defaults', () => {
     maxGracePeriodExtension: 3600,
     podPidsLimit: -1,
     runtimeHandlers: {},
-    bindAddress: '',
-    tlsSan: '',
+    ...resolveApiOptions({}),
     ...DEFAULT_IMAGE_SETTINGS,
     ...resolveNodeOptions({}, undefined),
     ...resolveAuthenticationOptions({}),

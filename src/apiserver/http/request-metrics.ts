@@ -1,8 +1,9 @@
 /**
  * Metrics of HTTP requests. Calls of the registry within this process are not counted.
- * Source of the names and labels: v1.33 metrics reference, apiserver_request_* and apiserver_longrunning_requests.
+ * Source of the names and labels: v1.33 metrics reference, apiserver_request_*, apiserver_longrunning_requests and
+ * apiserver_current_*_requests, whose values here are current ones, while upstream's are the maximum of the last second.
  */
-import type { Metrics } from '../../platform/metrics.ts';
+import type { Counter, Metrics } from '../../platform/metrics.ts';
 import type { Verb } from '../../ports/request.ts';
 import type { Exchange } from './exchange.ts';
 
@@ -20,6 +21,12 @@ const VERBS: Readonly<Record<Verb, string>> = {
 };
 
 export interface RequestMetrics {
+  /** Counts a request that is not long-running as in flight until the returned function is called. */
+  began(exchange: Exchange): () => void;
+  /** Counts a request as waiting to be in flight until the returned function is called. */
+  queued(exchange: Exchange): () => void;
+  /** Counts a request that was refused because too many requests are in flight. */
+  dropped(exchange: Exchange): void;
   /** Marks a request that runs until its client or the server ends it, such as a watch or a stream. */
   markLongRunning(exchange: Exchange): void;
   /** Counts a request that has ended. `code` is 499 if the client disconnected before the response began. */
@@ -42,8 +49,31 @@ export function createRequestMetrics(metrics: Metrics): RequestMetrics {
     'Open watches, followed logs and streams.',
     RESOURCE_LABELS,
   );
+  const inFlight = metrics.gauge(
+    'apiserver_current_inflight_requests',
+    'Requests in flight, excluding long-running ones, by kind of request: readOnly or mutating.',
+    ['request_kind'],
+  );
+  const inQueue = metrics.gauge(
+    'apiserver_current_inqueue_requests',
+    'Requests that wait until fewer requests of their user are in flight, by kind of request.',
+    ['request_kind'],
+  );
+  const terminations = metrics.counter(
+    'apiserver_request_terminations_total',
+    'Requests that were refused because too many requests were in flight.',
+    ['component', ...RESOURCE_LABELS, 'code'],
+  );
+  const countUntilCalled = (gauge: Counter, { method }: Exchange): (() => void) => {
+    const kind = READS.has(method) ? 'readOnly' : 'mutating';
+    gauge.add(1, kind);
+    return () => gauge.add(-1, kind);
+  };
   const longRunning = new WeakSet<Exchange>();
   return {
+    began: (exchange) => countUntilCalled(inFlight, exchange),
+    queued: (exchange) => countUntilCalled(inQueue, exchange),
+    dropped: (exchange) => terminations.add(1, 'apiserver', ...labelsOf(exchange), '429'),
     markLongRunning(exchange) {
       if (longRunning.has(exchange)) return;
       longRunning.add(exchange);
@@ -72,4 +102,5 @@ function labelsOf({ route, method }: Exchange): string[] {
   return [connects ? 'CONNECT' : VERBS[verb], kind.group, kind.version, kind.plural, subresource, scope];
 }
 
+const READS: ReadonlySet<string> = new Set(['GET', 'HEAD']);
 const METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);

@@ -37,13 +37,13 @@ export async function serveResource(server: ServerContext, exchange: Exchange, r
   const { kind, verb, subresource } = route;
   const definition = subresource === undefined ? undefined : kind.subresources[subresource];
   if (definition?.operation === 'log') {
-    return server.streams.within(() => serveLogs(server, exchange, route));
+    return server.streams.within(exchange.user, () => serveLogs(server, exchange, route));
   }
   if (kind.deprecation !== undefined) exchange.warnings.push(kind.deprecation);
   const operation = definition?.operation;
   if (isProxy(operation)) return serveProxy(server, exchange, route, operation);
   if (definition?.connects !== undefined) {
-    return server.streams.within(() => serveStream(server, exchange, route));
+    return server.streams.within(exchange.user, () => serveStream(server, exchange, route));
   }
   const representation = representationFor({
     accept: exchange.request.headers.accept,
@@ -52,7 +52,8 @@ export async function serveResource(server: ServerContext, exchange: Exchange, r
     isList: verb === 'list' || verb === 'deletecollection',
     now: () => server.timers.now(),
   });
-  if (verb === 'watch') return server.watches.within(() => serveWatch(server, exchange, route, representation));
+  if (verb === 'watch')
+    return server.watches.within(exchange.user, () => serveWatch(server, exchange, route, representation));
   if (verb === 'list') {
     const list = await listItems(server, exchange, route);
     return list === undefined ? undefined : sendList(exchange, representation, list);

@@ -117,6 +117,16 @@ export function findRoute(path: ResourcePath, method: string, watch: boolean): R
   };
 }
 
+/**
+ * Whether the request may take as long as its client or a container wants. Source: BasicLongRunningRequestCheck of v1.33 with the verbs and
+ * subresources of kube-apiserver.
+ */
+export function isLongRunning({ kind, verb, subresource }: ResourceRoute): boolean {
+  const definition = subresource === undefined ? undefined : kind.subresources[subresource];
+  const { operation, connects } = definition ?? {};
+  return verb === 'watch' || operation === 'log' || operation?.startsWith('proxy') === true || connects !== undefined;
+}
+
 function verbOf(path: ResourcePath, method: string): Verb | undefined {
   if (path.watch === true) return method === 'GET' ? 'watch' : undefined;
   if (path.subresource !== undefined) {

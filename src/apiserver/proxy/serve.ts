@@ -52,8 +52,9 @@ export async function serveProxy(
     response.end();
     return;
   }
-  if ('node' in location) return serveNodeDocument(server, exchange, location.node, `/${subpath.join('/')}`);
-  return server.streams.within(() =>
-    forward({ exchange, timers: server.timers, location, prefix, rest: `${rest}${query}` }),
+  return server.streams.within(exchange.user, () =>
+    'node' in location
+      ? serveNodeDocument(server, exchange, location.node, `/${subpath.join('/')}`)
+      : forward({ exchange, timers: server.timers, location, prefix, rest: `${rest}${query}` }),
   );
 }

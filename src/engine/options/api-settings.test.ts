@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { certificateNames, listenAddresses, resolveApiOptions } from './api-settings.ts';
+import { certificateNames, listenAddresses, requestsInFlight, resolveApiOptions } from './api-settings.ts';
 
 const podCidr = '10.222.0.0/16,fd00:10:222::/64';
 
@@ -32,12 +32,19 @@ test('the certificate has the node, the cluster IPs of both families, the addres
   });
 });
 
+const IN_FLIGHT = { maxRequestsInflight: '400', maxMutatingRequestsInflight: '200' };
+
+test('the numbers of requests in flight are added', () => {
+  expect(requestsInFlight(resolveApiOptions({}))).toBe(600);
+  expect(requestsInFlight(resolveApiOptions({ maxRequestsInflight: '0' }, { maxRequestsInflight: '7' }))).toBe(200);
+});
+
 test('the options for the API are kept until others are given, without duplicates and in canonical form', () => {
-  expect(resolveApiOptions({}, undefined)).toEqual({ bindAddress: '', tlsSan: '' });
+  expect(resolveApiOptions({}, undefined)).toEqual({ bindAddress: '', tlsSan: '', ...IN_FLIGHT });
   const given = resolveApiOptions({ bindAddress: '192.0.2.10, 2001:DB8:0::10,192.0.2.10', tlsSan: 'a.example,A::1' });
-  expect(given).toEqual({ bindAddress: '192.0.2.10,2001:db8::10', tlsSan: 'a.example,a::1' });
+  expect(given).toEqual({ bindAddress: '192.0.2.10,2001:db8::10', tlsSan: 'a.example,a::1', ...IN_FLIGHT });
   expect(resolveApiOptions({}, given)).toEqual(given);
-  expect(resolveApiOptions({ bindAddress: '', tlsSan: 'b' }, given)).toEqual({ bindAddress: '', tlsSan: 'b' });
+  expect(resolveApiOptions({ bindAddress: '', tlsSan: 'b' }, given)).toMatchObject({ bindAddress: '', tlsSan: 'b' });
 });
 
 test.each([
@@ -49,6 +56,9 @@ test.each([
   [{ tlsSan: 'a.example,,b' }, '--tls-san "" is neither'],
   [{ tlsSan: 'a.*.example' }, '--tls-san "a.*.example" is neither'],
   [{ tlsSan: '0.0.0.0' }, '--tls-san "0.0.0.0" is neither'],
+  [{ maxRequestsInflight: '-1' }, '--max-requests-inflight "-1" is not a valid number of requests: give one from 0'],
+  [{ maxMutatingRequestsInflight: '1e3' }, '--max-mutating-requests-inflight "1e3" is not a valid number of requests'],
+  [{ maxRequestsInflight: '0', maxMutatingRequestsInflight: '0' }, 'are both 0: give at least one of them'],
 ])('the options %j are refused: %s', (options, message) => {
   expect(() => resolveApiOptions(options)).toThrow(message);
 });

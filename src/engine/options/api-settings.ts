@@ -1,4 +1,7 @@
-/** The options of `lifepod up` for the API server: further addresses on which it listens, and further names in its certificate. */
+/**
+ * The options of `lifepod up` for the API server: further addresses on which it listens, further names in its certificate, and the number of
+ * requests in flight.
+ */
 import { kubernetesServiceAddresses } from '../../apiserver/admission/service-range.ts';
 import { formatIp, isMapped, parseIp } from '../../machinery/ip.ts';
 import { dns1123SubdomainErrors, wildcardSubdomainErrors } from '../../machinery/names.ts';
@@ -10,12 +13,14 @@ import { UserError } from '../../platform/files.ts';
 export interface ApiOptions {
   bindAddress?: string;
   tlsSan?: string;
+  maxRequestsInflight?: string;
+  maxMutatingRequestsInflight?: string;
 }
 
 export type ApiSettings = Required<ApiOptions>;
 
 /** The settings on which the addresses and the certificate of the API server depend. */
-interface Settings extends ApiSettings {
+interface Settings extends Pick<ApiSettings, 'bindAddress' | 'tlsSan'> {
   podCidr: string;
   serviceCidr: string;
   nodeName: string;
@@ -31,6 +36,18 @@ export const API_FLAGS: readonly [flag: string, key: keyof ApiSettings, value: s
     'addresses on which the API listens for other machines, or 0.0.0.0 for all of IPv4 (default: none)',
   ],
   ['--tls-san', 'tlsSan', '<name,...>', "further names and addresses in the API's certificate (default: none)"],
+  [
+    '--max-requests-inflight',
+    'maxRequestsInflight',
+    '<number>',
+    'with --max-mutating-requests-inflight: how many requests the API handles at a time (default: 400)',
+  ],
+  [
+    '--max-mutating-requests-inflight',
+    'maxMutatingRequestsInflight',
+    '<number>',
+    'is added to --max-requests-inflight (default: 200)',
+  ],
 ];
 
 /** The address of the API for programs of this machine, which is also the one in the kubeconfig. */
@@ -40,10 +57,38 @@ const { IPv4, IPv6 } = NFT_WORDS;
 const UNSPECIFIED: readonly string[] = [IPv4.anyAddress, IPv6.anyAddress];
 
 /** Returns each value from `options`, else from `record`, else the default, in canonical form. Throws a UserError if a value is invalid. */
-export const resolveApiOptions = (options: ApiOptions, record: ApiOptions = {}): ApiSettings => ({
-  bindAddress: eachOf(options.bindAddress ?? record.bindAddress ?? '', requireAddress),
-  tlsSan: eachOf(options.tlsSan ?? record.tlsSan ?? '', requireName),
-});
+export function resolveApiOptions(options: ApiOptions, record: ApiOptions = {}): ApiSettings {
+  const settings = {
+    bindAddress: eachOf(options.bindAddress ?? record.bindAddress ?? '', requireAddress),
+    tlsSan: eachOf(options.tlsSan ?? record.tlsSan ?? '', requireName),
+    maxRequestsInflight: options.maxRequestsInflight ?? record.maxRequestsInflight ?? '400',
+    maxMutatingRequestsInflight: options.maxMutatingRequestsInflight ?? record.maxMutatingRequestsInflight ?? '200',
+  };
+  requestsInFlight(settings);
+  return settings;
+}
+
+type InFlightSettings = Pick<ApiSettings, 'maxRequestsInflight' | 'maxMutatingRequestsInflight'>;
+
+/**
+ * Returns how many requests the API server handles at a time: the sum of both options, which users share. Throws a UserError if an option is
+ * not a number, or the sum is 0. Source: v1.33 with API Priority and Fairness, which adds the options in the same way.
+ */
+export function requestsInFlight({ maxRequestsInflight, maxMutatingRequestsInflight }: InFlightSettings): number {
+  const all = requireCount('--max-requests-inflight', maxRequestsInflight);
+  const mutating = requireCount('--max-mutating-requests-inflight', maxMutatingRequestsInflight);
+  if (all + mutating > 0) return all + mutating;
+  throw new UserError(
+    '--max-requests-inflight and --max-mutating-requests-inflight are both 0: give at least one of them, such as 400 and 200',
+  );
+}
+
+function requireCount(flag: string, text: string): number {
+  if (/^\d{1,6}$/.test(text)) return Number(text);
+  throw new UserError(
+    `${flag} ${JSON.stringify(text)} is not a valid number of requests: give one from 0 to 999999, such as 400`,
+  );
+}
 
 const listOf = (text: string): string[] => (text === '' ? [] : text.split(','));
 

@@ -1,10 +1,15 @@
-/** Limits the connections, TLS handshakes, watches, logs and streams that clients keep open, and the requests that wait. */
+/**
+ * Limits the connections, TLS handshakes, watches, logs and streams that clients keep open, and the requests that wait. The limits are such
+ * that requests of users who are neither administrators nor components cannot occupy all connections.
+ */
 import type { Server } from 'node:https';
 import type { Socket } from 'node:net';
 import { tooManyRequests } from '../../../machinery/status.ts';
 import type { Millis } from '../../../machinery/time.ts';
 import type { Log, Timers } from '../../../platform/platform.ts';
+import type { UserInfo } from '../../../ports/request.ts';
 import { isHandling } from './pipelining.ts';
+import { sharedPlaces } from './shared-places.ts';
 
 export interface Limits {
   /**
@@ -18,8 +23,12 @@ export interface Limits {
    * milliseconds.
    */
   handshakes: number;
+  /** The maximum number of requests in flight, except for long-running requests and those of members of system:masters. */
+  inFlight: number;
+  /** The maximum number of requests that wait to be in flight. */
+  queued: number;
   watches: number;
-  /** The maximum number of open requests for logs, exec, attach and port-forward. */
+  /** The maximum number of open requests for logs, exec, attach, port-forward and the proxies of Pods and Services. */
   streams: number;
   /** The maximum number of streams of all port-forward requests together. Each forwarded connection has two. */
   forwarded: number;
@@ -33,6 +42,8 @@ export interface Limits {
 export const DEFAULT_LIMITS: Limits = {
   connections: 4096,
   handshakes: 256,
+  inFlight: 600,
+  queued: 1024,
   watches: 2048,
   streams: 512,
   forwarded: 8192,
@@ -50,20 +61,20 @@ export const busy = () => tooManyRequests('Too many requests, please try again l
 
 /** Limits the number of concurrent requests of one type, such as watches. Each request occupies a place. */
 export interface Places {
-  /** Runs the request, which occupies a place until it ends. Rejects with 429 TooManyRequests if all places are occupied. */
-  within(request: () => Promise<void>): Promise<void>;
+  /** Runs the request, which occupies a place until it ends. Rejects with 429 TooManyRequests if its user may have no place now. */
+  within(user: UserInfo, request: () => Promise<void>): Promise<void>;
 }
 
 export function places(limit: number): Places {
-  let taken = 0;
+  const shared = sharedPlaces(limit);
   return {
-    async within(request) {
-      if (taken >= limit) throw busy();
-      taken += 1;
+    async within(user, request) {
+      const leave = shared.take(user);
+      if (leave === undefined) throw busy();
       try {
         await request();
       } finally {
-        taken -= 1;
+        leave();
       }
     },
   };

@@ -1,0 +1,141 @@
+/**
+ * Limits the requests in flight: those that the server handles at the same time, except for long-running ones, which have limits of their own
+ * (see limits.ts).
+ *
+ * A request for which its user may have no place (see shared-places.ts) waits in the queue of this user. Users with waiting requests take
+ * turns. A request that waits too long, or finds no place in the queue, gets 429 TooManyRequests.
+ *
+ * This has the effect of upstream's API Priority and Fairness with its suggested configuration: system:masters is exempt, components of
+ * the cluster have a share of their own, and users do not wait for each other. It is not configurable, so there are no FlowSchemas and no
+ * PriorityLevelConfigurations: one process without peers needs neither several flows per user nor shares that can be lent.
+ * Source: k8s.io/apiserver/pkg/server/filters/priority-and-fairness.go and pkg/util/flowcontrol of v1.33 (behavior).
+ */
+
+import { ApiError } from '../../../machinery/status.ts';
+import { onAbort } from '../../../platform/on-abort.ts';
+import type { Timers } from '../../../platform/platform.ts';
+import type { UserInfo } from '../../../ports/request.ts';
+import { isPrivileged } from '../../auth/authorization/authorizer.ts';
+import type { Exchange } from '../exchange.ts';
+import type { RequestMetrics } from '../request-metrics.ts';
+import { busy, type Limits } from './limits.ts';
+import { sharedPlaces } from './shared-places.ts';
+
+/** How long a request waits for a place. Source: a quarter of --request-timeout of v1.33. */
+const QUEUE_MILLIS = 15_000;
+
+/**
+ * Serves a request once its user may have one more in flight; those of members of system:masters at once. Rejects with 429 TooManyRequests
+ * if the user has too many waiting requests, or if this one has waited for QUEUE_MILLIS, and with the reason of the request's signal if the
+ * client disconnects before its turn.
+ */
+export type WhileInFlight = (exchange: Exchange, serve: () => Promise<void>) => Promise<void>;
+
+export function requestsInFlight(limits: QueueLimits, timers: Timers, measure: Measure): WhileInFlight {
+  const { enter, wait } = fairQueue(limits, timers);
+  const waitCounted = async (exchange: Exchange): Promise<() => void> => {
+    const ended = measure.queued(exchange);
+    try {
+      return await wait(exchange.user, exchange.signal);
+    } catch (error) {
+      if (error instanceof ApiError) measure.dropped(exchange);
+      throw error;
+    } finally {
+      ended();
+    }
+  };
+  return async (exchange, serve) => {
+    const leave = enter(exchange.user) ?? (await waitCounted(exchange));
+    const ended = measure.began(exchange);
+    try {
+      await serve();
+    } finally {
+      leave();
+      ended();
+    }
+  };
+}
+
+type QueueLimits = Pick<Limits, 'inFlight' | 'queued'>;
+type Measure = Pick<RequestMetrics, 'began' | 'queued' | 'dropped'>;
+
+interface Waiting {
+  user: UserInfo;
+  proceed(leave: () => void): void;
+}
+
+const NEEDS_NO_PLACE = (): void => undefined;
+
+interface FairQueue {
+  /** Returns a function that ends the place of a request, or undefined if the request must wait for one. */
+  enter(user: UserInfo): (() => void) | undefined;
+  /** Resolves like enter() when the request gets a place. Rejects as described at WhileInFlight. */
+  wait(user: UserInfo, signal: AbortSignal): Promise<() => void>;
+}
+
+export function fairQueue({ inFlight, queued }: QueueLimits, timers: Timers): FairQueue {
+  const seats = sharedPlaces(inFlight);
+  const queue = sharedPlaces(queued);
+  /** The waiting requests of each user. The users are in the order of their turns. */
+  const lines = new Map<string, Set<Waiting>>();
+  const take = (user: UserInfo): (() => void) | undefined => {
+    const leave = seats.take(user);
+    return (
+      leave &&
+      (() => {
+        leave();
+        admit();
+      })
+    );
+  };
+  /** Lets requests proceed, one of each user in turn, until no user may have a further place. */
+  const admit = (): void => {
+    for (const [name, line] of lines) {
+      const [first] = line;
+      const leave = first && take(first.user);
+      if (first === undefined || leave === undefined) continue;
+      line.delete(first);
+      lines.delete(name);
+      if (line.size > 0) lines.set(name, line);
+      first.proceed(leave);
+    }
+  };
+  /** Adds the request to the queue of its user. Returns a function that removes it. */
+  const join = (waiting: Waiting): (() => void) => {
+    const { name } = waiting.user;
+    const line = lines.get(name) ?? new Set();
+    lines.set(name, line.add(waiting));
+    return () => {
+      line.delete(waiting);
+      if (line.size === 0 && lines.get(name) === line) lines.delete(name);
+    };
+  };
+  return {
+    enter(user) {
+      if (isPrivileged(user)) return NEEDS_NO_PLACE;
+      // A new request must not overtake the waiting ones of its user.
+      return lines.has(user.name) ? undefined : take(user);
+    },
+    async wait(user, signal) {
+      const free = queue.take(user);
+      if (free === undefined) throw busy();
+      const turn = Promise.withResolvers<() => void>();
+      const leaveLine = join({ user, proceed: turn.resolve });
+      // Leave the queue at once: a place that a request without interest gets would never be free again.
+      const giveUp = (error: unknown): void => {
+        leaveLine();
+        turn.reject(error);
+      };
+      const timer = timers.at(timers.now() + QUEUE_MILLIS, () => giveUp(busy()));
+      const abort = (): void => giveUp(signal.reason);
+      onAbort(signal, abort);
+      try {
+        return await turn.promise;
+      } finally {
+        free();
+        timer.cancel();
+        signal.removeEventListener('abort', abort);
+      }
+    },
+  };
+}

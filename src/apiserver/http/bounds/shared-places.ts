@@ -1,0 +1,59 @@
+/**
+ * Shares a limited number of places, such as those of requests in flight or of watches, between users, so that no user can take all of them.
+ *
+ * Invariants:
+ *  1. Members of system:masters get any free place.
+ *  2. A quarter of the places is only for members of system:masters and for components of the cluster.
+ *  3. Another user gets a place only if the user has fewer places than would be free for all others: a user alone gets half of them, two
+ *     users a third each. So a place is free for the next user, however many places each user asks for.
+ */
+
+import type { UserInfo } from '../../../ports/request.ts';
+import { isPrivileged } from '../../auth/authorization/authorizer.ts';
+
+/** The part of the places that users who are neither administrators nor components may have together. */
+const PART_OF_OTHERS = 0.75;
+
+const COMPONENTS = 'system:serviceaccounts:kube-system';
+const NODES = 'system:nodes';
+
+export interface SharedPlaces {
+  /** Takes a place for the user. Returns a function that frees it, or undefined if the user may not have a place now. */
+  take(user: UserInfo): (() => void) | undefined;
+}
+
+/** Whether the user is a component of the cluster: a node agent, the scheduler and the like, or a ServiceAccount of kube-system. */
+export const isComponent = ({ name, groups }: UserInfo): boolean =>
+  name.startsWith('system:kube-') || groups.includes(NODES) || groups.includes(COMPONENTS);
+
+export function sharedPlaces(limit: number): SharedPlaces {
+  const limitOfOthers = Math.ceil(limit * PART_OF_OTHERS);
+  /** The number of places of each user that has some, except for members of system:masters. */
+  const held = new Map<string, number>();
+  let taken = 0;
+  let takenByOthers = 0;
+  const hasShare = (user: UserInfo): boolean => {
+    if (taken >= limit || isPrivileged(user)) return taken < limit;
+    const free = isComponent(user) ? limit - taken : Math.min(limit - taken, limitOfOthers - takenByOthers);
+    return (held.get(user.name) ?? 0) < free;
+  };
+  const count = (user: UserInfo, change: 1 | -1): void => {
+    taken += change;
+    if (isPrivileged(user)) return;
+    if (!isComponent(user)) takenByOthers += change;
+    const own = (held.get(user.name) ?? 0) + change;
+    if (own > 0) held.set(user.name, own);
+    else held.delete(user.name);
+  };
+  return {
+    take(user) {
+      if (!hasShare(user)) return undefined;
+      count(user, 1);
+      let isHeld = true;
+      return () => {
+        if (isHeld) count(user, -1);
+        isHeld = false;
+      };
+    },
+  };
+}
