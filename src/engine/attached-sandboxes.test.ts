@@ -33,11 +33,17 @@ async function connected({ left = {} }: { left?: Record<string, SandboxPod> } = 
     sandboxes: () => new Map([['s', [ADDRESS]]]),
     isAttached: (address: string) => address === ADDRESS,
     onDetached: () => undefined,
-    rules: { name: 'lifepod-0', set: async (_: string, section: Section) => void sections.push(section) },
+    rules: {
+      name: 'lifepod-0',
+      set: async (_: string, section: Section) => {
+        sections.push(section);
+        return new Map();
+      },
+    },
   };
   const backend = await registryBackend({ timers });
   const options = withInformers({ client: clientOf(backend), timers, log: silentLog, signal: stop.signal });
-  requireAttachment(runtime, network, { ...options, services: { written: services.promise } });
+  requireAttachment(runtime, network, { ...options, nodeName: 'n1', services: { written: services.promise } });
   const create = (more: Partial<SandboxConfig> = {}): Promise<string> => {
     const config = { pod: POD, labels: {}, ...more } as SandboxConfig;
     return runtime.createContainer('s', config, {} as ContainerConfig, stop.signal);

@@ -166,8 +166,11 @@ async function startParts(
   };
   const services = startServices(settings, options, { ...opened, ...network, dnsIp, api: apiAt(settings, port) });
   // The machine's own runtime has a network of its own.
-  if (settings.containerRuntimeEndpoint === undefined)
-    requireAttachment(runtime.runtime, network, { ...options, services });
+  if (settings.containerRuntimeEndpoint === undefined) {
+    const { nodeName } = settings;
+    const client = clientFor(opened.registry, PROXY);
+    requireAttachment(runtime.runtime, network, { ...options, client, nodeName, services });
+  }
   // This must precede startNode(), because the node status reporter renews the Lease that is read here.
   const lastSignOfLife = await readLastSignOfLife(options, settings.nodeName);
   let isReady = false;

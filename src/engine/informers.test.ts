@@ -81,7 +81,7 @@ test('DNS, proxy, NetworkPolicies, scheduler, controllers and node agent togethe
   ]);
   const services = startProxy({
     ...parts,
-    table: { name: 'lifepod-0', set: nothing },
+    table: { name: 'lifepod-0', set: async () => new Map() },
     nodeName: 'n1',
     podCidrs: [],
     serviceCidrs: [],
@@ -91,7 +91,8 @@ test('DNS, proxy, NetworkPolicies, scheduler, controllers and node agent togethe
   const sandboxes = { isAttached: () => false, onDetached: nothing };
   startPolicies({
     ...parts,
-    table: { name: 'lifepod-0', set: nothing },
+    table: { name: 'lifepod-0', set: async () => new Map() },
+    nodeName: 'n1',
     sandboxes,
     left: async () => [],
     firstRulesMillis: 1000,

@@ -95,6 +95,11 @@ const ROWS: [string, Partial<NetworkPolicySpec>[], Record<string, string>][] = [
     { 'node > web tcp 8080': BOTH, 'node > web udp 8080': BOTH, 'web > node tcp 8080': BOTH },
   ],
   [
+    'a policy that nft rejects isolates its Pods and allows nothing, and other policies allow what they say',
+    [{ ingress: [{ ports: [{ port: 70_000 }] }] }, { ingress: [{ from: [two] }] }],
+    { 'client > web tcp 8080': 'none', 'guest > web tcp 8080': BOTH, 'web > client tcp 8080': BOTH },
+  ],
+  [
     'a range of ports ends with endPort',
     [{ ingress: [{ ports: [{ port: 8080, endPort: 8081 }] }] }],
     { 'client > web tcp 8080': BOTH, 'client > web tcp 8081': BOTH, 'client > web tcp 8082': 'none' },

@@ -172,6 +172,41 @@ describe('the owner of the nftables table', () => {
     expect((await contents()).join()).not.toContain('services/good');
   });
 
+  it.each<[string, Part]>([
+    ['a text that nft does not parse', { chains: [{ name: 'services/bad', rules: ['no rule at all'] }] }],
+    ['a rule that leads to a missing chain', { chains: [{ name: 'services/bad', rules: ['goto services/missing'] }] }],
+    ['an element with a wrong key', { elements: [{ set: 'services/m', values: [['nonsense', 'drop']] }] }],
+  ])('a part with %s is left out, and the others change, at the start and later', async (_, bad) => {
+    const element = (index: number): Part => ({
+      elements: [{ set: 'services/m', values: [[`10.0.0.${index}`, 'drop']] }],
+      fallback: {},
+    });
+    const fallback: Part = { chains: [{ name: 'services/instead', rules: ['drop'] }] };
+    const base: Part = { sets: [{ name: 'services/m', kind: 'map', type: 'ipv4_addr : verdict' }] };
+    const many = Object.fromEntries(Array.from({ length: 60 }, (_, index) => [`p${index}`, element(index)]));
+    const withBad = { ...many, bad: { ...bad, fallback } };
+    const table = open();
+    const expectRejected = async (section: Record<string, Part>): Promise<void> => {
+      expect(await table.set('services', parts({ base, ...section }))).toEqual(new Map([['bad', expect.any(Error)]]));
+    };
+    await expectRejected(withBad);
+    const first = (await contents()).join();
+    expect(first).toContain('services/instead');
+    expect(first).toContain('10.0.0.59');
+    expect(first).not.toContain('services/bad');
+    const later = { ...withBad, p60: element(60), p61: element(61) };
+    await expectRejected(later);
+    await expectRejected({ ...later, bad: { ...bad, fallback }, p62: element(62), p63: element(63) });
+    const second = (await contents()).join();
+    for (const address of ['10.0.0.61', '10.0.0.63']) expect(second).toContain(address);
+    expect(await table.set('services', parts({ base, ...many }))).toEqual(new Map());
+    const changed = await contents();
+    expect(changed.join()).not.toContain('services/instead');
+    await namespace.runOk('nft', ['flush', 'ruleset']);
+    await open().set('services', parts({ base, ...many }));
+    expect(changed).toEqual(await contents());
+  });
+
   it('the next change restores all sections after another program has removed the table', async () => {
     const table = open();
     await table.set('services', accepting('services/x'));

@@ -1,8 +1,10 @@
 /** Runs nft(8), and reads the names of what a table contains. */
 import { UserError } from '../../platform/files.ts';
 import { withLimit } from '../../platform/on-abort.ts';
-import { runCommandOk } from '../../platform/processes.ts';
+import { CommandError, runCommand } from '../../platform/processes.ts';
 import { workInTurns } from '../../platform/work-in-turns.ts';
+import { collectInTurns } from './collect-in-turns.ts';
+import type { Section } from './section.ts';
 import type { NamedObject } from './transaction.ts';
 
 export interface TableOptions {
@@ -35,13 +37,36 @@ export const nftCommand = ({ namespace }: TableOptions, args: string[]): string[
   ...args,
 ];
 
-/** Resolves with the output. Rejects with an NftHangsError if nft(8) does not end. */
-export function nft(options: TableOptions, args: string[], input?: string | readonly string[]): Promise<string> {
+/** nft(8) repeats the line of its input in an error, which may be as long as all elements of a set. */
+const MAX_ERROR_LENGTH = 2000;
+
+/** Resolves with the output. Rejects with a CommandError if nft(8) fails, and with an NftHangsError if it does not end. */
+export async function nft(options: TableOptions, args: string[], input?: string | readonly string[]): Promise<string> {
   const { signal, limitMillis = LIMIT_MILLIS } = options;
   const [command = '', ...rest] = nftCommand(options, args);
-  return withLimit(signal, limitMillis, new NftHangsError(limitMillis), (limited) =>
-    runCommandOk(command, rest, { signal: limited, ...(input === undefined ? {} : { input }) }),
+  const { code, stdout, stderr } = await withLimit(signal, limitMillis, new NftHangsError(limitMillis), (limited) =>
+    runCommand(command, rest, { signal: limited, ...(input === undefined ? {} : { input }) }),
   );
+  if (code === 0) return stdout;
+  throw new CommandError(
+    `nft ended with exit code ${code}: ${(stderr.trim() || 'no output').slice(0, MAX_ERROR_LENGTH)}`,
+  );
+}
+
+/**
+ * Resolves with the error with which nft(8) and the kernel reject the commands of changeSection() or replaceSection(); with undefined if they
+ * accept them. Changes nothing. Rejects with an NftHangsError if nft(8) does not end.
+ */
+export async function check(options: TableOptions, commands: Iterator<string, unknown>): Promise<Error | undefined> {
+  const input: string[] = [];
+  if ((await collectInTurns(commands, input)) === false) return new Error('a chain or set has another declaration');
+  try {
+    await nft(options, ['--check', '-f', '-'], input);
+    return undefined;
+  } catch (error) {
+    if (error instanceof CommandError) return error;
+    throw error;
+  }
 }
 
 /** A chain, set or map of a table in the kernel. */
@@ -63,6 +88,14 @@ export async function listOtherEngines(options: TableOptions): Promise<string[]>
     .map(([, name = '']) => name)
     .filter((name) => name !== options.name);
 }
+
+/** Returns whether the table contains all chains, with as many rules, and all sets of the section. */
+export const isComplete = (section: Section, existing: ReadonlyMap<string, ListedObject>): boolean =>
+  [...section.values()].every(
+    ({ chains = [], sets = [] }) =>
+      chains.every(({ name, rules }) => existing.get(name)?.rules === rules.length) &&
+      sets.every(({ name }) => existing.has(name)),
+  );
 
 const OBJECT = /^\t(chain|set|map) (\S+) \{/;
 /** A rule, unlike the line that attaches a chain to a hook, or a further line of a rule. */

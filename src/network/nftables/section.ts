@@ -18,7 +18,14 @@ export interface Part {
   chains?: readonly Chain[];
   sets?: readonly NftSet[];
   elements?: readonly Elements[];
+  /** The names of the parts that this one needs, if the section contains these only for such parts. */
+  needs?: readonly string[];
+  /** What the table contains instead if nft(8) rejects the part. Absent: the whole section is rejected then. */
+  fallback?: Part;
 }
+
+/** The errors of nft(8) by the name of a part: the table contains the fallbacks of these parts. */
+export type Rejections = ReadonlyMap<string, Error>;
 
 export interface Chain {
   /** Begins with the name of the section and a slash. */

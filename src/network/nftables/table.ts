@@ -1,15 +1,16 @@
 /**
  * The owner of the instance's nftables table: the only component that changes it. Other components declare sections of it.
  *
- * Boundary: section.ts is what a section declares; transaction.ts writes the commands; monitor.ts reports what other programs delete. This
- * file runs nft(8), one process for each transaction: it costs about as much as a transaction over a permanent `nft -i`, whose output does
+ * Boundary: section.ts is what a section declares; transaction.ts writes the commands; rejections.ts finds the parts that nft(8) rejects;
+ * monitor.ts reports what other programs delete. This file runs nft(8), one process for each transaction: it costs about as much as a transaction over a permanent `nft -i`, whose output does
  * not show where the result of a command ends.
  * Invariants:
  *  1. A change of the table is one transaction: packets are matched against the old or the new rules, never against parts of both.
  *  2. The kernel keeps the table when the engine ends. A section is replaced when it is first set, and whenever its state in the kernel is
  *     unknown; the others remain as they are. Replacing it changes no connection that the kernel already tracks.
  *  3. Sections that are set during a transaction are part of the next one. Thus a burst of changes needs few transactions, without timers.
- *  4. A section that the kernel rejects keeps its last rules and does not keep other sections from changing.
+ *  4. A part that nft(8) rejects is replaced with its fallback until the component declares another object for it, and does not keep other parts from
+ *     changing. If nft rejects more than parts with fallbacks, the section keeps its last rules, and other sections change.
  *  5. Sections are restored when another program has deleted some of their rules. Only a difference between the table and the sections
  *     leads to a transaction, so that the owner's own transactions lead to none.
  *  6. A transaction that does not end fails, and leaves the state of its sections unknown, as when another program has changed them.
@@ -18,20 +19,23 @@
 import { backOffMillis } from '../../client/back-off.ts';
 import { pause } from '../../platform/pause.ts';
 import type { Log, Timers } from '../../platform/platform.ts';
-import { workInTurns } from '../../platform/work-in-turns.ts';
+import { CommandError } from '../../platform/processes.ts';
+import { collectInTurns } from './collect-in-turns.ts';
 import { followDeletions, type Monitor } from './monitor.ts';
-import { type ListedObject, listObjects, NftHangsError, nft, type TableOptions } from './nft.ts';
-import { type Part, SECTIONS, type Section, type SectionName } from './section.ts';
+import { check, isComplete, type ListedObject, listObjects, NftHangsError, nft, type TableOptions } from './nft.ts';
+import { candidates, findRejected, RejectedParts, withFallbacks } from './rejections.ts';
+import { type Rejections, SECTIONS, type Section, type SectionName } from './section.ts';
 import { changeSection, type NamedObject, replaceSection } from './transaction.ts';
 
 export interface NftTable {
   readonly name: string;
   /**
-   * Makes the section what the parts declare. Resolves when the kernel has it, or a later version that has been set meanwhile. Rejects with
-   * the error of nft(8) if the kernel rejects the section, with an NftHangsError if nft(8) does not end, and with the reason of the signal if
-   * the signal aborts.
+   * Makes the section what the parts declare. Resolves when the kernel has it, or a later version that has been set meanwhile, with the
+   * parts for which it has the fallbacks because nft(8) rejects them. A part is tried again when the section has another object for it.
+   * Rejects with the error of nft(8) if the section is also rejected with these fallbacks, with an NftHangsError if nft(8) does not end, and
+   * with the reason of the signal if the signal aborts.
    */
-  set(section: SectionName, parts: Section): Promise<void>;
+  set(section: SectionName, parts: Section): Promise<Rejections>;
 }
 
 export interface OpenOptions extends TableOptions {
@@ -56,8 +60,6 @@ export async function deleteTable(options: TableOptions): Promise<void> {
 const removal = (family: 'ip' | 'inet', name: string): string =>
   `add table ${family} ${name}\ndelete table ${family} ${name}\n`;
 
-/** Pieces of input of this length are written at once. */
-const PIECE_LENGTH = 65_536;
 /** These are about 20,000 elements, which cost the monitor 14 MB. */
 const RENEWAL_LENGTH = 2 ** 21;
 const RETRY_BASE_MILLIS = 1000;
@@ -65,7 +67,7 @@ const RETRY_MAX_MILLIS = 60_000;
 
 interface Batch {
   sections: Map<SectionName, Section>;
-  results: Map<SectionName, PromiseWithResolvers<void>>;
+  results: Map<SectionName, PromiseWithResolvers<Rejections>>;
 }
 
 class Owner implements NftTable {
@@ -74,6 +76,7 @@ class Owner implements NftTable {
   readonly #applied = new Map<SectionName, Section>();
   /** Sections whose state in the kernel is unknown. */
   readonly #unknown = new Set<SectionName>();
+  readonly #rejected = new RejectedParts();
   #opened = false;
   #monitor: Monitor | undefined;
   /** The length of the commands since the monitor was started. */
@@ -99,11 +102,11 @@ class Owner implements NftTable {
     });
   }
 
-  set(section: SectionName, parts: Section): Promise<void> {
+  set(section: SectionName, parts: Section): Promise<Rejections> {
     this.#next ??= { sections: new Map(), results: new Map() };
     const { sections, results } = this.#next;
     sections.set(section, parts);
-    const result = results.get(section) ?? Promise.withResolvers<void>();
+    const result = results.get(section) ?? Promise.withResolvers<Rejections>();
     results.set(section, result);
     if (!this.#running) void this.#run();
     return result.promise;
@@ -122,10 +125,10 @@ class Owner implements NftTable {
       if (this.#isSuspect) await this.#restore();
       const batch = this.#take();
       if (batch === undefined) continue;
-      const rejected = await this.#apply(batch.sections);
+      const failed = await this.#apply(batch.sections);
       for (const [section, result] of batch.results) {
-        if (rejected.has(section)) result.reject(rejected.get(section));
-        else result.resolve();
+        if (failed.has(section)) result.reject(failed.get(section));
+        else result.resolve(this.#rejected.of(section));
       }
     }
     this.#running = false;
@@ -137,20 +140,64 @@ class Owner implements NftTable {
     return batch;
   }
 
-  /** Resolves with the errors of the sections that the kernel has rejected. */
+  /** Resolves with the errors of the sections that have not been changed. */
   async #apply(sections: ReadonlyMap<SectionName, Section>): Promise<Map<SectionName, unknown>> {
-    const rejected = new Map<SectionName, unknown>();
+    const failed = new Map<SectionName, unknown>();
+    const wanted = new Map([...sections].map(([section, parts]) => [section, this.#rejected.without(section, parts)]));
     try {
-      await this.#transact(sections);
+      await this.#transact(wanted);
     } catch (error) {
       if (error instanceof NftHangsError) return this.#failAll(sections, error);
-      // One of the sections is invalid, or another program has changed the table.
+      // nft rejects something in one of the sections, or another program has changed the table.
       await this.#restore();
-      for (const [section, parts] of sections) {
-        await this.#replace(section, parts).catch((error: unknown) => rejected.set(section, error));
+      for (const [section, parts] of wanted) {
+        await this.#applyAlone(section, parts).catch((error: unknown) => {
+          this.#unknown.add(section);
+          failed.set(section, error);
+        });
       }
     }
-    return rejected;
+    return failed;
+  }
+
+  async #applyAlone(section: SectionName, parts: Section): Promise<void> {
+    try {
+      await this.#replace(section, parts);
+    } catch (error) {
+      const rejected = error instanceof CommandError ? await this.#findRejected(section, parts, error) : undefined;
+      if (rejected === undefined) throw error;
+      this.#rejected.add(section, parts, rejected);
+      await this.#replace(section, withFallbacks(parts, new Set(rejected.keys())));
+    }
+  }
+
+  /** Resolves with the parts that nft(8) rejects; with undefined if it also rejects the section without them. */
+  async #findRejected(section: SectionName, parts: Section, error: Error): Promise<Rejections | undefined> {
+    const applied = this.#unknown.has(section) ? undefined : this.#applied.get(section);
+    const found = applied && (await this.#search(section, parts, applied, error));
+    if (found !== undefined) return found;
+    // The kernel may not have what it has accepted.
+    this.#unknown.add(section);
+    return this.#search(section, parts, undefined, error);
+  }
+
+  async #search(
+    section: SectionName,
+    parts: Section,
+    applied: Section | undefined,
+    error: Error,
+  ): Promise<Rejections | undefined> {
+    const { name } = this.#options;
+    const existing = applied === undefined ? await this.#open() : [];
+    const commands = (desired: Section): Iterator<string, unknown> =>
+      applied === undefined
+        ? replaceSection(name, section, desired, { existing, keepDeclarations: false })
+        : changeSection(name, applied, desired);
+    const attempts = findRejected(candidates(parts, applied ?? new Map()), error);
+    let attempt = attempts.next();
+    while (!attempt.done)
+      attempt = attempts.next(await check(this.#options, commands(withFallbacks(parts, attempt.value))));
+    return attempt.value;
   }
 
   #failAll(sections: ReadonlyMap<SectionName, Section>, error: Error): Map<SectionName, unknown> {
@@ -187,12 +234,13 @@ class Owner implements NftTable {
     const input: string[] = [];
     for (const [section, parts] of sections) {
       const applied = this.#unknown.has(section) ? undefined : this.#applied.get(section);
-      const isChanged = applied !== undefined && (await collect(changeSection(name, applied, parts), input));
+      const isChanged = applied !== undefined && (await collectInTurns(changeSection(name, applied, parts), input));
       if (!isChanged) replaced.push([section, parts]);
     }
     if (replaced.length > 0) {
       const options = { existing: await this.#open(), keepDeclarations: true };
-      for (const [section, parts] of replaced) await collect(replaceSection(name, section, parts, options), input);
+      for (const [section, parts] of replaced)
+        await collectInTurns(replaceSection(name, section, parts, options), input);
     }
     if (input.length > 0) await this.#commit(input);
     for (const [section, parts] of sections) this.#accepted(section, parts);
@@ -205,11 +253,10 @@ class Owner implements NftTable {
 
   /** Replaces a section on its own, first with the dynamic sets that exist, then without them. */
   async #replace(section: SectionName, parts: Section): Promise<void> {
-    this.#unknown.add(section);
     const existing = await this.#open();
     const replace = async (keepDeclarations: boolean): Promise<void> => {
       const input: string[] = [];
-      await collect(replaceSection(this.#options.name, section, parts, { existing, keepDeclarations }), input);
+      await collectInTurns(replaceSection(this.#options.name, section, parts, { existing, keepDeclarations }), input);
       await this.#commit(input);
     };
     await replace(true).catch(() => replace(false));
@@ -219,10 +266,7 @@ class Owner implements NftTable {
   /** Resolves with the sections of which chains, sets, maps or rules are missing in the table. */
   async #lostSections(): Promise<Map<SectionName, Section>> {
     const existing = new Map((await this.#open()).map((object) => [object.name, object]));
-    const hasAll = ({ chains = [], sets = [] }: Part): boolean =>
-      chains.every(({ name, rules }) => existing.get(name)?.rules === rules.length) &&
-      sets.every(({ name }) => existing.has(name));
-    return new Map([...this.#applied].filter(([, section]) => ![...section.values()].every(hasAll)));
+    return new Map([...this.#applied].filter(([, section]) => !isComplete(section, existing)));
   }
 
   /** Creates the table if it does not exist, and resolves with the chains, sets and maps that it contains. */
@@ -252,19 +296,3 @@ class Owner implements NftTable {
 
 /** Returns whether an object belongs to no section, because another version of lifepod has created it. */
 const isObsolete = ({ name }: NamedObject): boolean => !SECTIONS.some((section) => name.startsWith(`${section}/`));
-
-/** Runs the steps in turns with other work, adds the text that they yield to `pieces`, and resolves with their result. */
-async function collect<T>(steps: Iterator<string, T>, pieces: string[]): Promise<T> {
-  const betweenSteps = workInTurns();
-  let text = '';
-  for (;;) {
-    const { done, value } = steps.next();
-    if (!done) text += value;
-    if (text !== '' && (done || text.length >= PIECE_LENGTH)) {
-      pieces.push(text);
-      text = '';
-    }
-    if (done) return value;
-    await betweenSteps();
-  }
-}

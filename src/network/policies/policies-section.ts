@@ -14,22 +14,18 @@
 import type { NetworkPolicy } from '../../api/generated/types.ts';
 import { formatIp, type IpFamily, parseIp } from '../../machinery/ip.ts';
 import { runAtOnce } from '../../platform/work-in-turns.ts';
-import { NFT_WORDS } from '../families.ts';
-import type { Chain, Elements, NftSet, Part, Section } from '../nftables/section.ts';
+import type { Part, Section } from '../nftables/section.ts';
 import { byRarestFact, indexOf, type PolicyIndex, partsOf, type SelectionsByFact } from './policy-index.ts';
+import { addressPart, baseRules, chainsThatAllowNothing, elementsOf, policyPart, profileOf } from './policy-parts.ts';
 import {
   type CompiledPolicy,
   compilePolicy,
   DIRECTIONS,
   type Direction,
-  FAMILIES,
   idOf,
   labelFacts,
   namespaceFact,
-  peersSet,
   portId,
-  portSet,
-  replyChain,
 } from './policy-rules.ts';
 
 /** The properties of a Pod with addresses of its own on which policies depend. */
@@ -38,51 +34,6 @@ export interface PolicyPod {
   labels: Readonly<Record<string, string>>;
   addresses: readonly string[];
   ports: readonly { name: string; protocol: string; port: number }[];
-}
-
-const selfSet = (family: IpFamily): string => `policies/self-${NFT_WORDS[family].ip}`;
-const isolatedMap = (direction: Direction, isReply: boolean, family: IpFamily): string =>
-  `policies/${direction}${isReply ? '-reply' : ''}-${NFT_WORDS[family].ip}`;
-
-/** Packets of the egress chain that are accepted continue in the ingress chain. */
-const PRIORITIES = { egress: 'filter', ingress: 'filter + 1' } as const;
-
-function baseRules(): Part {
-  const chains: Chain[] = [];
-  const sets: NftSet[] = FAMILIES.map((family) => {
-    const { type } = NFT_WORDS[family];
-    return { name: selfSet(family), kind: 'set', type: `${type} . ${type}` };
-  });
-  for (const direction of DIRECTIONS) {
-    const lookUps = (isReply: boolean): string[] =>
-      FAMILIES.map((family) => {
-        const side = (direction === 'egress') === isReply ? 'daddr' : 'saddr';
-        return `${NFT_WORDS[family].ip} ${side} vmap @${isolatedMap(direction, isReply, family)}`;
-      });
-    for (const isReply of [false, true]) {
-      for (const family of FAMILIES) {
-        const type = `${NFT_WORDS[family].type} : verdict`;
-        sets.push({ name: isolatedMap(direction, isReply, family), kind: 'map', type });
-      }
-    }
-    chains.push(
-      {
-        name: `policies/${direction}`,
-        base: `type filter hook forward priority ${PRIORITIES[direction]}; policy accept;`,
-        rules: [
-          'ct state related meta l4proto { icmp, ipv6-icmp } accept',
-          ...FAMILIES.map((family) => {
-            const { ip } = NFT_WORDS[family];
-            return `${ip} saddr . ${ip} daddr @${selfSet(family)} accept`;
-          }),
-          `ct direction reply goto policies/${direction}-reply`,
-          ...lookUps(false),
-        ],
-      },
-      { name: `policies/${direction}-reply`, rules: lookUps(true) },
-    );
-  }
-  return { chains, sets };
 }
 
 const RULES = baseRules();
@@ -145,6 +96,17 @@ export class PoliciesSection {
     return true;
   }
 
+  /**
+   * Makes the next section contain other objects for the policies and addresses with these names of parts, if it still has them, so that the
+   * table tries them again.
+   */
+  renew(names: ReadonlySet<string>): void {
+    for (const [key, entry] of this.#policies)
+      if (entry.part !== undefined && names.has(policyPart(key))) entry.part = { ...entry.part };
+    for (const { parts } of this.#pods.values())
+      for (const [address, part] of parts ?? []) if (names.has(addressPart(address))) parts?.set(address, { ...part });
+  }
+
   /** Returns the rules for everything that has been taken in. */
   section(): Section {
     return runAtOnce(this.steps());
@@ -165,14 +127,14 @@ export class PoliciesSection {
       );
     }
     const parts = new Map<string, Part>([['rules', RULES], ...this.#selectionParts]);
-    for (const [key, { part }] of policies) if (part !== undefined) parts.set(`policy ${key}`, part);
+    for (const [key, { part }] of policies) if (part !== undefined) parts.set(policyPart(key), part);
     yield;
     for (const entry of pods) {
       if (entry.parts === undefined) {
         entry.parts = this.#derive(entry);
         yield;
       }
-      for (const [address, part] of entry.parts ?? []) parts.set(`address ${address}`, part);
+      for (const [address, part] of entry.parts ?? []) parts.set(addressPart(address), part);
       for (const profile of entry.profiles) parts.set(`profile ${profile.chains?.[0]?.name}`, profile);
     }
     return parts;
@@ -183,7 +145,7 @@ export class PoliciesSection {
     for (const entry of policies) {
       if (entry.compiled === undefined) {
         entry.compiled = compilePolicy(entry.policy);
-        entry.part = { chains: entry.compiled.chains };
+        entry.part = { chains: entry.compiled.chains, fallback: { chains: chainsThatAllowNothing(entry.compiled) } };
         yield;
       }
       compiled.push(entry.compiled);
@@ -256,31 +218,3 @@ const addressesOf = ({ addresses }: PolicyPod): [string, IpFamily][] =>
     const ip = parseIp(text);
     return ip === undefined ? [] : [[formatIp(ip), ip.family]];
   });
-
-const profileOf = (name: string, asked: readonly string[]): Part => ({
-  chains: [
-    { name, rules: [...asked.map((chain) => `jump ${chain}`), 'drop'] },
-    { name: replyChain(name), rules: [...asked.map((chain) => `jump ${replyChain(chain)}`), 'drop'] },
-  ],
-});
-
-interface Membership {
-  chains: readonly [Direction, string][];
-  selections: readonly string[];
-  ports: readonly { id: string; port: number }[];
-}
-
-function elementsOf(address: string, family: IpFamily, { chains, selections, ports }: Membership): Part {
-  const elements: Elements[] = [];
-  const add = (set: string, key: string, value = ''): void => {
-    elements.push({ set, values: new Map([[key, value]]) });
-  };
-  for (const [direction, chain] of chains) {
-    add(isolatedMap(direction, false, family), address, `goto ${chain}`);
-    add(isolatedMap(direction, true, family), address, `goto ${replyChain(chain)}`);
-  }
-  if (chains.length > 0) add(selfSet(family), `${address} . ${address}`);
-  for (const id of selections) add(peersSet(id, family), address);
-  for (const { id, port } of ports) add(portSet(id, family), `${address} . ${port}`);
-  return { elements };
-}

@@ -1,13 +1,13 @@
 /** Tests when Pods are part of the rules: on the real registry, with a table that only remembers its sections. */
 import { expect, onTestFinished, test } from 'vitest';
 import { MIRROR_ANNOTATION } from '../../api/core/v1/pod/mirror.ts';
-import type { NetworkPolicy, Pod } from '../../api/generated/types.ts';
-import { NETWORK_POLICIES, PODS } from '../../api/resources.ts';
+import type { CoreV1Event, NetworkPolicy, Pod } from '../../api/generated/types.ts';
+import { EVENTS, NETWORK_POLICIES, PODS } from '../../api/resources.ts';
 import { registryBackend, withInformers } from '../../client/registry-fixture.ts';
 import { clientOf } from '../../client/typed-client.ts';
 import { silentLog } from '../../platform/silent-log.ts';
 import { createVirtualTimers } from '../../platform/virtual-timers.ts';
-import type { Section } from '../nftables/section.ts';
+import type { Rejections, Section } from '../nftables/section.ts';
 import { type LeftSandbox, startPolicies } from './policies.ts';
 
 const ADDRESS = '10.0.0.7';
@@ -31,12 +31,16 @@ async function enforced(left: readonly LeftSandbox[] | Error = []) {
   const attached = new Set(left instanceof Error ? [] : left.flatMap(({ addresses }) => addresses));
   let detached: (addresses: readonly string[]) => void = () => undefined;
   let section: Section = new Map();
+  /** What nft says about parts of the section. */
+  let judge: (parts: Section) => Rejections = () => new Map();
   const policies = startPolicies({
     ...withInformers({ client: clientOf(backend), timers, log: silentLog, signal: stop.signal }),
+    nodeName: 'n1',
     table: {
       name: 'lifepod-0',
       set: async (_name, parts) => {
         section = parts;
+        return judge(parts);
       },
     },
     sandboxes: {
@@ -83,6 +87,22 @@ async function enforced(left: readonly LeftSandbox[] | Error = []) {
     },
     /** Whether packets to the address are judged by policies. */
     isIsolated: (address = ADDRESS) => (section.get(`address ${address}`)?.elements ?? []).length > 0,
+    /** Makes nft reject the part of the section until `accept` is called. */
+    reject(name: string): { accept(): void } {
+      const known = new WeakMap<object, Error>();
+      judge = (parts) => {
+        const part = parts.get(name);
+        if (part === undefined) return new Map();
+        const error = known.get(part) ?? new Error('Error: syntax error');
+        known.set(part, error);
+        return new Map([[name, error]]);
+      };
+      return {
+        accept: () => {
+          judge = () => new Map();
+        },
+      };
+    },
     elements: (address = ADDRESS) => section.get(`address ${address}`)?.elements ?? [],
     knows: (address = ADDRESS) => section.has(`address ${address}`),
   };
@@ -201,4 +221,42 @@ test('a named port of a held Pod that the API does not have is found by its name
   const held = { ...HELD, ports: [{ name: 'web', containerPort: 8080 }] };
   await cluster.policies.hold(held, [ADDRESS], AbortSignal.any([]));
   expect(cluster.elements().flatMap(({ values }) => [...values].map(([key]) => key))).toContain(`${ADDRESS} . 8080`);
+});
+
+test('a policy or a Pod whose rules nft rejects gets an Event, and its rules are tried again', async () => {
+  const cluster = await enforced();
+  await cluster.start('db', { app: 'db' });
+  const warnings = (): unknown[] =>
+    (cluster.backend.objects(EVENTS) as CoreV1Event[]).map(({ involvedObject, type, reason, message, count }) => {
+      return { kind: involvedObject.kind, name: involvedObject.name, type, reason, message, count };
+    });
+  const { accept } = cluster.reject('policy a/deny');
+  await cluster.start('other', {}, '10.0.0.8');
+  await settled();
+  const expected = {
+    kind: 'NetworkPolicy',
+    name: 'deny',
+    type: 'Warning',
+    reason: 'RulesRejected',
+    message:
+      'node n1 lets this NetworkPolicy allow nothing, because nft rejects its rules; change the NetworkPolicy: Error: syntax error',
+  };
+  expect(warnings()).toEqual([{ ...expected, count: 1 }]);
+  // Another change does not report the same rules again; after a pause, they are tried again.
+  await cluster.start('another', {}, '10.0.0.9');
+  await settled();
+  expect(warnings()).toEqual([{ ...expected, count: 1 }]);
+  cluster.timers.advance(1000);
+  await settled();
+  expect(warnings()).toEqual([{ ...expected, count: 2 }]);
+  accept();
+  cluster.timers.advance(2000);
+  await settled();
+  cluster.timers.advance(600_000);
+  await settled();
+  expect(warnings()).toEqual([{ ...expected, count: 2 }]);
+  cluster.reject(`address ${ADDRESS}`);
+  await cluster.start('third', {}, '10.0.0.10');
+  await settled();
+  expect(warnings()).toContainEqual(expect.objectContaining({ kind: 'Pod', name: 'db', reason: 'RulesRejected' }));
 });

@@ -1,8 +1,8 @@
 /**
  * Enforces NetworkPolicies.
  *
- * Boundary: reads NetworkPolicies, Namespaces and Pods; writes the section `policies` of the nftables table. policies-section.ts decides
- * what the rules are.
+ * Boundary: reads NetworkPolicies, Namespaces and Pods; writes the section `policies` of the nftables table, and Events. policies-section.ts
+ * decides what the rules are.
  * Invariants:
  *  1. The first section contains everything that the informers have listed, and the sandboxes that an earlier engine has left, even if the
  *     API does not have their Pods any more. The rules of the earlier engine stay until then.
@@ -10,12 +10,15 @@
  *  3. A Pod stays in the rules until its sandbox is detached, even if it has ended, its object is deleted, or another Pod has its name.
  *  4. Changes that arrive while rules are derived or written are part of the next transaction. The rules are derived in turns with other
  *     work. There are no timers except after a failure.
+ *  5. A policy whose rules nft(8) rejects isolates its Pods and allows nothing. The rules of the others are kept current.
  */
 import { namedPorts } from '../../api/core/v1/pod/containers.ts';
 import { mirroredUid } from '../../api/core/v1/pod/mirror.ts';
 import type { ContainerPort, Namespace, NetworkPolicy, Pod } from '../../api/generated/types.ts';
 import { NAMESPACES, NETWORK_POLICIES, PODS } from '../../api/resources.ts';
 import { backOffMillis } from '../../client/back-off.ts';
+import type { Client } from '../../client/client.ts';
+import type { Informer } from '../../client/informer.ts';
 import type { InformerHandlers } from '../../client/local-copy.ts';
 import type { SharedInformers } from '../../client/shared-informers.ts';
 import { canonicalIp } from '../../machinery/ip.ts';
@@ -24,11 +27,16 @@ import { inTime } from '../../platform/at-most.ts';
 import { pause } from '../../platform/pause.ts';
 import type { Log, Timers } from '../../platform/platform.ts';
 import { runInTurns, sharedRuns, workInTurns } from '../../platform/work-in-turns.ts';
+import { followRejections } from '../nftables/follow-rejections.ts';
 import type { NftTable } from '../nftables/table.ts';
 import type { AttachedPods } from '../pod-network/attached-pods.ts';
 import { PoliciesSection, type PolicyPod } from './policies-section.ts';
+import { rejectionReporter } from './rejection-reporter.ts';
 
 export interface PoliciesOptions {
+  /** Writes Events. */
+  client: Client;
+  nodeName: string;
   informers: SharedInformers;
   table: NftTable;
   /** The sandboxes that are attached to the Pod network. */
@@ -96,21 +104,37 @@ class Enforcement implements Policies {
   readonly #entries = new Map<string, Entry>();
   /** The UID of the Pod that has an attached sandbox with the address, by address. */
   readonly #holders = new Map<string, string>();
+  readonly #policies: Informer<NetworkPolicy>;
   readonly #synced: Promise<unknown>;
   /** Writes the rules, with everything that was taken in before the call. */
-  readonly #write = sharedRuns(async () => {
-    const section = await runInTurns(this.#section.steps(), workInTurns());
-    await this.#options.table.set('policies', section);
-  });
+  readonly #write: () => Promise<void>;
   #isSynced = false;
   #hasChanged = true;
   #isRunning = false;
 
   constructor(options: PoliciesOptions) {
     this.#options = options;
-    const { informers, sandboxes, signal } = options;
+    const { informers, sandboxes, timers, signal } = options;
+    const report = rejectionReporter({
+      ...options,
+      policy: (namespace, name) => this.#policies.get(namespace, name),
+      podAt: (address) => this.#entries.get(this.#holders.get(address) ?? '')?.stored,
+    });
+    const takeRejections = followRejections({
+      timers,
+      signal,
+      rejected: report,
+      retry: (parts) => {
+        this.#section.renew(new Set(parts));
+        this.#changed();
+      },
+    });
+    this.#write = sharedRuns(async () => {
+      const section = await runInTurns(this.#section.steps(), workInTurns());
+      takeRejections(await options.table.set('policies', section));
+    });
     sandboxes.onDetached((addresses) => this.#detached(addresses));
-    const policies = informers.follow<NetworkPolicy>(
+    this.#policies = informers.follow<NetworkPolicy>(
       NETWORK_POLICIES,
       { signal },
       each((policy, exists) => {
@@ -131,7 +155,7 @@ class Enforcement implements Policies {
       { signal },
       each((pod, exists) => this.#takeIn(pod, exists)),
     );
-    const known = [this.#left(), policies.synced, namespaces.synced, pods.synced] as const;
+    const known = [this.#left(), this.#policies.synced, namespaces.synced, pods.synced] as const;
     this.#synced = Promise.all(known).then(([left]) => {
       for (const { pod, addresses } of left) this.#hold(pod, addresses);
       this.#isSynced = true;

@@ -117,7 +117,8 @@ export class Balancing {
   #shared(name: string, create: () => Omit<SharedPart, 'name'>): SharedPart {
     let found = this.#parts.get(name);
     if (found === undefined) {
-      found = { name, ...create() };
+      const { part, needs } = create();
+      found = { name, part: { ...part, needs: needs.map(({ name }) => name) }, needs };
       this.#parts.set(name, found);
     }
     return found;

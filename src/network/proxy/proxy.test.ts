@@ -2,15 +2,15 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { expect, it, onTestFinished, vi } from 'vitest';
-import type { EndpointSlice, Service } from '../../api/generated/types.ts';
-import { SERVICES } from '../../api/resources.ts';
-import { registryBackend } from '../../client/registry-fixture.ts';
+import type { CoreV1Event, EndpointSlice, Service } from '../../api/generated/types.ts';
+import { EVENTS, SERVICES } from '../../api/resources.ts';
+import { registryBackend, withInformers } from '../../client/registry-fixture.ts';
 import type { SharedInformers } from '../../client/shared-informers.ts';
 import { clientOf } from '../../client/typed-client.ts';
 import { systemTimers } from '../../platform/node-js.ts';
 import { silentLog } from '../../platform/silent-log.ts';
-
-import type { Section } from '../nftables/section.ts';
+import { createVirtualTimers } from '../../platform/virtual-timers.ts';
+import type { Part, Section } from '../nftables/section.ts';
 import { startProxy } from './proxy.ts';
 import { endpoint, portOf, serviceOf, sliceOf } from './proxy-fixture.ts';
 
@@ -36,7 +36,13 @@ it('rules are written although a Service changes whenever it is read', async () 
   const proxy = startProxy({
     client: clientOf(backend),
     informers: changingService(serviceOf('web'), () => written.length < 2),
-    table: { name: 'lifepod-0', set: async (_, section) => void written.push(section) },
+    table: {
+      name: 'lifepod-0',
+      set: async (_, section) => {
+        written.push(section);
+        return new Map();
+      },
+    },
     timers,
     log: silentLog,
     nodeName: 'n1',
@@ -72,6 +78,7 @@ it('rules are written while conntrack hangs', async () => {
       name: 'lifepod-0',
       set: async () => {
         if (++written === 2) secondWritten.resolve();
+        return new Map();
       },
     },
     timers,
@@ -84,4 +91,47 @@ it('rules are written while conntrack hangs', async () => {
     signal: ended.signal,
   });
   await secondWritten.promise;
+});
+
+it('a Service whose rules nft rejects gets an Event, and is derived again after a pause', async () => {
+  const ended = new AbortController();
+  onTestFinished(() => ended.abort());
+  const timers = createVirtualTimers();
+  const backend = await registryBackend({ timers });
+  const tried: Part[] = [];
+  const proxy = startProxy({
+    ...withInformers({ client: clientOf(backend), timers, log: silentLog, signal: ended.signal }),
+    table: {
+      name: 'lifepod-0',
+      set: async (_, section) => {
+        const part = section.get('service a/bad');
+        if (part === undefined || tried.length > 2) return new Map();
+        if (tried.at(-1) !== part) tried.push(part);
+        return new Map([['service a/bad', new Error('Error: syntax error')]]);
+      },
+    },
+    nodeName: 'n1',
+    podCidrs: [],
+    serviceCidrs: [],
+    reservedIps: [],
+    api: { ips: ['127.0.0.1'], port: 6443 },
+  });
+  await proxy.written;
+  const { metadata: _, ...service } = serviceOf('bad', { clusterIP: '10.96.0.77', clusterIPs: ['10.96.0.77'] });
+  await backend.create(SERVICES, 'a', { ...service, metadata: { name: 'bad', namespace: 'a' } } as never);
+  const events = (): unknown[] =>
+    (backend.objects(EVENTS) as CoreV1Event[]).map(({ involvedObject, reason, message, count }) => {
+      return { name: involvedObject.name, reason, message, count };
+    });
+  const expected = {
+    name: 'bad',
+    reason: 'RulesRejected',
+    message:
+      'node n1 has no rules for this Service, because nft rejects them; other Services are not affected; ' +
+      'change the Service or its endpoints: Error: syntax error',
+  };
+  await expect.poll(events).toEqual([{ ...expected, count: 1 }]);
+  timers.advance(1000);
+  await expect.poll(() => tried.length).toBe(2);
+  await expect.poll(events).toEqual([{ ...expected, count: 2 }]);
 });

@@ -7,6 +7,7 @@
  *  1. The first section contains everything that the informers have listed: the rules that an earlier engine has left stay until then.
  *  2. Changes that arrive while rules are written are part of the next transaction. There are no timers except after a failure.
  *  3. The rules remain when the engine ends.
+ *  4. A Service whose rules nft(8) rejects has none, and gets an Event; the others get theirs.
  */
 import { isDeepStrictEqual } from 'node:util';
 import type { EndpointSlice, Node, Service, ServiceCIDR } from '../../api/generated/types.ts';
@@ -21,6 +22,8 @@ import type { KubeObject } from '../../machinery/meta.ts';
 import { pause } from '../../platform/pause.ts';
 import type { Log, Timers } from '../../platform/platform.ts';
 import { runInTurns, workInTurns } from '../../platform/work-in-turns.ts';
+import { followRejections } from '../nftables/follow-rejections.ts';
+import type { Rejections } from '../nftables/section.ts';
 import type { NftTable } from '../nftables/table.ts';
 import { serviceOfSlice } from './endpoints.ts';
 import { FlowExaminer } from './flow-examiner.ts';
@@ -28,7 +31,7 @@ import { createHealthChecks, type HealthChecks } from './health-checks.ts';
 import { PortConflicts } from './port-conflicts.ts';
 import { MAX_FRONTENDS, MAX_PAIRS } from './rule-limits.ts';
 import type { NodeFacts } from './service-rules.ts';
-import { ServicesSection } from './services-section.ts';
+import { keyOfPart, ServicesSection } from './services-section.ts';
 
 export interface ProxyOptions extends Omit<NodeFacts, 'zone'> {
   client: Client;
@@ -70,6 +73,7 @@ class ServiceProxy implements RunningProxy {
   readonly #checks: HealthChecks;
   readonly #conflicts: PortConflicts;
   readonly #flows: FlowExaminer;
+  readonly #takeRejections: (rejections: Rejections) => void;
   #section: ServicesSection;
   #zone: string | undefined;
   /** Whether the zone has changed since the section was created. All Services are to be taken in then. */
@@ -103,6 +107,12 @@ class ServiceProxy implements RunningProxy {
       found: (service, message) => this.#events.event(service, 'Warning', 'PortConflict', message),
     });
     this.#flows = new FlowExaminer(options);
+    this.#takeRejections = followRejections({
+      timers,
+      signal,
+      rejected: (part, error) => this.#reject(keyOfPart(part), error),
+      retry: (parts) => this.#change(parts.map(keyOfPart)),
+    });
     const each = <T extends KubeObject>(act: (object: T) => void): InformerHandlers<T> => ({
       added: act,
       updated: (object, old) => {
@@ -181,7 +191,7 @@ class ServiceProxy implements RunningProxy {
     do {
       for (const key of await this.#takeIn()) written.add(key);
       try {
-        await table.set('services', this.#section.section());
+        this.#takeRejections(await table.set('services', this.#section.section()));
         this.#written.resolve();
         failures = 0;
         this.#checks.setHealthy(true);
@@ -225,8 +235,7 @@ class ServiceProxy implements RunningProxy {
       // A Service that gets an address and the one that loses it must be part of the same transaction.
       const rivals = new Set<string>();
       for (const key of keys) {
-        const [namespace, name = ''] = key.split('/');
-        const service = this.#services.get(namespace, name);
+        const service = this.#get(key);
         const slices = [...this.#slices.by(serviceOfSlice, key)];
         const wasCut = this.#section.rulesOf(key)?.isCut === true;
         const affected = await runInTurns(this.#section.steps(key, service, slices), betweenSteps);
@@ -241,6 +250,21 @@ class ServiceProxy implements RunningProxy {
       keys = rivals;
     }
     return taken;
+  }
+
+  #get(key: string): Service | undefined {
+    const [namespace, name = ''] = key.split('/');
+    return this.#services.get(namespace, name);
+  }
+
+  #reject(key: string, error: Error): void {
+    const { log, nodeName } = this.#options;
+    log.error('leaving out the rules for a Service that nft rejects', { service: key, error });
+    const message =
+      `node ${nodeName} has no rules for this Service, because nft rejects them; other Services are not affected; ` +
+      `change the Service or its endpoints: ${error.message.split('\n', 1)[0]}`;
+    const service = this.#get(key);
+    if (service !== undefined) this.#events.event(service, 'Warning', 'RulesRejected', message);
   }
 
   #warn(service: Service): void {

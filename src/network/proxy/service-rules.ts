@@ -263,10 +263,17 @@ class PartBuilder {
   }
 
   result(): { part: Part; needs: SharedPart[] } {
-    const elements = [...this.#elements].map(([set, values]): Elements => ({ set, values }));
+    const needs = [...this.#needs.values()];
     return {
-      part: { chains: [...this.#chains.values()], sets: [...this.#sets.values()], elements },
-      needs: [...this.#needs.values()],
+      part: {
+        chains: [...this.#chains.values()],
+        sets: [...this.#sets.values()],
+        elements: [...this.#elements].map(([set, values]): Elements => ({ set, values })),
+        needs: needs.map(({ name }) => name),
+        // Packets to the cluster IPs of the Service are dropped then, as those to any other cluster IP that no Service has.
+        fallback: {},
+      },
+      needs,
     };
   }
 }

@@ -18,6 +18,11 @@ import type { Slots } from './slots.ts';
 
 const NO_SLOTS: ReadonlyMap<string, Slots> = new Map();
 
+const partOf = (key: string): string => `service ${key}`;
+
+/** Returns the key of the Service, `<namespace>/<name>`, whose part in the section has the name. */
+export const keyOfPart = (part: string): string => part.slice(partOf('').length);
+
 /** The claims of one Service. `by` is undefined if the Service does not exist. */
 interface ClaimsOfOne {
   claims: readonly string[];
@@ -68,7 +73,7 @@ export class ServicesSection {
     const before = { claims: old?.rules.claims ?? [], by: old && claimantOf(key, old.service) };
     if (service === undefined) {
       this.#rules.delete(key);
-      this.#parts.delete(`service ${key}`);
+      this.#parts.delete(partOf(key));
       yield* this.#unneed(old?.rules.needs ?? []);
       return this.#claim(before, { claims: [], by: undefined });
     }
@@ -82,7 +87,7 @@ export class ServicesSection {
     yield* this.#need(rules.needs);
     yield* this.#unneed(old?.rules.needs ?? []);
     this.#rules.set(key, { service, rules });
-    this.#parts.set(`service ${key}`, rules.part);
+    this.#parts.set(partOf(key), rules.part);
     return this.#claim(before, { claims: rules.claims, by });
   }
 

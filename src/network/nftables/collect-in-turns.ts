@@ -1,0 +1,20 @@
+import { workInTurns } from '../../platform/work-in-turns.ts';
+
+/** The pieces have at least this length, except the last one. */
+const PIECE_LENGTH = 65_536;
+
+/** Runs the steps in turns with other work, adds the text that they yield to `pieces`, and resolves with their result. */
+export async function collectInTurns<T>(steps: Iterator<string, T>, pieces: string[]): Promise<T> {
+  const betweenSteps = workInTurns();
+  let text = '';
+  for (;;) {
+    const { done, value } = steps.next();
+    if (!done) text += value;
+    if (text !== '' && (done || text.length >= PIECE_LENGTH)) {
+      pieces.push(text);
+      text = '';
+    }
+    if (done) return value;
+    await betweenSteps();
+  }
+}

@@ -1,0 +1,40 @@
+/** Reports the parts of a section that nft(8) rejects, and has them tried again. */
+import { backOffMillis } from '../../client/back-off.ts';
+import { pause } from '../../platform/pause.ts';
+import type { Timers } from '../../platform/platform.ts';
+import type { Rejections } from './section.ts';
+
+export interface FollowRejectionsOptions {
+  timers: Timers;
+  /** Ends the attempts. */
+  signal: AbortSignal;
+  /** Called once for each attempt to write a part that nft has rejected. */
+  rejected(part: string, error: Error): void;
+  /** Makes the component declare other objects for the parts. */
+  retry(parts: readonly string[]): void;
+}
+
+/** An error of nft(8) that depends on a part needs a change of the part; one that does not, such as a lack of memory, may disappear. */
+const RETRY_BASE_MILLIS = 1000;
+const RETRY_MAX_MILLIS = 300_000;
+
+/** Returns a function that takes in each result of NftTable.set(). */
+export function followRejections(options: FollowRejectionsOptions): (rejections: Rejections) => void {
+  const { timers, signal } = options;
+  let known: Rejections = new Map();
+  let failures = 0;
+  let isWaiting = false;
+  const retryLater = async (): Promise<void> => {
+    isWaiting = true;
+    await pause(timers, backOffMillis(++failures, RETRY_BASE_MILLIS, RETRY_MAX_MILLIS), signal);
+    isWaiting = false;
+    if (!signal.aborted && known.size > 0) options.retry([...known.keys()]);
+  };
+  return (rejections) => {
+    const before = known;
+    known = rejections;
+    for (const [part, error] of rejections) if (before.get(part) !== error) options.rejected(part, error);
+    if (rejections.size === 0) failures = 0;
+    else if (!isWaiting) void retryLater();
+  };
+}
