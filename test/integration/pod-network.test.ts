@@ -237,6 +237,25 @@ test.each(['0', '1'])('Services and NetworkPolicies apply with bridge-nf-call-ip
 const API = { ips: ['127.0.0.1', GATEWAY], port: 8080 };
 
 /** The rules of the Service `kubernetes`, whose endpoint is the gateway. */
+test('Pods and the machine reach the cluster DNS, and a neighbor that routes there does not', async () => {
+  const [dns = ''] = options.serviceIps;
+  const pod = await start('dns-client');
+  await inside(client, 'ip', 'route', 'add', dns, 'via', NODE);
+  await setUp();
+  await using _server = await serve(machine, 53, 'dns');
+  await using _other = await serve(machine, 54, 'other');
+  const answers = await Promise.all([
+    ...[pod.name, machine, client].map((from) => ask(from, dns, 53)),
+    ask(client, dns, 53, 'udp'),
+    // The packets of the neighbor do reach the address, and its own DNS is not hidden.
+    ask(client, dns, 54),
+    ask(client, NODE, 53),
+  ]);
+  expect(answers).toEqual([`dns to ${pod.ip}`, `dns to ${dns}`, '', '', `other to ${CLIENT}`, `dns to ${CLIENT}`]);
+  await detach(options, pod);
+  await setUp();
+});
+
 function serviceToApi(): Section {
   const service = serviceOf('kubernetes', { clusterIP: options.serviceIps[1] as string, ports: [portOf(443)] });
   const section = new ServicesSection({

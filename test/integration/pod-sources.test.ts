@@ -52,7 +52,7 @@ async function attachPods(...numbers: number[]): Promise<void> {
       attachedAt: 0,
     };
   });
-  const rules = podRules({ bridge: 'bridge0', ranges: RANGES });
+  const rules = podRules({ serviceIps: [], bridge: 'bridge0', ranges: RANGES });
   const all = new Map(attachments.map((attachment) => [attachment.sandboxId, attachment]));
   await table.set(
     'pods',

@@ -75,11 +75,20 @@ test('packets to the API reach no host port', () => {
   ]);
 });
 
+const inputRules = (options: Partial<Parameters<typeof podRules>[0]>) =>
+  podRules({ bridge: 'lp0', ranges: [IPV4, IPV6], serviceIps: [], ...options }).chains?.find(
+    ({ name }) => name === 'pods/input',
+  )?.rules;
+
+test('packets of other machines to the cluster DNS are dropped', () => {
+  expect(inputRules({ serviceIps: ['10.2.0.10'], hasForeignPods: true })).toEqual([
+    'iifname != "lo" iifname != @pods/interfaces ip saddr != @pods/foreign-addresses-ip ' +
+      'ip daddr { 10.2.0.10 } meta l4proto { tcp, udp } th dport 53 drop',
+  ]);
+});
+
 test('packets of other machines to the API at an address of a Pod range are dropped', () => {
-  const rulesFor = (...ips: string[]) =>
-    podRules({ bridge: 'lp0', ranges: [IPV4, IPV6], api: { ips, port: 6443 } }).chains?.find(
-      ({ name }) => name === 'pods/input',
-    )?.rules;
+  const rulesFor = (...ips: string[]) => inputRules({ api: { ips, port: 6443 } });
   expect(rulesFor('127.0.0.1', '10.1.0.1', '192.0.2.1')).toEqual([
     'iifname != "lo" iifname != @pods/interfaces ip daddr { 10.1.0.1 } tcp dport 6443 drop',
   ]);

@@ -13,6 +13,7 @@
  * - Only Pods and the machine itself reach the API at the node's address in the Pod range. A neighbor of the machine could send packets
  *   to this address, or to the cluster IP that is translated to it, by routing them to the machine. The interfaces of Pods in networks of the
  *   machine's own runtime are not known. They are recognized by their addresses: a neighbor that uses such an address gets no reply.
+ * - The same holds for the cluster DNS: its answers tell which Services and Pods exist, and it would resolve any name for a neighbor.
  */
 import { type IpFamily, type IpRange, parseIp, parseIpRange, rangeContains } from '../../machinery/ip.ts';
 import { type ApiAddresses, toApi } from '../api-address.ts';
@@ -38,13 +39,15 @@ export interface PodRuleOptions {
   /** The interface to which packets for addresses of the Pod ranges are routed that no Pod has. */
   bridge: string;
   ranges: readonly PodRange[];
+  /** The cluster IPs, of IPv4, that the machine itself has. The cluster DNS listens on one of them. */
+  serviceIps: readonly string[];
   /** The addresses of the API; absent until its port is known. */
   api?: ApiAddresses;
   /** Whether Pods are in networks of the machine's own runtime. */
   hasForeignPods?: boolean;
 }
 
-export function podRules({ bridge, ranges, api, hasForeignPods = false }: PodRuleOptions): Part {
+export function podRules({ bridge, ranges, serviceIps, api, hasForeignPods = false }: PodRuleOptions): Part {
   const families = ranges.map(({ family }) => family);
   const unreachable = ranges.map(
     ({ family, cidr }) =>
@@ -95,20 +98,28 @@ export function podRules({ bridge, ranges, api, hasForeignPods = false }: PodRul
       {
         name: 'pods/input',
         base: 'type filter hook input priority filter; policy accept;',
-        rules: api === undefined ? [] : strangersToApi(ranges, api, hasForeignPods),
+        rules: [...toDns(serviceIps), ...(api === undefined ? [] : toApiOfPods(ranges, api))].map(
+          (condition) => `${stranger(hasForeignPods)} ${condition} drop`,
+        ),
       },
     ],
   };
 }
 
-/** Returns the rules that drop the packets of other machines to the API at addresses of the Pod ranges, which are of IPv4. */
-function strangersToApi(ranges: readonly PodRange[], { ips, port }: ApiAddresses, hasForeignPods: boolean): string[] {
+/** Returns the condition for packets of other machines. */
+const stranger = (hasForeignPods: boolean): string =>
+  `iifname != "lo" iifname != @${POD_INTERFACES}${hasForeignPods ? ` ip saddr != @${FOREIGN_ADDRESSES}` : ''}`;
+
+const toDns = (serviceIps: readonly string[]): string[] =>
+  serviceIps.length === 0 ? [] : [`ip daddr { ${serviceIps.join(', ')} } meta l4proto { tcp, udp } th dport 53`];
+
+/** Returns the conditions for packets to the API at addresses of the Pod ranges, which are of IPv4. */
+function toApiOfPods(ranges: readonly PodRange[], { ips, port }: ApiAddresses): string[] {
   const own = ips.filter((text) => {
     const ip = parseIp(text);
     return ip !== undefined && ranges.some(({ cidr }) => rangeContains(parseIpRange(cidr) as IpRange, ip));
   });
-  const stranger = `iifname != "lo" iifname != @${POD_INTERFACES}${hasForeignPods ? ` ip saddr != @${FOREIGN_ADDRESSES}` : ''}`;
-  return toApi({ ips: own, port }).map((condition) => `${stranger} ${condition} drop`);
+  return toApi({ ips: own, port });
 }
 
 /** The elements for one Pod. Addresses of families without a Pod range are left out. */

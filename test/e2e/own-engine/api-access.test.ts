@@ -166,6 +166,21 @@ test('a neighbor of the machine that routes to the API through the machine does 
   ]);
 });
 
+test('a neighbor of the machine that routes to the cluster DNS gets no answer, and the machine gets one', async () => {
+  const { clusterIp } = await placesOf(lifepod);
+  const dns = (await lifepod.get<Service>('service', 'kube-dns', '-n', 'kube-system')).spec?.clusterIP ?? '';
+  const program = `
+    const resolver = new (require('node:dns').promises.Resolver)({ timeout: 1000, tries: 1 });
+    resolver.setServers(['${dns}']);
+    resolver.resolve4('kubernetes.default.svc.cluster.local').then(console.log, ({ code }) => console.log(code));`;
+  const resolve = async (...prefix: string[]): Promise<string> => {
+    const [command = '', ...args] = [...prefix, process.execPath, '-e', program];
+    return (await runCommandOk(command, args)).trim();
+  };
+  expect(await resolve()).toBe(`[ '${clusterIp}' ]`);
+  expect(await resolve('ip', 'netns', 'exec', neighbor.name)).toBe('ETIMEOUT');
+});
+
 test('the Pods of another engine do not reach the API, and reach that of their own engine', async () => {
   const other = await startLifepod();
   try {
