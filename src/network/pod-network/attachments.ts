@@ -8,7 +8,6 @@ import { existsSync } from 'node:fs';
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { canonicalIp } from '../../machinery/ip.ts';
-import { ipFamily } from '../../machinery/names.ts';
 
 export const CNI_CACHE = '/var/lib/cni/results';
 
@@ -16,7 +15,7 @@ export interface HostPort {
   protocol: 'tcp' | 'udp' | 'sctp';
   hostPort: number;
   containerPort: number;
-  /** The address on which the port is open; absent: all addresses of the node. */
+  /** The address, in canonical form, on which the port is open; absent: all addresses of the node. */
   hostIp?: string;
 }
 
@@ -80,8 +79,8 @@ function parseHostPort(mapping: Record<string, unknown>): HostPort[] {
   const protocol = String(fields.get('protocol') || 'tcp').toLowerCase();
   const [hostPort, containerPort] = [Number(fields.get('hostport')), Number(fields.get('containerport'))];
   if (!(hostPort > 0 && containerPort > 0) || !isProtocol(protocol)) return [];
-  const hostIp = String(fields.get('hostip') ?? '');
-  return [{ protocol, hostPort, containerPort, ...(ipFamily(hostIp) === 0 ? {} : { hostIp }) }];
+  const hostIp = canonicalIp(String(fields.get('hostip') ?? ''));
+  return [{ protocol, hostPort, containerPort, ...(hostIp === undefined ? {} : { hostIp }) }];
 }
 
 const isProtocol = (text: string): text is HostPort['protocol'] => ['tcp', 'udp', 'sctp'].includes(text);

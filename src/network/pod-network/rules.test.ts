@@ -155,6 +155,7 @@ test("libcni's record of a sandbox contains its interface, addresses and host po
       portMappings: [
         { HostPort: 80, ContainerPort: 8080, Protocol: 'TCP', HostIP: '' },
         { hostPort: 53, containerPort: 5353, protocol: 'udp', hostIP: '192.0.2.1' },
+        { hostPort: 53, containerPort: 5353, protocol: 'udp', hostIP: 'FD00:0::9' },
         { HostPort: 0, ContainerPort: 8080, Protocol: 'tcp', HostIP: '' },
       ],
     },
@@ -171,6 +172,7 @@ test("libcni's record of a sandbox contains its interface, addresses and host po
     hostPorts: [
       { protocol: 'tcp', hostPort: 80, containerPort: 8080 },
       { protocol: 'udp', hostPort: 53, containerPort: 5353, hostIp: '192.0.2.1' },
+      { protocol: 'udp', hostPort: 53, containerPort: 5353, hostIp: 'fd00::9' },
     ],
     usesPortmap: false,
     attachedAt: 7,
