@@ -4,6 +4,8 @@ import { limitOf, responseFlags, type Transport, writeOpt } from './response.ts'
 import type { ZoneRecord } from './zone.ts';
 
 const OPT_BYTES = 11;
+/** Two names of one byte, and five numbers. */
+const SHORTEST_SOA_BYTES = 22;
 /** The bit AD: the server has verified the signatures. */
 const AUTHENTIC = 0x0020;
 
@@ -54,7 +56,8 @@ export function readForeign(message: Buffer, query: Query): ForeignResponse | un
   for (const [i, section] of (['answer', 'authority', 'additional'] as const).entries())
     own.writeUInt16BE(kept.filter((record) => record.section === section).length, 6 + 2 * i);
   const soa = kept.find(({ section, type }) => section === 'authority' && type === TYPE.SOA);
-  const minimum = soa === undefined || soa.end - soa.dataAt < 22 ? undefined : message.readUInt32BE(soa.end - 4);
+  const minimum =
+    soa === undefined || soa.end - soa.dataAt < SHORTEST_SOA_BYTES ? undefined : message.readUInt32BE(soa.end - 4);
   const answers = kept.filter(({ section }) => section === 'answer');
   return {
     message: own,
@@ -148,6 +151,18 @@ export function aliasesAndAddresses({ message }: ForeignResponse, query: Query, 
     }
   }
   return found;
+}
+
+/** Returns the SOA record with which a negative answer may be cached; nothing if it may not, or if a name has no unambiguous text. */
+export function negativeAuthorities({ message, rcode, lifetimeSeconds }: ForeignResponse, query: Query): ZoneRecord[] {
+  if (lifetimeSeconds === 0 || (rcode !== RCODE.noError && rcode !== RCODE.nameError)) return [];
+  const records = readRecords(message, HEADER_BYTES + query.question.length) ?? [];
+  const found = records.find(({ section, type }) => section === 'authority' && type === TYPE.SOA);
+  if (found === undefined || found.end - found.dataAt < SHORTEST_SOA_BYTES) return [];
+  const [name, mname] = [textAt(message, found.start), textAt(message, found.dataAt)];
+  const rname = textAt(message, readName(message, found.dataAt, true)?.end ?? message.length);
+  if (name === undefined || mname === undefined || rname === undefined) return [];
+  return [{ name, type: 'SOA', data: { mname, rname, serial: message.readUInt32BE(found.end - 20) } }];
 }
 
 function textAt(message: Buffer, at: number): string | undefined {

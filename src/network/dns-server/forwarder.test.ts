@@ -236,7 +236,36 @@ describe('createForwarder', () => {
     [2, 'SERVFAIL'],
   ])('the code %i for the target of an alias is that of the answer, which has the alias', async (code, rcode) => {
     const ask = askAlias(await start(() => ({ flags: 0x180 | code })));
-    expect(await ask('udp')).toMatchObject({ rcode, answers: [{ type: 'CNAME', data: 'example.com' }] });
+    expect(await ask('udp')).toMatchObject({
+      rcode,
+      answers: [{ type: 'CNAME', data: 'example.com' }],
+      authorities: [],
+    });
+  });
+
+  it.each([
+    [3, 'NXDOMAIN'],
+    [0, 'NOERROR'],
+  ])(
+    'the negative answer with the code %i for the target of an alias has the SOA record of its zone',
+    async (code, rcode) => {
+      const ask = askAlias(await start(() => ({ flags: 0x180 | code, authorities: [soa(60, 60)] })));
+      const expected = {
+        rcode,
+        answers: [{ type: 'CNAME', data: 'example.com' }],
+        authorities: [{ name: 'com', type: 'SOA', ttl: 5, data: { mname: 'a', rname: 'b', serial: 1, minimum: 5 } }],
+      };
+      expect(await ask('udp')).toMatchObject(expected);
+      // The stored response has it, too.
+      expect(await ask('udp')).toMatchObject(expected);
+    },
+  );
+
+  it('an answer for an alias that may not be cached has no SOA record, nor has one with addresses', async () => {
+    const notCached = askAlias(await start(() => ({ flags: 0x183, authorities: [soa(60, 0)] })));
+    expect(await notCached('udp')).toMatchObject({ rcode: 'NXDOMAIN', authorities: [] });
+    const found = askAlias(await start(() => ({ answers: [a(60)], authorities: [soa(60, 60)] })));
+    expect(await found('udp')).toMatchObject({ rcode: 'NOERROR', authorities: [] });
   });
 });
 

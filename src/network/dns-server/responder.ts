@@ -3,7 +3,7 @@
  *
  * Invariant: whatever the message contains, the responder neither throws nor rejects because of it, and it answers a message only once.
  */
-import { aliasesAndAddresses, relay } from './foreign-response.ts';
+import { aliasesAndAddresses, negativeAuthorities, relay } from './foreign-response.ts';
 import type { Answered, Forwarder } from './forwarder.ts';
 import { CLASS_IN, parseQuery, type Query, RCODE, TYPE } from './message.ts';
 import { errorResponse, type Response, respond, type Transport } from './response.ts';
@@ -91,7 +91,7 @@ class Answers {
       rcode,
       isAuthoritative: true,
       answers: rotated(answers, query.type, this.#turn++),
-      authorities: answers.length === 0 ? [startOfAuthority(domain, data())] : [],
+      authorities: answers.length === 0 ? [startOfAuthority(query.labels, domain, data())] : [],
       additionals,
     };
   }
@@ -108,10 +108,12 @@ class Answers {
   /**
    * Returns the response for an alias, with the records of its target and the code of its last name (RFC 6604). If the target cannot be
    * resolved, if there are more than MAX_ALIASES aliases in a row, or if the question is not for addresses, it contains only the aliases
-   * that were found.
+   * that were found. If the target has no addresses, it contains the SOA record of its zone, without which resolvers do not cache a
+   * negative answer (RFC 2308).
    */
   async followed(query: Query, first: Alias, transport: Transport, client: string): Promise<Response> {
     const answers = [...first.alias];
+    let authorities: ZoneRecord[] = [];
     let target = first.target;
     let rcode: number = RCODE.noError;
     let isTruncated = false;
@@ -125,29 +127,31 @@ class Answers {
       }
       if (found !== undefined) {
         answers.push(...found.answers.map((record) => ({ ...record, name: target })));
-        rcode = found.rcode;
+        ({ rcode, authorities } = found);
       } else if (next !== undefined) {
         const foreign = await this.#foreignRecords(next, transport, client);
         answers.push(...foreign.records);
-        ({ rcode, isTruncated } = foreign);
+        ({ rcode, isTruncated, authorities } = foreign);
       }
       break;
     }
-    return { rcode, isAuthoritative: true, isTruncated, answers, authorities: [], additionals: [] };
+    return { rcode, isAuthoritative: true, isTruncated, answers, authorities, additionals: [] };
   }
 
   async #foreignRecords(
     query: Query,
     transport: Transport,
     client: string,
-  ): Promise<{ records: ZoneRecord[]; rcode: number; isTruncated: boolean }> {
+  ): Promise<Pick<Response, 'rcode' | 'authorities'> & { records: ZoneRecord[]; isTruncated: boolean }> {
     const { forwarder } = this.#options;
     try {
       const { response } = forwarder.stored(query) ?? (await forwarder.ask(query, transport, client));
       const { rcode, isTruncated } = response;
-      return { records: aliasesAndAddresses(response, query, MAX_ALIAS_RECORDS), rcode, isTruncated };
+      const records = aliasesAndAddresses(response, query, MAX_ALIAS_RECORDS);
+      const hasAddress = records.some(({ type }) => type !== 'CNAME');
+      return { records, rcode, isTruncated, authorities: hasAddress ? [] : negativeAuthorities(response, query) };
     } catch {
-      return { records: [], rcode: RCODE.serverFailure, isTruncated: false };
+      return { records: [], rcode: RCODE.serverFailure, isTruncated: false, authorities: [] };
     }
   }
 }

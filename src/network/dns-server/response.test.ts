@@ -32,6 +32,8 @@ addService('chain', { externalName: 'loop.ns1.svc.cluster.local' });
 addService('loop', { externalName: 'loop.ns1.svc.cluster.local' });
 addService('inside', { externalName: 'web.ns1.svc.cluster.local' });
 addService('outside', { externalName: 'example.com' });
+addService('missing', { externalName: 'none.ns1.svc.cluster.local' });
+addService('four', { externalName: 'few.ns1.svc.cluster.local' });
 
 const forwarder: Forwarder = {
   stored: () => undefined,
@@ -64,15 +66,35 @@ describe('createResponder', () => {
   it.each([
     [of('none'), 'NXDOMAIN'],
     [of('few'), 'NOERROR'],
-  ])('a negative answer for %s has an SOA record that states how long it may be cached', async (name, rcode) => {
+    ['cluster.local', 'NOERROR'],
+    ['svc.cluster.local', 'NOERROR'],
+    ['ns1.svc.cluster.local', 'NOERROR'],
+    ['nothing.cluster.local', 'NXDOMAIN'],
+    ['10-0-0-7.ns1.pod.cluster.local', 'NOERROR'],
+    ['5.0.96.10.in-addr.arpa', 'NOERROR', 'in-addr.arpa'],
+    [`5.${'0.'.repeat(27)}0.0.d.f.ip6.arpa`, 'NOERROR', 'ip6.arpa'],
+  ])('a negative answer for %s has an SOA record that states how long it may be cached', async (...row) => {
+    const [name, rcode, origin = 'cluster.local'] = row;
     expect(await ask(question(name, 'AAAA'))).toMatchObject({
       rcode,
       answers: [],
-      authorities: [
-        { name: 'cluster.local', type: 'SOA', ttl: 5, data: { mname: 'ns.dns.cluster.local', minimum: 5 } },
-      ],
+      authorities: [{ name: origin, type: 'SOA', ttl: 5, data: { mname: `ns.dns.${origin}`, minimum: 5 } }],
     });
   });
+
+  it.each([
+    ['missing', 'NXDOMAIN'],
+    ['four', 'NOERROR'],
+  ])(
+    'the answer for the alias %s, whose target in the cluster has no address, has an SOA record',
+    async (name, rcode) => {
+      expect(await ask(question(of(name), 'AAAA'))).toMatchObject({
+        rcode,
+        answers: [{ type: 'CNAME' }],
+        authorities: [{ name: 'cluster.local', type: 'SOA' }],
+      });
+    },
+  );
 
   it('each address of an answer takes 16 bytes, and the first address differs from one response to the next', async () => {
     const first = await raw(question(of('few')));

@@ -95,15 +95,22 @@ const address = (ip: string, name?: string): ZoneRecord => ({
   data: ip,
 });
 
-/** Returns the SOA record of the cluster's domain, which states how long resolvers may cache negative answers. */
-export const startOfAuthority = (domain: string, { serial }: ZoneData): ZoneRecord => ({
-  name: domain,
+/** Returns the SOA record of a zone, which states how long resolvers may cache negative answers. */
+const startOf = (zone: string, { serial }: ZoneData): ZoneRecord => ({
+  name: zone,
   type: 'SOA',
-  data: { mname: `ns.dns.${domain}`, rname: `hostmaster.${domain}`, serial },
+  data: { mname: `ns.dns.${zone}`, rname: `hostmaster.${zone}`, serial },
 });
 
+/**
+ * Returns the SOA record of the zone to which a name of this server belongs: of the cluster's domain, or of in-addr.arpa or ip6.arpa for a
+ * reverse name, because resolvers ignore the record of a zone that does not contain the name.
+ */
+export const startOfAuthority = (labels: readonly string[], domain: string, data: ZoneData): ZoneRecord =>
+  startOf(labels.at(-1) === 'arpa' ? labels.slice(-2).join('.') : domain, data);
+
 const apexAnswer = (type: number, domain: string, data: ZoneData): ZoneAnswer =>
-  ofType(type, [startOfAuthority(domain, data), { name: domain, type: 'NS', data: `ns.dns.${domain}` }]);
+  ofType(type, [startOf(domain, data), { name: domain, type: 'NS', data: `ns.dns.${domain}` }]);
 
 /** The name server ns.dns has the addresses of the Service kube-dns. */
 function nameServerAnswer(labels: string[], type: number, data: ZoneData): ZoneAnswer {
