@@ -65,6 +65,32 @@ test('a port that is in use is reported, and tried again with the next update', 
   await expect.poll(async () => (await check(port))?.status).toBe(200);
 });
 
+test('a Service that gets the port of another one opens it as soon as the other one has given it up', async () => {
+  const [first, second] = [await freePort(), await freePort()];
+  const checks = createHealthChecks(() => expect.fail('the ports are free'));
+  onTestFinished(() => checks.close());
+  const nameOf = async (port: number): Promise<unknown> => {
+    const response = await check(port);
+    return ((await response?.json()) as { service: { name: string } } | undefined)?.service.name;
+  };
+  const named = (name: string, port: number) => {
+    const service = serviceWith(port);
+    return { ...service, metadata: { ...service.metadata, name } };
+  };
+  checks.update('default/a', named('a', first), 1);
+  await expect.poll(() => nameOf(first)).toBe('a');
+  checks.update('default/b', named('b', first), 1);
+  checks.update('default/c', named('c', first), 1);
+  checks.update('default/c', undefined, 0);
+  expect(await nameOf(first)).toBe('a');
+  checks.update('default/a', named('a', second), 1);
+  await expect.poll(() => nameOf(first)).toBe('b');
+  await expect.poll(() => nameOf(second)).toBe('a');
+  checks.update('default/a', named('a', first), 1);
+  checks.update('default/b', undefined, 0);
+  await expect.poll(() => nameOf(first)).toBe('a');
+});
+
 /** Opens connections that send nothing. */
 function idleConnections(port: number, count: number): Socket[] {
   const sockets = Array.from({ length: count }, () => connect(port, '127.0.0.1').on('error', () => undefined));

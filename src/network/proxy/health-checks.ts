@@ -3,7 +3,7 @@
  * endpoints of the Service. The ports are open on all addresses of the node, so that connections are bounded.
  * Source: pkg/proxy/healthcheck of v1.33 (paths, status codes, headers and body).
  */
-import { createServer, type Server } from 'node:http';
+import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Service } from '../../api/generated/types.ts';
 
@@ -50,28 +50,31 @@ function limitTotal(): (socket: Socket) => void {
   };
 }
 
-/** `failed` is called if a port cannot be opened. The next update of the Service tries again. */
+function answer(response: ServerResponse, { service, localEndpoints }: Check, isHealthy: boolean): void {
+  const { namespace, name } = service.metadata;
+  response.writeHead(localEndpoints > 0 && isHealthy ? 200 : 503, {
+    connection: 'close',
+    'content-type': 'application/json',
+    'x-content-type-options': 'nosniff',
+    'x-load-balancing-endpoint-weight': String(localEndpoints),
+  });
+  const body = { service: { namespace, name }, localEndpoints, serviceProxyHealthy: isHealthy };
+  response.end(JSON.stringify(body, null, '\t'));
+}
+
+/**
+ * `failed` is called if a port cannot be opened. The next update of the Service tries again. While another Service has the port, which it may
+ * have given up in a change that is taken in later, the Service waits for the port instead.
+ */
 export function createHealthChecks(failed: (service: Service, port: number, error: Error) => void): HealthChecks {
   const checks = new Map<string, Check>();
+  /** The Services that wait for a port of another one, with the number of their endpoints. */
+  const waiting = new Map<string, { service: Service; localEndpoints: number }>();
   const limit = limitTotal();
   let isHealthy = true;
 
   const open = (key: string, service: Service, port: number, localEndpoints: number): void => {
-    const server = createServer(LIMITS, (_, response) => {
-      const { metadata } = check.service;
-      response.writeHead(check.localEndpoints > 0 && isHealthy ? 200 : 503, {
-        connection: 'close',
-        'content-type': 'application/json',
-        'x-content-type-options': 'nosniff',
-        'x-load-balancing-endpoint-weight': String(check.localEndpoints),
-      });
-      const body = {
-        service: { namespace: metadata.namespace, name: metadata.name },
-        localEndpoints: check.localEndpoints,
-        serviceProxyHealthy: isHealthy,
-      };
-      response.end(JSON.stringify(body, null, '\t'));
-    });
+    const server = createServer(LIMITS, (_, response) => answer(response, check, isHealthy));
     const check: Check = { service, port, localEndpoints, server };
     server.on('error', (error) => {
       if (checks.get(key) === check) checks.delete(key);
@@ -85,26 +88,42 @@ export function createHealthChecks(failed: (service: Service, port: number, erro
     checks.set(key, check);
   };
 
+  const openOrWait = (key: string, service: Service, localEndpoints: number): void => {
+    const port = portOf(service);
+    if ([...checks.values()].some((check) => check.port === port)) waiting.set(key, { service, localEndpoints });
+    else open(key, service, port, localEndpoints);
+  };
+
   const close = (key: string): void => {
-    const server = checks.get(key)?.server;
+    const check = checks.get(key);
+    if (check === undefined) return;
     checks.delete(key);
-    server?.close();
-    server?.closeAllConnections();
+    check.server.close();
+    check.server.closeAllConnections();
+    for (const [other, { service, localEndpoints }] of waiting) {
+      if (portOf(service) !== check.port) continue;
+      waiting.delete(other);
+      openOrWait(other, service, localEndpoints);
+    }
   };
 
   return {
     update(key, service, localEndpoints) {
       const port = service === undefined ? 0 : portOf(service);
       const check = checks.get(key);
+      waiting.delete(key);
       if (check !== undefined && check.port !== port) close(key);
       if (service === undefined || port === 0) return;
       if (check?.port === port) Object.assign(check, { service, localEndpoints });
-      else open(key, service, port, localEndpoints);
+      else openOrWait(key, service, localEndpoints);
     },
     setHealthy(healthy) {
       isHealthy = healthy;
     },
-    close: () => [...checks.keys()].forEach(close),
+    close() {
+      waiting.clear();
+      [...checks.keys()].forEach(close);
+    },
   };
 }
 
