@@ -16,15 +16,21 @@ fail() {
 # npm packages -------------------------------------------------------------------------------------
 
 # Succeeds if the installed packages match package-lock.json. npm writes node_modules/.package-lock.json at the end of an installation; if
-# that file is older than package-lock.json, the installation is outdated.
+# that file is older than package-lock.json, the installation is outdated. If node_modules is a link to that of another checkout, as in a
+# worktree, the files of both checkouts are compared instead of their ages.
 npm_is_current() {
   [ -x node_modules/node/bin/node ] &&
     [ -f node_modules/.package-lock.json ] &&
-    [ ! package-lock.json -nt node_modules/.package-lock.json ]
+    if [ -L node_modules ]; then
+      cmp -s package-lock.json "$(readlink -f node_modules)/../package-lock.json"
+    else
+      [ ! package-lock.json -nt node_modules/.package-lock.json ]
+    fi
 }
 
 # Uses `npm install`, because `npm ci` rejects a lock file without packages for platforms that lifepod does not support.
 install_npm_packages() {
+  [ ! -L node_modules ] || fail "node_modules is a link to $(readlink -f node_modules), whose packages are not those of package-lock.json: remove the link, then run this again"
   command -v npm >/dev/null || fail "npm is missing: install Node.js 20 or newer with npm, then run this again"
   say "installing the npm packages of package-lock.json (Node.js 24, the libraries, the test tools)"
   npm install --no-save --no-audit --no-fund --loglevel=error >/dev/null || fail "npm could not install the packages"

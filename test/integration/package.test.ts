@@ -1,8 +1,22 @@
-/** Tests the build of the npm package: dist/ contains JavaScript in place of the sources, and the data files that lifepod reads. */
-import { readdirSync } from 'node:fs';
+/**
+ * Tests the build of the npm package: dist/ contains JavaScript in place of the sources, and the data files that lifepod reads. Tests the
+ * setup of a worktree, whose node_modules is a link.
+ */
+import {
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { expect, test } from 'vitest';
-import { runCommandOk } from '../../src/platform/processes.ts';
+import { expect, onTestFinished, test } from 'vitest';
+import { runCommand, runCommandOk } from '../../src/platform/processes.ts';
 import { REPOSITORY } from '../support/lifepod.ts';
 
 test('the build has every file that the engine reads, and its command line runs', async () => {
@@ -18,4 +32,27 @@ test('the build has every file that the engine reads, and its command line runs'
   const definitions = join(REPOSITORY, 'dist/runtime/cri/definitions.js');
   const load = `const { loadDefinitions } = await import('${definitions}'); console.log('runtime.v1.RuntimeService' in loadDefinitions());`;
   expect(await runCommandOk(process.execPath, ['--input-type=module', '-e', load])).toBe('true\n');
+});
+
+test.each([
+  ['is left as it is if the packages are those of package-lock.json', '', 0, ''],
+  ['is not replaced if the packages are others', '\n', 1, 'node_modules is a link to '],
+])('a linked node_modules %s', async (_, added, code, message) => {
+  const folder = mkdtempSync(join(tmpdir(), 'lifepod-setup-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const worktree = join(folder, 'worktree');
+  mkdirSync(worktree);
+  const packages = realpathSync(join(REPOSITORY, 'node_modules'));
+  for (const name of ['scripts', 'src']) symlinkSync(join(REPOSITORY, name), join(worktree, name));
+  symlinkSync(packages, join(worktree, 'node_modules'));
+  // It is newer than the installation.
+  const lock = readFileSync(join(packages, '../package-lock.json'), 'utf8');
+  writeFileSync(join(worktree, 'package-lock.json'), `${lock}${added}`);
+  // An installation would use this program.
+  writeFileSync(join(folder, 'npm'), '#!/bin/sh\necho npm was run; exit 1\n', { mode: 0o755 });
+  const PATH = `${folder}:${process.env['PATH']}`;
+  const result = await runCommand('bash', [join(worktree, 'scripts/setup.sh')], { env: { ...process.env, PATH } });
+  expect(result).toMatchObject({ code, stderr: expect.stringContaining(message) });
+  expect(result.stdout).not.toContain('npm was run');
+  expect(lstatSync(join(worktree, 'node_modules')).isSymbolicLink()).toBe(true);
 });
