@@ -1,8 +1,9 @@
-import { expect, test, vi } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import type { CoreV1Event, Node, Pod, Service } from '../../api/generated/types.ts';
 import { EVENTS, NODES, PODS, SERVICES } from '../../api/resources.ts';
 import { registryBackend, withInformers } from '../../client/registry-fixture.ts';
 import { clientOf } from '../../client/typed-client.ts';
+import type { Log } from '../../platform/platform.ts';
 import { silentLog } from '../../platform/silent-log.ts';
 import { createVirtualTimers } from '../../platform/virtual-timers.ts';
 import { startServiceLoadBalancers } from './service-load-balancers.ts';
@@ -14,27 +15,41 @@ const service = (name: string): Service => ({
   spec: { type: 'LoadBalancer', ports: [{ port: 80 }] },
 });
 
-test('a port goes to the Service that waits for it when the first Service ends or changes its type', async () => {
+/** Creates a registry with one node. The controller runs from a call of `start` until the end of the test, or until its result is aborted. */
+async function cluster() {
   const backend = await registryBackend();
   const client = clientOf(backend);
   const services = client.resource<Service>(SERVICES);
-  const stop = new AbortController();
   const addresses = [{ type: 'InternalIP', address: '192.0.2.1' }];
   await backend.set(NODES, { apiVersion: 'v1', kind: 'Node', metadata: { name: 'n' }, status: { addresses } } as Node);
-  const options = { client, timers: createVirtualTimers(), log: silentLog, signal: stop.signal };
-  await startServiceLoadBalancers(withInformers(options));
-  const ingressOf = async (name: string) => (await services.get(name, 'a')).status?.loadBalancer?.ingress;
+  const events = () => backend.objects(EVENTS) as CoreV1Event[];
+  return {
+    backend,
+    services,
+    async start(log: Log = silentLog): Promise<AbortController> {
+      const stop = new AbortController();
+      onTestFinished(() => stop.abort());
+      const options = { client, timers: createVirtualTimers(), log, signal: stop.signal };
+      await startServiceLoadBalancers(withInformers(options));
+      return stop;
+    },
+    ingressOf: async (name: string) => (await services.get(name, 'a')).status?.loadBalancer?.ingress,
+    events,
+    eventTexts: () => events().map((event) => `${event.involvedObject.name} ${event.reason}: ${event.message}`),
+    statusWrites: () => backend.calls.filter((call) => call.startsWith('update services/status')),
+  };
+}
+
+test('a port goes to the Service that waits for it when the first Service ends or changes its type', async () => {
+  const { services, start, ingressOf, eventTexts } = await cluster();
+  await start();
   const ingress = [{ ip: '192.0.2.1', ipMode: 'VIP' }];
-  const events = () =>
-    (backend.objects(EVENTS) as CoreV1Event[]).map(
-      (event) => `${event.involvedObject.name} ${event.reason}: ${event.message}`,
-    );
 
   await services.create(service('first'));
   await vi.waitFor(async () => expect(await ingressOf('first')).toEqual(ingress));
   await services.create(service('second'));
   await vi.waitFor(() =>
-    expect(events()).toContain(
+    expect(eventTexts()).toContain(
       'second SyncLoadBalancerFailed: Error syncing load balancer: port TCP/80 is in use by the Service a/first',
     ),
   );
@@ -45,78 +60,56 @@ test('a port goes to the Service that waits for it when the first Service ends o
   await services.patch('first', 'a', 'application/merge-patch+json', { spec: { type: 'LoadBalancer' } });
   await services.delete('second', 'a');
   await vi.waitFor(async () => expect(await ingressOf('first')).toEqual(ingress));
-  await vi.waitFor(() => expect(events()).toContain('second EnsuredLoadBalancer: Ensured load balancer'));
-  stop.abort();
+  await vi.waitFor(() => expect(eventTexts()).toContain('second EnsuredLoadBalancer: Ensured load balancer'));
 });
 
 test('a Service waits for a host port, and a Pod that comes later gets an Event', async () => {
-  const backend = await registryBackend();
-  const client = clientOf(backend);
-  const services = client.resource<Service>(SERVICES);
-  const stop = new AbortController();
-  const addresses = [{ type: 'InternalIP', address: '192.0.2.1' }];
-  await backend.set(NODES, { apiVersion: 'v1', kind: 'Node', metadata: { name: 'n' }, status: { addresses } } as Node);
+  const { backend, services, start, ingressOf, eventTexts } = await cluster();
   const podOf = (name: string): Pod => ({
     apiVersion: 'v1',
     kind: 'Pod',
     metadata: { name, namespace: 'a' },
     spec: { nodeName: 'n', containers: [{ name: 'c', image: 'i', ports: [{ containerPort: 80, hostPort: 80 }] }] },
   });
-  const options = { client, timers: createVirtualTimers(), log: silentLog, signal: stop.signal };
-  await startServiceLoadBalancers(withInformers(options));
-  const events = () =>
-    (backend.objects(EVENTS) as CoreV1Event[]).map(
-      (event) => `${event.involvedObject.name} ${event.reason}: ${event.message}`,
-    );
+  await start();
   await backend.set(PODS, podOf('early'));
   await services.create(service('web'));
   await vi.waitFor(() =>
-    expect(events()).toContain(
+    expect(eventTexts()).toContain(
       'web SyncLoadBalancerFailed: Error syncing load balancer: port TCP/80 is in use by the host port of the Pod a/early: ' +
         'use another port for one of them',
     ),
   );
   await backend.remove(PODS, 'a', 'early');
-  await vi.waitFor(async () => expect((await services.get('web', 'a')).status?.loadBalancer?.ingress).toHaveLength(1));
+  await vi.waitFor(async () => expect(await ingressOf('web')).toHaveLength(1));
   await backend.set(PODS, podOf('late'));
   await vi.waitFor(() =>
-    expect(events()).toContain(
+    expect(eventTexts()).toContain(
       'late PortConflict: connections to the host port TCP/80 reach the load balancer of the Service a/web: ' +
         'use another port for one of them',
     ),
   );
-  stop.abort();
 });
 
 test('a failure to write the status of one Service delays no other Service', async () => {
-  const backend = await registryBackend();
-  const client = clientOf(backend);
-  const services = client.resource<Service>(SERVICES);
-  const stop = new AbortController();
-  const addresses = [{ type: 'InternalIP', address: '192.0.2.1' }];
-  await backend.set(NODES, { apiVersion: 'v1', kind: 'Node', metadata: { name: 'n' }, status: { addresses } } as Node);
+  const { backend, services, start, statusWrites } = await cluster();
   for (const [index, name] of ['first', 'second', 'third'].entries())
     await services.create({ ...service(name), spec: { type: 'LoadBalancer', ports: [{ port: 80 + index }] } });
   backend.failNext('update services/status a/first', new Error('no first'));
   backend.failNext('update services/status a/second', new Error('no second'));
   const warn = vi.fn();
   const log = { ...silentLog, warn };
-  await startServiceLoadBalancers(withInformers({ client, timers: createVirtualTimers(), log, signal: stop.signal }));
-  const writes = () => backend.calls.filter((call) => call.startsWith('update services/status'));
-  await vi.waitFor(() => expect(writes().length).toBeGreaterThan(2));
-  expect(writes().slice(0, 3)).toEqual(['first', 'second', 'third'].map((name) => `update services/status a/${name}`));
+  await start(log);
+  await vi.waitFor(() => expect(statusWrites().length).toBeGreaterThan(2));
+  expect(statusWrites().slice(0, 3)).toEqual(
+    ['first', 'second', 'third'].map((name) => `update services/status a/${name}`),
+  );
   const error = 'Error: no first; Error: no second';
   await vi.waitFor(() => expect(warn).toHaveBeenCalledWith(expect.anything(), expect.objectContaining({ error })));
-  stop.abort();
 });
 
 test('a port of a Service whose address cannot be withdrawn goes to no other Service', async () => {
-  const backend = await registryBackend();
-  const client = clientOf(backend);
-  const services = client.resource<Service>(SERVICES);
-  const stop = new AbortController();
-  const addresses = [{ type: 'InternalIP', address: '192.0.2.1' }];
-  await backend.set(NODES, { apiVersion: 'v1', kind: 'Node', metadata: { name: 'n' }, status: { addresses } } as Node);
+  const { backend, services, start, statusWrites } = await cluster();
   const withPorts = (name: string, ...ports: number[]): Service => ({
     ...service(name),
     spec: { type: 'LoadBalancer', ports: ports.map((port) => ({ name: `p${port}`, port })) },
@@ -131,64 +124,38 @@ test('a port of a Service whose address cannot be withdrawn goes to no other Ser
   for (const name of ['holds', 'loses'])
     await backend.setStatus(SERVICES, 'a', name, { loadBalancer: { ingress: [{ ip: '192.0.2.1', ipMode: 'VIP' }] } });
   backend.failNext('update services/status a/loses', new Error('no'));
-  const options = { client, timers: createVirtualTimers(), log: silentLog, signal: stop.signal };
-  await startServiceLoadBalancers(withInformers(options));
-  const writes = () => backend.calls.filter((call) => call.startsWith('update services/status'));
-  await vi.waitFor(() => expect(writes()).toHaveLength(4));
+  await start();
+  await vi.waitFor(() => expect(statusWrites()).toHaveLength(4));
   const expected = ['loses', 'other', 'loses', 'waits'];
-  expect(writes()).toEqual(expected.map((name) => `update services/status a/${name}`));
-  stop.abort();
+  expect(statusWrites()).toEqual(expected.map((name) => `update services/status a/${name}`));
 });
 
 test('a Service that waits again, after it was of another type, gets another Event', async () => {
-  const backend = await registryBackend();
-  const client = clientOf(backend);
-  const services = client.resource<Service>(SERVICES);
-  const stop = new AbortController();
-  const addresses = [{ type: 'InternalIP', address: '192.0.2.1' }];
-  await backend.set(NODES, { apiVersion: 'v1', kind: 'Node', metadata: { name: 'n' }, status: { addresses } } as Node);
+  const { services, start, ingressOf, events } = await cluster();
   for (const name of ['first', 'second']) await services.create(service(name));
-  const options = { client, timers: createVirtualTimers(), log: silentLog, signal: stop.signal };
-  await startServiceLoadBalancers(withInformers(options));
+  await start();
   const failures = () =>
-    (backend.objects(EVENTS) as CoreV1Event[])
+    events()
       .filter(({ reason }) => reason === 'SyncLoadBalancerFailed')
       .reduce((sum, { count = 1 }) => sum + count, 0);
   await vi.waitFor(() => expect(failures()).toBe(1));
   const change = (type: string) => services.patch('second', 'a', 'application/merge-patch+json', { spec: { type } });
   await change('NodePort');
   await services.create({ ...service('third'), spec: { type: 'LoadBalancer', ports: [{ port: 81 }] } });
-  await vi.waitFor(async () =>
-    expect((await services.get('third', 'a')).status?.loadBalancer?.ingress).toHaveLength(1),
-  );
+  await vi.waitFor(async () => expect(await ingressOf('third')).toHaveLength(1));
   expect(failures()).toBe(1);
   await change('LoadBalancer');
   await vi.waitFor(() => expect(failures()).toBe(2));
-  stop.abort();
 });
 
 test('a restart withdraws no address', async () => {
-  const backend = await registryBackend();
-  const client = clientOf(backend);
-  const services = client.resource<Service>(SERVICES);
-  const addresses = [{ type: 'InternalIP', address: '192.0.2.1' }];
-  await backend.set(NODES, { apiVersion: 'v1', kind: 'Node', metadata: { name: 'n' }, status: { addresses } } as Node);
-  const run = async () => {
-    const stop = new AbortController();
-    const options = { client, timers: createVirtualTimers(), log: silentLog, signal: stop.signal };
-    await startServiceLoadBalancers(withInformers(options));
-    return stop;
-  };
-  const writes = () => backend.calls.filter((call) => call.startsWith('update services/status'));
-  const first = await run();
+  const { services, start, ingressOf, events, statusWrites } = await cluster();
+  const first = await start();
   await services.create(service('web'));
-  const addressesOfWeb = async () => (await services.get('web', 'a')).status?.loadBalancer?.ingress;
-  await vi.waitFor(async () => expect(await addressesOfWeb()).toHaveLength(1));
+  await vi.waitFor(async () => expect(await ingressOf('web')).toHaveLength(1));
   first.abort();
-  const second = await run();
+  await start();
   await services.create(service('waiting'));
-  const reasons = () => (backend.objects(EVENTS) as CoreV1Event[]).map(({ reason }) => reason);
-  await vi.waitFor(() => expect(reasons()).toContain('SyncLoadBalancerFailed'));
-  expect(writes()).toEqual(['update services/status a/web']);
-  second.abort();
+  await vi.waitFor(() => expect(events().map(({ reason }) => reason)).toContain('SyncLoadBalancerFailed'));
+  expect(statusWrites()).toEqual(['update services/status a/web']);
 });
