@@ -11,7 +11,6 @@
  */
 import { flushCompileCache } from 'node:module';
 import { dnsServiceAddress } from '../apiserver/admission/service-range.ts';
-import { createRbac } from '../apiserver/auth/authorization/rbac.ts';
 import { bootstrap } from '../apiserver/registry/bootstrap.ts';
 import { ensureDnsService } from '../apiserver/registry/dns-service.ts';
 import { ensureKubernetesEndpoints } from '../apiserver/registry/system-endpoints/kubernetes-endpoints.ts';
@@ -33,7 +32,7 @@ import { apiFor } from '../ports/api-for.ts';
 import { API_SERVER, type UserInfo } from '../ports/request.ts';
 import { startScheduler } from '../scheduler/scheduler.ts';
 import { requireAttachment } from './attached-sandboxes.ts';
-import { followRbac } from './authorization/rbac-objects.ts';
+import { createAuthorizer } from './authorization/authorizer.ts';
 import { type OpenRegistry, openRegistry, serveApi } from './engine-api.ts';
 import { createEngineMetrics } from './engine-metrics.ts';
 import { apiAt, checkAddresses, checkNewRanges, networkWarnings, startNetwork } from './engine-network.ts';
@@ -155,7 +154,7 @@ async function startParts(
 
   const node = lateNode();
   const informers = createSharedInformers({ client: clientFor(opened.registry, API_SERVER), ...platform });
-  opened.authorization.connect(createRbac(followRbac({ informers, signal })));
+  opened.authorization.connect(createAuthorizer({ informers, signal }));
   const protect = (port: number): Promise<void> => network.protectApi(apiAt(settings, port));
   const port = await serveApi(settings, platform, closers, { ...opened, nodes: node.connection, metrics, protect });
   const options = {

@@ -2,6 +2,7 @@
  * The port of authorization: whether a user may send a request. The API server asks it for each request, for each right that a request
  * needs besides its own verb, such as `create` for a server-side apply that creates an object, and for reviews such as SubjectAccessReview.
  */
+import type { FieldRequirement } from '../machinery/field-selector.ts';
 import type { UserInfo } from './request.ts';
 
 /** A request for a resource. An absent text is the same as an empty one. */
@@ -15,6 +16,8 @@ export interface ResourceAttributes {
   subresource?: string | undefined;
   namespace?: string | undefined;
   name?: string | undefined;
+  /** What a list, watch or deletecollection requires of fields. Requirements may be missing. Absent: nothing. */
+  fieldSelector?: readonly FieldRequirement[] | undefined;
 }
 
 /** A request for a path that belongs to no resource. */

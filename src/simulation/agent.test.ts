@@ -50,10 +50,10 @@ async function newNode(options: Partial<SimulatedRuntimeOptions>): Promise<Node>
     serviceCidr: '10.96.0.0/16',
   });
   cleanups.push(() => backend.close());
-  // The agent's own user may create mirror Pods.
   const registry = apiFor(backend, { name: 'system:node:node-1', groups: ['system:nodes'] });
-  await bootstrap(registry, { serviceCidr: '10.96.0.0/16', apiServerPort: 6443 });
-  const client = clientOf(registry);
+  const admin = apiFor(backend, { name: 'admin', groups: ['system:masters'] });
+  await bootstrap(admin, { serviceCidr: '10.96.0.0/16', apiServerPort: 6443 });
+  const client = clientOf(admin);
   await client
     .resource<ServiceAccount>(SERVICE_ACCOUNTS)
     .create({ apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name: 'default', namespace: 'default' } });

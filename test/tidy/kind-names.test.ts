@@ -6,11 +6,12 @@ import { read, typeScript } from './sources.ts';
 const REASONS: Readonly<Record<string, string>> = {
   'src/apiserver/auth/authorization/bootstrap/bootstrap-objects.ts':
     'creates the roles and bindings that every cluster has',
+  'src/apiserver/auth/authorization/node/node-graph.ts': 'knows which objects belong to the Pods of a node',
   'src/apiserver/auth/authorization/rbac.ts': 'evaluates roles and bindings',
   'src/apiserver/auth/authorization/subjects.ts': 'a ServiceAccount can be the subject of a binding',
-  'src/apiserver/auth/authorize.ts': 'a request for a Namespace is also a request in this Namespace',
   'src/apiserver/auth/impersonate.ts': 'a right to impersonate is about a user, a group or a ServiceAccount',
-  'src/apiserver/auth/request-attributes.ts': 'the path /namespaces/NAME/PLURAL names a resource in a Namespace',
+  'src/apiserver/auth/request-attributes.ts':
+    'a request for a Namespace, or for the path /namespaces/NAME/PLURAL, is a request in this Namespace',
   'src/apiserver/registry/bootstrap.ts': 'creates the objects that every cluster has',
   'src/apiserver/registry/dns-service.ts': 'creates the Service of the DNS and its EndpointSlice',
   'src/apiserver/registry/events.ts': 'writes Events',

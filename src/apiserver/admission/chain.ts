@@ -8,6 +8,8 @@ export type Outside = (waiting: Promise<void>) => Promise<void>;
 
 /** The plugins that handle one kind of request. */
 export interface AdmissionChain {
+  /** Whether admit() may change the object. */
+  readonly changes: boolean;
   admit(request: AdmissionRequest, outside: Outside): Promise<void>;
   validate(request: AdmissionRequest, outside: Outside): Promise<void>;
   /** Returns a function that ends all reservations. */
@@ -45,8 +47,11 @@ function chainOf(all: readonly AdmissionPlugin[], target: AdmissionTarget): Admi
   const plugins = all.filter((plugin) => plugin.handles(target));
   if (plugins.length === 0) return undefined;
   return {
+    changes: plugins.some(({ admit }) => admit !== undefined),
     async admit(request, outside) {
       for (const plugin of plugins) {
+        const checking = plugin.check?.(request);
+        if (checking !== undefined) await stillWanted(request, outside(checking));
         const waiting = plugin.admit?.(request);
         if (waiting !== undefined) await stillWanted(request, outside(waiting));
       }

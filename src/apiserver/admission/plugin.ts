@@ -68,6 +68,8 @@ export interface AdmissionPlugin {
   /** The name, as upstream gives it if upstream has the plugin. */
   readonly name: string;
   handles(target: AdmissionTarget): boolean;
+  /** Checks the object of a create or an update before this plugin or a later one changes it. */
+  check?(request: AdmissionRequest): void | Promise<void>;
   /** Changes the object, or waits for other objects. */
   admit?(request: AdmissionRequest): void | Promise<void>;
   /** Checks the final object. */

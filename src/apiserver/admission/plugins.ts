@@ -3,7 +3,7 @@ import { defaultIngressClass } from './default-ingress-class.ts';
 import { defaultStorageClass } from './default-storage-class.ts';
 import { limitRanger } from './limit-ranger.ts';
 import { namespaceLifecycle } from './namespace-lifecycle.ts';
-import { nodeRestriction } from './node-restriction.ts';
+import { nodeRestriction } from './node-restriction/node-restriction.ts';
 import { claimResize } from './persistent-volume-claim-resize.ts';
 import type { PluginFactory } from './plugin.ts';
 import { podSecurity } from './pod-security.ts';

@@ -3,10 +3,10 @@
  * Source: k8s.io/apiserver/pkg/endpoints/filters/authorization.go and handlers/responsewriters/errors.go of v1.33 (behavior and wording).
  */
 import { ApiError, forbidden } from '../../machinery/status.ts';
-import { type Attributes, type Authorizer, isPath } from '../../ports/authorizer.ts';
+import { type Attributes, type Authorizer, isPath, type ResourceAttributes } from '../../ports/authorizer.ts';
 import type { Exchange } from '../http/exchange.ts';
 import type { ResourceRoute } from '../http/routes.ts';
-import { requestAttributes, selectedName } from './request-attributes.ts';
+import { attributesOf, requestAttributes } from './request-attributes.ts';
 
 /** Rejects with 403 Forbidden if the user may not send the request. */
 export const authorizeResource = (authorizer: Authorizer, exchange: Exchange, route: ResourceRoute): Promise<void> =>
@@ -40,22 +40,8 @@ async function authorize(
   if (!allowed) throw refusal(attributes, reason);
 }
 
-function resourceAttributes({ user, query }: Exchange, route: ResourceRoute) {
-  const { verb, ref, subresource, namespace, name } = route;
-  const { group, resource } = ref;
-  const isNamespace = group === '' && resource === 'namespaces';
-  const isListed = verb === 'list' || verb === 'watch';
-  return {
-    user,
-    verb,
-    group,
-    resource,
-    subresource,
-    // A role in a namespace can be about the Namespace.
-    namespace: isNamespace ? name : namespace,
-    name: name ?? (isListed ? selectedName(query) : undefined),
-  };
-}
+const resourceAttributes = ({ user, query }: Exchange, route: ResourceRoute): ResourceAttributes =>
+  attributesOf({ user, ...route }, query.get('fieldSelector'));
 
 /** Returns the error for a request that is not allowed. */
 export function refusal(attributes: Attributes, reason: string): ApiError {

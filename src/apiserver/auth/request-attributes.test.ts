@@ -7,6 +7,8 @@ const at = (method: string, url: string) => {
   return Object.fromEntries(Object.entries(attributes).filter(([, value]) => value !== undefined && value !== ''));
 };
 
+const named = (op: string, value: string) => ({ field: 'metadata.name', op, value });
+
 test.each<[string, string, object]>([
   ['GET', '/api', { verb: 'get', path: '/api' }],
   ['GET', '/api/v1', { verb: 'get', path: '/api/v1' }],
@@ -35,9 +37,23 @@ test.each<[string, string, object]>([
   ],
   ['GET', '/api/v1/proxy/nodes/x/logs', { verb: 'proxy', resource: 'nodes', name: 'x' }],
   ['GET', '/api/v1/odds//log', { verb: 'list', resource: 'odds', subresource: 'log' }],
-  ['GET', '/api/v1/odds?fieldSelector=metadata.name%3Dx', { verb: 'list', resource: 'odds', name: 'x' }],
-  ['GET', '/api/v1/odds?fieldSelector=metadata.name!%3Dx', { verb: 'list', resource: 'odds' }],
-  ['GET', '/api/v1/odds?fieldSelector=metadata.name%3Da%252Fb', { verb: 'list', resource: 'odds' }],
+  [
+    'GET',
+    '/api/v1/odds?fieldSelector=metadata.name%3Dx',
+    { verb: 'list', resource: 'odds', name: 'x', fieldSelector: [named('=', 'x')] },
+  ],
+  [
+    'GET',
+    '/api/v1/odds?fieldSelector=metadata.name!%3Dx',
+    { verb: 'list', resource: 'odds', fieldSelector: [named('!=', 'x')] },
+  ],
+  [
+    'GET',
+    '/api/v1/odds?fieldSelector=metadata.name%3Da%252Fb',
+    { verb: 'list', resource: 'odds', fieldSelector: [named('=', 'a%2Fb')] },
+  ],
+  ['GET', '/api/v1/odds?fieldSelector=odd', { verb: 'list', resource: 'odds' }],
+  ['GET', '/api/v1/odds/x?fieldSelector=a%3Db', { verb: 'get', resource: 'odds', name: 'x' }],
   ['HEAD', '/api/v1/odds/x', { verb: 'get', resource: 'odds', name: 'x' }],
   ['OPTIONS', '/api/v1/odds/x', { resource: 'odds', name: 'x' }],
 ])('the attributes of %s %s', (method, url, attributes) => {

@@ -3,9 +3,11 @@
  * resource gets the same response whether or not it exists.
  * Source: RequestInfo of k8s.io/apiserver/pkg/endpoints/request of v1.33 (behavior).
  */
-import { parseFieldSelector } from '../../machinery/field-selector.ts';
+import { type FieldRequirement, parseFieldSelector } from '../../machinery/field-selector.ts';
+import type { ResourceRef } from '../../machinery/meta.ts';
 import { pathSegmentErrors } from '../../machinery/names.ts';
 import type { PathAttributes, ResourceAttributes } from '../../ports/authorizer.ts';
+import type { UserInfo } from '../../ports/request.ts';
 import { flag } from '../http/query.ts';
 
 const VERBS: Readonly<Record<string, string>> = {
@@ -47,13 +49,15 @@ export function requestAttributes(
   const [resource = '', given, subresource] = parts;
   const verb = verbInPath ?? verbOf(method, given, query);
   const isListed = verb === 'list' || verb === 'watch';
+  const fieldSelector = given ? undefined : selectedFields(query.get('fieldSelector'));
   return {
     verb,
     group,
     resource,
     subresource: verbInPath === 'proxy' ? undefined : subresource,
     namespace,
-    name: given || (isListed ? selectedName(query) : undefined),
+    name: given || (isListed ? selectedName(fieldSelector) : undefined),
+    fieldSelector,
   };
 }
 
@@ -64,17 +68,47 @@ function verbOf(method: string, name: string | undefined, query: URLSearchParams
   return verb === 'delete' ? 'deletecollection' : verb;
 }
 
-/**
- * Returns the only name that the field selector of a list or watch selects, so that a rule with resourceNames can allow the request;
- * undefined if there is none or the selector is invalid.
- */
-export function selectedName(query: URLSearchParams): string | undefined {
-  const selector = query.get('fieldSelector');
-  if (selector === null || !selector.includes('metadata.name')) return undefined;
+interface ResourceRequest {
+  user: UserInfo;
+  verb: string;
+  ref: Pick<ResourceRef, 'group' | 'resource'>;
+  subresource?: string | undefined;
+  namespace?: string | undefined;
+  name?: string | undefined;
+}
+
+/** Returns the attributes of a request for a resource that the server has. `selector`: the field selector of a request for several objects. */
+export function attributesOf(request: ResourceRequest, selector: string | null | undefined): ResourceAttributes {
+  const { user, verb, ref, subresource, namespace, name } = request;
+  const { group, resource } = ref;
+  const fieldSelector = name === undefined ? selectedFields(selector) : undefined;
+  const isNamespace = group === '' && resource === 'namespaces';
+  const isListed = verb === 'list' || verb === 'watch';
+  return {
+    user,
+    verb,
+    group,
+    resource,
+    subresource,
+    // A role in a namespace can be about the Namespace.
+    namespace: isNamespace ? name : namespace,
+    name: name ?? (isListed ? selectedName(fieldSelector) : undefined),
+    fieldSelector,
+  };
+}
+
+/** Returns the requirements of a field selector; undefined if there is none or it is invalid, so that the request is going to be refused. */
+function selectedFields(selector: string | null | undefined): FieldRequirement[] | undefined {
+  if (!selector) return undefined;
   try {
-    const only = parseFieldSelector(selector).find(({ field, op }) => field === 'metadata.name' && op === '=')?.value;
-    return only && pathSegmentErrors(only).length === 0 ? only : undefined;
+    return parseFieldSelector(selector);
   } catch {
     return undefined;
   }
+}
+
+/** Returns the only name that a list or watch selects, so that a rule about single objects can allow the request; undefined if there is none. */
+function selectedName(requirements: readonly FieldRequirement[] = []): string | undefined {
+  const only = requirements.find(({ field, op }) => field === 'metadata.name' && op === '=')?.value;
+  return only && pathSegmentErrors(only).length === 0 ? only : undefined;
 }

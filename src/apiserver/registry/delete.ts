@@ -34,6 +34,7 @@ export async function deleteObject(
     signal: options.request.signal,
   };
   const { action, object } = await modify(context, resource, target, async (old, { outside }) => {
+    checkPreconditions(resource, old.metadata, options);
     await chain?.validate(admissionRequest(resource, { operation: 'DELETE', ...at, old }, options), outside);
     const change = deletionOf(resource, old, options, context.timers.now());
     return change.action === 'delete' ? deletionAlongside(context, resource, at, old, options) : change;
@@ -74,7 +75,6 @@ const deleted = ({ groupResource }: Resource, { metadata }: KubeObject): Status 
 });
 
 function deletionOf(resource: Resource, old: KubeObject, options: DeleteOptions, now: Millis): Change {
-  checkPreconditions(resource, old.metadata, options);
   // As in v1.33, a negative grace period means one second.
   const requested = options.gracePeriodSeconds;
   const gracePeriodSeconds = requested !== undefined && requested < 0 ? 1 : requested;

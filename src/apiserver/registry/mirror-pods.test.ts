@@ -1,19 +1,26 @@
 import { describe, expect, test } from 'vitest';
 import type { Pod } from '../../api/generated/types.ts';
 import type { UserInfo } from '../../ports/request.ts';
-import { asClient, failure, NAMESPACES, object, PODS, pod, startRegistry } from './testing.ts';
+import { asClient, failure, NAMESPACES, object, PODS, pod, ref, type Started, startRegistry } from './testing.ts';
 
 const MIRROR = 'kubernetes.io/config.mirror';
-const mirror = (spec: object = {}): Pod =>
-  pod('web-node-1', { nodeName: 'node-1', ...spec }, { annotations: { [MIRROR]: 'abc' } });
+const mirror = (spec: object = {}, metadata: object = {}): Pod =>
+  pod('web-node-1', { nodeName: 'node-1', ...spec }, { annotations: { [MIRROR]: 'abc' }, ...metadata });
 
 const admin: UserInfo = { name: 'kubernetes-admin', groups: ['system:masters', 'system:authenticated'] };
 const node: UserInfo = { name: 'system:node:node-1', groups: ['system:nodes', 'system:authenticated'] };
 
+/** Creates the Node, and returns the references to it that its mirror Pods must have. */
+async function ownersOf({ registry }: Started): Promise<object[]> {
+  const { metadata } = await registry.create(ref('nodes'), undefined, object('Node', 'node-1'));
+  return [{ apiVersion: 'v1', kind: 'Node', name: 'node-1', uid: metadata.uid, controller: true }];
+}
+
 describe('mirror Pods', () => {
   test('a node can create a mirror Pod, to which admission adds nothing', async () => {
-    const { backend } = await startRegistry();
-    const created = (await asClient(backend, node).create(PODS, 'default', mirror())) as Pod;
+    const started = await startRegistry();
+    const owned = mirror({}, { ownerReferences: await ownersOf(started) });
+    const created = (await asClient(started.backend, node).create(PODS, 'default', owned)) as Pod;
     expect(created.spec).toMatchObject({ nodeName: 'node-1', containers: [{ name: 'app' }] });
     expect(created.spec?.serviceAccountName).toBeUndefined();
     expect(created.spec?.volumes).toBeUndefined();
@@ -21,9 +28,10 @@ describe('mirror Pods', () => {
   });
 
   test('a mirror Pod needs no ServiceAccount in its namespace', async () => {
-    const { registry, backend } = await startRegistry();
-    await registry.create(NAMESPACES, undefined, object('Namespace', 'x'));
-    expect((await asClient(backend, node).create(PODS, 'x', mirror())).metadata.namespace).toBe('x');
+    const started = await startRegistry();
+    await started.registry.create(NAMESPACES, undefined, object('Namespace', 'x'));
+    const owned = mirror({}, { ownerReferences: await ownersOf(started) });
+    expect((await asClient(started.backend, node).create(PODS, 'x', owned)).metadata.namespace).toBe('x');
   });
 
   test('a user other than a node cannot create a mirror Pod', async () => {

@@ -264,8 +264,7 @@ async function applied(
   if (subresource.apply === undefined) throw methodNotAllowed();
   const result = subresource.apply(old, body, { now: context.timers.now() });
   // A plugin may change the object, which shares parts with the old one.
-  const object =
-    request.chain === undefined ? { ...result, metadata: { ...result.metadata } } : structuredClone(result);
+  const object = request.chain?.changes ? structuredClone(result) : { ...result, metadata: { ...result.metadata } };
   await request.chain?.admit(admissionOf(request, object, old), outside);
   keepSystemFields(object.metadata, old.metadata);
   await betweenSteps();

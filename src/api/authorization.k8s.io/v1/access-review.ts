@@ -3,12 +3,14 @@
  * Source: pkg/registry/authorization of v1.33 (behavior).
  */
 import { type FieldError, firstErrors } from '../../../machinery/field-error.ts';
+import { type FieldRequirement, parseFieldSelector } from '../../../machinery/field-selector.ts';
 import type { KubeObject } from '../../../machinery/meta.ts';
 import { invalidObject } from '../../../machinery/status.ts';
 import type { Attributes } from '../../../ports/authorizer.ts';
 import type { UserInfo } from '../../../ports/request.ts';
 import type { Reviewer } from '../../../ports/reviews.ts';
 import type {
+  FieldSelectorAttributes,
   SelfSubjectAccessReviewSpec,
   SubjectAccessReviewSpec,
   SubjectAccessReviewStatus,
@@ -42,7 +44,27 @@ function attributesOf(spec: SelfSubjectAccessReviewSpec, user: UserInfo): Attrib
     return { user, verb, path };
   }
   const { verb = '', group = '', resource = '', subresource, namespace, name } = resourceAttributes;
-  return { user, verb, group, resource, subresource, namespace, name };
+  const fieldSelector = requirementsOf(resourceAttributes.fieldSelector);
+  return { user, verb, group, resource, subresource, namespace, name, fieldSelector };
+}
+
+/** Returns the requirements that an authorizer can use: as upstream, those that it does not know only restrict the request further. */
+function requirementsOf({ rawSelector, requirements = [] }: FieldSelectorAttributes = {}): FieldRequirement[] {
+  if (rawSelector) return parsed(rawSelector);
+  return requirements.flatMap(({ key, operator, values = [] }): FieldRequirement[] => {
+    const [value] = values;
+    if (value === undefined || values.length > 1) return [];
+    if (operator === 'In') return [{ field: key, op: '=', value }];
+    return operator === 'NotIn' ? [{ field: key, op: '!=', value }] : [];
+  });
+}
+
+function parsed(selector: string): FieldRequirement[] {
+  try {
+    return parseFieldSelector(selector);
+  } catch {
+    return [];
+  }
 }
 
 /** The user that the review describes. */

@@ -4,9 +4,9 @@
  * podutil.HasAPIObjectReference of v1.34 (the references that a static Pod may not have).
  */
 import { type FieldError, forbidden, invalid } from '../../../../machinery/field-error.ts';
-import type { Pod, Volume } from '../../../generated/types.ts';
-import { containersOf } from './containers.ts';
+import type { Pod } from '../../../generated/types.ts';
 import { forbiddenPod } from './forbidden-pod.ts';
+import { referencesOf } from './references.ts';
 
 /** The annotation that marks a mirror Pod. Its value is the UID of the static Pod. */
 export const MIRROR_ANNOTATION = 'kubernetes.io/config.mirror';
@@ -45,35 +45,4 @@ export function admitMirrorPod(pod: Pod, byNode: boolean): void {
 }
 
 /** The plural names of the resources whose objects the Pod refers to, such as serviceaccounts and secrets. May have duplicates. */
-export function apiReferences(pod: Pod): string[] {
-  const spec = pod.spec;
-  const found: string[] = [];
-  if (spec?.serviceAccountName) found.push('serviceaccounts');
-  if ((spec?.imagePullSecrets ?? []).length > 0) found.push('secrets');
-  if ((spec?.resourceClaims ?? []).length > 0) found.push('resourceclaims');
-  for (const container of containersOf(pod)) {
-    for (const { configMapRef, secretRef } of container.envFrom ?? []) {
-      if (configMapRef) found.push('configmaps');
-      if (secretRef) found.push('secrets');
-    }
-    for (const { valueFrom } of container.env ?? []) {
-      if (valueFrom?.configMapKeyRef) found.push('configmaps');
-      if (valueFrom?.secretKeyRef) found.push('secrets');
-    }
-  }
-  return [...found, ...(spec?.volumes ?? []).flatMap(volumeReferences)];
-}
-
-function volumeReferences(volume: Volume): string[] {
-  const found: string[] = [];
-  if (volume.configMap) found.push('configmaps');
-  if (volume.secret) found.push('secrets');
-  if (volume.persistentVolumeClaim || volume.ephemeral) found.push('persistentvolumeclaims');
-  for (const source of volume.projected?.sources ?? []) {
-    if (source.serviceAccountToken) found.push('serviceaccounts');
-    if (source.configMap) found.push('configmaps');
-    if (source.secret) found.push('secrets');
-    if (source.clusterTrustBundle) found.push('clustertrustbundles');
-  }
-  return found;
-}
+export const apiReferences = (pod: Pod): string[] => [...referencesOf(pod)].map(({ resource }) => resource);

@@ -1,0 +1,60 @@
+/**
+ * Limits what nodes write: only their own Node, Lease and CSINode, the statuses of their Pods, mirror Pods, and tokens for their Pods. Lets
+ * only nodes create mirror Pods. The node already runs the static Pod of a mirror Pod, so other plugins do not change it.
+ *
+ * Boundary: the Node authorizer has decided which objects the node may address. A file for each group of kinds has the rules for what the
+ * objects contain.
+ * Source: the plugins NodeRestriction and ServiceAccount of v1.33 (behavior and wording).
+ */
+import { admitMirrorPod, isMirrorPod } from '../../../api/core/v1/pod/mirror.ts';
+import type { Pod } from '../../../api/generated/types.ts';
+import { LEASES, NODES, PERSISTENT_VOLUME_CLAIMS, PODS, SERVICE_ACCOUNTS } from '../../../api/resources.ts';
+import type { ResourceRef } from '../../../machinery/meta.ts';
+import { nodeNameOf } from '../../auth/authorization/node/node-identity.ts';
+import type { AdmissionRequest, AdmissionTarget, PluginFactory } from '../plugin.ts';
+import { isKindOf } from '../targets.ts';
+import { restrictNode } from './nodes.ts';
+import { restrictClaim, restrictCsiNode, restrictLease } from './others.ts';
+import { restrictPod } from './pods.ts';
+import { type Restriction, refusal } from './restriction.ts';
+import { restrictToken } from './tokens.ts';
+
+const CSI_NODES: ResourceRef = { group: 'storage.k8s.io', version: 'v1', resource: 'csinodes' };
+
+const restrictions: readonly (readonly [ResourceRef, Restriction])[] = [
+  [PODS, restrictPod],
+  [NODES, restrictNode],
+  [PERSISTENT_VOLUME_CLAIMS, restrictClaim],
+  [SERVICE_ACCOUNTS, restrictToken],
+  [LEASES, restrictLease],
+  [CSI_NODES, restrictCsiNode],
+];
+
+const restrictionFor = ({ kind }: AdmissionTarget): Restriction | undefined =>
+  restrictions.find(([ref]) => isKindOf(kind, ref))?.[1];
+
+export const nodeRestriction: PluginFactory = (services) => {
+  function restrict(request: AdmissionRequest): void | Promise<void> {
+    const { user } = request.context;
+    const nodeName = nodeNameOf(user);
+    if (nodeName === undefined) return;
+    if (nodeName === '') throw refusal(request, `could not determine node from user ${JSON.stringify(user.name)}`);
+    return restrictionFor(request)?.(nodeName, request, services);
+  }
+  return {
+    name: 'NodeRestriction',
+    handles: (target) => restrictionFor(target) !== undefined,
+    check(request) {
+      if (isNewMirrorPod(request))
+        admitMirrorPod(request.object as Pod, request.context.user.groups.includes('system:nodes'));
+      return restrict(request);
+    },
+    validate: (request) => (request.operation === 'DELETE' ? restrict(request) : undefined),
+  };
+};
+
+const isNewMirrorPod = (request: AdmissionRequest): boolean =>
+  request.operation === 'CREATE' &&
+  request.subresource === '' &&
+  isKindOf(request.kind, PODS) &&
+  isMirrorPod(request.object as Pod);

@@ -1,0 +1,49 @@
+/**
+ * Which tokens of ServiceAccounts a node may request: those that are bound to a Pod of the node, for an audience of one of its volumes.
+ * Source: admitServiceAccount of plugin/pkg/admission/noderestriction of v1.33 (behavior and wording). lifepod has no CSI drivers, to which
+ * upstream also gives tokens.
+ */
+import type { AuthenticationV1TokenRequest, Pod } from '../../../api/generated/types.ts';
+import type { AdmissionRequest, AdmissionServices } from '../plugin.ts';
+import { existingPod, quoted, type Restriction, refusal } from './restriction.ts';
+
+export const restrictToken: Restriction = (nodeName, request, services) => {
+  if (request.operation !== 'CREATE' || request.subresource !== 'token') return;
+  const { boundObjectRef: bound, audiences = [] } = (request.object as AuthenticationV1TokenRequest).spec ?? {};
+  const refuse = (cause: string) => refusal(request, cause);
+  if (bound === undefined || bound.apiVersion !== 'v1' || bound.kind !== 'Pod' || !bound.name)
+    throw refuse('node requested token not bound to a pod');
+  if (!bound.uid) throw refuse('node requested token with a pod binding without a uid');
+  const pod = existingPod(services, request.namespace, bound.name);
+  if (bound.uid !== pod.metadata.uid)
+    throw refuse(
+      `the UID in the bound object reference (${bound.uid}) does not match the UID in record. The object might have been deleted and then recreated`,
+    );
+  if (pod.spec?.nodeName !== nodeName)
+    throw refuse('node requested token bound to a pod scheduled on a different node');
+  if (audiences.length > 1) throw refuse('node may only request 0 or 1 audiences');
+  return restrictAudience(audiences[0] ?? '', pod, request, services);
+};
+
+/** A role can allow a node other audiences, by a verb of its own on the audience as the resource. */
+async function restrictAudience(
+  audience: string,
+  pod: Pod,
+  request: AdmissionRequest,
+  { authorizer }: Pick<AdmissionServices, 'authorizer'>,
+): Promise<void> {
+  if (audiencesOf(pod).includes(audience)) return;
+  const { user } = request.context;
+  const { namespace, name } = request;
+  const verb = 'request-serviceaccounts-token-audience';
+  const { allowed } = await authorizer.authorize({ user, verb, group: '', resource: audience, namespace, name });
+  if (allowed) return;
+  const text = `audience ${quoted(audience)} not found in pod spec volume, ${user.name} is not authorized to request tokens for this audience`;
+  throw refusal(request, text);
+}
+
+/** Returns the audiences of the tokens in the Pod's volumes; the empty text is that of the API server. */
+const audiencesOf = ({ spec }: Pod): string[] =>
+  (spec?.volumes ?? [])
+    .flatMap(({ projected }) => projected?.sources ?? [])
+    .flatMap(({ serviceAccountToken }) => (serviceAccountToken ? [serviceAccountToken.audience ?? ''] : []));
