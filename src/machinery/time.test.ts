@@ -41,3 +41,8 @@ test.each([
   expect(formatTime(millis)).toBe(`${text}Z`);
   expect(formatMicroTime(millis)).toBe(`${text}.000000Z`);
 });
+
+test('formatMicroTime() rounds fractions of a millisecond down to whole microseconds', () => {
+  expect(formatMicroTime(Date.UTC(2026, 0, 31) + 1.25)).toBe('2026-01-31T00:00:00.001250Z');
+  expect(formatMicroTime(Date.UTC(2026, 0, 31) + 0.5)).toBe('2026-01-31T00:00:00.000500Z');
+});

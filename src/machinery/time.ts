@@ -30,9 +30,10 @@ export function formatTime(millis: Millis): string {
   return last.text;
 }
 
-/** Formats a metav1.MicroTime, with six fractional digits, of which the last three are 0: 2026-01-31T09:30:00.123000Z. */
+/** Formats a metav1.MicroTime, with six fractional digits, rounded down to whole microseconds: 2026-01-31T09:30:00.123456Z. */
 export function formatMicroTime(millis: Millis): string {
-  return `${isoTime(millis).slice(0, 23)}000Z`;
+  const micros = isWritableTime(millis) ? Math.floor((millis - Math.floor(millis)) * 1000) : 0;
+  return `${isoTime(millis).slice(0, 23)}${String(micros).padStart(3, '0')}Z`;
 }
 
 /** Parses an RFC 3339 string; undefined if the text is absent or not a time. Also accepts the other formats of Date.parse(). */
