@@ -2,10 +2,12 @@
  * Handles the requests of the API server: authenticates and authorizes each request, and passes it on by its path: to health, version,
  * metrics, discovery, OpenAPI, or to the resources.
  */
-import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { ApiError, methodNotAllowed, pathNotFound } from '../machinery/status.ts';
 import { createMetrics, METRICS_CONTENT_TYPE, type Metrics, metricsText } from '../platform/metrics.ts';
+import type { Audit } from './audit/audit.ts';
+import { auditIdOf } from './audit/client-facts.ts';
+import { recordFrom } from './audit/record-from.ts';
 import { createAuthentication } from './auth/authentication/authenticate.ts';
 import { createObjectReader, createSecretLabeler } from './auth/authentication/bound-objects.ts';
 import { privilegedOr } from './auth/authorization/authorizer.ts';
@@ -55,6 +57,7 @@ interface Handling extends ServerContext {
   metrics: Metrics;
   measure: RequestMetrics;
   whileInFlight: WhileInFlight;
+  audit?: Audit | undefined;
   liveChecks: HealthChecks;
   readyChecks: HealthChecks;
 }
@@ -102,14 +105,21 @@ export function createRequestHandler(options: ApiServerOptions): RequestHandler 
         if (closing) abort.abort();
         else longRunning.add(abort);
       };
-      const upgrade = upgrading && takeable(response, upgrading, (answers) => (taken = answers ? 'answer' : 'stream'));
+      const upgrade =
+        upgrading &&
+        takeable(response, upgrading, (answers) => {
+          taken = answers ? 'answer' : 'stream';
+          exchange.auditing?.started(101);
+        });
       const exchange: Exchange = createExchange(request, response, {
         signal: abort.signal,
         endWithServer,
         outgoing: handling.outgoing.open(response, request.url ?? '/'),
         upgrade,
       });
-      await answer(handling, exchange).catch((error: unknown) => sendFailure(handling, exchange, error));
+      await answer(handling, exchange)
+        .catch((error: unknown) => sendFailure(handling, exchange, error))
+        .finally(() => exchange.auditing?.complete());
       if (taken === undefined) limitReading(response, options.timers);
     },
     close() {
@@ -181,11 +191,15 @@ function serveRoot(handling: Handling, exchange: Exchange): Promise<void> {
 
 async function answer(handling: Handling, exchange: Exchange): Promise<void> {
   const { request, response, method } = exchange;
-  response.setHeader('Audit-Id', request.headers['audit-id']?.toString().replace(/[^\x21-\x7e]/g, '') ?? randomUUID());
+  const auditID = auditIdOf(request);
+  response.setHeader('Audit-Id', auditID);
   response.setHeader('Cache-Control', 'no-cache, private');
   const segments = pathSegments(exchange.path);
   const [root = ''] = segments;
-  exchange.user = await handling.authentication.authenticate(request, isOpen(segments));
+  const authenticate = () => handling.authentication.authenticate(request, isOpen(segments));
+  exchange.user = await (handling.audit === undefined
+    ? authenticate()
+    : recordFrom(handling.audit, exchange, { auditID, segments }, authenticate));
   if (HEALTH_ENDPOINTS.includes(root)) {
     onlyGet(method);
     return serveHealth(exchange, segments, checksOf(handling, root));
@@ -194,8 +208,11 @@ async function answer(handling: Handling, exchange: Exchange): Promise<void> {
     onlyGet(method);
     return sendJson(exchange, 200, handling.version);
   }
-  if (isImpersonating(request.headers))
-    exchange.user = await impersonate(handling.authorizer, exchange.user, request.headersDistinct);
+  if (isImpersonating(request.headers)) {
+    const sender = exchange.user;
+    exchange.user = await impersonate(handling.authorizer, sender, request.headersDistinct);
+    if (exchange.user !== sender) exchange.auditing?.impersonates(exchange.user);
+  }
   const found = isResourcePath(segments) ? findResource(handling, exchange, segments) : undefined;
   const serve = () =>
     found === undefined ? serveOther(handling, exchange, segments) : serveFound(handling, exchange, segments, found);

@@ -24,6 +24,7 @@ import type { Authorizer } from '../ports/authorizer.ts';
 import type { ResourceBackend } from '../ports/backend.ts';
 import type { NodeConnection } from '../ports/node-connection.ts';
 import type { NodeReports } from '../ports/node-reports.ts';
+import type { Audit } from './audit/audit.ts';
 import type { AuthenticationSettings } from './auth/authentication/authenticate.ts';
 import { boundConnections, DEFAULT_LIMITS, type Limits } from './http/bounds/limits.ts';
 import { answerClientErrors } from './http/client-errors.ts';
@@ -49,6 +50,8 @@ export interface ApiServerOptions {
   pki: Pki;
   /** Decides what users who are not members of system:masters may do. By default, they may do nothing. */
   authorizer?: Authorizer;
+  /** Records the requests. By default, no request is recorded. */
+  audit?: Audit;
   /** The authenticators besides client certificates, the tokens of ServiceAccounts and bootstrap tokens. The default is none. */
   authentication?: AuthenticationSettings;
   /** The address or hostname to listen on. The default is 127.0.0.1. */

@@ -2,6 +2,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { RequestContext, UserInfo } from '../../ports/request.ts';
+import type { RequestAudit } from '../audit/request-audit.ts';
 import type { Outgoing } from './bounds/outgoing.ts';
 import type { ResourceRoute } from './routes.ts';
 
@@ -32,6 +33,8 @@ export interface Exchange {
   route?: ResourceRoute;
   /** The annotations for the audit event of the request. */
   readonly audit: Map<string, string>;
+  /** Records the request in the audit log. Absent if it is not recorded. */
+  auditing?: RequestAudit;
   /** Marks the request as long-running, such as a watch or a followed log: the server's close() ends it instead of waiting for it. */
   endWithServer(): void;
   readonly warnings: string[];

@@ -19,10 +19,12 @@ export async function sendFailure(
   exchange: Exchange,
   error: unknown,
 ): Promise<void> {
-  const { response, method, path, signal } = exchange;
+  const { response, method, path, signal, auditing } = exchange;
+  if (error instanceof ApiError) auditing?.failed(error.status);
   if (signal.aborted && response.destroyed) return;
   let failure = error;
   if (!(error instanceof ApiError)) {
+    auditing?.panicked(error);
     log.error('request failed', { method, path, error: (error as Error)?.stack ?? String(error) });
     failure = internalError(UNEXPECTED);
   }

@@ -11,7 +11,7 @@ import { authorizeCreate } from '../auth/authorize.ts';
 import { objectBytes } from '../cache/stored-object.ts';
 import { isProxy, serveProxy } from '../proxy/serve.ts';
 import { mayReadStore } from '../registry/reads/resource-version.ts';
-import { type Representation, representationFor } from '../representation/representation.ts';
+import { recordedRepresentation, representationFor } from '../representation/representation.ts';
 import { serveStream } from '../streaming/streams.ts';
 import { PIECE_CHARS, sendParts, WHOLE_CHARS } from './answers.ts';
 import {
@@ -45,26 +45,32 @@ export async function serveResource(server: ServerContext, exchange: Exchange, r
   if (definition?.connects !== undefined) {
     return server.streams.within(exchange.user, () => serveStream(server, exchange, route));
   }
-  const representation = representationFor({
+  const requested = {
     accept: exchange.request.headers.accept,
     query: exchange.query,
     kind: shownKind(kind, definition),
     isList: verb === 'list' || verb === 'deletecollection',
     now: () => server.timers.now(),
-  });
+  };
+  const representation = representationFor(requested);
+  const record = (answer: KubeObject | Status | KubeList) =>
+    exchange.auditing?.answered(answer, () => recordedRepresentation(requested));
+  const sendList = async (list: KubeList): Promise<void> => {
+    await record(list);
+    return sendParts(exchange, 200, representation.contentType, await representation.list(list));
+  };
   if (verb === 'watch')
     return server.watches.within(exchange.user, () => serveWatch(server, exchange, route, representation));
   if (verb === 'list') {
     const list = await listItems(server, exchange, route);
-    return list === undefined ? undefined : sendList(exchange, representation, list);
+    return list === undefined ? undefined : sendList(list);
   }
-  if (verb === 'deletecollection') {
-    return sendList(exchange, representation, await deleteAll(server, exchange, route));
-  }
+  if (verb === 'deletecollection') return sendList(await deleteAll(server, exchange, route));
   let created = verb === 'create';
   const answer = await answerOne(server, exchange, route, () => {
     created = true;
   });
+  await record(answer);
   // A short response is copied at once and keeps no object.
   if (answer.kind === kind.kind && objectBytes(answer as KubeObject) > WHOLE_CHARS)
     exchange.outgoing.hold(answer as KubeObject);
@@ -78,9 +84,6 @@ const shownKind = (kind: KindDefinition, definition: SubresourceDefinition | und
   definition?.document === undefined
     ? kind
     : { ...kind, ...definition.bodyKind, columns: definition.document.columns, row: definition.document.row };
-
-const sendList = async (exchange: Exchange, representation: Representation, list: KubeList): Promise<void> =>
-  sendParts(exchange, 200, representation.contentType, await representation.list(list));
 
 /** Handles a request for a single object, and resolves to the response. Calls `onCreated` if a patch creates the object. */
 function answerOne(
@@ -147,6 +150,7 @@ async function create(server: ServerContext, exchange: Exchange, route: Resource
   return server.bodies.read(exchange, async (body, room) => {
     const betweenSteps = workInTurns();
     const object = await decodeObject(body, type, expectedKind(route));
+    exchange.auditing?.sent(object);
     await betweenSteps();
     checkNamespace(
       object,
@@ -168,6 +172,7 @@ async function update(server: ServerContext, exchange: Exchange, route: Resource
   return server.bodies.read(exchange, async (sent, room) => {
     const betweenSteps = workInTurns();
     const object = await decodeObject(sent, type, kind);
+    exchange.auditing?.sent(object);
     await betweenSteps();
     const { namespace } = route;
     const name = nameOf(route);
@@ -211,6 +216,7 @@ async function patch(
   return server.bodies.read(exchange, async (sent, room) => {
     const betweenSteps = workInTurns();
     const body = await decodePatch(sent, type);
+    exchange.auditing?.sentOther(body);
     await betweenSteps();
     const context = writeContext(server, exchange, route, { room, value: body });
     const mayCreate = () => authorizeCreate(server.authorizer, exchange, route);
@@ -220,6 +226,7 @@ async function patch(
 
 async function readDeleteOptions(server: ServerContext, exchange: Exchange): Promise<DeleteOptions> {
   const body = await server.bodies.read(exchange, (sent) => decodeDeleteOptions(sent, exchange.request));
+  if (body !== undefined) exchange.auditing?.sentOther(body);
   return { ...deleteOptions(exchange.query, body), onWarning: onWarning(exchange) };
 }
 

@@ -79,6 +79,12 @@ export function representationFor(requested: Requested): Representation {
   throw notAcceptable(ACCEPTED);
 }
 
+/** Like representationFor(), but with JSON instead of protobuf: the representation of the response in an audit event. */
+export const recordedRepresentation = (requested: Requested): Representation =>
+  representationFor({ ...requested, accept: requested.accept?.replaceAll(PROTOBUF, 'application/json') });
+
+const PROTOBUF = /application\/vnd\.kubernetes\.protobuf/gi;
+
 /** Returns the representation of a Status in the response to a request that failed: JSON, unless the client prefers protobuf. */
 export function failureRepresentation(accept: string | undefined): Representation {
   const preferred = acceptedRanges(accept).find((range) => isJson(range) || isProtobuf(range));

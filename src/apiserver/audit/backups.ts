@@ -1,0 +1,52 @@
+/**
+ * The names of rotated logs, and which of them are no longer kept. The name of a rotated log is that of the log with the time of the
+ * rotation in it: audit-2026-01-31T09-30-00.123.log.
+ * Source: lumberjack v2, which kube-apiserver v1.33 uses.
+ */
+import { extname } from 'node:path';
+import type { Millis } from '../../machinery/time.ts';
+
+const DAY_MILLIS = 24 * 60 * 60 * 1000;
+const TIME = /^(\d{4}-\d\d-\d\dT\d\d)-(\d\d)-(\d\d\.\d{3})$/;
+
+export interface Retention {
+  /** How many rotated logs are kept; 0 means all. */
+  maxBackups: number;
+  /** For how many days a rotated log is kept; 0 means without limit. */
+  maxAgeDays: number;
+}
+
+const partsOf = (name: string): [start: string, end: string] => {
+  const end = extname(name);
+  return [`${name.slice(0, name.length - end.length)}-`, end];
+};
+
+/** Returns the name of the log that is rotated at the time. `name`: that of the log, without its folder. */
+export function backupName(name: string, at: Millis): string {
+  const [start, end] = partsOf(name);
+  return `${start}${new Date(at).toISOString().slice(0, -1).replaceAll(':', '-')}${end}`;
+}
+
+/** Returns the names of the rotated logs that are no longer kept. `names`: those of all files in the folder. */
+export function expiredBackups(
+  name: string,
+  names: readonly string[],
+  { maxBackups, maxAgeDays }: Retention,
+  now: Millis,
+): string[] {
+  const [start, end] = partsOf(name);
+  const backups = names
+    .filter((each) => each.startsWith(start) && each.endsWith(end) && each.length > start.length + end.length)
+    .flatMap((each) => {
+      const [, hour, minute, second] = TIME.exec(each.slice(start.length, each.length - end.length)) ?? [];
+      const at = Date.parse(`${hour}:${minute}:${second}Z`);
+      return Number.isNaN(at) ? [] : [{ each, at }];
+    })
+    .sort((a, b) => b.at - a.at);
+  return backups
+    .filter(
+      ({ at }, index) =>
+        (maxBackups > 0 && index >= maxBackups) || (maxAgeDays > 0 && at < now - maxAgeDays * DAY_MILLIS),
+    )
+    .map(({ each }) => each);
+}

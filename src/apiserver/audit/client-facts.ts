@@ -1,0 +1,79 @@
+/**
+ * The parts of an audit event that the headers and the connection of a request determine. Clients choose the headers, so none of these
+ * values can be trusted, except for the last source address.
+ * Source: k8s.io/apimachinery/pkg/util/net (SourceIPs) and k8s.io/apiserver/pkg/audit and pkg/endpoints/filters of v1.33 (behavior and
+ * wording).
+ */
+import { randomUUID } from 'node:crypto';
+import type { IncomingMessage } from 'node:http';
+import type { TLSSocket } from 'node:tls';
+import { canonicalIp } from '../../machinery/ip.ts';
+
+/** The longest Audit-ID of a client that is used. */
+const MAX_ID_CHARS = 64;
+const CLIENT_ID = new RegExp(`^[\\x21-\\x7e]{1,${MAX_ID_CHARS}}$`);
+const MAX_USER_AGENT_BYTES = 1024;
+
+/**
+ * Returns the ID of the request: the value of its header Audit-ID if it has at most MAX_ID_CHARS printable ASCII characters without
+ * spaces, otherwise a new UUID.
+ */
+export function auditIdOf({ headers }: Pick<IncomingMessage, 'headers'>): string {
+  const given = headers['audit-id'];
+  return typeof given === 'string' && CLIENT_ID.test(given) ? given : randomUUID();
+}
+
+/** Decodes the value of a header, which Node.js returns as Latin-1, as UTF-8. Replaces invalid bytes. */
+export const headerText = (value: string): string => Buffer.from(value, 'latin1').toString('utf8');
+
+/** Returns the User-Agent, truncated to MAX_USER_AGENT_BYTES; undefined if there is none. */
+export function userAgentOf({ headers }: Pick<IncomingMessage, 'headers'>): string | undefined {
+  const bytes = Buffer.from(headers['user-agent'] ?? '', 'latin1');
+  if (bytes.length === 0) return undefined;
+  if (bytes.length <= MAX_USER_AGENT_BYTES) return bytes.toString('utf8');
+  return `${bytes.toString('utf8', 0, MAX_USER_AGENT_BYTES)}...TRUNCATED`;
+}
+
+/**
+ * Returns the canonical text of the address; undefined if the text is not an address. An IPv4 address that is mapped to IPv6 is shown as
+ * IPv4, as Go does.
+ */
+const addressOf = (text: string): string | undefined =>
+  canonicalIp(
+    text
+      .trim()
+      .replace(/^::ffff:(?=\d+\.)/i, '')
+      .replace(/%.*$/, ''),
+  );
+
+/**
+ * Returns the addresses of the client and of the proxies between it and the server: those in X-Forwarded-For, then the one in X-Real-Ip,
+ * then the one of the connection. Values that are not addresses are left out.
+ */
+export function sourceIpsOf({ headers, socket }: Pick<IncomingMessage, 'headers' | 'socket'>): string[] {
+  const ips = headerOf(headers['x-forwarded-for'])
+    .split(',')
+    .flatMap((each) => addressOf(each) ?? []);
+  const real = addressOf(headerOf(headers['x-real-ip']));
+  if (real !== undefined && !ips.includes(real)) ips.push(real);
+  const remote = addressOf(socket.remoteAddress ?? '');
+  if (remote !== undefined && ips.at(-1) !== remote) ips.push(remote);
+  return ips;
+}
+
+const headerOf = (value: string | string[] | undefined): string =>
+  Array.isArray(value) ? value.join(',') : (value ?? '');
+
+/** Returns the message for a request whose authentication has failed, with the kinds of its credentials. */
+export function failedAuthentication({ headers, url = '', socket }: IncomingMessage): string {
+  const [scheme = '', value] = (headers.authorization ?? '').trim().split(' ');
+  const kind = value === undefined ? '' : scheme.toLowerCase();
+  const hasCertificate = Object.keys((socket as TLSSocket).getPeerCertificate?.() ?? {}).length > 0;
+  const attempted = [
+    ...(kind === 'basic' || kind === 'bearer' ? [kind] : []),
+    ...(/[?&]access_token=[^&]/.test(url) ? ['access_token'] : []),
+    ...(hasCertificate ? ['x509'] : []),
+  ];
+  if (attempted.length === 0) return 'Authentication failed, no credentials provided';
+  return `Authentication failed, attempted: ${attempted.join(', ')}`;
+}

@@ -1,0 +1,35 @@
+/** Limits the memory of the objects that wait in unfinished audit events. */
+
+/** The longest object that is recorded: longer than any object of a request. Longer lists are left out. */
+const MAX_OBJECT_CHARS = 4 * 1024 * 1024;
+/** The limit on the texts of all unfinished requests together. */
+const MAX_CHARS = 64 * 1024 * 1024;
+
+export interface ObjectRoom {
+  /**
+   * Concatenates the texts of an object, without a line break at the end, and counts them until leave() is called. Undefined if they exceed
+   * a limit.
+   */
+  join(texts: Iterable<string>): string | undefined;
+  /** Stops counting texts with `chars` characters together. */
+  leave(chars: number): void;
+}
+
+export function createObjectRoom(limit = MAX_CHARS, objectLimit = MAX_OBJECT_CHARS): ObjectRoom {
+  let used = 0;
+  return {
+    join(texts) {
+      let whole = '';
+      for (const text of texts) {
+        if (whole.length + text.length > Math.min(objectLimit, limit - used)) return undefined;
+        whole += text;
+      }
+      const object = whole.endsWith('\n') ? whole.slice(0, -1) : whole;
+      used += object.length;
+      return object;
+    },
+    leave(chars) {
+      used -= chars;
+    },
+  };
+}

@@ -1,0 +1,24 @@
+/**
+ * Reports to the recorder of a request when its response begins and when it is complete, whichever part of the server writes it.
+ * Source: auditResponseWriter of k8s.io/apiserver/pkg/endpoints/filters of v1.33.
+ */
+import type { ServerResponse } from 'node:http';
+import type { RequestAudit } from './request-audit.ts';
+
+/** The status and the end of the response then go through the recorder. In the blocking modes, the response ends once its event is written. */
+export function observeResponse(response: ServerResponse, audit: RequestAudit): void {
+  const writeHead = response.writeHead.bind(response) as (...args: unknown[]) => ServerResponse;
+  const end = response.end.bind(response) as (...args: unknown[]) => ServerResponse;
+  response.writeHead = (code: number, ...rest: unknown[]) => {
+    audit.started(code);
+    return writeHead(code, ...rest);
+  };
+  response.end = (...args: unknown[]) => {
+    // Without a call of writeHead(), end() sends the status, too.
+    audit.started(response.statusCode);
+    const written = audit.complete();
+    if (written === undefined) return end(...args);
+    void written.then(() => end(...args));
+    return response;
+  };
+}

@@ -1,0 +1,35 @@
+/** Begins the record of a request of a client. */
+import type { UserInfo } from '../../ports/request.ts';
+import type { Exchange } from '../http/exchange.ts';
+import type { Arrival, Audit } from './audit.ts';
+import { observeResponse } from './observe-response.ts';
+import type { RequestAudit } from './request-audit.ts';
+
+/**
+ * Resolves to the user that `authenticate` finds, once the request is recorded. Rejects as `authenticate` does, after the failure has a
+ * record, and with 500 InternalError if the request cannot be recorded and the mode requires it.
+ */
+export async function recordFrom(
+  audit: Audit,
+  exchange: Exchange,
+  arrived: Omit<Arrival, 'received'>,
+  authenticate: () => Promise<UserInfo>,
+): Promise<UserInfo> {
+  const arrival = { ...arrived, received: audit.now() };
+  const record = (recorder: RequestAudit | undefined): void => {
+    if (recorder === undefined) return;
+    exchange.auditing = recorder;
+    observeResponse(exchange.response, recorder);
+  };
+  let user: UserInfo;
+  try {
+    user = await authenticate();
+  } catch (error) {
+    record(audit.begin(exchange, arrival, undefined));
+    throw error;
+  }
+  const recorder = audit.begin(exchange, arrival, user);
+  await recorder?.received();
+  record(recorder);
+  return user;
+}

@@ -1,0 +1,127 @@
+import { expect, test } from 'vitest';
+import { createMetrics, type Metrics, metricsText } from '../../platform/metrics.ts';
+import { systemTimers } from '../../platform/node-js.ts';
+import { recordingLog } from '../server-fixture.ts';
+import type { AuditEvent } from './event.ts';
+import { createSink, type Mode, type Output, type SinkOptions } from './sink.ts';
+
+const eventOf = (auditID: string, more: Partial<AuditEvent> = {}): AuditEvent => ({
+  auditID,
+  level: 'Metadata',
+  stage: 'ResponseComplete',
+  requestURI: '/',
+  verb: 'get',
+  received: 0,
+  at: 0,
+  annotations: new Map(),
+  ...more,
+});
+const idOf = (line: Buffer): string => JSON.parse(line.toString()).auditID;
+
+interface Held extends Output {
+  /** The IDs of the events of each call. */
+  calls: string[][];
+  /** Ends the oldest call that has not ended. */
+  end(result: { written: number; error?: Error }): void;
+}
+
+/** Returns an output whose calls end when the test says so. */
+function heldOutput(): Held {
+  const ends: ((result: { written: number; error?: Error }) => void)[] = [];
+  const calls: string[][] = [];
+  return {
+    calls,
+    end: (result) => ends.shift()?.(result),
+    append(lines) {
+      calls.push(lines.map(idOf));
+      return new Promise((resolve) => ends.push(resolve));
+    },
+    close: async () => void calls.push(['close']),
+  };
+}
+
+function start(output: Output, mode: Mode, more: Partial<SinkOptions> = {}) {
+  const metrics = createMetrics();
+  const { log, errors } = recordingLog();
+  const sink = createSink({ output, mode, format: 'json', metrics, timers: systemTimers(), log, ...more });
+  return { sink, metrics, errors };
+}
+const counts = async (metrics: Metrics): Promise<string[]> =>
+  metricsText(await metrics.families())
+    .split('\n')
+    .filter((line) => line !== '' && !line.startsWith('#'));
+
+test('in the mode batch no request waits, and events that arrive during a write are written together afterwards', async () => {
+  const output = heldOutput();
+  const { sink } = start(output, 'batch');
+  for (const id of ['a', 'b', 'c']) expect(sink.add(eventOf(id))).toBeUndefined();
+  expect(output.calls).toEqual([['a']]);
+  output.end({ written: 1 });
+  await expect.poll(() => output.calls).toEqual([['a'], ['b', 'c']]);
+  const closed = sink.close();
+  output.end({ written: 2 });
+  await closed;
+  expect(output.calls.at(-1)).toEqual(['close']);
+});
+
+test('in a blocking mode each request waits until its own event is written or lost', async () => {
+  const output = heldOutput();
+  const { sink, metrics, errors } = start(output, 'blocking');
+  expect(sink.isStrict).toBe(false);
+  const results = ['a', 'b', 'c', 'd'].map((id) => sink.add(eventOf(id)));
+  output.end({ written: 1 });
+  expect(await results[0]).toBe(true);
+  output.end({ written: 1, error: new Error('ENOSPC: no space left on device') });
+  expect(await Promise.all(results)).toEqual([true, true, false, false]);
+  const next = sink.add(eventOf('e'));
+  output.end({ written: 1 });
+  expect(await next).toBe(true);
+  expect(errors).toEqual([
+    { message: 'audit events are lost', fields: { plugin: 'log', error: 'ENOSPC: no space left on device' } },
+  ]);
+  expect(await counts(metrics)).toEqual([
+    'apiserver_audit_event_total 5',
+    'apiserver_audit_error_total{plugin="log"} 2',
+  ]);
+});
+
+test('the mode blocking-strict requires its events', () => {
+  expect(start(heldOutput(), 'blocking-strict').sink.isStrict).toBe(true);
+});
+
+test('events beyond the limits of the queue are dropped and counted, and this is logged once', async () => {
+  const { sink, metrics, errors } = start(heldOutput(), 'batch');
+  for (let count = 0; count < 10_005; count++) sink.add(eventOf('x'));
+  expect(errors).toEqual([
+    {
+      message: 'audit events are lost',
+      fields: { plugin: 'buffered', error: 'too many audit events wait for the log' },
+    },
+  ]);
+  // One event is being written, and 10,000 wait.
+  expect(await counts(metrics)).toContain('apiserver_audit_error_total{plugin="buffered"} 4');
+  const blocking = start(heldOutput(), 'blocking', { maxWaitingBytes: 1000 });
+  const large = eventOf('x', { requestObject: JSON.stringify('x'.repeat(500)) });
+  void blocking.sink.add(large);
+  expect(await blocking.sink.add(large)).toBe(false);
+});
+
+test('an event that is too large is recorded without its objects, and dropped if it is still too large', async () => {
+  const lines: Buffer[] = [];
+  const output: Output = {
+    append: async (given) => ({ written: lines.push(...given) && given.length }),
+    close: async () => undefined,
+  };
+  const { sink, metrics } = start(output, 'blocking', { truncation: { maxEventBytes: 1000 } });
+  const annotations = new Map([['a', 'A']]);
+  await sink.add(eventOf('a', { requestObject: '{"a":1}', annotations }));
+  await sink.add(eventOf('b', { requestObject: JSON.stringify('x'.repeat(500)), responseObject: '"y"', annotations }));
+  await sink.add(eventOf('b', { requestObject: JSON.stringify('x'.repeat(900)), responseObject: '"y"', annotations }));
+  expect(await sink.add(eventOf('c', { requestURI: `/${'x'.repeat(1000)}` }))).toBe(true);
+  const events = lines.map((line) => JSON.parse(line.toString()));
+  expect(events.map(({ requestObject }) => typeof requestObject)).toEqual(['object', 'string', 'undefined']);
+  expect(events[2]).toMatchObject({ annotations: { a: 'A', 'audit.k8s.io/truncated': 'true' } });
+  expect(events[2]).not.toHaveProperty('responseObject');
+  expect(annotations.size).toBe(1);
+  expect(await counts(metrics)).toContain('apiserver_audit_error_total{plugin="truncate"} 1');
+});

@@ -1,0 +1,175 @@
+/**
+ * Passes audit events to an output: formats and truncates them, and queues them while the output is busy.
+ *
+ * Boundary: the output writes lines; the recorder of a request decides which events there are.
+ * Invariants:
+ *  1. Adding an event never waits: lines are written by other threads, in the order in which they were added.
+ *  2. At most MAX_EVENTS events and about MAX_BYTES wait. Further ones are dropped and counted.
+ *  3. A failure of the output is logged once, when it begins, with the number of lost events when it ends.
+ * Source: k8s.io/apiserver/plugin/pkg/audit (truncate, buffered, log) and pkg/audit/metrics.go of v1.33 (behavior, names of metrics and
+ * plugins).
+ */
+import { atMost } from '../../platform/at-most.ts';
+import type { Metrics } from '../../platform/metrics.ts';
+import type { Log, Timers } from '../../platform/platform.ts';
+import { type AuditEvent, type Format, jsonText, legacyText, TRUNCATED } from './event.ts';
+
+/** Source: the default of --audit-log-batch-buffer-size. */
+const MAX_EVENTS = 10_000;
+const MAX_BYTES = 64 * 1024 * 1024;
+/** The length of the lines that are passed to the output at a time. */
+const BATCH_BYTES = 1024 * 1024;
+/** How long close() waits for the output. */
+const CLOSE_MILLIS = 5_000;
+
+export const MODES = ['batch', 'blocking', 'blocking-strict'] as const;
+/**
+ * `batch`: requests do not wait for their events. `blocking`: a response ends when its event is written or lost. `blocking-strict`: in
+ * addition, a request whose RequestReceived event is lost is refused.
+ */
+export type Mode = (typeof MODES)[number];
+
+/** Writes lines somewhere. Calls do not overlap. */
+export interface Output {
+  /** Resolves to the number of lines that are written, and to the error because of which the others are not. Never rejects. */
+  append(lines: readonly Buffer[]): Promise<{ written: number; error?: Error }>;
+  close(): Promise<void>;
+}
+
+export interface Truncation {
+  maxEventBytes: number;
+}
+
+export interface SinkOptions {
+  output: Output;
+  mode: Mode;
+  format: Format;
+  /** Undefined: events are not truncated. */
+  truncation?: Truncation | undefined;
+  /** The limit on the bytes of events that wait. The default is MAX_BYTES. */
+  maxWaitingBytes?: number;
+  metrics: Metrics;
+  timers: Timers;
+  log: Log;
+}
+
+export interface Sink {
+  /** Whether a request is refused if its RequestReceived event is lost. */
+  readonly isStrict: boolean;
+  /**
+   * Adds the event. Undefined if the request does not wait for it; otherwise resolves when the event is written or lost, to whether it
+   * is written.
+   */
+  add(event: AuditEvent): Promise<boolean> | undefined;
+  /** Resolves when all events are written, or after CLOSE_MILLIS. */
+  close(): Promise<void>;
+}
+
+interface Waiting {
+  line: Buffer;
+  settle?: (written: boolean) => void;
+}
+
+export function createSink(options: SinkOptions): Sink {
+  const { output, mode, maxWaitingBytes = MAX_BYTES, metrics, timers, log } = options;
+  const events = metrics.counter(
+    'apiserver_audit_event_total',
+    'Counter of audit events generated and sent to the audit backend.',
+    [],
+  );
+  const report = lossReporter(metrics, log);
+  const encode = encoder(options, report);
+  let queue: Waiting[] = [];
+  let queuedBytes = 0;
+  let writing: Promise<void> | undefined;
+  const takeBatch = (): Waiting[] => {
+    let bytes = 0;
+    let count = 0;
+    while (count < queue.length && (count === 0 || bytes < BATCH_BYTES)) bytes += queue[count++]?.line.length ?? 0;
+    const batch = queue.slice(0, count);
+    queue = queue.slice(count);
+    return batch;
+  };
+  const writeAll = async (): Promise<void> => {
+    while (queue.length > 0) {
+      const batch = takeBatch();
+      const { written, error } = await output.append(batch.map(({ line }) => line));
+      for (const [index, { line, settle }] of batch.entries()) {
+        queuedBytes -= line.length;
+        settle?.(index < written);
+      }
+      report('log', batch.length - written, error);
+    }
+    writing = undefined;
+  };
+  return {
+    isStrict: mode === 'blocking-strict',
+    add(event) {
+      events.add(1);
+      const waits = mode !== 'batch';
+      const line = encode(event);
+      // As upstream, an event that is too large does not count as a failure of the backend.
+      if (line === undefined) return waits ? Promise.resolve(true) : undefined;
+      if (queue.length >= MAX_EVENTS || queuedBytes + line.length > maxWaitingBytes) {
+        report('buffered', 1, new Error('too many audit events wait for the log'));
+        return waits ? Promise.resolve(false) : undefined;
+      }
+      report('buffered', 0);
+      queuedBytes += line.length;
+      const result = waits ? new Promise<boolean>((settle) => queue.push({ line, settle })) : undefined;
+      if (!waits) queue.push({ line });
+      writing ??= writeAll();
+      return result;
+    },
+    async close() {
+      if (writing !== undefined) await atMost(writing, CLOSE_MILLIS, timers, new AbortController().signal);
+      if (writing === undefined) await output.close();
+      else log.error('audit events are lost, because the log takes too long', { events: queue.length });
+    },
+  };
+}
+
+type Plugin = 'log' | 'buffered' | 'truncate';
+/** Counts lost events. 0 lost events end a failure. */
+type ReportLoss = (plugin: Plugin, lost: number, error?: Error) => void;
+
+function lossReporter(metrics: Metrics, log: Log): ReportLoss {
+  const errors = metrics.counter(
+    'apiserver_audit_error_total',
+    'Counter of audit events that failed to be audited properly. Plugin identifies the plugin affected by the error.',
+    ['plugin'],
+  );
+  /** The lost events of each failure that has not ended. */
+  const failing = new Map<Plugin, number>();
+  return (plugin, lost, error) => {
+    const before = failing.get(plugin);
+    if (lost > 0) {
+      errors.add(lost, plugin);
+      failing.set(plugin, (before ?? 0) + lost);
+      if (before === undefined) log.error('audit events are lost', { plugin, error: error?.message });
+    } else if (before !== undefined) {
+      failing.delete(plugin);
+      log.info('audit events are written again', { plugin, lost: before });
+    }
+  };
+}
+
+/** Returns a function that returns the line of an event; undefined if the event is too large even without its objects. */
+function encoder(
+  { format, truncation }: Pick<SinkOptions, 'format' | 'truncation'>,
+  report: ReportLoss,
+): (event: AuditEvent) => Buffer | undefined {
+  const textOf = format === 'legacy' ? legacyText : jsonText;
+  const lineOf = (event: AuditEvent): Buffer => Buffer.from(`${textOf(event)}\n`);
+  if (truncation === undefined) return lineOf;
+  const fits = (line: Buffer): boolean => line.length <= truncation.maxEventBytes;
+  return (event) => {
+    const line = lineOf(event);
+    if (fits(line)) return line;
+    const { requestObject, responseObject, ...rest } = event;
+    const smaller = lineOf({ ...rest, annotations: new Map([...event.annotations, [TRUNCATED, 'true']]) });
+    if (fits(smaller)) return smaller;
+    report('truncate', 1, new Error('an audit event is too large even after truncating'));
+    return undefined;
+  };
+}
