@@ -136,6 +136,8 @@ async function startParts(
   waiting: Waiting,
 ): Promise<StartedParts> {
   const ending = new AbortController();
+  // If one of the first parts cannot be opened, this ends the others.
+  closers.defer(() => ending.abort());
   const noMorePods = new AbortController();
   const signal = AbortSignal.any([stopping, ending.signal]);
   const dnsIp = dnsServiceAddress(settings.serviceCidr);
