@@ -2,6 +2,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, openSync, renameSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import { auditFlags } from '../engine/audit/audit-settings.ts';
 import { authenticationFlags } from '../engine/authentication/authentication-settings.ts';
 import { IMAGE_FLAGS } from '../engine/image-settings.ts';
 import { checkMachine } from '../engine/machine-checks.ts';
@@ -73,6 +74,7 @@ function argumentsOf(options: UpOptions): string[] {
     ]),
     ...nodeOptionFlags(options),
     ...authenticationFlags(options),
+    ...auditFlags(options),
     ['--log-level', options.logLevel],
   ];
   const given = flags.flatMap(([flag, value]) => (value === undefined ? [] : [flag, String(value)]));

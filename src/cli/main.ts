@@ -3,6 +3,7 @@
  * An error that a command throws is printed to standard error, and the exit code is 1. If the user can fix the error, it is one sentence.
  */
 import { Command, InvalidArgumentError, Option } from 'commander';
+import { addAuditOptions } from '../engine/audit/audit-settings.ts';
 import { addAuthenticationOptions } from '../engine/authentication/authentication-settings.ts';
 import { DEFAULT_IMAGE_SETTINGS, IMAGE_FLAGS } from '../engine/image-settings.ts';
 import { addNodeOptions } from '../engine/node-settings.ts';
@@ -103,6 +104,7 @@ for (const [flag, , value, description] of API_FLAGS) up.option(`${flag} ${value
 for (const option of imageOptions()) up.addOption(option);
 addNodeOptions(up);
 addAuthenticationOptions(up);
+addAuditOptions(up);
 up.action(async (options: UpOptions & { detach?: boolean }) => {
   if (options.detach === true) return (await import('./detach.ts')).upDetached(options);
   return (await import('./up.ts')).up(options);

@@ -2,6 +2,7 @@
 import { join } from 'node:path';
 import { createCatalog, type KindCatalog } from '../api/catalog.ts';
 import { kinds } from '../api/kinds.ts';
+import type { Audit } from '../apiserver/audit/audit.ts';
 import { ensureRoles } from '../apiserver/auth/authorization/bootstrap/ensure-roles.ts';
 import { DEFAULT_LIMITS } from '../apiserver/http/bounds/limits.ts';
 import { writeKubeconfig } from '../apiserver/pki/kubeconfig.ts';
@@ -17,6 +18,7 @@ import { apiFor } from '../ports/api-for.ts';
 import { API_SERVER } from '../ports/request.ts';
 import { openLmdbStore } from '../store/lmdb/lmdb-store.ts';
 import { measuredStore } from '../store/measured-store.ts';
+import { openAuditLog } from './audit/audit-log.ts';
 import { authenticationSettings } from './authentication/authentication-settings.ts';
 import { type LateAuthorizer, lateAuthorizer } from './authorization/late-authorizer.ts';
 import { addStorageMetrics, type EngineMetrics } from './engine-metrics.ts';
@@ -29,7 +31,12 @@ import { LIFEPOD_VERSION } from './version.ts';
 export const CLUSTER_DOMAIN = 'cluster.local';
 
 export interface OpenRegistry {
+  /** The registry for the components, whose calls the audit log records. */
   registry: Registry;
+  /** The same registry for the API server, which records the requests of its clients itself. */
+  served: Registry;
+  /** The audit log; undefined if there is none. */
+  audit?: Audit | undefined;
   /** The kinds that the registry and the API server serve. */
   catalog: KindCatalog;
   pki: Pki;
@@ -61,9 +68,11 @@ export async function openRegistry(
   const authorization = lateAuthorizer();
   const { authorizer } = authorization;
   const services = { store: measured, catalog, timers, log, serviceCidr };
-  const registry = await createRegistry({ ...services, issueToken, authorizer });
-  closers.defer(() => registry.close());
-  return { registry, catalog, pki, tokens, authorization };
+  const served = await createRegistry({ ...services, issueToken, authorizer });
+  closers.defer(() => served.close());
+  const { audit, record } = await openAuditLog(settings, { timers, log }, metrics);
+  closers.defer(() => audit?.close());
+  return { registry: record(served), served, audit, catalog, pki, tokens, authorization };
 }
 
 interface ServerParts {
@@ -84,13 +93,14 @@ export async function serveApi(
   settings: Settings,
   { timers, log }: Platform,
   closers: AsyncDisposableStack,
-  { registry, catalog, pki, authorization, nodes, metrics, protect }: OpenRegistry & ServerParts,
+  { registry, served, audit, catalog, pki, authorization, nodes, metrics, protect }: OpenRegistry & ServerParts,
 ): Promise<number> {
   const { dataDir, serviceCidr } = settings;
-  addStorageMetrics(metrics.all, registry, catalog, dataDir);
+  addStorageMetrics(metrics.all, served, catalog, dataDir);
   const [host, ...others] = listenAddresses(settings);
   const api = await startApiServer({
-    backend: registry,
+    backend: served,
+    audit,
     catalog,
     nodes,
     pki,

@@ -32,6 +32,7 @@ import { apiFor } from '../ports/api-for.ts';
 import { API_SERVER, type UserInfo } from '../ports/request.ts';
 import { startScheduler } from '../scheduler/scheduler.ts';
 import { requireAttachment } from './attached-sandboxes.ts';
+import { checkAuditPolicy } from './audit/audit-log.ts';
 import { createAuthorizer } from './authorization/authorizer.ts';
 import { type OpenRegistry, openRegistry, serveApi } from './engine-api.ts';
 import { createEngineMetrics } from './engine-metrics.ts';
@@ -91,6 +92,7 @@ export async function startEngine(
   // Options that are refused must not create the data folder.
   const record = readEngineRecord(options.dataDir);
   const settings = resolveSettings(options, record);
+  await checkAuditPolicy(settings);
   ensureDataDir(settings.dataDir);
   checkResolvConf(settings);
   raisePriority();

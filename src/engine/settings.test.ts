@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Command } from 'commander';
 import { expect, test } from 'vitest';
+import { resolveAuditOptions } from './audit/audit-settings.ts';
 import { resolveAuthenticationOptions } from './authentication/authentication-settings.ts';
 import { DEFAULT_IMAGE_SETTINGS } from './image-settings.ts';
 import { resolveNodeOptions } from './node-settings.ts';
@@ -69,6 +70,7 @@ test('settings that are neither given nor recorded have their defaults', () => {
     ...DEFAULT_IMAGE_SETTINGS,
     ...resolveNodeOptions({}, undefined),
     ...resolveAuthenticationOptions({}),
+    ...resolveAuditOptions({}),
     logLevel: 'info',
   });
 });

@@ -10,6 +10,7 @@ import { DEFAULT_MAX_EXTENSION_SECONDS } from '../lifecycle/termination-causes.t
 import { rangesOverlap } from '../machinery/ip.ts';
 import { dns1123LabelErrors, dns1123SubdomainErrors } from '../machinery/names.ts';
 import { readTextIfPresent, realFolder, UserError, writeFileAtomic } from '../platform/files.ts';
+import { type AuditOptions, resolveAuditOptions } from './audit/audit-settings.ts';
 import { type AuthenticationOptions, resolveAuthenticationOptions } from './authentication/authentication-settings.ts';
 import { requirePodRanges, requireServiceRanges } from './free-ranges.ts';
 import { type ImageOptions, type ImageSettings, resolveImageSettings } from './image-settings.ts';
@@ -37,7 +38,7 @@ export type LogLevel = 'debug' | 'info' | 'warn' | 'error';
 export const LOG_LEVELS: readonly LogLevel[] = ['debug', 'info', 'warn', 'error'];
 
 /** The options that were given on the command line. An option that was not given is undefined. */
-export interface UpOptions extends ApiOptions, ImageOptions, NodeOptions, AuthenticationOptions {
+export interface UpOptions extends ApiOptions, ImageOptions, NodeOptions, AuthenticationOptions, AuditOptions {
   dataDir: string;
   port?: number;
   /**
@@ -57,7 +58,12 @@ export interface UpOptions extends ApiOptions, ImageOptions, NodeOptions, Authen
   logLevel?: LogLevel;
 }
 
-export interface Settings extends ApiSettings, ImageSettings, Required<NodeOptions>, Required<AuthenticationOptions> {
+export interface Settings
+  extends ApiSettings,
+    ImageSettings,
+    Required<NodeOptions>,
+    Required<AuthenticationOptions>,
+    Required<AuditOptions> {
   dataDir: string;
   /** The port of the API; 0 means any free port. */
   port: number;
@@ -84,7 +90,7 @@ export interface Settings extends ApiSettings, ImageSettings, Required<NodeOptio
 }
 
 /** The content of the file engine.json in the data folder. */
-export interface EngineRecord extends ApiOptions, ImageOptions, NodeOptions, AuthenticationOptions {
+export interface EngineRecord extends ApiOptions, ImageOptions, NodeOptions, AuthenticationOptions, AuditOptions {
   /** The version of lifepod that wrote the record. */
   version: string;
   port: number;
@@ -146,6 +152,7 @@ export const recordOf = (settings: Settings, port: number): EngineRecord => ({
   ...resolveImageSettings(settings),
   ...resolveNodeOptions(settings, undefined),
   ...resolveAuthenticationOptions(settings),
+  ...resolveAuditOptions(settings),
   state: 'up',
 });
 
@@ -186,6 +193,7 @@ export function resolveSettings(options: UpOptions, record: EngineRecord | undef
     ...resolveImageSettings(options, record),
     ...resolveNodeOptions(options, record),
     ...resolveAuthenticationOptions(options, record),
+    ...resolveAuditOptions(options, record),
     logLevel: options.logLevel ?? 'info',
   };
   if (options.anyPort === true && record !== undefined) settings.recordedPort = record.port;

@@ -2,13 +2,15 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
 import type { Pod } from '../../src/api/generated/types.ts';
+import { parsePolicy } from '../../src/apiserver/audit/policy.ts';
 import { type Started, startRegistry } from '../../src/apiserver/registry/testing.ts';
 import type { KubeObject } from '../../src/machinery/meta.ts';
 import { files, read } from './sources.ts';
 
 const RESOURCES: Readonly<Record<string, string>> = { Pod: 'pods', Service: 'services', ConfigMap: 'configmaps' };
 
-const manifests = files.filter((path) => /^examples\/.*\.yaml$/.test(path));
+const AUDIT_POLICY = 'examples/07-audit-log/policy.yaml';
+const manifests = files.filter((path) => /^examples\/.*\.yaml$/.test(path) && path !== AUDIT_POLICY);
 const objects = manifests.flatMap((path) =>
   // kubectl parses manifests as YAML 1.1, in which 0755 is an octal number.
   parseAllDocuments(read(path), { version: '1.1' }).map((document) => ({
@@ -56,3 +58,7 @@ test.each(objects)(
     expect(warnings).toEqual([]);
   },
 );
+
+test('the audit policy of the examples is valid', () => {
+  expect(() => parsePolicy(parse(read(AUDIT_POLICY)))).not.toThrow();
+});

@@ -1,0 +1,46 @@
+/** The audit log of the engine. Its code is loaded only if the settings have an audit log. */
+import type { Audit } from '../../apiserver/audit/audit.ts';
+import type { Metrics } from '../../platform/metrics.ts';
+import type { Platform } from '../../platform/platform.ts';
+import type { ResourceBackend } from '../../ports/backend.ts';
+import type { Settings } from '../settings.ts';
+import { LIFEPOD_VERSION } from '../version.ts';
+import { auditSettings } from './audit-settings.ts';
+
+export interface AuditLog {
+  /** Records the requests of clients; undefined if there is no audit log. */
+  audit?: Audit;
+  /** Returns the backend for components, whose calls are recorded. */
+  record<Backend extends ResourceBackend>(backend: Backend): Backend;
+}
+
+const NO_LOG: AuditLog = { record: (backend) => backend };
+
+/** Rejects with a UserError if the audit policy of the settings cannot be read or is not valid. */
+export async function checkAuditPolicy(settings: Settings): Promise<void> {
+  const wanted = auditSettings(settings);
+  if (wanted === undefined || endsPodsOnly(settings)) return;
+  const { readPolicy } = await import('./open-audit.ts');
+  readPolicy(wanted.policyFile);
+}
+
+/**
+ * Opens the audit log. Rejects with a UserError if that fails, except if the engine is started only to end its Pods: `lifepod down` must not
+ * depend on files that may be gone.
+ */
+export async function openAuditLog(settings: Settings, platform: Platform, metrics: Metrics): Promise<AuditLog> {
+  const wanted = auditSettings(settings);
+  if (wanted === undefined) return NO_LOG;
+  const { openAudit } = await import('./open-audit.ts');
+  const { auditedCalls } = await import('./audited-calls.ts');
+  try {
+    const audit = await openAudit(wanted, platform, metrics);
+    return { audit, record: (backend) => auditedCalls(backend, audit, `lifepod/${LIFEPOD_VERSION}`) };
+  } catch (error) {
+    if (!endsPodsOnly(settings)) throw error;
+    platform.log.error('requests are not audited', { error: (error as Error).message });
+    return NO_LOG;
+  }
+}
+
+const endsPodsOnly = ({ recordedPort }: Settings): boolean => recordedPort !== undefined;

@@ -1,0 +1,40 @@
+/** Opens the audit log that the options describe: reads its policy and opens its output. */
+import { readFileSync } from 'node:fs';
+import { type Audit, createAudit } from '../../apiserver/audit/audit.ts';
+import { openLogFile } from '../../apiserver/audit/log-file.ts';
+import { type Policy, parsePolicy } from '../../apiserver/audit/policy.ts';
+import { createSink } from '../../apiserver/audit/sink.ts';
+import { standardOutput } from '../../apiserver/audit/standard-output.ts';
+import { yamlToJson } from '../../apiserver/yaml/parse.ts';
+import { UserError } from '../../platform/files.ts';
+import type { Metrics } from '../../platform/metrics.ts';
+import type { Platform } from '../../platform/platform.ts';
+import type { AuditSettings } from './audit-settings.ts';
+
+const MAX_POLICY_BYTES = 3 * 1024 * 1024;
+
+/** Rejects with a UserError if the policy cannot be read or is not valid, or if the file of the log cannot be opened. */
+export async function openAudit(settings: AuditSettings, { timers, log }: Platform, metrics: Metrics): Promise<Audit> {
+  const { path, mode, format, maxEventBytes } = settings;
+  const policy = readPolicy(settings.policyFile);
+  const output =
+    path === '-' ? standardOutput() : await openLogFile({ ...settings, now: timers.now }).catch(refuse(path));
+  const truncation = maxEventBytes === undefined ? undefined : { maxEventBytes };
+  const sink = createSink({ output, mode, format, truncation, metrics, timers, log });
+  return createAudit({ policy, sink, metrics, timers });
+}
+
+const refuse =
+  (path: string) =>
+  (error: Error): never => {
+    throw new UserError(`--audit-log-path ${path} cannot be opened: ${error.message}`);
+  };
+
+/** Reads the policy, which is YAML or JSON. Throws a UserError that says what is wrong, and where. */
+export function readPolicy(path: string): Policy {
+  try {
+    return parsePolicy(JSON.parse(yamlToJson(readFileSync(path, 'utf8'), MAX_POLICY_BYTES)));
+  } catch (error) {
+    throw new UserError(`--audit-policy-file ${path} cannot be used: ${(error as Error).message}`);
+  }
+}
