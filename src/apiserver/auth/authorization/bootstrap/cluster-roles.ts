@@ -141,7 +141,8 @@ export const clusterRoleTexts: Readonly<Record<string, readonly string[]>> = {
   'system:kube-scheduler': [
     EVENTS,
     'create leases in coordination.k8s.io',
-    'get,update leases in coordination.k8s.io named kube-scheduler',
+    'read,update leases in coordination.k8s.io named kube-scheduler',
+    'read,write leasecandidates in coordination.k8s.io',
     'read nodes',
     'delete,read pods',
     'create bindings,pods/binding',
@@ -154,6 +155,7 @@ export const clusterRoleTexts: Readonly<Record<string, readonly string[]>> = {
     REVIEW_TOKENS,
     REVIEW_ACCESS,
     'read csinodes in storage.k8s.io',
+    'read volumeattachments in storage.k8s.io',
     'read namespaces',
     'read csidrivers in storage.k8s.io',
     'read csistoragecapacities in storage.k8s.io',

@@ -4,6 +4,10 @@
  */
 
 const EVENTS = 'create,patch,update events in core,events.k8s.io';
+const LEADER_ELECTION = [
+  'create,read,update leases in coordination.k8s.io',
+  'create,read,update leasecandidates in coordination.k8s.io',
+];
 
 /** The rules, as texts (see rule-text.ts), by namespace and name. */
 export const roleTexts: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {
@@ -15,8 +19,13 @@ export const roleTexts: Readonly<Record<string, Readonly<Record<string, readonly
     'system::leader-locking-kube-controller-manager': [
       'watch configmaps',
       'get,update configmaps named kube-controller-manager',
+      ...LEADER_ELECTION,
     ],
-    'system::leader-locking-kube-scheduler': ['watch configmaps', 'get,update configmaps named kube-scheduler'],
+    'system::leader-locking-kube-scheduler': [
+      'watch configmaps',
+      'get,update configmaps named kube-scheduler',
+      ...LEADER_ELECTION,
+    ],
   },
   'kube-public': {
     'system:controller:bootstrap-signer': ['read configmaps', 'update configmaps named cluster-info', EVENTS],
@@ -37,7 +46,11 @@ export const roleSubjects: Readonly<Record<string, Readonly<Record<string, Bound
     },
     'system::leader-locking-kube-controller-manager': {
       role: 'system::leader-locking-kube-controller-manager',
-      subjects: ['User system:kube-controller-manager', 'ServiceAccount kube-system/kube-controller-manager'],
+      subjects: [
+        'User system:kube-controller-manager',
+        'ServiceAccount kube-system/kube-controller-manager',
+        'ServiceAccount kube-system/leader-election-controller',
+      ],
     },
     'system::leader-locking-kube-scheduler': {
       role: 'system::leader-locking-kube-scheduler',
