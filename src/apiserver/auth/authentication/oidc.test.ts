@@ -1,7 +1,7 @@
 /** Tests the OpenID Connect authenticator against a small issuer on loopback, which serves its documents over HTTPS. */
 import { createSecretKey } from 'node:crypto';
 import { exportJWK, exportSPKI, generateKeyPair, type JWTPayload, SignJWT, UnsecuredJWT } from 'jose';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
 import { type OidcIssuer, startOidcIssuer } from '../../../../test/support/oidc-issuer.ts';
 import { silentLog } from '../../../platform/silent-log.ts';
 import { oidcTokens } from './oidc.ts';
@@ -117,6 +117,30 @@ test('an issuer that does not respond is asked again ten seconds later, and user
   await expect(user(token)).rejects.toThrow('oidc: authenticator not initialized');
   now += 10_000;
   expect(await user(token)).toMatchObject({ name: 'oidc:jane' });
+});
+
+test('a key that the issuer has just begun to use is requested, and known keys are not requested again', async () => {
+  const user = authenticator();
+  await user(await sign(claims()));
+  const next = await generateKeyPair('RS256', { extractable: true });
+  const { documents } = issuer;
+  onTestFinished(() => {
+    issuer.documents = documents;
+    vi.useRealTimers();
+  });
+  const jwk = { ...(await exportJWK(next.publicKey)), kid: 'two', alg: 'RS256', use: 'sig' };
+  issuer.documents = { ...documents, '/keys': { keys: [jwk] } };
+  issuer.requests.length = 0;
+  const rotated = await sign(claims(), { kid: 'two' }, next.privateKey);
+  expect(await Promise.all([user(rotated), user(rotated)])).toMatchObject([
+    { name: 'oidc:jane' },
+    { name: 'oidc:jane' },
+  ]);
+  expect(issuer.requests).toEqual(['/keys']);
+  await expect(user(await sign(claims()))).rejects.toThrow('oidc: verify token: ');
+  issuer.documents = {};
+  vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 24 * 60 * 60 * 1000 });
+  expect(await user(await sign(claims(), { kid: 'two' }, next.privateKey))).toMatchObject({ name: 'oidc:jane' });
 });
 
 test('the certificate and the name of the issuer are checked', async () => {

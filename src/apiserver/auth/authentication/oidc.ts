@@ -112,7 +112,10 @@ async function discover(issuerUrl: string, options: FetchOptions): Promise<Remot
   if (response.status !== 200) throw new Error(`${url} responded with ${response.status}`);
   const { issuer, jwks_uri: keys } = (await response.json()) as { issuer?: unknown; jwks_uri?: unknown };
   if (issuer !== issuerUrl) throw new Error(`${url} is the configuration of another issuer, ${JSON.stringify(issuer)}`);
+  // As upstream, known keys stay valid while the issuer does not respond, and each token with an unknown key leads to a new request.
   return createRemoteJWKSet(new URL(String(keys)), {
+    cacheMaxAge: Number.POSITIVE_INFINITY,
+    cooldownDuration: 0,
     [customFetch]: (address, { signal: ended }) => fetchFromIssuer(address, { ...options, signal: ended }),
   });
 }
