@@ -120,6 +120,7 @@ test.each<[string, string, string]>([
     `configmaps is forbidden: ${janeCannot('update resource "configmaps" in API group "" in the namespace "default"')}`,
   ],
   ['GET', '/metrics', `forbidden: ${janeCannot('get path "/metrics"')}`],
+  ['GET', '/livez/ping', `forbidden: ${janeCannot('get path "/livez/ping"')}`],
   ['POST', '/api/v1', `forbidden: ${janeCannot('post path "/api/v1"')}`],
   ['GET', '/%3Ca%3E', `forbidden: ${janeCannot('get path "/&lt;a&gt;"')}`],
 ])('%s %s is refused with the text of upstream', async (method, path, message) => {

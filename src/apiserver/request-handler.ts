@@ -175,9 +175,9 @@ const HEALTH_ENDPOINTS = ['healthz', 'livez', 'readyz'];
 const checksOf = ({ readyChecks, liveChecks }: Handling, endpoint: string): HealthChecks =>
   endpoint === 'readyz' ? readyChecks : liveChecks;
 
-/** Whether the path needs no authentication. */
+/** Whether the path needs no authentication and no rights. The single checks of a health endpoint need rights, as upstream. */
 const isOpen = ([root = '', ...more]: readonly string[]): boolean =>
-  HEALTH_ENDPOINTS.includes(root) || (root === 'version' && more.length === 0);
+  more.length === 0 && (root === 'version' || HEALTH_ENDPOINTS.includes(root));
 
 /** Responds with the paths that the server serves, in the form of upstream, which indents them. */
 function serveRoot(handling: Handling, exchange: Exchange): Promise<void> {
@@ -200,13 +200,10 @@ async function answer(handling: Handling, exchange: Exchange): Promise<void> {
   exchange.user = await (handling.audit === undefined
     ? authenticate()
     : recordFrom(handling.audit, exchange, { auditID, segments }, authenticate));
-  if (HEALTH_ENDPOINTS.includes(root)) {
-    onlyGet(method);
-    return serveHealth(exchange, segments, checksOf(handling, root));
-  }
   if (isOpen(segments)) {
     onlyGet(method);
-    return sendJson(exchange, 200, handling.version);
+    if (root === 'version') return sendJson(exchange, 200, handling.version);
+    return serveHealth(exchange, segments, checksOf(handling, root));
   }
   if (isImpersonating(request.headers)) {
     const sender = exchange.user;
@@ -230,6 +227,10 @@ async function serveOther(handling: Handling, exchange: Exchange, segments: read
   const { method, path } = exchange;
   const [root = ''] = segments;
   await authorizeOther(handling.authorizer, exchange, segments);
+  if (HEALTH_ENDPOINTS.includes(root)) {
+    onlyGet(method);
+    return serveHealth(exchange, segments, checksOf(handling, root));
+  }
   if (root === 'openapi') {
     onlyGet(method);
     return handling.documents.serve(exchange, segments);

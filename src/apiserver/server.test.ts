@@ -46,10 +46,10 @@ async function clientWith(issuer: { certificate: string; key: string }, commonNa
 describe('authentication and authorization', () => {
   test('a client without a certificate can access only health and version', async () => {
     const { anonymous: agent } = at;
-    for (const path of ['/healthz', '/livez', '/readyz', '/readyz/ping', '/version']) {
+    for (const path of ['/healthz', '/livez', '/readyz', '/readyz?verbose', '/version']) {
       expect((await at.call('GET', path, { agent })).code).toBe(200);
     }
-    for (const path of ['/api', '/apis', '/openapi/v3', '/api/v1/pods', '/nothing', '/readyzz']) {
+    for (const path of ['/api', '/apis', '/openapi/v3', '/api/v1/pods', '/nothing', '/readyzz', '/readyz/ping']) {
       const { code, json } = await at.call('GET', path, { agent });
       expect(code).toBe(401);
       expect(json).toMatchObject({

@@ -278,10 +278,10 @@ describe('hostile tokens', () => {
 
 describe('other credentials', () => {
   test('without credentials, only health and version are served', async () => {
-    for (const path of ['/healthz', '/livez/ping', '/readyz', '/version']) {
+    for (const path of ['/healthz', '/livez', '/readyz', '/version']) {
       expect((await at.call('GET', path, { agent: at.anonymous })).code).toBe(200);
     }
-    for (const path of ['/version/x', '/api', '/metrics', '/.well-known/openid-configuration', LIST]) {
+    for (const path of ['/version/x', '/livez/ping', '/api', '/metrics', '/.well-known/openid-configuration', LIST]) {
       expect((await at.call('GET', path, { agent: at.anonymous })).code).toBe(401);
     }
   });
