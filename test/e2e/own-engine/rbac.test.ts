@@ -2,9 +2,17 @@
 import { createPrivateKey } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { makeLeaf } from '../../../src/apiserver/pki/certificates.ts';
+import { KUBECTL, OLDER_KUBECTL } from '../../support/kubectl.ts';
 import { lifepod, useOwnEngine } from '../../support/own-engine.ts';
+import { type Asked, askerOf } from './access/askers.ts';
+import { testCanI } from './access/can-i.ts';
+import { testBindingCreation, testRoleCreation } from './access/creations.ts';
+import { DECISIONS, OBJECTS, USERS } from './access/decisions.ts';
+import { testIdentities, testImpersonation } from './access/identities.ts';
+import { type KubectlProgram, kubectlProgram } from './access/kubectl-program.ts';
+import { testReconciliation } from './access/reconciliation.ts';
 
 useOwnEngine();
 
@@ -34,10 +42,34 @@ beforeAll(async () => {
   await kubectlOk('create', 'clusterrole', 'metrics', '--verb=get', '--non-resource-url=/metrics');
   await kubectlOk('create', 'clusterrolebinding', 'metrics', '--clusterrole=metrics', '--user=jane');
   await lifepod.kubectlInput(POD, 'apply', '-f', '-');
+  await lifepod.apply(OBJECTS);
   // The controller fills the role `admin` through `edit` and `view`.
-  await lifepod.until(['get', 'clusterrole', 'admin', '-w', '-o', 'json', '--output-watch-events=false'], (line) =>
-    line.includes('"poddisruptionbudgets/status"'),
+  for (const [name, resource] of [
+    ['admin', 'things'],
+    ['admin', 'requests'],
+    ['collection', 'cronjobs'],
+  ] as const)
+    await lifepod.until(['get', 'clusterrole', name, '-w', '-o', 'json', '--output-watch-events=false'], (line) =>
+      line.includes(`"${resource}"`),
+    );
+});
+
+test('a review of access and the request itself are decided as the roles say', async () => {
+  const asker = askerOf(lifepod.kubeconfig);
+  onTestFinished(() => asker.close());
+  const users = Object.entries<Asked>(USERS);
+  const allowedTo = async (text: string, ask: (user: Asked, text: string) => Promise<boolean>): Promise<string> => {
+    const answers = await Promise.all(users.map(([, user]) => ask(user, text)));
+    return users.flatMap(([name], index) => (answers[index] ? [name] : [])).join(' ');
+  };
+  const decisions = await Promise.all(
+    DECISIONS.map(async ([text]) => ({
+      text,
+      reviewed: await allowedTo(text, asker.isReviewed),
+      sent: await allowedTo(text, asker.isSent),
+    })),
   );
+  expect(decisions).toEqual(DECISIONS.map(([text, allowed]) => ({ text, reviewed: allowed, sent: allowed })));
 });
 
 /** The arguments with which kubectl acts as a user, whose groups follow the name. */
@@ -199,21 +231,23 @@ describe('impersonation by the administrator', () => {
   });
 });
 
-test('kubectl auth reconcile creates roles and bindings, and adds what is missing', async () => {
-  const apiVersion = 'rbac.authorization.k8s.io/v1';
-  const role = (...resources: string[]) =>
-    JSON.stringify({
-      apiVersion,
-      kind: 'Role',
-      metadata: { name: 'reconciled', namespace: NAMESPACE },
-      rules: [{ apiGroups: [''], resources, verbs: ['get'] }],
-    });
-  const reconcile = (text: string) => lifepod.kubectlInput(text, 'auth', 'reconcile', '-f', '-');
-  expect((await reconcile(role('pods'))).stdout).toContain('reconciled');
-  expect((await reconcile(role('services'))).code).toBe(0);
-  const { rules } = await lifepod.get<{ rules: { resources: string[] }[] }>('role/reconciled', '-n', NAMESPACE);
-  expect(rules.map(({ resources }) => resources)).toEqual([['pods'], ['services']]);
+function testRights(kubectl: KubectlProgram): void {
+  testCanI(kubectl);
+  testRoleCreation(kubectl);
+  testBindingCreation(kubectl);
+  testReconciliation(kubectl);
+  testImpersonation(kubectl);
+}
+
+describe('kubectl', () => {
+  const kubectl = kubectlProgram(KUBECTL, 'new');
+  testRights(kubectl);
+  testIdentities(kubectl);
 });
+
+describe.skipIf(OLDER_KUBECTL === undefined)('kubectl 1.20', () =>
+  testRights(kubectlProgram(OLDER_KUBECTL ?? '', 'old')),
+);
 
 test('the roles that every cluster has exist, and tables and descriptions show them', async () => {
   const { kubectlOk } = lifepod;
