@@ -118,17 +118,37 @@ test.each(['client', 'on-host'])(
   },
 );
 
-test('a Pod lists Pods where its Role allows it, and nothing elsewhere', async () => {
-  const url = (path: string): string => `https://kubernetes.default.svc/api/v1/namespaces/${path}`;
-  const urls = [url('default/pods'), url('kube-system/pods'), url('default/secrets')];
-  const refused = { status: 403, kind: 'Status' };
-  expect(await fromPod('client', urls)).toEqual([refused, refused, refused]);
-  await lifepod.kubectlOk('create', 'role', 'reader', '--verb=list', '--resource=pods');
-  await lifepod.kubectlOk('create', 'rolebinding', 'reader', '--role=reader', '--serviceaccount=default:default');
-  const listed = [{ status: 200, kind: 'PodList' }, refused, refused];
-  await expect.poll(() => fromPod('client', urls), { timeout: 30_000 }).toEqual(listed);
-  await lifepod.kubectlOk('delete', 'rolebinding', 'reader');
-  await expect.poll(() => fromPod('client', urls), { timeout: 30_000 }).toEqual([refused, refused, refused]);
+test.each(['client', 'on-host'])(
+  'the Pod %s lists Pods where its Role allows it, and nothing elsewhere',
+  async (name) => {
+    const url = (path: string): string => `https://kubernetes.default.svc/api/v1/namespaces/${path}`;
+    const urls = [url('default/pods'), url('kube-system/pods'), url('default/secrets')];
+    const refused = { status: 403, kind: 'Status' };
+    expect(await fromPod(name, urls)).toEqual([refused, refused, refused]);
+    await lifepod.kubectlOk('create', 'role', name, '--verb=list', '--resource=pods');
+    await lifepod.kubectlOk('create', 'rolebinding', name, `--role=${name}`, '--serviceaccount=default:default');
+    const listed = [{ status: 200, kind: 'PodList' }, refused, refused];
+    await expect.poll(() => fromPod(name, urls), { timeout: 30_000 }).toEqual(listed);
+    await lifepod.kubectlOk('delete', 'rolebinding', name);
+    await expect.poll(() => fromPod(name, urls), { timeout: 30_000 }).toEqual([refused, refused, refused]);
+  },
+);
+
+test('the token of a Pod is refused when the Pod is gone, also if another Pod sends it', async () => {
+  const mounted = '/var/run/secrets/kubernetes.io/serviceaccount';
+  await lifepod.apply(pod('gone', ['sleep', '36000']));
+  await record.until('gone', isReady);
+  const token = await lifepod.kubectlOk('exec', 'gone', '--', 'cat', `${mounted}/token`);
+  const take = `mkdir /taken && cp ${mounted}/ca.crt /taken && cat > /taken/token`;
+  const url = 'https://kubernetes.default.svc';
+  const withToken = async (name: string): Promise<Reached[]> =>
+    parsed(await lifepod.kubectlOk('exec', name, '--', 'env', 'CREDENTIALS=/taken', ...nodeCommand(PROGRAM, url)));
+  for (const name of ['client', 'on-host']) {
+    expect((await lifepod.kubectlInput(token, 'exec', '-i', name, '--', 'sh', '-c', take)).code).toBe(0);
+    expect(await withToken(name)).toEqual([{ status: 403, kind: 'Status' }]);
+  }
+  await lifepod.kubectlOk('delete', 'pod', 'gone', '--now');
+  for (const name of ['client', 'on-host']) expect(await withToken(name)).toEqual([{ status: 401, kind: 'Status' }]);
 });
 
 test('a program of the machine reaches the API by its cluster IP', async () => {
