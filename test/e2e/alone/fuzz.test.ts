@@ -1,6 +1,7 @@
 /**
  * Sends random, mostly invalid requests and streams to one engine. Each must get a response other than an internal error, the engine
- * must serve other clients at the same time, and the engine, its runtime and its Pods must still run afterwards.
+ * must serve other clients at the same time, access must be decided as a plain reading of the roles says, and the engine, its runtime and
+ * its Pods must still run afterwards.
  * LIFEPOD_FUZZ_REQUESTS sets the number of requests (default: 2,000); `npm run test:long` sends 5,000 and `npm run fuzz` 50,000. LIFEPOD_FUZZ_SEED repeats a run with its printed seed.
  */
 
@@ -14,6 +15,10 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { typeOfKind } from '../../../src/api/facts/facts.ts';
 import { kinds } from '../../../src/api/kinds.ts';
 import { decodeProtobuf } from '../../../src/apiserver/protobuf/decode.ts';
+import { agentFor } from '../../../src/apiserver/server-fixture.ts';
+import { checkAccess } from '../../support/access/check-access.ts';
+import { CERTIFICATES } from '../../support/access/hostile-senders.ts';
+import { type Call, HIDDEN, plant } from '../../support/access/planted.ts';
 import { containerdPid } from '../../support/containerd.ts';
 import { pathOf, validObject } from '../../support/hostile-objects.ts';
 import { type HostileRequest, hostileBytes, hostileRequest } from '../../support/hostile-requests.ts';
@@ -29,7 +34,8 @@ console.log(`fuzz: seed ${seed}, ${total} requests (LIFEPOD_FUZZ_SEED and LIFEPO
 
 const STREAMS = Math.ceil(total / 25);
 const CONNECTIONS = Math.ceil(total / 25);
-const REQUESTS = total - STREAMS - CONNECTIONS;
+const ACCESS = Math.ceil(total / 8);
+const REQUESTS = total - STREAMS - CONNECTIONS - ACCESS;
 const TIMEOUT_MILLIS = 60_000 + total * 60;
 /** The time limit of one request, stream or connection. */
 const ANSWER_MILLIS = 60_000;
@@ -167,15 +173,16 @@ test('every random request gets a response that is not an internal error', { tim
       { numRuns: REQUESTS, seed },
     ),
   );
-  console.log(
-    `fuzz: responses by status code: ${[...codes]
-      .sort()
-      .map((pair) => pair.join(': '))
-      .join(', ')}`,
-  );
+  console.log(`fuzz: responses by status code: ${textOfCodes(codes)}`);
   // If the first check rejected almost all requests, some of these codes would not occur, and the test would cover little.
   for (const code of [200, 201, 400, 404, 409, 422]) expect(codes.get(code) ?? 0).toBeGreaterThan(0);
 });
+
+const textOfCodes = (codes: ReadonlyMap<number, number>): string =>
+  [...codes]
+    .sort()
+    .map((pair) => pair.join(': '))
+    .join(', ');
 
 const inspect = ({ method, path, headers, body }: HostileRequest): string =>
   `${method} ${path} ${JSON.stringify(headers)} ${JSON.stringify(body.slice(0, 4000))}`;
@@ -227,6 +234,48 @@ test('random bytes on a stream to a container end only this stream', { timeout: 
       { numRuns: STREAMS, seed },
     ),
   );
+});
+
+test('access is decided as the roles say, and responses to unauthorized requests contain nothing', {
+  timeout: TIMEOUT_MILLIS,
+}, async () => {
+  const call: Call = async (method, path, body) => {
+    const headers = { 'content-type': 'application/json' };
+    const { code, text } = await send({ method, path, headers, body: body === undefined ? '' : JSON.stringify(body) });
+    return { code, json: JSON.parse(text) };
+  };
+  const planted = await plant(call);
+  // The engine follows the bindings; it knows all of them when it knows the last one.
+  const review = {
+    spec: {
+      user: 'jane',
+      resourceAttributes: { verb: 'get', resource: 'pods', subresource: 'log', namespace: HIDDEN },
+    },
+  };
+  const isKnown = async (): Promise<boolean> =>
+    (await call('POST', '/apis/authorization.k8s.io/v1/subjectaccessreviews', review)).json.status.allowed;
+  while (!(await isKnown()));
+  const { ca, host, port } = adminOf(lifepod.kubeconfig);
+  const pki = { caCertificate: ca.toString() };
+  const agents = new Map<string, Agent>();
+  for (const [name, options] of Object.entries(CERTIFICATES))
+    agents.set(name, await agentFor({ dataDir: lifepod.dataDir, pki }, name, options));
+  const nodeList = await lifepod.get<{ items: { metadata: { name: string } }[] }>('nodes');
+  const { metadata: { name: node } = { name: '' } } = nodeList.items[0] ?? {};
+  const codes = await checkAccess(
+    {
+      ...planted,
+      node,
+      addressOf(certificate) {
+        const { cert, key } = (agents.get(certificate)?.options ?? {}) as { cert?: string; key?: string };
+        return { host, port, ca, ...(cert === undefined ? {} : { cert, key }) };
+      },
+      isUpstreams: ({ code, body }) => UPSTREAM_FAILURES.some((each) => each.test(`${code} ${messageOf(body)}`)),
+    },
+    { numRuns: ACCESS, seed },
+  );
+  console.log(`fuzz: responses about access by status code: ${textOfCodes(codes)}`);
+  for (const code of [200, 400, 401, 403, 404]) expect(codes.get(code) ?? 0).toBeGreaterThan(0);
 });
 
 test('the engine, its runtime and its Pods still run after all random requests', async () => {

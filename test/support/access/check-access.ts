@@ -1,0 +1,115 @@
+/**
+ * The property of the fuzz test of access: for every request, the engine decides as the oracle does, and a response to an unauthorized
+ * request contains nothing of an object, not even whether it exists.
+ */
+import fc from 'fast-check';
+import { type HostilePath, hostilePath } from './hostile-paths.ts';
+import { hostileSender, type Sender } from './hostile-senders.ts';
+import { impersonated, isAllowed, type Right, rightFor, segmentsOf } from './oracle.ts';
+import { ABSENT, ABSENT_NAMESPACE, CANARY, HIDDEN, PLANTED, type Planted } from './planted.ts';
+import { type Address, type RawRequest, type RawResponse, sendRaw } from './raw-request.ts';
+
+export interface Fuzzed extends Planted {
+  /** The name of an existing node, to which some of the paths lead; absent if there is none. */
+  node?: string;
+  /** The address of the API with the certificate of a user (see CERTIFICATES), or 'none' of them. */
+  addressOf(certificate: string): Address;
+  /** Whether a response with a code from 500 is one that upstream gives too. */
+  isUpstreams?(response: RawResponse): boolean;
+  /** Returns a number that changes with each write; absent if other components write, too. */
+  revision?(): number;
+}
+
+type Expected = { code: 400 | 401 | 403 } | { right: Right } | 'open';
+
+const OPEN = ['healthz', 'livez', 'readyz'];
+/** Near the limit on the head of a request, which also counts other bytes than those of the target. */
+const LONG = 12_000;
+
+/** Returns what the engine must do with a request. */
+function expectedOf(access: Planted['access'], sender: Sender, method: string, target: string): Expected {
+  const [path = ''] = target.split('?');
+  const segments = segmentsOf(path);
+  const right = rightFor(method, target);
+  if (segments === undefined || right === undefined) return { code: 400 };
+  const [root = ''] = segments;
+  const isOpen = OPEN.includes(root) || (root === 'version' && segments.length === 1);
+  if (sender.user === undefined) return isOpen && !sender.hasCredentials ? 'open' : { code: 401 };
+  if (isOpen) return 'open';
+  const user = impersonated(access, sender.user, sender.impersonation);
+  if (user === 'bad') return { code: 400 };
+  if (user === 'forbidden') return { code: 403 };
+  return isAllowed(access, user, right) ? { right } : { code: 403 };
+}
+
+const withoutPlanted = (text: string): string => text.replaceAll(PLANTED, ABSENT).replaceAll(HIDDEN, ABSENT_NAMESPACE);
+
+/** Returns what is wrong with the response; undefined if nothing is. */
+function problemOf(expected: Expected, { code, body, head }: RawResponse, isUpstreams = false): string | undefined {
+  const found = [...`${head.join('\n')}\n${body}`.matchAll(CANARY)].map(([, namespace, resource]) => ({
+    namespace,
+    resource,
+  }));
+  if (code >= 500 && !isUpstreams) return `the code ${code}`;
+  if (expected === 'open') return found.length > 0 ? 'a canary' : undefined;
+  if ('code' in expected) {
+    if (found.length > 0) return 'a canary in the response to an unauthorized request';
+    return code === expected.code ? undefined : `the code ${code} instead of ${expected.code}`;
+  }
+  const { right } = expected;
+  if (code === 401 || (code === 403 && /User .* cannot /.test(body))) return `the code ${code} although it is allowed`;
+  if (code === 0) return 'no response';
+  const isRequested = ({ namespace = '', resource = '' }): boolean =>
+    'resource' in right && right.resource === resource && ['', namespace].includes(right.namespace);
+  return found.every(isRequested) ? undefined : 'a canary of another object than the requested one';
+}
+
+const BODIES = [
+  '',
+  '',
+  '{}',
+  '{"metadata":{"name":"made"}}',
+  '{"metadata":{"name":"made","namespace":"default"}}',
+  '[',
+  'x: y',
+];
+
+/** Checks `numRuns` random requests. Rejects with the first one for which the property does not hold. Resolves to the counts of codes. */
+export async function checkAccess(
+  fuzzed: Fuzzed,
+  { numRuns, seed }: { numRuns: number; seed: number },
+): Promise<ReadonlyMap<number, number>> {
+  const codes = new Map<number, number>();
+  const send = async (sender: Sender, request: RawRequest): Promise<RawResponse> => {
+    const response = await sendRaw(fuzzed.addressOf(sender.certificate), request);
+    codes.set(response.code, (codes.get(response.code) ?? 0) + 1);
+    return response;
+  };
+  const check = async (sender: Sender, { method, target: generated }: HostilePath, body: string) => {
+    const target = generated.replace('fuzz-node', fuzzed.node ?? 'fuzz-node');
+    const type = method === 'PATCH' ? 'application/merge-patch+json' : 'application/json';
+    const request = { method, target, headers: [...sender.headers, ['Content-Type', type] as const], body };
+    const expected = expectedOf(fuzzed.access, sender, method, target);
+    const before = fuzzed.revision?.();
+    const response = await send(sender, request);
+    const describe = (problem: string): string =>
+      `${problem}: ${sender.certificate} ${JSON.stringify(request)} got ${JSON.stringify(response).slice(0, 2000)}, expected ${JSON.stringify(expected)}`;
+    if (target.length > LONG && response.code === 431) return;
+    const problem = problemOf(expected, response, fuzzed.isUpstreams?.(response));
+    if (problem !== undefined) throw new Error(describe(problem));
+    if (expected === 'open' || !('code' in expected)) return;
+    if (fuzzed.revision?.() !== before) throw new Error(describe('an unauthorized request has changed something'));
+    const other = withoutPlanted(target);
+    const ofOther = expectedOf(fuzzed.access, sender, method, other);
+    if (other === target || ofOther === 'open' || !('code' in ofOther)) return;
+    const absent = await send(sender, { ...request, target: other });
+    const [shown, shownAbsent] = [response, absent].map((each) => withoutPlanted(JSON.stringify(each)));
+    if (shown !== shownAbsent) throw new Error(describe(`another response for an absent object, ${shownAbsent}`));
+  };
+  await fc.assert(fc.asyncProperty(hostileSender(fuzzed), hostilePath, fc.constantFrom(...BODIES), check), {
+    numRuns,
+    seed,
+    endOnFailure: true,
+  });
+  return codes;
+}
