@@ -17,6 +17,7 @@
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
+import type { SecureContextOptions } from 'node:tls';
 import type { KindCatalog } from '../api/catalog.ts';
 import type { Metrics } from '../platform/metrics.ts';
 import type { Log, Timers } from '../platform/platform.ts';
@@ -70,13 +71,25 @@ export interface ApiServerOptions {
   limits?: Limits;
 }
 
+/** The certificate of the server, and the authority that signs it and the certificates of clients. */
+export type ServerCertificates = Pick<Pki, 'serving' | 'caCertificate'>;
+
 export interface ApiServer {
   host: string;
   port: number;
   /** Listens on a further address, with the same port. Rejects with a UserError as startApiServer() does. */
   listenOn(host: string): Promise<void>;
+  /** Uses the certificates for new connections. Open connections remain. */
+  useCertificates(pki: ServerCertificates): void;
   close(): Promise<void>;
 }
+
+const secureContextOf = ({ serving, caCertificate }: ServerCertificates): SecureContextOptions => ({
+  cert: serving.certificate,
+  key: serving.key,
+  ca: caCertificate,
+  minVersion: 'TLSv1.2',
+});
 
 /**
  * Resolves when the server listens. Rejects with a UserError if the port is in use, the host is not an address of this machine, or
@@ -94,13 +107,10 @@ export async function startApiServer(options: ApiServerOptions): Promise<ApiServ
   };
   const server = createServer(
     {
-      cert: options.pki.serving.certificate,
-      key: options.pki.serving.key,
-      ca: options.pki.caCertificate,
+      ...secureContextOf(options.pki),
       // A client certificate is optional, because there are other credentials. The authenticators refuse unverified certificates.
       requestCert: true,
       rejectUnauthorized: false,
-      minVersion: 'TLSv1.2',
       handshakeTimeout: HANDSHAKE_MILLIS,
       keepAliveTimeout: KEEP_ALIVE_MILLIS,
       headersTimeout: HEAD_MILLIS,
@@ -130,6 +140,7 @@ export async function startApiServer(options: ApiServerOptions): Promise<ApiServ
       await others.open(other, port);
       options.log.info('API server is listening', { host: other, port });
     },
+    useCertificates: (pki) => server.setSecureContext(secureContextOf(pki)),
     close: () => (closed ??= close(server, others, requests, options.timers)),
   };
 }

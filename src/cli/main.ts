@@ -130,6 +130,15 @@ program
   .addOption(dataDirOption())
   .action(async (options: { dataDir: string }) => (await import('./status/status.ts')).status(options.dataDir));
 
+const certs = program.command('certs').description('manage the certificates of the engine');
+certs
+  .command('check')
+  .description('show when the certificates expire, and when the engine renews them')
+  .addOption(dataDirOption())
+  .action(async (options: { dataDir: string }) =>
+    (await import('./status/certs.ts')).checkCertificates(options.dataDir),
+  );
+
 const image = program.command('image').description('manage the images of the container runtime, without a registry');
 image
   .command('load')

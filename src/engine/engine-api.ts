@@ -5,8 +5,7 @@ import { kinds } from '../api/kinds.ts';
 import type { Audit } from '../apiserver/audit/audit.ts';
 import { ensureRoles } from '../apiserver/auth/authorization/bootstrap/ensure-roles.ts';
 import { DEFAULT_LIMITS } from '../apiserver/http/bounds/limits.ts';
-import { writeKubeconfig } from '../apiserver/pki/kubeconfig.ts';
-import { loadOrCreatePki, type Pki } from '../apiserver/pki/pki.ts';
+import type { Pki } from '../apiserver/pki/pki.ts';
 import { createTokenIssuer, TOKEN_ISSUER, type TokenIssuer } from '../apiserver/pki/tokens.ts';
 import { bootstrap } from '../apiserver/registry/bootstrap.ts';
 import { createRegistry, type Registry } from '../apiserver/registry/registry.ts';
@@ -21,10 +20,11 @@ import { measuredStore } from '../store/measured-store.ts';
 import { openAuditLog } from './audit/audit-log.ts';
 import { authenticationSettings } from './authentication/authentication-settings.ts';
 import { type LateAuthorizer, lateAuthorizer } from './authorization/late-authorizer.ts';
+import { loadCertificates, publishCertificates } from './certificates/certificates.ts';
 import { addStorageMetrics, type EngineMetrics } from './engine-metrics.ts';
 import type { LateNode } from './node-placeholder.ts';
-import { addressForPods, certificateNames, HOST, listenAddresses, requestsInFlight } from './options/api-settings.ts';
-import { kubeconfigPath, recordOf, type Settings, writeEngineRecord } from './settings.ts';
+import { addressForPods, listenAddresses, requestsInFlight } from './options/api-settings.ts';
+import { recordOf, type Settings, writeEngineRecord } from './settings.ts';
 import { together } from './settle-all.ts';
 import { LIFEPOD_VERSION } from './version.ts';
 
@@ -59,7 +59,7 @@ export async function openRegistry(
       closers.defer(() => opened.close());
       return opened;
     }),
-    loadOrCreatePki(dataDir, { ...certificateNames(settings), now: timers.now() }),
+    loadCertificates(settings, timers.now()),
   ]);
   const tokens = createTokenIssuer(pki, TOKEN_ISSUER, timers.now);
   const measured = measuredStore(store, metrics);
@@ -127,7 +127,7 @@ export async function serveApi(
   await ensureKubernetesEndpoints(client, { ip: addressForPods(settings), port: api.port }).catch((error: Error) =>
     log.error('cannot write the endpoints of the Service kubernetes', { error: error.message }),
   );
-  writeKubeconfig(kubeconfigPath(dataDir), { server: `https://${HOST}:${api.port}`, pki });
+  publishCertificates(settings, { timers, log }, closers, { api, pki });
   writeEngineRecord(dataDir, recordOf(settings, api.port));
   return api.port;
 }

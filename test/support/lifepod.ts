@@ -135,6 +135,9 @@ export async function startLifepod(extra: EngineOptions = {}): Promise<Lifepod> 
   }
 }
 
+/** Words that are followed by a command of lifepod. */
+const COMMAND_GROUPS = ['certs', 'image'];
+
 /** Commands of lifepod that accept --namespace. */
 const NAMESPACED_COMMANDS = ['describe', 'logs', 'skip', 'timeline', 'why'];
 
@@ -148,7 +151,7 @@ export function clientOf(dataDir: string, kubeconfig: string, namespace?: string
     kubeconfig,
     nodeName: 'node-1',
     cli: (command, ...args) => {
-      const words = command === 'image' ? ['image', ...args.splice(0, 1)] : [command];
+      const words = [command, ...(COMMAND_GROUPS.includes(command) ? args.splice(0, 1) : [])];
       const within = namespace !== undefined && NAMESPACED_COMMANDS.includes(command) ? ['--namespace', namespace] : [];
       return launch([...words, '--data-dir', dataDir, ...within, ...args]);
     },

@@ -1,17 +1,15 @@
 /**
- * Creates certificates. Only this file imports the X.509 library, and pki.ts loads this file only when a certificate must be created,
- * because the library is large and a running engine does not need it.
+ * Creates certificates. Only this file and certificate-requests.ts import the X.509 library, and they are loaded only when a certificate must
+ * be created or a request for one is read, because the library is large and most engines do not need it while they run.
  */
 import 'reflect-metadata';
 import { type KeyObject, webcrypto, X509Certificate } from 'node:crypto';
 import * as x509 from '@peculiar/x509';
 import type { Millis } from '../../machinery/time.ts';
+import type { Usage } from '../../ports/certificates.ts';
+import { BACKDATE_MILLIS, DEFAULT_LIFETIME_MILLIS, expiryOf, type Validity, validityOf } from './validity.ts';
 
-const DAY_MILLIS = 24 * 60 * 60 * 1000;
-const CA_LIFETIME_DAYS = 3650;
-const LEAF_LIFETIME_DAYS = 365;
-/** How long before its creation a certificate becomes valid, because the clocks of clients may be slightly behind. */
-const BACKDATE_MILLIS = 5 * 60 * 1000;
+const AUTHORITY_LIFETIME_MILLIS = 3650 * 24 * 60 * 60 * 1000;
 const ALGORITHM = { name: 'ECDSA', namedCurve: 'P-256' } as const;
 const SIGNING = { name: 'ECDSA', hash: 'SHA-256' } as const;
 
@@ -35,21 +33,38 @@ async function generateKeys(): Promise<{ keys: webcrypto.CryptoKeyPair; pem: str
   return { keys, pem: x509.PemConverter.encode(der, 'PRIVATE KEY') };
 }
 
-const validity = (now: Millis, days: number): { notBefore: Date; notAfter: Date } => ({
-  notBefore: new Date(now - BACKDATE_MILLIS),
-  notAfter: new Date(now + days * DAY_MILLIS),
+const dates = ({ begin, end }: Validity): { notBefore: Date; notAfter: Date } => ({
+  notBefore: new Date(begin),
+  notAfter: new Date(end),
 });
 
 const pem = (certificate: x509.X509Certificate): string => `${certificate.toString('pem')}\n`;
 
-/** Creates the key and the self-signed certificate of an authority, valid for ten years. */
-export async function makeAuthority(commonName: string, now: Millis): Promise<CertificateAndKey> {
-  const { keys, pem: key } = await generateKeys();
-  const certificate = await x509.X509CertificateGenerator.createSelfSigned({
-    name: [{ CN: [commonName] }],
-    keys,
+/** A certificate authority: its certificate as PEM text, and its key. */
+export interface Authority {
+  certificate: string;
+  key: KeyObject;
+}
+
+async function importSigningKey(key: KeyObject): Promise<webcrypto.CryptoKey> {
+  const der = key.export({ type: 'pkcs8', format: 'der' }) as Uint8Array<ArrayBuffer>;
+  return webcrypto.subtle.importKey('pkcs8', der, ALGORITHM, true, ['sign']);
+}
+
+const parsed = (certificate: string): x509.X509Certificate =>
+  new x509.X509Certificate(new X509Certificate(certificate).raw as Uint8Array<ArrayBuffer>);
+
+async function selfSigned(
+  name: x509.X509CertificateCreateParamsName,
+  keys: { publicKey: x509.PublicKeyType; signingKey: webcrypto.CryptoKey },
+  now: Millis,
+): Promise<string> {
+  const certificate = await x509.X509CertificateGenerator.create({
+    subject: name,
+    issuer: name,
+    ...keys,
     signingAlgorithm: SIGNING,
-    ...validity(now, CA_LIFETIME_DAYS),
+    ...dates({ begin: now - BACKDATE_MILLIS, end: now + AUTHORITY_LIFETIME_MILLIS }),
     extensions: [
       new x509.BasicConstraintsExtension(true, undefined, true),
       new x509.KeyUsagesExtension(
@@ -59,47 +74,88 @@ export async function makeAuthority(commonName: string, now: Millis): Promise<Ce
       await x509.SubjectKeyIdentifierExtension.create(keys.publicKey),
     ],
   });
-  return { certificate: pem(certificate), key };
+  return pem(certificate);
 }
 
-/** Creates a key and a certificate that the authority signs, valid for one year. */
+/** Creates the key and the self-signed certificate of an authority, valid for ten years. */
+export async function makeAuthority(commonName: string, now: Millis): Promise<CertificateAndKey> {
+  const { keys, pem: key } = await generateKeys();
+  const { publicKey, privateKey: signingKey } = keys;
+  return { certificate: await selfSigned([{ CN: [commonName] }], { publicKey, signingKey }, now), key };
+}
+
+/**
+ * Creates another certificate, valid for ten years, with the key and the name of the authority. Therefore both certificates verify whatever
+ * the authority signs.
+ */
+export async function renewAuthority({ certificate, key }: Authority, now: Millis): Promise<string> {
+  const { subjectName, publicKey } = parsed(certificate);
+  return selfSigned(subjectName, { publicKey, signingKey: await importSigningKey(key) }, now);
+}
+
+/** Creates a key, and a certificate for it that the authority signs, valid for a year by default. */
 export async function makeLeaf(
-  authority: { certificate: string; key: KeyObject },
+  authority: Authority,
   request: LeafRequest,
   now: Millis,
+  lifetimeMillis = DEFAULT_LIFETIME_MILLIS,
 ): Promise<CertificateAndKey> {
   const { keys, pem: key } = await generateKeys();
-  const signingKey = await webcrypto.subtle.importKey(
-    'pkcs8',
-    authority.key.export({ type: 'pkcs8', format: 'der' }) as Uint8Array<ArrayBuffer>,
-    ALGORITHM,
-    false,
-    ['sign'],
+  const { commonName, organization, usage, dnsNames = [], ips = [] } = request;
+  const certificate = await signCertificate(
+    authority,
+    {
+      subject: new x509.Name([...(organization === undefined ? [] : [{ O: [organization] }]), { CN: [commonName] }]),
+      publicKey: keys.publicKey,
+      usages: ['digital signature', `${usage} auth`],
+      names: [
+        ...dnsNames.map((value) => ({ type: 'dns' as const, value })),
+        ...ips.map((value) => ({ type: 'ip' as const, value })),
+      ],
+    },
+    validityOf(now, lifetimeMillis, expiryOf(new X509Certificate(authority.certificate))),
   );
-  const issuer = new x509.X509Certificate(new X509Certificate(authority.certificate).raw as Uint8Array<ArrayBuffer>);
-  const names = [
-    ...(request.dnsNames ?? []).map((value) => ({ type: 'dns' as const, value })),
-    ...(request.ips ?? []).map((value) => ({ type: 'ip' as const, value })),
+  return { certificate, key };
+}
+
+/** What the authority certifies. */
+export interface Certified {
+  subject: x509.Name;
+  publicKey: x509.PublicKeyType;
+  usages: readonly Usage[];
+  names: x509.JsonGeneralNames;
+}
+
+/** Returns the certificate as PEM text. It has no other extensions than those that follow from `certified`, and is not an authority's. */
+export async function signCertificate(
+  authority: Authority,
+  { subject, publicKey, usages, names }: Certified,
+  validity: Validity,
+): Promise<string> {
+  const issuer = parsed(authority.certificate);
+  const { keyEncipherment, digitalSignature } = x509.KeyUsageFlags;
+  const keyUsages =
+    (usages.includes('digital signature') ? digitalSignature : 0) |
+    (usages.includes('key encipherment') ? keyEncipherment : 0);
+  const purposes = [
+    ...(usages.includes('server auth') ? [x509.ExtendedKeyUsage.serverAuth] : []),
+    ...(usages.includes('client auth') ? [x509.ExtendedKeyUsage.clientAuth] : []),
   ];
   const certificate = await x509.X509CertificateGenerator.create({
-    subject: [
-      ...(request.organization === undefined ? [] : [{ O: [request.organization] }]),
-      { CN: [request.commonName] },
-    ],
+    subject,
     issuer: issuer.subjectName,
-    publicKey: keys.publicKey,
-    signingKey,
+    publicKey,
+    signingKey: await importSigningKey(authority.key),
     signingAlgorithm: SIGNING,
-    ...validity(now, LEAF_LIFETIME_DAYS),
+    ...dates(validity),
     extensions: [
       new x509.BasicConstraintsExtension(false, undefined, true),
-      new x509.KeyUsagesExtension(x509.KeyUsageFlags.digitalSignature, true),
-      new x509.ExtendedKeyUsageExtension([
-        request.usage === 'server' ? x509.ExtendedKeyUsage.serverAuth : x509.ExtendedKeyUsage.clientAuth,
-      ]),
+      ...(keyUsages === 0 ? [] : [new x509.KeyUsagesExtension(keyUsages, true)]),
+      new x509.ExtendedKeyUsageExtension(purposes),
       await x509.AuthorityKeyIdentifierExtension.create(issuer.publicKey),
-      ...(names.length === 0 ? [] : [new x509.SubjectAlternativeNameExtension(names)]),
+      // Without a subject, the names are what the certificate is about.
+      ...(names.length === 0 ? [] : [new x509.SubjectAlternativeNameExtension(names, subject.toString() === '')]),
     ],
   });
-  return { certificate: pem(certificate), key };
+  return pem(certificate);
 }

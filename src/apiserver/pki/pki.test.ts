@@ -1,4 +1,4 @@
-import { createPublicKey, X509Certificate } from 'node:crypto';
+import { createPublicKey, type KeyObject, X509Certificate } from 'node:crypto';
 import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -54,6 +54,21 @@ describe('loadOrCreatePki', () => {
     expect(second.admin).toEqual(first.admin);
     expect(second.serviceAccountKey.equals(first.serviceAccountKey)).toBe(true);
     expect(statSync(join(dataDir, 'pki')).mode & 0o777).toBe(0o700);
+  });
+
+  test('loadOrCreatePki renews the authority before its end, with its key and its name', async () => {
+    const first = await load();
+    const second = await load(NOW + 8.5 * YEAR);
+    const [before, after] = [first, second].map(({ caCertificate }) => new X509Certificate(caCertificate));
+    expect(second.caCertificate).not.toBe(first.caCertificate);
+    expect([after?.subject, after?.publicKey.equals(before?.publicKey as KeyObject)]).toEqual([before?.subject, true]);
+    expect((await load(NOW + 8.5 * YEAR)).caCertificate).toBe(second.caCertificate);
+  });
+
+  test('loadOrCreatePki gives new certificates the requested lifetime', async () => {
+    const lifetimeMillis = 20_000;
+    const { serving } = await loadOrCreatePki(dataDir, { hostnames: [], ips: [], lifetimeMillis, now: NOW });
+    expect(Date.parse(new X509Certificate(serving.certificate).validTo)).toBe(NOW + lifetimeMillis);
   });
 
   test('loadOrCreatePki renews only the leaf certificates when they are about to expire', async () => {

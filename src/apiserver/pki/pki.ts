@@ -3,8 +3,9 @@
  *
  * Invariants:
  *  1. Usable files on disk are kept. A certificate and its key are recreated if one of them is missing or damaged, if they do not
- *     belong together, or if the certificate expires within 30 days. A leaf certificate is also recreated if it is not valid yet,
- *     if another authority signed it, or if its names are not the requested ones.
+ *     belong together, or when the certificate is due for its renewal (validity.ts). A leaf certificate is also recreated if another
+ *     authority signed it, or if its names are not the requested ones. The authority keeps its key and its name when it is renewed, so
+ *     that certificates and copies of its earlier certificate remain valid.
  *  2. The key that signs ServiceAccount tokens is never replaced, so that issued tokens stay valid.
  *  3. The folder has mode 0700, the files 0600. A key is written before its certificate, so a crash between the two writes leaves a
  *     new key without its certificate, and the pair is recreated.
@@ -15,8 +16,7 @@ import { join } from 'node:path';
 import type { Millis } from '../../machinery/time.ts';
 import { ensurePrivateFolder, readTextIfPresent, UserError, writeFileAtomic } from '../../platform/files.ts';
 import type { CertificateAndKey, LeafRequest } from './certificates.ts';
-
-const RENEW_BEFORE_MILLIS = 30 * 24 * 60 * 60 * 1000;
+import { authorityRenewalTime, isDue } from './validity.ts';
 
 const SERVICE_NAMES = [
   'localhost',
@@ -29,6 +29,8 @@ const SERVICE_NAMES = [
 export interface Pki {
   /** The certificate of the authority as PEM text. */
   caCertificate: string;
+  /** The key of the authority. */
+  caKey: KeyObject;
   serving: CertificateAndKey;
   /** The client certificate of the user kubernetes-admin in the group system:masters, and its key. */
   admin: CertificateAndKey;
@@ -41,6 +43,8 @@ export interface PkiOptions {
   hostnames: readonly string[];
   /** IP addresses of the serving certificate in addition to 127.0.0.1 and ::1. */
   ips: readonly string[];
+  /** The lifetime of new certificates. Absent: a year. */
+  lifetimeMillis?: Millis;
   now: Millis;
 }
 
@@ -79,9 +83,7 @@ function matching(pair: CertificateAndKey): X509Certificate | undefined {
 
 function usable(pair: CertificateAndKey, authority: X509Certificate, request: LeafRequest, now: Millis): boolean {
   const certificate = matching(pair);
-  if (certificate === undefined || !certificate.verify(authority.publicKey)) return false;
-  if (now < Date.parse(certificate.validFrom)) return false;
-  if (now > Date.parse(certificate.validTo) - RENEW_BEFORE_MILLIS) return false;
+  if (certificate === undefined || !certificate.verify(authority.publicKey) || isDue(certificate, now)) return false;
   const present = names(certificate);
   const wanted = [...(request.dnsNames ?? []), ...(request.ips ?? [])];
   return present.size === wanted.length && wanted.every((name) => present.has(name));
@@ -89,14 +91,19 @@ function usable(pair: CertificateAndKey, authority: X509Certificate, request: Le
 
 async function loadOrCreateAuthority(folder: string, now: Millis): Promise<CertificateAndKey> {
   const existing = readPair(folder, 'ca');
-  if (existing !== undefined) {
-    const certificate = matching(existing);
-    if (certificate !== undefined && now < Date.parse(certificate.validTo) - RENEW_BEFORE_MILLIS) return existing;
+  const certificate = existing && matching(existing);
+  if (existing === undefined || certificate === undefined) {
+    const { makeAuthority } = await import('./certificates.ts');
+    const made = await makeAuthority(`lifepod-ca@${Math.floor(now / 1000)}`, now);
+    writePair(folder, 'ca', made);
+    return made;
   }
-  const { makeAuthority } = await import('./certificates.ts');
-  const made = await makeAuthority(`lifepod-ca@${Math.floor(now / 1000)}`, now);
-  writePair(folder, 'ca', made);
-  return made;
+  if (!isDue(certificate, now, authorityRenewalTime(certificate))) return existing;
+  const { renewAuthority } = await import('./certificates.ts');
+  const authority = { certificate: existing.certificate, key: createPrivateKey(existing.key) };
+  const renewed = { certificate: await renewAuthority(authority, now), key: existing.key };
+  writePair(folder, 'ca', renewed);
+  return renewed;
 }
 
 async function loadOrCreateLeaf(
@@ -104,15 +111,15 @@ async function loadOrCreateLeaf(
   name: string,
   authority: CertificateAndKey,
   request: LeafRequest,
-  now: Millis,
+  { now, lifetimeMillis }: Pick<PkiOptions, 'now' | 'lifetimeMillis'>,
 ): Promise<CertificateAndKey> {
   const existing = readPair(folder, name);
   if (existing !== undefined && usable(existing, new X509Certificate(authority.certificate), request, now)) {
     return existing;
   }
   const { makeLeaf } = await import('./certificates.ts');
-  const key = createPrivateKey(authority.key);
-  const made = await makeLeaf({ certificate: authority.certificate, key }, request, now);
+  const { certificate } = authority;
+  const made = await makeLeaf({ certificate, key: createPrivateKey(authority.key) }, request, now, lifetimeMillis);
   writePair(folder, name, made);
   return made;
 }
@@ -153,17 +160,18 @@ export async function loadOrCreatePki(dataDir: string, options: PkiOptions): Pro
       dnsNames: [...new Set([...SERVICE_NAMES, ...options.hostnames])],
       ips: [...new Set(['127.0.0.1', '::1', ...options.ips.map(canonicalIp)])],
     },
-    now,
+    options,
   );
   const admin = await loadOrCreateLeaf(
     folder,
     'admin',
     authority,
     { commonName: 'kubernetes-admin', organization: 'system:masters', usage: 'client' },
-    now,
+    options,
   );
   return {
     caCertificate: authority.certificate,
+    caKey: createPrivateKey(authority.key),
     serving,
     admin,
     serviceAccountKey: loadOrCreateServiceAccountKey(folder),

@@ -12,7 +12,9 @@ import { LIFEPOD_VERSION } from '../../engine/version.ts';
 import { networkNames } from '../../network/pod-network/names.ts';
 import { sharedPorts } from '../../network/proxy/other-engines.ts';
 import { dataDirOwner, UserError } from '../../platform/files.ts';
+import { machineClock } from '../../platform/node-js.ts';
 import { processAgeMillis } from '../../platform/processes.ts';
+import { certificateTroubles } from './certificates.ts';
 import { diskTroubles } from './disk-troubles.ts';
 import { oomRisk, readOomScores } from './oom-risk.ts';
 import { podTrouble } from './pod-troubles.ts';
@@ -39,6 +41,7 @@ export async function status(dataDir: string): Promise<void> {
   for (const [name = '', text] of lines) process.stdout.write(`${name.padEnd(10)}${text}\n`);
   const unhealthy = [
     ...diskTroubles(dataDir),
+    ...certificateTroubles(dataDir, machineClock.now()),
     ...(await portTroubles(dataDir)),
     ...nodes.flatMap(nodeTroubles),
     ...pods.flatMap((pod) => podTrouble(pod) ?? []),

@@ -40,11 +40,20 @@ test('the numbers of requests in flight are added', () => {
 });
 
 test('the options for the API are kept until others are given, without duplicates and in canonical form', () => {
-  expect(resolveApiOptions({}, undefined)).toEqual({ bindAddress: '', tlsSan: '', ...IN_FLIGHT });
-  const given = resolveApiOptions({ bindAddress: '192.0.2.10, 2001:DB8:0::10,192.0.2.10', tlsSan: 'a.example,A::1' });
-  expect(given).toEqual({ bindAddress: '192.0.2.10,2001:db8::10', tlsSan: 'a.example,a::1', ...IN_FLIGHT });
+  const usual = { bindAddress: '', tlsSan: '', clusterSigningDuration: '8760h', ...IN_FLIGHT };
+  expect(resolveApiOptions({}, undefined)).toEqual(usual);
+  const given = resolveApiOptions({
+    bindAddress: '192.0.2.10, 2001:DB8:0::10,192.0.2.10',
+    tlsSan: 'a.example,A::1',
+    clusterSigningDuration: '24h',
+  });
+  const lists = { bindAddress: '192.0.2.10,2001:db8::10', tlsSan: 'a.example,a::1' };
+  expect(given).toEqual({ ...lists, clusterSigningDuration: '24h', ...IN_FLIGHT });
   expect(resolveApiOptions({}, given)).toEqual(given);
-  expect(resolveApiOptions({ bindAddress: '', tlsSan: 'b' }, given)).toMatchObject({ bindAddress: '', tlsSan: 'b' });
+  expect(resolveApiOptions({ bindAddress: '', tlsSan: 'b', clusterSigningDuration: '8760h' }, given)).toEqual({
+    ...usual,
+    tlsSan: 'b',
+  });
 });
 
 test.each([
@@ -59,6 +68,12 @@ test.each([
   [{ maxRequestsInflight: '-1' }, '--max-requests-inflight "-1" is not a valid number of requests: give one from 0'],
   [{ maxMutatingRequestsInflight: '1e3' }, '--max-mutating-requests-inflight "1e3" is not a valid number of requests'],
   [{ maxRequestsInflight: '0', maxMutatingRequestsInflight: '0' }, 'are both 0: give at least one of them'],
+  [
+    { clusterSigningDuration: '365d' },
+    '--cluster-signing-duration "365d" is not a valid lifetime of certificates: give',
+  ],
+  [{ clusterSigningDuration: '9s' }, '--cluster-signing-duration "9s" is not a valid lifetime'],
+  [{ clusterSigningDuration: '-8760h' }, '--cluster-signing-duration "-8760h" is not a valid lifetime'],
 ])('the options %j are refused: %s', (options, message) => {
   expect(() => resolveApiOptions(options)).toThrow(message);
 });

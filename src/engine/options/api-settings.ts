@@ -1,10 +1,11 @@
 /**
- * The options of `lifepod up` for the API server: further addresses on which it listens, further names in its certificate, and the number of
- * requests in flight.
+ * The options of `lifepod up` for the API server: further addresses on which it listens, further names in its certificate, the lifetime of
+ * certificates, and the number of requests in flight.
  */
 import { kubernetesServiceAddresses } from '../../apiserver/admission/service-range.ts';
 import { formatIp, isMapped, parseIp } from '../../machinery/ip.ts';
 import { dns1123SubdomainErrors, wildcardSubdomainErrors } from '../../machinery/names.ts';
+import { type Millis, parseDuration } from '../../machinery/time.ts';
 import { familyOf, NFT_WORDS } from '../../network/families.ts';
 import { podRanges } from '../../network/pod-network/ranges.ts';
 import { UserError } from '../../platform/files.ts';
@@ -15,6 +16,7 @@ export interface ApiOptions {
   tlsSan?: string;
   maxRequestsInflight?: string;
   maxMutatingRequestsInflight?: string;
+  clusterSigningDuration?: string;
 }
 
 export type ApiSettings = Required<ApiOptions>;
@@ -27,6 +29,11 @@ interface Settings extends Pick<ApiSettings, 'bindAddress' | 'tlsSan'> {
   /** Defined if the engine is started only to end its Pods. */
   recordedPort?: number;
 }
+
+/** Source: the default of kube-controller-manager's option of the same name of v1.33. */
+const DEFAULT_SIGNING_DURATION = '8760h';
+/** The renewal of a certificate takes less than a second, but clients also need time. */
+const LEAST_SIGNING_MILLIS = 10_000;
 
 export const API_FLAGS: readonly [flag: string, key: keyof ApiSettings, value: string, description: string][] = [
   [
@@ -48,6 +55,12 @@ export const API_FLAGS: readonly [flag: string, key: keyof ApiSettings, value: s
     '<number>',
     'is added to --max-requests-inflight (default: 200)',
   ],
+  [
+    '--cluster-signing-duration',
+    'clusterSigningDuration',
+    '<duration>',
+    `longest lifetime of certificates that lifepod signs, its own included (default: ${DEFAULT_SIGNING_DURATION})`,
+  ],
 ];
 
 /** The address of the API for programs of this machine, which is also the one in the kubeconfig. */
@@ -61,6 +74,9 @@ export function resolveApiOptions(options: ApiOptions, record: ApiOptions = {}):
   const settings = {
     bindAddress: eachOf(options.bindAddress ?? record.bindAddress ?? '', requireAddress),
     tlsSan: eachOf(options.tlsSan ?? record.tlsSan ?? '', requireName),
+    clusterSigningDuration: requireDuration(
+      options.clusterSigningDuration ?? record.clusterSigningDuration ?? DEFAULT_SIGNING_DURATION,
+    ),
     maxRequestsInflight: options.maxRequestsInflight ?? record.maxRequestsInflight ?? '400',
     maxMutatingRequestsInflight: options.maxMutatingRequestsInflight ?? record.maxMutatingRequestsInflight ?? '200',
   };
@@ -87,6 +103,18 @@ function requireCount(flag: string, text: string): number {
   if (/^\d{1,6}$/.test(text)) return Number(text);
   throw new UserError(
     `${flag} ${JSON.stringify(text)} is not a valid number of requests: give one from 0 to 999999, such as 400`,
+  );
+}
+
+/** Returns the lifetime of new certificates. */
+export const signingMillis = ({ clusterSigningDuration }: Pick<ApiSettings, 'clusterSigningDuration'>): Millis =>
+  parseDuration(clusterSigningDuration) ?? 0;
+
+function requireDuration(text: string): string {
+  const millis = signingMillis({ clusterSigningDuration: text });
+  if (millis >= LEAST_SIGNING_MILLIS) return text;
+  throw new UserError(
+    `--cluster-signing-duration ${JSON.stringify(text)} is not a valid lifetime of certificates: give 10s or more, such as ${DEFAULT_SIGNING_DURATION} for a year`,
   );
 }
 

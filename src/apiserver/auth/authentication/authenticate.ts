@@ -17,7 +17,7 @@ import type { UserInfo } from '../../../ports/request.ts';
 import type { TokenJudgement } from '../../../ports/reviews.ts';
 import { authenticateToken, bearerTokens, takeTokenProtocols, webSocketTokens } from './bearer-token.ts';
 import { bootstrapTokens } from './bootstrap-token.ts';
-import { clientCertificate } from './client-certificate.ts';
+import { clientCertificates } from './client-certificate.ts';
 import {
   AUTHENTICATED_GROUP,
   CredentialError,
@@ -71,7 +71,7 @@ export function createAuthentication(options: AuthenticationOptions): Authentica
   const audiences = [issuer];
   const tokens = firstOf(tokenAuthenticators(options, audiences), log);
   const requests = firstOf(
-    [clientCertificate, bearerTokens(tokens, audiences), webSocketTokens(tokens, audiences)],
+    [clientCertificates(options.now), bearerTokens(tokens, audiences), webSocketTokens(tokens, audiences)],
     log,
   );
   return {

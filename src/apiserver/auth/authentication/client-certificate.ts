@@ -3,6 +3,7 @@
  * Source: k8s.io/apiserver/pkg/authentication/request/x509 of v1.33.
  */
 import type { TLSSocket } from 'node:tls';
+import type { Millis } from '../../../machinery/time.ts';
 import {
   AUTHENTICATED_GROUP,
   type Authenticated,
@@ -11,21 +12,31 @@ import {
   type RequestAuthenticator,
 } from './credentials.ts';
 
+interface Known extends Authenticated {
+  /** The end of the validity of the certificate. */
+  expiresAt: Millis;
+}
+
 /** The users of connections, because parsing a certificate takes longer than a small request. */
-const known = new WeakMap<TLSSocket, Authenticated>();
+const known = new WeakMap<TLSSocket, Known>();
 
 /**
- * Returns undefined if the client presents no certificate, or if the subject of the certificate does not have exactly one common name.
- * Throws a CredentialError if the certificate is not a valid one of lifepod's authority.
+ * The authenticator returns undefined if the client presents no certificate, or if the subject of the certificate does not have exactly one
+ * common name. It throws a CredentialError if the certificate is not a valid one of lifepod's authority. TLS verifies a certificate only
+ * when a session begins, so the end of its validity is checked for each request.
  */
-export const clientCertificate: RequestAuthenticator = ({ socket }) => {
-  const connection = socket as TLSSocket;
-  const found = known.get(connection) ?? userOf(connection);
-  if (found !== undefined) known.set(connection, found);
-  return found;
-};
+export const clientCertificates =
+  (now: () => Millis): RequestAuthenticator =>
+  ({ socket }) => {
+    const connection = socket as TLSSocket;
+    const found = known.get(connection) ?? userOf(connection);
+    if (found === undefined) return undefined;
+    known.set(connection, found);
+    if (now() > found.expiresAt) throw new CredentialError('verifying certificate failed: CERT_HAS_EXPIRED');
+    return found;
+  };
 
-function userOf(socket: TLSSocket): Authenticated | undefined {
+function userOf(socket: TLSSocket): Known | undefined {
   const certificate = socket.getPeerCertificate();
   if (certificate?.subject === undefined) return undefined;
   // `authorized` is true only if TLS has verified that the certificate comes from lifepod's authority.
@@ -37,6 +48,7 @@ function userOf(socket: TLSSocket): Authenticated | undefined {
   const groups = Array.isArray(organizations) ? organizations : [organizations];
   const fingerprint = certificate.fingerprint256.replaceAll(':', '').toLowerCase();
   return {
+    expiresAt: Date.parse(certificate.valid_to),
     user: {
       name,
       // With this group, requests of the connection share one user.

@@ -1,0 +1,96 @@
+/**
+ * Renews certificates before they expire, and replaces them while the server runs.
+ *
+ * The dates of the certificates decide, compared with the machine's clock, as clients compare them. One timer fires at least once a minute,
+ * because the operating system reports no event when its clock is set. After a suspension of the machine, it fires at once.
+ */
+import { X509Certificate } from 'node:crypto';
+import type { Millis } from '../../machinery/time.ts';
+import { onAbort } from '../../platform/on-abort.ts';
+import type { Clock, Log, Timer, Timers } from '../../platform/platform.ts';
+import type { Pki } from './pki.ts';
+import { authorityRenewalTime, dateText, expiryOf, isDue, renewalTime } from './validity.ts';
+
+/** The longest time between two checks, and the time after which a failed renewal is repeated. */
+const CHECK_MILLIS = 60_000;
+/** The shortest time between two checks. */
+const LEAST_MILLIS = 1000;
+
+export interface RenewalOptions {
+  /** The certificates at the start. */
+  pki: Pki;
+  /** Resolves to the certificates, of which those that are due are new ones. */
+  load(now: Millis): Promise<Pki>;
+  /** Puts the certificates into use. */
+  use(pki: Pki): void;
+  timers: Timers;
+  /** The clock that the dates in certificates are compared with. */
+  clock: Clock;
+  log: Log;
+  /** Ends the renewals. */
+  signal: AbortSignal;
+}
+
+/** The certificates as PEM texts, by the names of their files. */
+export type CertificateTexts = Readonly<Record<'ca' | 'apiserver' | 'admin', string>>;
+
+export interface DatedCertificate {
+  name: keyof CertificateTexts;
+  certificate: X509Certificate;
+  renewAt: Millis;
+}
+
+/** Returns each certificate with the time from which it should be renewed. */
+export const datedCertificates = (texts: CertificateTexts): DatedCertificate[] =>
+  (['ca', 'apiserver', 'admin'] as const).map((name) => {
+    const certificate = new X509Certificate(texts[name]);
+    return { name, certificate, renewAt: (name === 'ca' ? authorityRenewalTime : renewalTime)(certificate) };
+  });
+
+const datedOf = ({ caCertificate, serving, admin }: Pki): DatedCertificate[] =>
+  datedCertificates({ ca: caCertificate, apiserver: serving.certificate, admin: admin.certificate });
+
+export function keepRenewed({ pki, load, use, timers, clock, log, signal }: RenewalOptions): void {
+  let current = datedOf(pki);
+  let timer: Timer | undefined;
+  onAbort(signal, () => timer?.cancel());
+  const arm = (millis: Millis): void => {
+    if (!signal.aborted) timer = timers.at(timers.now() + millis, () => void check());
+  };
+  const armNext = (): void => {
+    const next = Math.min(...current.map(({ renewAt }) => renewAt)) - clock.now();
+    arm(Math.min(Math.max(next, LEAST_MILLIS), CHECK_MILLIS));
+  };
+  const report = (before: readonly DatedCertificate[]): void => {
+    for (const [index, { name, certificate }] of current.entries()) {
+      const earlier = before[index]?.certificate;
+      if (earlier === undefined || earlier.fingerprint256 === certificate.fingerprint256) continue;
+      log.info('renewed a certificate', { certificate: name, expires: dateText(expiryOf(certificate)) });
+      if (name !== 'ca') continue;
+      log.warn(
+        'restart lifepod before the earlier certificate of the authority expires, so that Pods get the new one',
+        {
+          expires: dateText(expiryOf(earlier)),
+        },
+      );
+    }
+  };
+  async function check(): Promise<void> {
+    const now = clock.now();
+    if (!current.some(({ certificate, renewAt }) => isDue(certificate, now, renewAt))) return armNext();
+    try {
+      const renewed = await load(now);
+      if (signal.aborted) return;
+      use(renewed);
+      const before = current;
+      current = datedOf(renewed);
+      report(before);
+      armNext();
+    } catch (error) {
+      const expires = Math.min(...current.map(({ certificate }) => expiryOf(certificate)));
+      log.error('cannot renew the certificates', { error: (error as Error).message, expires: dateText(expires) });
+      arm(CHECK_MILLIS);
+    }
+  }
+  armNext();
+}

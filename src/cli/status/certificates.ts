@@ -1,0 +1,60 @@
+/** The certificates of an engine, as `lifepod certs check` and `lifepod status` show them. */
+import { join } from 'node:path';
+import { humanDuration } from '../../api/table.ts';
+import { type DatedCertificate, datedCertificates } from '../../apiserver/pki/renewal.ts';
+import { dateText, expiryOf, overdueTime } from '../../apiserver/pki/validity.ts';
+import type { Millis } from '../../machinery/time.ts';
+import { readTextIfPresent, UserError } from '../../platform/files.ts';
+
+/** Reads the certificates of the data folder. Throws a UserError if one is missing or damaged. */
+export function readCertificates(dataDir: string): DatedCertificate[] {
+  const textOf = (name: string): string => {
+    const text = readTextIfPresent(join(dataDir, 'pki', `${name}.crt`));
+    if (text !== undefined) return text;
+    throw new UserError(`there is no certificate ${name} in ${dataDir}: 'lifepod up' creates it`);
+  };
+  const texts = { ca: textOf('ca'), apiserver: textOf('apiserver'), admin: textOf('admin') };
+  try {
+    return datedCertificates(texts);
+  } catch (error) {
+    throw new UserError(
+      `a certificate in ${join(dataDir, 'pki')} is damaged (${(error as Error).message}): restart lifepod, which replaces it`,
+    );
+  }
+}
+
+const HEADINGS = ['CERTIFICATE', 'EXPIRES', 'RESIDUAL TIME', 'RENEWED FROM'];
+
+/** Returns the lines of a table. */
+export function certificateTable(certificates: readonly DatedCertificate[], now: Millis): string[] {
+  const rows = certificates.map(({ name, certificate, renewAt }) => {
+    const left = expiryOf(certificate) - now;
+    return [name, dateText(expiryOf(certificate)), left < 0 ? 'expired' : humanDuration(left), dateText(renewAt)];
+  });
+  const widths = HEADINGS.map((heading, column) =>
+    Math.max(heading.length, ...rows.map((row) => row[column]?.length ?? 0)),
+  );
+  return [HEADINGS, ...rows].map((row) =>
+    row
+      .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+      .join('  ')
+      .trimEnd(),
+  );
+}
+
+/** Returns a sentence for each certificate that should have been renewed, and one if they cannot be read. */
+export function certificateTroubles(dataDir: string, now: Millis): string[] {
+  let certificates: DatedCertificate[];
+  try {
+    certificates = readCertificates(dataDir);
+  } catch (error) {
+    return [(error as Error).message];
+  }
+  return certificates
+    .filter(({ certificate }) => now >= overdueTime(certificate))
+    .map(({ name, certificate }) => {
+      const end = expiryOf(certificate);
+      const state = now > end ? `has expired on ${dateText(end)}` : `expires on ${dateText(end)}`;
+      return `the certificate ${name} ${state} and was not renewed: see the log of lifepod, or restart it`;
+    });
+}

@@ -1,0 +1,42 @@
+/** The certificates of the engine: reads or creates them at the start, and renews them while the engine runs. */
+import { writeKubeconfig } from '../../apiserver/pki/kubeconfig.ts';
+import { loadOrCreatePki, type Pki } from '../../apiserver/pki/pki.ts';
+import { keepRenewed } from '../../apiserver/pki/renewal.ts';
+import type { ApiServer } from '../../apiserver/server.ts';
+import type { Millis } from '../../machinery/time.ts';
+import { machineClock } from '../../platform/node-js.ts';
+import type { Platform } from '../../platform/platform.ts';
+import { certificateNames, HOST, signingMillis } from '../options/api-settings.ts';
+import { kubeconfigPath, type Settings } from '../settings.ts';
+
+/** Resolves to the certificates, of which those that are missing or due for renewal are new ones. */
+export const loadCertificates = (settings: Settings, now: Millis): Promise<Pki> =>
+  loadOrCreatePki(settings.dataDir, { ...certificateNames(settings), lifetimeMillis: signingMillis(settings), now });
+
+/**
+ * Writes the kubeconfig. Renews the certificates of the server and of the kubeconfig while the engine runs, and adds the function that ends
+ * this to `closers`.
+ */
+export function publishCertificates(
+  settings: Settings,
+  platform: Platform,
+  closers: AsyncDisposableStack,
+  { api, pki }: { api: ApiServer; pki: Pki },
+): void {
+  const server = `https://${HOST}:${api.port}`;
+  const publish = (current: Pki): void => writeKubeconfig(kubeconfigPath(settings.dataDir), { server, pki: current });
+  publish(pki);
+  const closing = new AbortController();
+  closers.defer(() => closing.abort());
+  keepRenewed({
+    ...platform,
+    pki,
+    load: (now) => loadCertificates(settings, now),
+    use(renewed) {
+      api.useCertificates(renewed);
+      publish(renewed);
+    },
+    clock: machineClock,
+    signal: closing.signal,
+  });
+}

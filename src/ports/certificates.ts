@@ -1,0 +1,26 @@
+/** The port of the certificate authority: what a request for a certificate asks for, and how it is signed. */
+
+/** The contents of a PKCS#10 request. */
+export interface CertificateRequest {
+  /** Empty if the subject does not have exactly one common name. */
+  commonName: string;
+  organizations: readonly string[];
+  dnsNames: readonly string[];
+  ips: readonly string[];
+  emails: readonly string[];
+  uris: readonly string[];
+}
+
+/** The usages of certificates.k8s.io that the authority certifies. */
+export type Usage = 'digital signature' | 'key encipherment' | 'client auth' | 'server auth';
+
+/** `request` is always the `spec.request` of a CertificateSigningRequest: a PEM text in base64. */
+export interface CertificateAuthority {
+  /** Resolves to the contents. Rejects with an Error that says why the request is invalid, such as that its signature is wrong. */
+  read(request: string): Promise<CertificateRequest>;
+  /**
+   * Signs the request. `expirationSeconds`: the requested lifetime; absent: the longest. Resolves to the certificate as PEM text in base64.
+   * Rejects if the certificate of the authority has expired.
+   */
+  sign(request: string, options: { usages: readonly Usage[]; expirationSeconds?: number | undefined }): Promise<string>;
+}
