@@ -62,6 +62,7 @@ const ROOTS = [
     'autoscaling.v2.HorizontalPodAutoscaler',
     'batch.v1.CronJob',
     'batch.v1.Job',
+    'certificates.v1.CertificateSigningRequest',
     'coordination.v1.Lease',
     'discovery.v1.EndpointSlice',
     'events.v1.Event',

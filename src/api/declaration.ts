@@ -9,7 +9,7 @@ import type { KubeObject } from '../machinery/meta.ts';
 import { dns1123SubdomainErrors, type NameErrors } from '../machinery/names.ts';
 import { validateObjectMeta, validateObjectMetaUpdate } from '../machinery/object-meta.ts';
 import { packagePath, typeOfKind } from './facts/facts.ts';
-import type { KindDefinition, TableColumn } from './kind.ts';
+import type { KindDefinition, TableColumn, WriteContext } from './kind.ts';
 import type { Rule } from './rules.ts';
 import { scaleSubresource } from './scale-subresource.ts';
 import { statusSubresource } from './status-subresource.ts';
@@ -48,7 +48,7 @@ export interface Declaration<T extends KubeObject>
     /** The rules for updates of the status, besides those for the metadata. */
     rules?: readonly Rule<T>[];
     /** Called on updates of the status before their validation. Mutates `object`. */
-    prepare?: (object: T, old: T) => void;
+    prepare?: (object: T, old: T, context: WriteContext) => void;
   };
   /** For kinds with the subresource scale: returns the text of the selector of the object's Pods. */
   scale?: (object: T) => string;

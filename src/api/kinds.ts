@@ -15,6 +15,7 @@ import { horizontalPodAutoscalerKind } from './autoscaling/v2/horizontal-pod-aut
 import { cronJobKind } from './batch/v1/cron-job/index.ts';
 import { jobKind } from './batch/v1/job/index.ts';
 import { anyKind } from './catalog.ts';
+import { certificateSigningRequestKind } from './certificates.k8s.io/v1/certificate-signing-request/index.ts';
 import { leaseKind } from './coordination.k8s.io/v1/lease/index.ts';
 import { bindingKind } from './core/v1/binding/index.ts';
 import { componentStatusKind } from './core/v1/component-status/index.ts';
@@ -87,6 +88,7 @@ export const kinds: readonly KindDefinition[] = [
   anyKind(horizontalPodAutoscalerV1Kind),
   anyKind(cronJobKind),
   anyKind(jobKind),
+  anyKind(certificateSigningRequestKind),
   anyKind(leaseKind),
   anyKind(endpointSliceKind),
   anyKind(networkPolicyKind),

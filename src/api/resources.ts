@@ -10,6 +10,11 @@ const rbacResource = (resource: string): ResourceRef => ({
   resource,
 });
 
+export const CERTIFICATE_SIGNING_REQUESTS: ResourceRef = {
+  group: 'certificates.k8s.io',
+  version: 'v1',
+  resource: 'certificatesigningrequests',
+};
 export const CLUSTER_ROLE_BINDINGS = rbacResource('clusterrolebindings');
 export const CLUSTER_ROLES = rbacResource('clusterroles');
 export const CONFIG_MAPS = coreResource('configmaps');

@@ -5,21 +5,21 @@
  */
 import type { FieldError } from '../machinery/field-error.ts';
 import type { KubeObject } from '../machinery/meta.ts';
-import type { SubresourceDefinition } from './kind.ts';
+import type { SubresourceDefinition, WriteContext } from './kind.ts';
 
 /** `prepare`: mutates the new object before its validation, for example to restore labels. */
 export function statusSubresource<T extends KubeObject & { status?: unknown }>(
   validate: (object: T, old: T) => FieldError[],
-  prepare: (object: T, old: T) => void = () => {},
+  prepare: (object: T, old: T, context: WriteContext) => void = () => {},
 ): SubresourceDefinition<T> {
   return {
     verbs: ['get', 'update', 'patch'],
-    apply(old, body) {
+    apply(old, body, context) {
       const { metadata, status } = body as T;
       const { generation: _, ...rest } = metadata;
       const { generation } = old.metadata;
       const object = { ...old, metadata: { ...rest, ...(generation === undefined ? {} : { generation }) }, status };
-      prepare(object, old);
+      prepare(object, old, context);
       return object;
     },
     validate,

@@ -6,7 +6,9 @@ import { connect } from 'node:tls';
 import { expect, test } from 'vitest';
 import { CONFIG_MAPS } from '../api/resources.ts';
 import { systemTimers } from '../platform/node-js.ts';
+import { createAuthority } from './pki/authority.ts';
 import { loadOrCreatePki } from './pki/pki.ts';
+import { makeRequest } from './pki/request-fixture.ts';
 import { configMap } from './registry/testing.ts';
 import { startTestServer, type TestServer } from './server-fixture.ts';
 
@@ -62,5 +64,19 @@ test('a request on an open connection gets 401 when the client certificate has e
   later = 366 * DAY;
   const refused = await at.call('GET', MAPS, { agent });
   expect(refused).toMatchObject({ code: 401, json: { reason: 'Unauthorized' } });
+  agent.destroy();
+});
+
+test.each([
+  ['client', 200],
+  ['server', 401],
+] as const)('a certificate for the authentication of a %s gets %i', async (usage, code) => {
+  await using at = await startTestServer();
+  const { request, key } = await makeRequest('O=system:masters, CN=jane');
+  const authority = createAuthority(at.pki, DAY, Date.now);
+  const signed = await authority.sign(request, { usages: ['digital signature', `${usage} auth`] });
+  const cert = Buffer.from(signed, 'base64');
+  const agent = new Agent({ ca: at.pki.caCertificate, cert, key });
+  expect((await at.call('GET', MAPS, { agent })).code).toBe(code);
   agent.destroy();
 });

@@ -27,6 +27,7 @@ export interface ControllerOptions {
  * Events, PodRecords and system objects.
  */
 export type ControllerName =
+  | 'certificate-controller'
   | 'clusterrole-aggregation-controller'
   | 'daemon-set-controller'
   | 'deployment-controller'

@@ -9,6 +9,7 @@
  * times from which a controller counts a delay, such as tolerationSeconds.
  */
 import type { KindCatalog } from '../api/catalog.ts';
+import { type CertificateOptions, startCertificates } from './certificates/certificates.ts';
 import { startClusterRoleAggregation } from './cluster-role-aggregation/cluster-role-aggregation.ts';
 import type { ControllerName, ControllerOptions } from './controller.ts';
 import { startDaemonSets } from './daemon-set/daemon-set.ts';
@@ -59,6 +60,10 @@ export async function startControllers({
   bootstrap: () => Promise<void>;
   recordLimits: RecordLimits;
   folders: VolumeFolders;
+  /** Signs certificates. */
+  authority: CertificateOptions['authority'];
+  /** Decides what the senders of certificate requests may do. */
+  authorizer: CertificateOptions['authorizer'];
   /** How many terminated Pods are kept: 0 means all, and undefined means DEFAULT_TERMINATED_PODS. */
   terminatedPods?: number;
   /** Stops only the controllers that create Pods, so that `lifepod down` does not wait for replacements of the Pods that it ends. */
@@ -73,6 +78,7 @@ export async function startControllers({
   await Promise.all([
     startNamespaceController({ ...optionsOf('namespace-controller'), resources: catalog.view(namespacedResources) }),
     startGarbageCollector({ ...optionsOf('generic-garbage-collector'), catalog }),
+    startCertificates({ ...optionsOf('certificate-controller'), ...options }),
     startClusterRoleAggregation(optionsOf('clusterrole-aggregation-controller')),
     startServiceAccountController(optionsOf('service-account-controller')),
     startServiceAccountTokens({ ...optionsOf('service-account-token-controller'), ...options }),

@@ -11,6 +11,7 @@
  */
 import { flushCompileCache } from 'node:module';
 import { dnsServiceAddress } from '../apiserver/admission/service-range.ts';
+import { createAuthority } from '../apiserver/pki/authority.ts';
 import { bootstrap } from '../apiserver/registry/bootstrap.ts';
 import { ensureDnsService } from '../apiserver/registry/dns-service.ts';
 import { ensureKubernetesEndpoints } from '../apiserver/registry/system-endpoints/kubernetes-endpoints.ts';
@@ -24,6 +25,7 @@ import { readLastSignOfLife } from '../node/status/sign-of-life.ts';
 import { createLocalFolders } from '../node/volumes/local-folders.ts';
 import { dropBallast, keepBallast } from '../platform/disk-reserve.ts';
 import { checkDataFormat, ensureDataDir, lockDataDir } from '../platform/files.ts';
+import { machineClock } from '../platform/node-js.ts';
 import { onAbort } from '../platform/on-abort.ts';
 import { ENGINE_OOM_SCORE, lowerOomScore } from '../platform/oom-score.ts';
 import type { Platform } from '../platform/platform.ts';
@@ -43,7 +45,7 @@ import { checkMachine } from './machine-checks.ts';
 import { lateNode } from './node-placeholder.ts';
 import { nodeReady, type Waiting } from './node-ready.ts';
 import { terminatedPods } from './node-settings.ts';
-import { addressForPods, HOST } from './options/api-settings.ts';
+import { addressForPods, HOST, signingMillis } from './options/api-settings.ts';
 import { parseRecordLimits } from './options/record-settings.ts';
 import {
   readEngineRecord,
@@ -241,7 +243,15 @@ async function startNetworkParts(
 async function startClusterParts(
   settings: Settings,
   options: PartOptions,
-  { registry, catalog, pki, tokens, port, noMorePods }: OpenRegistry & { port: number; noMorePods: AbortSignal },
+  {
+    registry,
+    catalog,
+    pki,
+    tokens,
+    authorization,
+    port,
+    noMorePods,
+  }: OpenRegistry & { port: number; noMorePods: AbortSignal },
 ): Promise<void> {
   const { dataDir, serviceCidr, nodeName } = settings;
   const as = (user: UserInfo): PartOptions => ({ ...options, client: clientFor(registry, user) });
@@ -263,6 +273,8 @@ async function startClusterParts(
       },
       recordLimits: parseRecordLimits(settings.recordAge, settings.recordSize),
       folders: createLocalFolders(dataDir, nodeName),
+      authority: createAuthority(pki, signingMillis(settings), machineClock.now),
+      authorizer: authorization.authorizer,
       terminatedPods: terminatedPods(settings),
       noMorePods,
     }),

@@ -7,6 +7,7 @@ import { createCatalog } from '../api/catalog.ts';
 import { kinds } from '../api/kinds.ts';
 import { registryBackend, withInformers } from '../client/registry-fixture.ts';
 import { clientOf } from '../client/typed-client.ts';
+import { noCertificates } from '../controllers/certificates/no-certificates-fixture.ts';
 import { startControllers } from '../controllers/controllers.ts';
 import { startDns } from '../network/dns/dns.ts';
 import { startPolicies } from '../network/policies/policies.ts';
@@ -60,6 +61,7 @@ test('DNS, proxy, NetworkPolicies, scheduler, controllers and node agent togethe
       bootstrap: nothing,
       recordLimits: { ageMillis: 1000, bytes: 1000 },
       folders,
+      ...noCertificates,
     }),
     startNodeAgent({
       ...parts,

@@ -4,6 +4,7 @@ import { kinds } from '../api/kinds.ts';
 import { EVENTS, NAMESPACES, NODES, PODS } from '../api/resources.ts';
 import { object, pod, startRegistry, TEST_USER } from '../apiserver/registry/testing.ts';
 import { createSharedInformers } from '../client/shared-informers.ts';
+import { noCertificates } from '../controllers/certificates/no-certificates-fixture.ts';
 import { startControllers } from '../controllers/controllers.ts';
 import type { KubeObject, ResourceRef } from '../machinery/meta.ts';
 import { silentLog } from '../platform/silent-log.ts';
@@ -84,6 +85,7 @@ test('the scheduler and the controllers read with informers of the engine, and e
         remove: async () => undefined,
         removeUnused: async () => undefined,
       },
+      ...noCertificates,
     }),
   ]);
   await tester.resource(PODS).delete('waits', 'default', { gracePeriodSeconds: 0 });

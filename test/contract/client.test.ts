@@ -19,6 +19,7 @@ import { createInformer } from '../../src/client/informer.ts';
 import { clientFromKubeconfig } from '../../src/client/kubeconfig.ts';
 import { withInformers } from '../../src/client/registry-fixture.ts';
 import { clientOf } from '../../src/client/typed-client.ts';
+import { noCertificates } from '../../src/controllers/certificates/no-certificates-fixture.ts';
 import { startControllers } from '../../src/controllers/controllers.ts';
 import type { KubeObject } from '../../src/machinery/meta.ts';
 import { ApiError } from '../../src/machinery/status.ts';
@@ -265,6 +266,7 @@ describe.each([
         recordLimits: RECORD_LIMITS,
         folders,
         bootstrap: restored,
+        ...noCertificates,
       }),
     ]);
     const namespaces = client.resource<Namespace>(NAMESPACES);
@@ -315,6 +317,7 @@ describe.each([
         recordLimits: RECORD_LIMITS,
         folders,
         bootstrap: restored,
+        ...noCertificates,
       }),
     ]);
     const pods = client.resource<Pod>(PODS);

@@ -35,6 +35,10 @@ const workloadSpec = {
   template: { metadata: { labels: { a: 'b' } }, spec: podSpec },
 };
 
+/** A PKCS#10 request for CN=jane. */
+const REQUEST =
+  'LS0tLS1CRUdJTiBDRVJUSUZJQ0FURSBSRVFVRVNULS0tLS0KTUlISk1IRUNBUUF3RHpFTk1Bc0dBMVVFQXd3RWFtRnVaVEJaTUJNR0J5cUdTTTQ5QWdFR0NDcUdTTTQ5QXdFSApBMElBQlBwb0pSRVQzY0V5RnJ3Mng2bGtiZnNMbmRNejlONG9DU0oyazhBMFQraXJwbzBiZDBQSHlKVzZUVVZrCjBOS0krTTZDNDRvRWEvdFB4cXVjNEsxQXk1V2dBREFLQmdncWhrak9QUVFEQWdOSUFEQkZBaUFVck02d0Vxc3MKcUgzTHBxSmgxTnRpczFBdGtQT2lkL3hvM3ZQK3pQRGROd0loQU10Sm9VL2dMYXFVYmh0aUJvck13NFpTTHhFNQpNSjh4dHV3eGk2L0ZnQ3pXCi0tLS0tRU5EIENFUlRJRklDQVRFIFJFUVVFU1QtLS0tLQo=';
+
 /** The fields, by kind or schema, that a valid object needs in addition to its name. */
 export const CONTENTS: Readonly<Record<string, object>> = {
   ConfigMap: { data: { a: 'b' }, binaryData: { c: 'ZA==' } },
@@ -134,6 +138,9 @@ export const CONTENTS: Readonly<Record<string, object>> = {
     },
   },
   IPAddress: { spec: { parentRef: { resource: 'services', namespace: 'default', name: 'one' } } },
+  CertificateSigningRequest: {
+    spec: { request: REQUEST, signerName: 'kubernetes.io/kube-apiserver-client', usages: ['client auth'] },
+  },
   ServiceCIDR: { spec: { cidrs: ['10.200.0.0/24', 'fd00::/112'] } },
   RuntimeClass: { handler: 'runc', overhead: { podFixed: { cpu: '1m' } } },
   SubjectAccessReview: {

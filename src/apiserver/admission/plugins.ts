@@ -1,4 +1,6 @@
 /** The admission plugins of the API server, in the order in which they are called. Source: the order of v1.33's plugins. */
+import { certificateRequests } from './certificates/certificate-requests.ts';
+import { certificateApproval, certificateSigning } from './certificates/signer-rights.ts';
 import { defaultIngressClass } from './default-ingress-class.ts';
 import { defaultStorageClass } from './default-storage-class.ts';
 import { limitRanger } from './limit-ranger.ts';
@@ -25,6 +27,9 @@ export const admissionPlugins: readonly PluginFactory[] = [
   defaultStorageClass,
   claimResize,
   runtimeClass,
+  certificateApproval,
+  certificateSigning,
+  certificateRequests,
   defaultIngressClass,
   serviceAllocation,
   resourceQuota,

@@ -48,6 +48,7 @@ test('kubectl api-resources lists every kind with its short names', async () => 
     /^clusterroles +rbac\.authorization\.k8s\.io\/v1 +false +ClusterRole$/m,
     /^rolebindings +rbac\.authorization\.k8s\.io\/v1 +true +RoleBinding$/m,
     /^selfsubjectaccessreviews +authorization\.k8s\.io\/v1 +false +SelfSubjectAccessReview$/m,
+    /^certificatesigningrequests +csr +certificates\.k8s\.io\/v1 +false +CertificateSigningRequest$/m,
     /^leases +coordination\.k8s\.io\/v1 +true +Lease$/m,
     /^events +ev +events\.k8s\.io\/v1 +true +Event$/m,
   ]) {

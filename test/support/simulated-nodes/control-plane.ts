@@ -4,9 +4,12 @@ import { join } from 'node:path';
 import { createCatalog } from '../../../src/api/catalog.ts';
 import { kinds } from '../../../src/api/kinds.ts';
 import { dnsServiceAddress, kubernetesServiceAddress } from '../../../src/apiserver/admission/service-range.ts';
+import { privilegedOr } from '../../../src/apiserver/auth/authorization/authorizer.ts';
+import { createAuthority } from '../../../src/apiserver/pki/authority.ts';
 import { writeKubeconfig } from '../../../src/apiserver/pki/kubeconfig.ts';
-import { loadOrCreatePki } from '../../../src/apiserver/pki/pki.ts';
+import { loadOrCreatePki, type Pki } from '../../../src/apiserver/pki/pki.ts';
 import { createTokenIssuer, TOKEN_ISSUER } from '../../../src/apiserver/pki/tokens.ts';
+import { DEFAULT_LIFETIME_MILLIS } from '../../../src/apiserver/pki/validity.ts';
 import { bootstrap } from '../../../src/apiserver/registry/bootstrap.ts';
 import { createRegistry } from '../../../src/apiserver/registry/registry.ts';
 import { startApiServer } from '../../../src/apiserver/server.ts';
@@ -55,6 +58,10 @@ export interface ControlPlaneOptions extends Platform {
   signal: AbortSignal;
 }
 
+/** The certificates are for the machine's time, which the clients of the server know. */
+const openPki = (folder: string): Promise<Pki> =>
+  loadOrCreatePki(folder, { hostnames: [], ips: [kubernetesServiceAddress(SERVICE_CIDR)], now: Date.now() });
+
 /** Opens the store and starts the API. Adds the functions that stop them to `closers`. */
 export async function startControlPlane(
   options: ControlPlaneOptions,
@@ -65,12 +72,11 @@ export async function startControlPlane(
   const store =
     options.store === 'memory' ? createMemoryStore() : await openLmdbStore({ directory: join(folder, 'store'), log });
   closers.defer(() => store.close());
-  // The certificates are for the machine's time, which the clients of the server know.
-  const pki = await loadOrCreatePki(folder, {
-    hostnames: [],
-    ips: [kubernetesServiceAddress(SERVICE_CIDR)],
-    now: Date.now(),
-  });
+  const pki = await openPki(folder);
+  const certificates = {
+    authority: createAuthority(pki, DEFAULT_LIFETIME_MILLIS, Date.now),
+    authorizer: privilegedOr(),
+  };
   const { issue, issueLegacy } = createTokenIssuer(pki, TOKEN_ISSUER, timers.now);
   const catalog = createCatalog(kinds);
   const inner = await createRegistry({ store, catalog, timers, log, serviceCidr: SERVICE_CIDR, issueToken: issue });
@@ -121,6 +127,7 @@ export async function startControlPlane(
             bootstrap: systemObjects,
             recordLimits: parseRecordLimits(DEFAULT_RECORD_AGE, DEFAULT_RECORD_SIZE),
             folders: createLocalFolders(folder, 'node-1'),
+            ...certificates,
           }),
       ]);
     },

@@ -1,0 +1,23 @@
+/**
+ * Parses the certificate that a signer has issued. Source: validateCertificate of pkg/apis/certificates/validation of v1.33 (behavior and
+ * wording).
+ */
+import { X509Certificate } from 'node:crypto';
+
+const PEM_BLOCK = /-----BEGIN ([^\n]*?)-----([^-]*)-----END ([^\n]*?)-----/g;
+
+/** Returns what is wrong with the certificates, PEM texts in base64; undefined if nothing is. */
+export function certificateError(base64: string): string | undefined {
+  const blocks = [...Buffer.from(base64, 'base64').toString('latin1').matchAll(PEM_BLOCK)];
+  if (blocks.length === 0) return 'must contain at least one CERTIFICATE PEM block';
+  for (const [, type = '', body = ''] of blocks) {
+    if (type !== 'CERTIFICATE') return `only CERTIFICATE PEM blocks are allowed, found ${JSON.stringify(type)}`;
+    if (body.includes(':')) return 'no PEM block headers are permitted';
+    try {
+      new X509Certificate(Buffer.from(body, 'base64'));
+    } catch {
+      return 'x509: malformed certificate';
+    }
+  }
+  return undefined;
+}

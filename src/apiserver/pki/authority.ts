@@ -1,0 +1,34 @@
+/** The certificate authority of the installation, which signs requests for certificates. */
+import { X509Certificate } from 'node:crypto';
+import type { Millis } from '../../machinery/time.ts';
+import type { CertificateAuthority } from '../../ports/certificates.ts';
+import type { Pki } from './pki.ts';
+import { expiryOf, validityOf } from './validity.ts';
+
+/** Reads a request: see CertificateAuthority. */
+export const readRequest: CertificateAuthority['read'] = async (request) =>
+  (await import('./certificate-requests.ts')).parseRequest(request);
+
+/** `lifetimeMillis`: the longest lifetime of a certificate. `now`: the clock with which the dates of certificates are compared. */
+export function createAuthority(
+  { caCertificate, caKey }: Pick<Pki, 'caCertificate' | 'caKey'>,
+  lifetimeMillis: Millis,
+  now: () => Millis,
+): CertificateAuthority {
+  return {
+    read: readRequest,
+    async sign(request, { usages, expirationSeconds }) {
+      const [{ parseRequest }, { signCertificate }] = await Promise.all([
+        import('./certificate-requests.ts'),
+        import('./certificates.ts'),
+      ]);
+      const { subject, publicKey, names } = await parseRequest(request);
+      const wanted = expirationSeconds === undefined ? lifetimeMillis : expirationSeconds * 1000;
+      const end = expiryOf(new X509Certificate(caCertificate));
+      const validity = validityOf(now(), Math.min(wanted, lifetimeMillis), end);
+      const authority = { certificate: caCertificate, key: caKey };
+      const certificate = await signCertificate(authority, { subject, publicKey, usages, names }, validity);
+      return Buffer.from(certificate).toString('base64');
+    },
+  };
+}

@@ -1,0 +1,150 @@
+/**
+ * Reads PKCS#10 requests, which clients send. Like certificates.ts, it is loaded only when it is needed.
+ *
+ * The text has at most 16 KiB (the validation of CertificateSigningRequests), because parsing it occupies the event loop. The signature is
+ * verified outside of the event loop, with a key of limited size.
+ * Source: ParseCSR of pkg/apis/certificates of v1.33, and crypto/x509 of Go (behavior).
+ */
+import 'reflect-metadata';
+import { isIP } from 'node:net';
+import * as x509 from '@peculiar/x509';
+import type { CertificateRequest } from '../../ports/certificates.ts';
+import type { Certified } from './certificates.ts';
+
+const BEGIN = '-----BEGIN CERTIFICATE REQUEST-----';
+const END = '-----END CERTIFICATE REQUEST-----';
+const COMMON_NAME = '2.5.4.3';
+const ORGANIZATION = '2.5.4.10';
+
+const LEAST_RSA_BITS = 1024;
+const MOST_RSA_BITS = 8192;
+const CURVES = ['P-256', 'P-384', 'P-521'];
+
+/** The contents of a request, and what a certificate for it contains. */
+export interface ParsedRequest extends CertificateRequest, Pick<Certified, 'subject' | 'publicKey' | 'names'> {}
+
+/** `request`: a PEM text in base64. Rejects with an Error that says why the request is invalid. */
+export async function parseRequest(request: string): Promise<ParsedRequest> {
+  const parsed = parse(derOf(Buffer.from(request, 'base64').toString('latin1')));
+  const { publicKey, names, subject } = parsed;
+  checkKey(publicKey);
+  if (!(await parsed.verify().catch(() => false)))
+    throw new Error('the signature of the certificate request is not valid');
+  const valuesOf = (wanted: string): string[] => subject.flatMap(({ type, value }) => (type === wanted ? [value] : []));
+  const namesOf = (wanted: x509.GeneralNameType): string[] =>
+    names.flatMap(({ type, value }) => (type === wanted ? [value] : []));
+  const [commonName = '', ...more] = valuesOf(COMMON_NAME);
+  return {
+    commonName: more.length === 0 ? commonName : '',
+    organizations: valuesOf(ORGANIZATION),
+    dnsNames: namesOf('dns'),
+    ips: namesOf('ip'),
+    emails: namesOf('email'),
+    uris: namesOf('url'),
+    subject: parsed.name,
+    publicKey,
+    names,
+  };
+}
+
+function derOf(text: string): Buffer {
+  const begin = text.indexOf('-----BEGIN ');
+  const end = text.indexOf(END, begin);
+  if (begin === -1 || end === -1 || !text.startsWith(BEGIN, begin)) {
+    throw new Error('PEM block type must be CERTIFICATE REQUEST');
+  }
+  const body = text.slice(begin + BEGIN.length, end);
+  if (!/^[A-Za-z0-9+/=\s]*$/.test(body))
+    throw new Error('the PEM block of the certificate request is not valid base64');
+  return Buffer.from(body, 'base64');
+}
+
+interface Attribute {
+  type: string;
+  value: string;
+}
+
+/** Throws an Error if the library cannot parse the request, or if the request has a part of which its readers could disagree. */
+function parse(der: Buffer) {
+  try {
+    const request = new x509.Pkcs10CertificateRequest(der as Uint8Array<ArrayBuffer>);
+    const { attributes, name } = subjectOf(request.subjectName);
+    return {
+      subject: attributes,
+      name,
+      publicKey: request.publicKey,
+      names: namesIn(request),
+      verify: () => request.verify(),
+    };
+  } catch (error) {
+    throw new Error(`the certificate request cannot be parsed: ${(error as Error).message}`);
+  }
+}
+
+interface AsnAttribute {
+  type: string;
+  value: { printableString?: string; utf8String?: string; ia5String?: string };
+}
+
+/**
+ * Returns the attributes of a subject. Only strings whose meaning is the same for all readers of a certificate are allowed, as RFC 5280
+ * demands of authorities: otherwise, a request could hide a group from the checks.
+ */
+function subjectOf(requested: x509.Name): { attributes: Attribute[]; name: x509.Name } {
+  // The library's own list of the values loses the types of the strings.
+  const { asn } = requested as unknown as { asn: Iterable<Iterable<AsnAttribute>> };
+  const attributes: Attribute[] = [];
+  const json = Array.from(asn, (relative) => {
+    const item: Record<string, x509.JsonAttributeObject[]> = {};
+    for (const { type, value } of relative) {
+      const { printableString, utf8String, ia5String } = value;
+      const text = printableString ?? utf8String ?? ia5String;
+      if (text === undefined) {
+        throw new Error(
+          `the value of ${type} in the subject is neither a PrintableString, a UTF8String nor an IA5String`,
+        );
+      }
+      attributes.push({ type, value: text });
+      const kept =
+        printableString !== undefined
+          ? { printableString }
+          : utf8String !== undefined
+            ? { utf8String }
+            : { ia5String: text };
+      item[type] = [...(item[type] ?? []), kept];
+    }
+    return item;
+  });
+  return { attributes, name: new x509.Name(json) };
+}
+
+const NAME_TYPES: readonly x509.GeneralNameType[] = ['dns', 'ip', 'email', 'url'];
+
+/** Returns the alternative names of the subject; names of other types are ignored, as upstream. */
+function namesIn(request: x509.Pkcs10CertificateRequest): x509.JsonGeneralNames {
+  const names = request.extensions
+    .filter((extension) => extension instanceof x509.SubjectAlternativeNameExtension)
+    .flatMap((extension) => extension.names.items.map(({ type, value }) => ({ type, value })))
+    .filter(({ type }) => NAME_TYPES.includes(type));
+  const wrong = names.find(({ type, value }) => type === 'ip' && isIP(value) === 0);
+  if (wrong !== undefined) throw new Error(`${JSON.stringify(wrong.value)} is not an IP address`);
+  return names;
+}
+
+interface Key {
+  name: string;
+  /** The bits of an RSA key. */
+  modulusLength?: number;
+  /** The curve of an ECDSA key. */
+  namedCurve?: string;
+}
+
+function checkKey({ algorithm }: x509.PublicKey): void {
+  const { name, modulusLength = 0, namedCurve = '' } = algorithm as Key;
+  if (name === 'Ed25519') return;
+  if (name === 'ECDSA' && CURVES.includes(namedCurve)) return;
+  if (name.startsWith('RSA') && modulusLength >= LEAST_RSA_BITS && modulusLength <= MOST_RSA_BITS) return;
+  throw new Error(
+    `the key of the certificate request is not supported: it must be RSA with ${LEAST_RSA_BITS} to ${MOST_RSA_BITS} bits, ECDSA on ${CURVES.join(', ')}, or Ed25519`,
+  );
+}

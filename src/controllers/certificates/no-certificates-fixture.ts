@@ -1,0 +1,9 @@
+/** For tests of all controllers in which no client asks for a certificate. */
+import type { CertificateOptions } from './certificates.ts';
+
+const none = (): Promise<never> => Promise.reject(new Error('no client asks for a certificate'));
+
+export const noCertificates: CertificateOptions = {
+  authority: { read: none, sign: none },
+  authorizer: { authorize: none },
+};

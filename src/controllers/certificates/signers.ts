@@ -1,0 +1,23 @@
+/**
+ * The signers of the cluster's authority: what they require of a request. Pure.
+ * Source: pkg/controller/certificates/signer of v1.33 (behavior and wording).
+ */
+import type { CertificateRequest } from '../../ports/certificates.ts';
+import { KUBELET_CLIENT_SIGNER, kubeletClientError, kubeletServingError } from './node-requests.ts';
+
+/** Returns why the signer refuses the request; undefined if it does not. */
+type SignerRule = (contents: CertificateRequest, usages: readonly string[]) => string | undefined;
+
+function apiClientError(_: CertificateRequest, usages: readonly string[]): string | undefined {
+  const allowed = ['digital signature', 'key encipherment', 'client auth'];
+  const wrong = usages.find((usage) => !allowed.includes(usage));
+  if (wrong !== undefined) return `invalid usage for client certificate: ${wrong}`;
+  return usages.includes('client auth') ? undefined : 'missing required usage for client certificate: client auth';
+}
+
+/** The rules by the names of the signers. Requests for other signers are not signed. */
+export const SIGNERS: ReadonlyMap<string, SignerRule> = new Map([
+  ['kubernetes.io/kube-apiserver-client', apiClientError],
+  [KUBELET_CLIENT_SIGNER, kubeletClientError],
+  ['kubernetes.io/kubelet-serving', kubeletServingError],
+]);
