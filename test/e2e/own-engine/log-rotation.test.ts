@@ -10,6 +10,7 @@ import {
   readSync,
   statSync,
   watch,
+  writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
@@ -23,7 +24,15 @@ useOwnEngine();
 /** The number of lines before the rotation. They take about 15 MiB, including the prefix that the runtime writes in each line. */
 const FIRST = 300_000;
 const LAST = FIRST + 5;
-const SCRIPT = `echo ready; until [ -e /tmp/begin ]; do usleep 50000; done; seq 1 ${FIRST}; until [ -e /tmp/go ]; do usleep 50000; done; seq ${FIRST + 1} ${LAST}; echo end`;
+const untilExists = (file: string): string => `until [ -e ${file} ]; do usleep 50000; done`;
+/**
+ * Makes a container end when the file exists. The tests create it when the log has the last line, because containerd 1.6.20 loses
+ * the output that it has not read when a container ends.
+ */
+const LEAVE = untilExists('/tmp/leave');
+const SCRIPT = `echo ready; ${untilExists('/tmp/begin')}; seq 1 ${FIRST}; ${untilExists('/tmp/go')}; seq ${FIRST + 1} ${LAST}; echo end; ${LEAVE}`;
+/** Creates the file in the container, which may end, and with it touch, before touch has ended. */
+const touch = (pod: string, file: string) => lifepod.kubectl('exec', pod, '--', 'touch', file);
 
 test('a log of more than 10 MiB is rotated, and logs -f loses no line', async () => {
   await lifepod.apply(pod('writer', { app: [{ name: 'app', script: SCRIPT }], spec: { restartPolicy: 'Never' } }));
@@ -36,11 +45,11 @@ test('a log of more than 10 MiB is rotated, and logs -f loses no line', async ()
     return line === 'end';
   });
   await follows.promise;
-  await lifepod.kubectlOk('exec', 'writer', '--', 'touch', '/tmp/begin');
+  await touch('writer', '/tmp/begin');
   await rotated(folder);
-  // The container ends when the file exists, possibly before touch has ended, which then gets exit code 137.
-  await lifepod.kubectl('exec', 'writer', '--', 'touch', '/tmp/go');
+  await touch('writer', '/tmp/go');
   const lines = (await followed).slice(1);
+  await touch('writer', '/tmp/leave');
   expect(lines).toHaveLength(LAST + 1);
   expect(lines.findIndex((line, index) => line !== String(index + 1))).toBe(LAST);
 
@@ -62,7 +71,9 @@ const WRITTEN_BYTES = 100_000_000;
 const FLOOD = `yes "$(printf 'x%.0s' $(seq 1 1999))" | head -c ${WRITTEN_BYTES}; echo end`;
 
 test('the logs of a container that writes as fast as possible exceed their limit by at most one second of output', async () => {
-  await lifepod.apply(pod('flood', { app: [{ name: 'app', script: FLOOD }], spec: { restartPolicy: 'Never' } }));
+  await lifepod.apply(
+    pod('flood', { app: [{ name: 'app', script: `${FLOOD}; ${LEAVE}` }], spec: { restartPolicy: 'Never' } }),
+  );
   const { uid } = (await lifepod.get<Pod>('pod', 'flood')).metadata;
   const folder = join(lifepod.dataDir, 'logs', 'pods', `default_flood_${uid}`, 'app');
   let most = 0;
@@ -72,28 +83,35 @@ test('the logs of a container that writes as fast as possible exceed their limit
     if (bytes > 0) first ||= performance.now();
     most = Math.max(most, bytes);
   }, 20);
-  await lifepod.kubectlOk('wait', '--for=jsonpath={.status.phase}=Succeeded', 'pod/flood', '--timeout=120s');
+  await lifepod.kubectlOk('wait', '--for=jsonpath={.status.containerStatuses[0].started}=true', 'pod/flood');
+  await until(folder, () => newestBytes(folder).toString().endsWith('F end\n'));
   clearInterval(sampler);
   const perSecond = WRITTEN_BYTES / ((performance.now() - first) / 1_000);
   expect(most).toBeGreaterThan(LIMIT_BYTES / 5);
   expect(most).toBeLessThan(LIMIT_BYTES + perSecond);
+  await touch('flood', '/tmp/leave');
+  await lifepod.kubectlOk('wait', '--for=jsonpath={.status.phase}=Succeeded', 'pod/flood', '--timeout=60s');
   // If the container ends before the first check of its log, the size is limited only after the end.
   await until(folder, () => bytesIn(folder) <= LIMIT_BYTES);
-  // The runtime writes what it has buffered after the end of the container.
-  await until(folder, () => newestBytes(folder).toString().endsWith('F end\n'));
 });
 
 test('the next engine limits the logs that a container wrote while no engine ran', async () => {
-  const script = `until [ -e /tmp/go ]; do usleep 50000; done; ${FLOOD}`;
-  await lifepod.apply(pod('alone', { app: [{ name: 'app', script }], spec: { restartPolicy: 'Never' } }));
+  // Without an engine, the test and the container communicate by files in a volume.
+  const script = `${untilExists('/tmp/go')}; ${FLOOD}; ${untilExists('/gate/leave')}; rm /gate/leave`;
+  const app = [{ name: 'app', script, volumeMounts: [{ name: 'gate', mountPath: '/gate' }] }];
+  await lifepod.apply(
+    pod('alone', { app, spec: { restartPolicy: 'Never', volumes: [{ name: 'gate', emptyDir: {} }] } }),
+  );
   await lifepod.kubectlOk('wait', '--for=jsonpath={.status.containerStatuses[0].started}=true', 'pod/alone');
   const { uid } = (await lifepod.get<Pod>('pod', 'alone')).metadata;
   const folder = join(lifepod.dataDir, 'logs', 'pods', `default_alone_${uid}`, 'app');
-  // The container may end before touch, as above.
-  await lifepod.kubectl('exec', 'alone', '--', 'touch', '/tmp/go');
+  await touch('alone', '/tmp/go');
   await lifepod.kill('SIGKILL');
   await until(folder, () => lastBytes(join(folder, '0.log'), 10).endsWith(' F end\n'));
   expect(bytesIn(folder)).toBeGreaterThan(WRITTEN_BYTES);
+  const gate = join(lifepod.dataDir, 'pods', uid ?? '', 'volumes/kubernetes.io~empty-dir/gate');
+  writeFileSync(join(gate, 'leave'), '');
+  await until(gate, () => !existsSync(join(gate, 'leave')));
   await lifepod.up();
   await until(folder, () => bytesIn(folder) <= LIMIT_BYTES);
   await lifepod.kubectlOk('wait', '--for=jsonpath={.status.phase}=Succeeded', 'pod/alone', '--timeout=60s');
