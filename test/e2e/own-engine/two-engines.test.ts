@@ -8,7 +8,9 @@ import { pod, WAIT } from '../../support/manifests.ts';
 
 const SAME_NODE_PORT = 31_847;
 const SAME_HOST_PORT = 28_088;
-const HOST_PORTS = [28_089, 28_090] as const;
+/** The ports that only one engine has. Each engine would choose its node ports alone, and both could choose the same. */
+const OWN_PORTS = { one: { nodePort: 31_845, hostPort: 28_089 }, two: { nodePort: 31_846, hostPort: 28_090 } };
+type Name = keyof typeof OWN_PORTS;
 /** Answers each line of a connection to the ports 8080 and 8081 with the name of the Pod. */
 const SERVE = `
   serve() { nc -ll -p $1 -e sh -c 'while read line; do echo "$HOSTNAME"; done'; }
@@ -37,7 +39,8 @@ const fromPodOf = async (lifepod: Lifepod, address: Address): Promise<string> =>
   (await lifepod.kubectl('exec', 'client', '--', 'sh', '-c', ask(address))).stdout.trim();
 
 /** Starts a client and a server with a host port, and exposes the server as a Service. */
-async function deploy(lifepod: Lifepod, name: string, hostPort: number): Promise<void> {
+async function deploy(lifepod: Lifepod, name: Name): Promise<void> {
+  const { nodePort, hostPort } = OWN_PORTS[name];
   const ports = [
     { containerPort: 8080, hostPort },
     { containerPort: 8081, hostPort: SAME_HOST_PORT },
@@ -48,15 +51,15 @@ async function deploy(lifepod: Lifepod, name: string, hostPort: number): Promise
   const app = [{ name: 'app', script: SERVE, ports, readinessProbe }];
   await lifepod.apply(pod(name, { app, labels: { app: name }, spec }));
   await lifepod.kubectlOk('wait', '--for=condition=Ready', 'pod/client', `pod/${name}`, '--timeout=60s');
-  await lifepod.kubectlOk('expose', 'pod', name, '--port=80', '--target-port=8080', '--type=NodePort');
+  await lifepod.kubectlOk('create', 'service', 'nodeport', name, '--tcp=80:8080', `--node-port=${nodePort}`);
 }
 
 /** Returns the addresses at which the server can be reached, those on loopback last. */
-async function addressesOf(lifepod: Lifepod, name: string, hostPort: number): Promise<Address[]> {
+async function addressesOf(lifepod: Lifepod, name: Name): Promise<Address[]> {
   const { spec } = await lifepod.get<Service>('service', name);
   const [node] = (await lifepod.get<{ items: Node[] }>('nodes')).items;
   const nodeIp = node?.status?.addresses?.find(({ type }) => type === 'InternalIP')?.address as string;
-  const nodePort = spec?.ports?.[0]?.nodePort as number;
+  const { nodePort, hostPort } = OWN_PORTS[name];
   return [
     { ip: spec?.clusterIP as string, port: 80 },
     { ip: nodeIp, port: nodePort },
@@ -67,12 +70,12 @@ async function addressesOf(lifepod: Lifepod, name: string, hostPort: number): Pr
 }
 
 test('Pods of both engines and the machine reach the Services, node ports and host ports of both engines', async () => {
-  await Promise.all([deploy(first, 'one', HOST_PORTS[0]), deploy(second, 'two', HOST_PORTS[1])]);
-  for (const [lifepod, name, hostPort] of [
-    [first, 'one', HOST_PORTS[0]],
-    [second, 'two', HOST_PORTS[1]],
+  await Promise.all([deploy(first, 'one'), deploy(second, 'two')]);
+  for (const [lifepod, name] of [
+    [first, 'one'],
+    [second, 'two'],
   ] as const) {
-    const addresses = await addressesOf(lifepod, name, hostPort);
+    const addresses = await addressesOf(lifepod, name);
     for (const address of addresses)
       await expect.poll(() => fromMachine(address), { timeout: 30_000, message: JSON.stringify(address) }).toBe(name);
     for (const address of addresses.slice(0, 3)) {
@@ -113,6 +116,6 @@ test('the engine that was started last gets a port that both have, until it is d
   }
   await second.cliOk('down');
   await expect.poll(answers, { timeout: 30_000 }).toEqual(['one', 'one']);
-  for (const address of await addressesOf(first, 'one', HOST_PORTS[0])) expect(await fromMachine(address)).toBe('one');
-  expect(await fromPodOf(first, (await addressesOf(first, 'one', HOST_PORTS[0]))[0] as Address)).toBe('one');
+  for (const address of await addressesOf(first, 'one')) expect(await fromMachine(address)).toBe('one');
+  expect(await fromPodOf(first, (await addressesOf(first, 'one'))[0] as Address)).toBe('one');
 });
