@@ -1,4 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { DEFAULT_LIMITS } from '../http/bounds/limits.ts';
 import { encodeProtobuf } from '../protobuf/encode.ts';
 import { readText, turns } from '../server-fixture.ts';
 import { type AuditedServer, startAuditedServer } from './audit-fixture.ts';
@@ -357,6 +358,22 @@ describe('in a blocking mode', () => {
     const refused = families.find(({ name }) => name === 'apiserver_audit_requests_rejected_total')?.samples;
     expect(refused?.map(({ value }) => value)).toEqual([1]);
   });
+});
+
+test('a request that exceeds a limit of the server is recorded', async () => {
+  const limits = { ...DEFAULT_LIMITS, watches: 0 };
+  await using audited = await startAuditedServer([{ level: 'Metadata' }], {}, { limits });
+  await audited.call('GET', `${CONFIG_MAPS}?watch=1`);
+  const events = audited.take();
+  expect(stagesOf(events)).toEqual(['RequestReceived', 'ResponseStarted', 'ResponseComplete']);
+  expect(events[2].responseStatus).toMatchObject({ reason: 'TooManyRequests', code: 429 });
+});
+
+test('the stages of a request are in the order of their times', async () => {
+  await using audited = await startAuditedServer([{ level: 'Metadata' }]);
+  for (let count = 0; count < 50; count++) await audited.call('GET', '/version');
+  const times = audited.take().map(({ stageTimestamp }) => stageTimestamp);
+  expect(times).toEqual([...times].sort());
 });
 
 describe('hostile headers', () => {

@@ -64,7 +64,7 @@ export function createAudit({ policy, sink, metrics, timers }: AuditOptions): Au
     'Counter of apiserver requests rejected due to an error in audit logging backend.',
     [],
   );
-  const now = (): Millis => timers.now() + fractionOfMillisecond();
+  const now = microsecondClock(timers);
   const start = (
     audited: Audited,
     annotations: Map<string, string>,
@@ -103,8 +103,15 @@ export function createAudit({ policy, sink, metrics, timers }: AuditOptions): Au
   };
 }
 
-/** The engine's clock has whole milliseconds. */
-const fractionOfMillisecond = (): number => (performance.timeOrigin + performance.now()) % 1;
+/** Returns the engine's clock with fractions of milliseconds, which it does not have itself. The clock never goes back. */
+function microsecondClock(timers: Timers): () => Millis {
+  let last = 0;
+  return () => {
+    const exact = performance.timeOrigin + performance.now();
+    last = Math.max(last, exact + timers.now() - Math.floor(exact));
+    return last;
+  };
+}
 
 const runsLong = (audited: Audited): boolean =>
   !('path' in audited) && (LONG_VERBS.includes(audited.verb) || LONG_SUBRESOURCES.includes(audited.subresource ?? ''));

@@ -1,3 +1,4 @@
+import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { type AuditEvent, jsonText, legacyText } from './event.ts';
 
@@ -76,5 +77,37 @@ test('the legacy format names the same facts in one line', () => {
   expect(legacyText(smallest)).toBe(
     '2026-01-31T09:30:00.123000Z AUDIT: id="id" stage="RequestReceived" ip="<unknown>" method="get" user="<none>" ' +
       'groups=<none> as="<none>" asgroups=<none> user-agent="" namespace="<none>" uri="/" response="<deferred>"',
+  );
+});
+
+test('whatever texts an event contains, it is one line of JSON with these texts', () => {
+  const text = fc.string({ unit: 'binary', minLength: 1 });
+  const texts = fc.record({
+    auditID: text,
+    requestURI: text,
+    verb: text,
+    user: fc.record({ name: text, groups: fc.array(text), extra: fc.dictionary(text, fc.array(text)) }),
+    sourceIPs: fc.array(text),
+    userAgent: text,
+    objectRef: fc.record({ namespace: text, name: text }),
+    annotations: fc.dictionary(text, text).map((entries) => new Map(Object.entries(entries))),
+  });
+  fc.assert(
+    fc.property(texts, fc.json(), (fields, object) => {
+      const requestObject = JSON.stringify(JSON.parse(object));
+      const whole = { ...smallest, ...fields, requestObject };
+      const line = jsonText(whole);
+      expect(line).not.toMatch(/[\n\r]/);
+      expect(legacyText(whole)).not.toMatch(/[\n\r]/);
+      // Lone surrogates are not valid in UTF-8, in which the line is written.
+      expect(Buffer.from(line).toString()).toBe(line);
+      const { userAgent, objectRef, annotations = {} } = JSON.parse(line);
+      expect({ userAgent, objectRef, annotations }).toEqual({
+        userAgent: fields.userAgent,
+        objectRef: fields.objectRef,
+        annotations: Object.fromEntries(fields.annotations),
+      });
+    }),
+    { seed: Number(process.env['LIFEPOD_SEED']) },
   );
 });

@@ -85,7 +85,7 @@ export function jsonText(event: AuditEvent): string {
     auditID,
     stage,
     requestURI,
-    verb,
+    verb: verb || undefined,
     user: user === undefined ? {} : userOf(user),
     impersonatedUser: impersonatedUser && userOf(impersonatedUser),
     sourceIPs,

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { createMetrics, type Metrics, metricsText } from '../../platform/metrics.ts';
 import { systemTimers } from '../../platform/node-js.ts';
+import { createVirtualTimers } from '../../platform/virtual-timers.ts';
 import { recordingLog } from '../server-fixture.ts';
 import type { AuditEvent } from './event.ts';
 import { createSink, type Mode, type Output, type SinkOptions } from './sink.ts';
@@ -124,4 +125,23 @@ test('an event that is too large is recorded without its objects, and dropped if
   expect(events[2]).not.toHaveProperty('responseObject');
   expect(annotations.size).toBe(1);
   expect(await counts(metrics)).toContain('apiserver_audit_error_total{plugin="truncate"} 1');
+});
+
+test('a failure is logged once while it lasts, and its end with the number of lost events', async () => {
+  const { log } = recordingLog();
+  const messages: unknown[] = [];
+  const record = (message: string, fields?: object) => void messages.push([message, fields]);
+  const timers = createVirtualTimers();
+  const full = new Error('ENOSPC');
+  let isFull = true;
+  const output: Output = {
+    append: async (lines) => (isFull ? { written: 0, error: full } : { written: lines.length }),
+    close: async () => undefined,
+  };
+  const { sink } = start(output, 'blocking', { log: { ...log, error: record, info: record }, timers });
+  for (isFull of [true, true, false, true, false]) await sink.add(eventOf('x'));
+  expect(messages).toEqual([['audit events are lost', { plugin: 'log', error: 'ENOSPC' }]]);
+  timers.advance(10_000);
+  await sink.add(eventOf('x'));
+  expect(messages.slice(1)).toEqual([['audit events are written again', { plugin: 'log', lost: 3 }]]);
 });

@@ -9,6 +9,7 @@
  * Source: k8s.io/apiserver/plugin/pkg/audit (truncate, buffered, log) and pkg/audit/metrics.go of v1.33 (behavior, names of metrics and
  * plugins).
  */
+import type { Millis } from '../../machinery/time.ts';
 import { atMost } from '../../platform/at-most.ts';
 import type { Metrics } from '../../platform/metrics.ts';
 import type { Log, Timers } from '../../platform/platform.ts';
@@ -19,6 +20,8 @@ const MAX_EVENTS = 10_000;
 const MAX_BYTES = 64 * 1024 * 1024;
 /** The length of the lines that are passed to the output at a time. */
 const BATCH_BYTES = 1024 * 1024;
+/** A failure has ended when an event is written this long after the last lost event: on a full disk, short lines may still fit. */
+const RECOVERED_MILLIS = 10_000;
 /** How long close() waits for the output. */
 const CLOSE_MILLIS = 5_000;
 
@@ -77,7 +80,7 @@ export function createSink(options: SinkOptions): Sink {
     'Counter of audit events generated and sent to the audit backend.',
     [],
   );
-  const report = lossReporter(metrics, log);
+  const report = lossReporter(metrics, timers, log);
   const encode = encoder(options, report);
   let queue: Waiting[] = [];
   let queuedBytes = 0;
@@ -130,26 +133,26 @@ export function createSink(options: SinkOptions): Sink {
 }
 
 type Plugin = 'log' | 'buffered' | 'truncate';
-/** Counts lost events. 0 lost events end a failure. */
+/** Counts lost events. 0 means that events were not lost. */
 type ReportLoss = (plugin: Plugin, lost: number, error?: Error) => void;
 
-function lossReporter(metrics: Metrics, log: Log): ReportLoss {
+function lossReporter(metrics: Metrics, timers: Timers, log: Log): ReportLoss {
   const errors = metrics.counter(
     'apiserver_audit_error_total',
     'Counter of audit events that failed to be audited properly. Plugin identifies the plugin affected by the error.',
     ['plugin'],
   );
-  /** The lost events of each failure that has not ended. */
-  const failing = new Map<Plugin, number>();
+  /** The failures that have not ended. */
+  const failures = new Map<Plugin, { lost: number; lastAt: Millis }>();
   return (plugin, lost, error) => {
-    const before = failing.get(plugin);
+    const failure = failures.get(plugin);
     if (lost > 0) {
       errors.add(lost, plugin);
-      failing.set(plugin, (before ?? 0) + lost);
-      if (before === undefined) log.error('audit events are lost', { plugin, error: error?.message });
-    } else if (before !== undefined) {
-      failing.delete(plugin);
-      log.info('audit events are written again', { plugin, lost: before });
+      failures.set(plugin, { lost: (failure?.lost ?? 0) + lost, lastAt: timers.now() });
+      if (failure === undefined) log.error('audit events are lost', { plugin, error: error?.message });
+    } else if (failure !== undefined && timers.now() - failure.lastAt >= RECOVERED_MILLIS) {
+      failures.delete(plugin);
+      log.info('audit events are written again', { plugin, lost: failure.lost });
     }
   };
 }

@@ -113,7 +113,7 @@ const TABLE: readonly TextOption[] = [
     key: 'auditLogTruncateMaxBatchSize',
     flag: '--audit-log-truncate-max-batch-size',
     value: '<bytes>',
-    description: 'maximum size of audit events that are written together, with --audit-log-truncate-enabled',
+    description: 'must not be smaller than --audit-log-truncate-max-event-size; has no other effect',
     default: String(10 * MEBIBYTE),
   },
   {

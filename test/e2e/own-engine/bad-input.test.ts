@@ -1,11 +1,19 @@
 /** Bad input and bad machines: each error is one clear sentence that says what to do, and nothing is lost. */
-import { existsSync, mkdirSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { DATA_FORMAT_VERSION } from '../../../src/platform/files.ts';
 import { runCommand, runCommandOk } from '../../../src/platform/processes.ts';
-import { freeNetwork, LAUNCHER, type Lifepod, launch, scratchFolder, startLifepod } from '../../support/lifepod.ts';
+import {
+  freeNetwork,
+  LAUNCHER,
+  type Lifepod,
+  launch,
+  REPOSITORY,
+  scratchFolder,
+  startLifepod,
+} from '../../support/lifepod.ts';
 
 describe('a request', () => {
   let lifepod: Lifepod;
@@ -243,7 +251,12 @@ test('on a full disk writes fail with a clear error, reads work, nothing is lost
   mkdirSync(dataDir);
   await runCommandOk('mount', ['-t', 'tmpfs', '-o', 'size=128m,mode=0700', 'tmpfs', dataDir]);
   try {
-    const lifepod = await startLifepod({ scratch: { path: dataDir, remove: async () => undefined } });
+    const auditLog = join(dataDir, 'audit.log');
+    const policy = join(REPOSITORY, 'examples/07-audit-log/policy.yaml');
+    const lifepod = await startLifepod({
+      scratch: { path: dataDir, remove: async () => undefined },
+      options: ['--audit-policy-file', policy, '--audit-log-path', auditLog],
+    });
     try {
       await lifepod.kubectlOk('create', 'configmap', 'kept', '--from-literal=a=b');
       const filler = join(dataDir, 'filler');
@@ -268,6 +281,16 @@ test('on a full disk writes fail with a clear error, reads work, nothing is lost
       expect(await lifepod.kubectlOk('get', 'configmap', 'kept', '-o', 'jsonpath={.data.a}')).toBe('b');
       rmSync(filler);
       await lifepod.kubectlOk('create', 'configmap', 'after');
+      // Requests do not depend on the audit log, whose lost events are counted, and whose lines are whole.
+      expect(await lifepod.kubectlOk('get', '--raw', '/metrics')).toMatch(
+        /^apiserver_audit_error_total\{plugin="log"\} [1-9]/m,
+      );
+      const events = readFileSync(auditLog, 'utf8')
+        .trimEnd()
+        .split('\n')
+        .map((line) => JSON.parse(line));
+      expect(events.some(({ verb, objectRef }) => verb === 'create' && objectRef?.name === 'after')).toBe(true);
+      expect(readFileSync(join(dataDir, 'lifepod.log'), 'utf8').split('audit events are lost')).toHaveLength(2);
       await lifepod.kill('SIGKILL');
       await lifepod.up();
       const names = await lifepod.kubectlOk('get', 'configmap', '-o', 'name');
