@@ -109,10 +109,15 @@ describe('a request is refused', () => {
     expect(await refusal(encoded(headers))).toBe('the PEM block of the certificate request is not valid base64');
   });
 
+  test('if it has more than 16 KiB', async () => {
+    const long = Buffer.alloc(16 * 1024 + 1).toString('base64');
+    expect(await refusal(long)).toBe('the certificate request has more than 16384 bytes');
+  });
+
   test('if it is cut or its parts are not those of a request', async () => {
     const cut = (await pem()).replace(/\n.{64}\n/, '\n');
     expect(await refusal(encoded(cut))).toMatch(/^the certificate request cannot be parsed: /);
-    const nested = Buffer.alloc(48 * 1024, Buffer.from([0x30, 0x80])).toString('base64');
+    const nested = Buffer.alloc(8 * 1024, Buffer.from([0x30, 0x80])).toString('base64');
     const text = `-----BEGIN CERTIFICATE REQUEST-----\n${nested}\n-----END CERTIFICATE REQUEST-----\n`;
     expect(await refusal(encoded(text))).toMatch(/^the certificate request cannot be parsed: /);
   });

@@ -1,8 +1,8 @@
 /**
  * Reads PKCS#10 requests, which clients send. Like certificates.ts, it is loaded only when it is needed.
  *
- * The text has at most 16 KiB (the validation of CertificateSigningRequests), because parsing it occupies the event loop. The signature is
- * verified outside of the event loop, with a key of limited size.
+ * The size is limited because parsing a request occupies the event loop: less than 0.1 s. The signature is verified outside of the event
+ * loop, with a key of limited size.
  * Source: ParseCSR of pkg/apis/certificates of v1.33, and crypto/x509 of Go (behavior).
  */
 import 'reflect-metadata';
@@ -11,6 +11,7 @@ import * as x509 from '@peculiar/x509';
 import type { CertificateRequest } from '../../ports/certificates.ts';
 import type { Certified } from './certificates.ts';
 
+const MAX_BYTES = 16 * 1024;
 const BEGIN = '-----BEGIN CERTIFICATE REQUEST-----';
 const END = '-----END CERTIFICATE REQUEST-----';
 const COMMON_NAME = '2.5.4.3';
@@ -25,6 +26,8 @@ export interface ParsedRequest extends CertificateRequest, Pick<Certified, 'subj
 
 /** `request`: a PEM text in base64. Rejects with an Error that says why the request is invalid. */
 export async function parseRequest(request: string): Promise<ParsedRequest> {
+  if (Buffer.byteLength(request, 'base64') > MAX_BYTES)
+    throw new Error(`the certificate request has more than ${MAX_BYTES} bytes`);
   const parsed = parse(derOf(Buffer.from(request, 'base64').toString('latin1')));
   const { publicKey, names, subject } = parsed;
   checkKey(publicKey);

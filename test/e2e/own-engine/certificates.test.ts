@@ -114,17 +114,11 @@ async function nodeCertificate(name: string, credentials: string[]): Promise<str
 
 /** A node asks for its first certificate with a bootstrap token, and renews it with this certificate. */
 async function asNode(): Promise<void> {
-  const bind = (name: string, role: string, ...groups: string[]): Promise<string> =>
-    lifepod.kubectlOk(
-      'create',
-      'clusterrolebinding',
-      name,
-      `--clusterrole=${role}`,
-      ...groups.map((group) => `--group=${group}`),
-    );
+  const bind = (name: string, role: string, group: string): Promise<string> =>
+    lifepod.kubectlOk('create', 'clusterrolebinding', name, `--clusterrole=${role}`, `--group=${group}`);
   const right = 'system:certificates.k8s.io:certificatesigningrequests';
   await Promise.all([
-    bind('bootstrap', 'system:node-bootstrapper', 'system:bootstrappers', 'system:nodes'),
+    bind('bootstrap', 'system:node-bootstrapper', 'system:bootstrappers'),
     bind('approve', `${right}:nodeclient`, 'system:bootstrappers'),
     bind('renew', `${right}:selfnodeclient`, 'system:nodes'),
     lifepod.apply({

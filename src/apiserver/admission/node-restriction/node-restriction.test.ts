@@ -1,10 +1,11 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import { MIRROR_ANNOTATION } from '../../../api/core/v1/pod/mirror.ts';
 import type { Node, Pod } from '../../../api/generated/types.ts';
-import { LEASES, NODES, PERSISTENT_VOLUME_CLAIMS } from '../../../api/resources.ts';
+import { CERTIFICATE_SIGNING_REQUESTS, LEASES, NODES, PERSISTENT_VOLUME_CLAIMS } from '../../../api/resources.ts';
 import type { KubeObject } from '../../../machinery/meta.ts';
 import { apiFor } from '../../../ports/api-for.ts';
 import type { ResourceApi } from '../../../ports/backend.ts';
+import { makeRequest } from '../../pki/request-fixture.ts';
 import {
   asClient,
   failure,
@@ -115,7 +116,24 @@ const status = (name: string, change: object) =>
 const claimStatus = (change: object) =>
   n1.patch(PERSISTENT_VOLUME_CLAIMS, 'default', 'claim', MERGE, change, { subresource: 'status' });
 
+const certificate = async (subject: string, spec: object = {}) =>
+  n1.create(
+    CERTIFICATE_SIGNING_REQUESTS,
+    undefined,
+    object('CertificateSigningRequest', `request-${++serial}`, {
+      apiVersion: 'certificates.k8s.io/v1',
+      spec: {
+        request: (await makeRequest(subject)).request,
+        signerName: 'kubernetes.io/kube-apiserver-client-kubelet',
+        usages: ['client auth'],
+        ...spec,
+      },
+    }),
+  );
+
 test.each<[string, () => Promise<unknown>]>([
+  ['ask for a certificate with its name', () => certificate('O=system:nodes, CN=system:node:n1')],
+  ['ask another signer for any certificate', () => certificate('CN=a', { signerName: 'example.com/a' })],
   ['create a mirror Pod that it owns', () => createPod(mirror())],
   ['delete its Pod', () => n1.delete(PODS, 'default', 'own', { dryRun: true })],
   ['write the status of its Pod', () => status('own', { status: { message: 'm' } })],
@@ -290,6 +308,16 @@ describe('what a node may not write', () => {
       'a claim',
       () => n1.patch(PERSISTENT_VOLUME_CLAIMS, 'default', 'claim', MERGE, { metadata: { labels: { a: 'b' } } }),
       'may only update PVC status',
+    ],
+    [
+      'a request for the certificate of another node',
+      () => certificate('O=system:nodes, CN=system:node:n2'),
+      'can only create a node CSR with CN=system:node:n1',
+    ],
+    [
+      'a request for a certificate that is none',
+      () => certificate('CN=a', { request: 'YQ==' }),
+      'unable to parse csr: PEM block type must be CERTIFICATE REQUEST',
     ],
     [
       'the phase of a claim',

@@ -1,5 +1,6 @@
 /**
- * Limits what nodes write: only their own Node, Lease and CSINode, the statuses of their Pods, mirror Pods, and tokens for their Pods. Lets
+ * Limits what nodes write: only their own Node, Lease and CSINode, the statuses of their Pods, mirror Pods, and tokens for their Pods, and
+ * requests for certificates with their own name. Lets
  * only nodes create mirror Pods. The node already runs the static Pod of a mirror Pod, so other plugins do not change it.
  *
  * Boundary: the Node authorizer has decided which objects the node may address. A file for each group of kinds has the rules for what the
@@ -8,11 +9,19 @@
  */
 import { admitMirrorPod, isMirrorPod } from '../../../api/core/v1/pod/mirror.ts';
 import type { Pod } from '../../../api/generated/types.ts';
-import { LEASES, NODES, PERSISTENT_VOLUME_CLAIMS, PODS, SERVICE_ACCOUNTS } from '../../../api/resources.ts';
+import {
+  CERTIFICATE_SIGNING_REQUESTS,
+  LEASES,
+  NODES,
+  PERSISTENT_VOLUME_CLAIMS,
+  PODS,
+  SERVICE_ACCOUNTS,
+} from '../../../api/resources.ts';
 import type { ResourceRef } from '../../../machinery/meta.ts';
 import { nodeNameOf } from '../../auth/authorization/node/node-identity.ts';
 import type { AdmissionRequest, AdmissionTarget, PluginFactory } from '../plugin.ts';
 import { isKindOf } from '../targets.ts';
+import { restrictCertificateRequest } from './certificate-requests.ts';
 import { restrictNode } from './nodes.ts';
 import { restrictClaim, restrictCsiNode, restrictLease } from './others.ts';
 import { restrictPod } from './pods.ts';
@@ -28,6 +37,7 @@ const restrictions: readonly (readonly [ResourceRef, Restriction])[] = [
   [SERVICE_ACCOUNTS, restrictToken],
   [LEASES, restrictLease],
   [CSI_NODES, restrictCsiNode],
+  [CERTIFICATE_SIGNING_REQUESTS, restrictCertificateRequest],
 ];
 
 const restrictionFor = ({ kind }: AdmissionTarget): Restriction | undefined =>
