@@ -98,7 +98,8 @@ function replaceFile(path: string, bytes: Uint8Array, mode: number): void {
   }
 }
 
-function syncFolder(path: string): void {
+/** Makes the names of the files in the folder durable. */
+export function syncFolder(path: string): void {
   const fd = openSync(path, constants.O_RDONLY | constants.O_DIRECTORY);
   try {
     fsyncSync(fd);

@@ -4,12 +4,13 @@
  */
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { delayWatch } from '../../src/store/delayed-watch-fixture.ts';
+import { copyLmdbFile } from '../../src/store/lmdb/copy-file.ts';
 import { openLmdbStore } from '../../src/store/lmdb/lmdb-store.ts';
 import { createMemoryStore } from '../../src/store/memory/memory-store.ts';
 import { CompactedError, type Store, type StoredValue, type StoreEvent, type Txn } from '../../src/store/store.ts';
@@ -505,6 +506,35 @@ describe('LMDB files', () => {
     await last.until(1000);
     expect(batches.length).toBeLessThan(20);
     expect(batches.reduce((sum, count) => sum + count, 0)).toBe(1000);
+  });
+
+  test('a copied LMDB file has all values and the history, and nothing of a deleted value', async () => {
+    const folder = join(directory, 'copied');
+    const contains = (found: string): boolean => readFileSync(join(folder, 'data.mdb')).includes(found);
+    const state = async (store: Store, revision: number) => {
+      const { items } = await store.range({ prefix: '', revision });
+      return items.map(plain);
+    };
+    const store = await lmdb(10_000, 'copied');
+    await store.txn(put('/gone', 'deleted-and-compacted'.repeat(200)));
+    for (let i = 0; i < 200; i++) await store.txn(put(`/k${i % 50}`, `${i}`.repeat(i)));
+    await store.txn({ compare: [], deletes: ['/gone'] });
+    const revision = store.revision();
+    await store.compact(revision);
+    await store.txn(put('/k0', 'last'));
+    const [before, newest] = [await state(store, revision), await state(store, revision + 1)];
+    await store.close();
+    expect(contains('deleted-and-compacted')).toBe(true);
+    mkdirSync(join(folder, 'copy'));
+    writeFileSync(join(folder, 'copy/data.mdb'), 'part of an interrupted copy');
+    await copyLmdbFile(folder);
+    expect(readdirSync(folder).sort()).toEqual(['data.mdb', 'lock.mdb']);
+    expect(statSync(join(folder, 'data.mdb')).mode & 0o777).toBe(0o600);
+    const again = await lmdb(10_000, 'copied');
+    expect(await state(again, revision)).toEqual(before);
+    expect(await state(again, revision + 1)).toEqual(newest);
+    expect(await again.txn(put('/after', ''))).toEqual({ succeeded: true, revision: revision + 2 });
+    expect(contains('deleted-and-compacted')).toBe(false);
   });
 
   test('closing an LMDB store finishes accepted writes and refuses later calls', async () => {
