@@ -16,6 +16,7 @@ import { impersonate, isImpersonating } from './auth/impersonate.ts';
 import { rootPaths } from './discovery/root-paths.ts';
 import { isDiscoveryPath, serveDiscovery } from './discovery/serve.ts';
 import { isIssuerPath, issuerDocuments, type ServeIssuer } from './discovery/token-issuer.ts';
+import { ROTATE_KEY_PATH, serveRotation } from './encryption/serve-rotation.ts';
 import { sendBody, sendJson } from './http/answers.ts';
 import { bodyReader } from './http/body.ts';
 import { requestsInFlight, type WhileInFlight } from './http/bounds/in-flight.ts';
@@ -58,6 +59,7 @@ interface Handling extends ServerContext {
   measure: RequestMetrics;
   whileInFlight: WhileInFlight;
   audit?: Audit | undefined;
+  rotateKey?: (() => Promise<number>) | undefined;
   liveChecks: HealthChecks;
   readyChecks: HealthChecks;
 }
@@ -243,6 +245,7 @@ async function serveOther(handling: Handling, exchange: Exchange, segments: read
     onlyGet(method);
     return serveDiscovery(handling, exchange, segments);
   }
+  if (path === ROTATE_KEY_PATH && handling.rotateKey !== undefined) return serveRotation(exchange, handling.rotateKey);
   if (segments.length === 0) {
     onlyGet(method);
     return serveRoot(handling, exchange);

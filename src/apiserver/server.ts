@@ -65,6 +65,8 @@ export interface ApiServerOptions {
   log: Log;
   /** The checks of /readyz in addition to ping and shutdown, by name. The default is none. */
   readyChecks?: HealthChecks;
+  /** Replaces the key that encrypts stored values; resolves with their number. If absent, the server does not serve the path for it. */
+  rotateKey?: () => Promise<number>;
   /** The metrics that /metrics serves. The server adds its request metrics. By default, /metrics serves only the request metrics. */
   metrics?: Metrics;
   /** The limits on connections, TLS handshakes, requests in flight, watches, streams and waiting requests. The default is DEFAULT_LIMITS. */

@@ -9,6 +9,7 @@ import { checkMachine } from '../engine/machine-checks.ts';
 import type { Waiting } from '../engine/node-ready.ts';
 import { nodeOptionFlags } from '../engine/node-settings.ts';
 import { API_FLAGS } from '../engine/options/api-settings.ts';
+import { ENCRYPTION_FLAG } from '../engine/options/encryption-settings.ts';
 import { type UpOptions, usesPrivateContainerd } from '../engine/settings.ts';
 import { ensureDataDir, UserError } from '../platform/files.ts';
 import { systemTimers } from '../platform/node-js.ts';
@@ -75,6 +76,7 @@ function argumentsOf(options: UpOptions): string[] {
     ...nodeOptionFlags(options),
     ...authenticationFlags(options),
     ...auditFlags(options),
+    [ENCRYPTION_FLAG, options.encryptionProviderConfig],
     ['--log-level', options.logLevel],
   ];
   const given = flags.flatMap(([flag, value]) => (value === undefined ? [] : [flag, String(value)]));

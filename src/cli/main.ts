@@ -8,6 +8,7 @@ import { addAuthenticationOptions } from '../engine/authentication/authenticatio
 import { DEFAULT_IMAGE_SETTINGS, IMAGE_FLAGS } from '../engine/image-settings.ts';
 import { addNodeOptions } from '../engine/node-settings.ts';
 import { API_FLAGS } from '../engine/options/api-settings.ts';
+import { ENCRYPTION_DESCRIPTION, ENCRYPTION_FLAG } from '../engine/options/encryption-settings.ts';
 import { DEFAULT_RECORD_AGE, DEFAULT_RECORD_SIZE } from '../engine/options/record-settings.ts';
 import {
   addRuntimeHandler,
@@ -105,6 +106,7 @@ for (const option of imageOptions()) up.addOption(option);
 addNodeOptions(up);
 addAuthenticationOptions(up);
 addAuditOptions(up);
+up.option(`${ENCRYPTION_FLAG} <file>`, ENCRYPTION_DESCRIPTION);
 up.action(async (options: UpOptions & { detach?: boolean }) => {
   if (options.detach === true) return (await import('./detach.ts')).upDetached(options);
   return (await import('./up.ts')).up(options);
@@ -137,6 +139,21 @@ certs
   .addOption(dataDirOption())
   .action(async (options: { dataDir: string }) =>
     (await import('./status/certs.ts')).checkCertificates(options.dataDir),
+  );
+
+const secrets = program.command('secrets').description('manage the encryption of Secrets in the store');
+secrets
+  .command('rotate-key')
+  .description('replace the key of the running engine, and encrypt all Secrets with the new one')
+  .addOption(dataDirOption())
+  .action(async (options: { dataDir: string }) => (await import('./secrets/rotate-key.ts')).rotateKey(options.dataDir));
+secrets
+  .command('discard')
+  .description('list the objects of a stopped engine that cannot be decrypted, for example because their key is lost')
+  .option('--yes', 'delete them')
+  .addOption(dataDirOption())
+  .action(async (options: { dataDir: string; yes?: boolean }) =>
+    (await import('./secrets/discard.ts')).discard(options.dataDir, options.yes === true),
   );
 
 const image = program.command('image').description('manage the images of the container runtime, without a registry');

@@ -37,6 +37,8 @@ export interface HttpClient extends Client {
    * when `signal` aborts. Rejects with an ApiError if the request fails; if the connection is lost later, the body emits an error.
    */
   open(path: string, signal: AbortSignal): Promise<Readable>;
+  /** Sends a POST without a body, and resolves with the body of the response, however long that takes. Rejects with an ApiError. */
+  post(path: string, signal: AbortSignal): Promise<string>;
 }
 
 export function httpClient(options: HttpClientOptions): HttpClient {
@@ -44,6 +46,12 @@ export function httpClient(options: HttpClientOptions): HttpClient {
   return {
     ...clientOf(httpBackend(connected)),
     open: (path, signal) => connected.open({ method: 'GET', path }, { signal }),
+    post: async (path, signal) => {
+      const response = await connected.open({ method: 'POST', path }, { signal });
+      return readText(response).catch((error: Error) => {
+        throw serviceUnavailable(`the response of the API server is incomplete: ${error.message}`);
+      });
+    },
   };
 }
 

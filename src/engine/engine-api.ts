@@ -4,6 +4,8 @@ import { createCatalog, type KindCatalog } from '../api/catalog.ts';
 import { kinds } from '../api/kinds.ts';
 import type { Audit } from '../apiserver/audit/audit.ts';
 import { ensureRoles } from '../apiserver/auth/authorization/bootstrap/ensure-roles.ts';
+import { UnreadableValueError } from '../apiserver/encryption/encrypted-store.ts';
+import { openEncryptedStore, unreadable } from '../apiserver/encryption/encryption.ts';
 import { DEFAULT_LIMITS } from '../apiserver/http/bounds/limits.ts';
 import type { Pki } from '../apiserver/pki/pki.ts';
 import { createTokenIssuer, TOKEN_ISSUER, type TokenIssuer } from '../apiserver/pki/tokens.ts';
@@ -15,6 +17,7 @@ import type { Metrics } from '../platform/metrics.ts';
 import type { Platform } from '../platform/platform.ts';
 import { apiFor } from '../ports/api-for.ts';
 import { API_SERVER } from '../ports/request.ts';
+import { copyLmdbFile } from '../store/lmdb/copy-file.ts';
 import { openLmdbStore } from '../store/lmdb/lmdb-store.ts';
 import { measuredStore } from '../store/measured-store.ts';
 import { openAuditLog } from './audit/audit-log.ts';
@@ -44,6 +47,8 @@ export interface OpenRegistry {
   tokens: TokenIssuer;
   /** Decides what the users of the API may do, once it is connected. */
   authorization: LateAuthorizer;
+  /** Replaces the key that encrypts stored values. */
+  rotateKey: () => Promise<number>;
 }
 
 /** Opens the store and the registry, and adds the functions that close them to `closers`. Reads or creates the certificates. */
@@ -53,26 +58,34 @@ export async function openRegistry(
   closers: AsyncDisposableStack,
   metrics: Metrics,
 ): Promise<OpenRegistry> {
-  const { dataDir, serviceCidr } = settings;
-  const [store, pki] = await together([
-    openLmdbStore({ directory: join(dataDir, 'store'), log }).then((opened) => {
-      closers.defer(() => opened.close());
+  const { dataDir, serviceCidr, encryptionProviderConfig: configFile } = settings;
+  const directory = join(dataDir, 'store');
+  const [{ store, rotateKey }, pki] = await together([
+    openEncryptedStore({
+      dataDir,
+      configFile,
+      openStore: () => openLmdbStore({ directory, log }),
+      copyFile: () => copyLmdbFile(directory),
+      log,
+    }).then((opened) => {
+      closers.defer(() => opened.store.close());
       return opened;
     }),
     loadCertificates(settings, timers.now()),
   ]);
   const tokens = createTokenIssuer(pki, TOKEN_ISSUER, timers.now);
-  const measured = measuredStore(store, metrics);
   const catalog = createCatalog(kinds);
   const { issue: issueToken } = tokens;
   const authorization = lateAuthorizer();
   const { authorizer } = authorization;
-  const services = { store: measured, catalog, timers, log, serviceCidr };
-  const served = await createRegistry({ ...services, issueToken, authorizer });
+  const services = { store: measuredStore(store, metrics), catalog, timers, log, serviceCidr };
+  const served = await createRegistry({ ...services, issueToken, authorizer }).catch((error: unknown) => {
+    throw error instanceof UnreadableValueError ? unreadable(dataDir, configFile, error) : error;
+  });
   closers.defer(() => served.close());
   const { audit, record } = await openAuditLog(settings, { timers, log }, metrics);
   closers.defer(() => audit?.close());
-  return { registry: record(served), served, audit, catalog, pki, tokens, authorization };
+  return { registry: record(served), served, audit, catalog, pki, tokens, authorization, rotateKey };
 }
 
 interface ServerParts {
@@ -93,7 +106,18 @@ export async function serveApi(
   settings: Settings,
   { timers, log }: Platform,
   closers: AsyncDisposableStack,
-  { registry, served, audit, catalog, pki, authorization, nodes, metrics, protect }: OpenRegistry & ServerParts,
+  {
+    registry,
+    served,
+    audit,
+    catalog,
+    pki,
+    authorization,
+    rotateKey,
+    nodes,
+    metrics,
+    protect,
+  }: OpenRegistry & ServerParts,
 ): Promise<number> {
   const { dataDir, serviceCidr } = settings;
   addStorageMetrics(metrics.all, served, catalog, dataDir);
@@ -105,6 +129,7 @@ export async function serveApi(
     nodes,
     pki,
     authorizer: authorization.authorizer,
+    rotateKey,
     authentication: authenticationSettings(settings),
     host,
     port: settings.port,

@@ -1,6 +1,6 @@
 import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { Command } from 'commander';
 import { expect, test } from 'vitest';
 import { resolveAuditOptions } from './audit/audit-settings.ts';
@@ -14,6 +14,7 @@ import {
   dataDirOption,
   type EngineRecord,
   readEngineRecord,
+  recordOf,
   resolveSettings,
   usesPrivateContainerd,
   writeEngineRecord,
@@ -71,6 +72,7 @@ test('settings that are neither given nor recorded have their defaults', () => {
     ...resolveNodeOptions({}, undefined),
     ...resolveAuthenticationOptions({}),
     ...resolveAuditOptions({}),
+    encryptionProviderConfig: '',
     logLevel: 'info',
   });
 });
@@ -186,4 +188,14 @@ test('the engine record is read as it was written, and a damaged one is refused'
   } finally {
     rmSync(dataDir, { recursive: true });
   }
+});
+
+test('the path of the encryption configuration becomes absolute, is recorded, and an empty one returns to the own key', () => {
+  const dataDir = '/data';
+  const given = resolveSettings({ dataDir, encryptionProviderConfig: 'keys.yaml' }, record);
+  expect(given.encryptionProviderConfig).toBe(resolve('keys.yaml'));
+  const recorded = recordOf(given, 7000);
+  expect(resolveSettings({ dataDir }, recorded).encryptionProviderConfig).toBe(resolve('keys.yaml'));
+  expect(resolveSettings({ dataDir, encryptionProviderConfig: '' }, recorded).encryptionProviderConfig).toBe('');
+  expect(resolveSettings({ dataDir }, record).encryptionProviderConfig).toBe('');
 });

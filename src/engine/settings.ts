@@ -16,6 +16,7 @@ import { requirePodRanges, requireServiceRanges } from './free-ranges.ts';
 import { type ImageOptions, type ImageSettings, resolveImageSettings } from './image-settings.ts';
 import { type NodeOptions, resolveNodeOptions } from './node-settings.ts';
 import { type ApiOptions, type ApiSettings, resolveApiOptions } from './options/api-settings.ts';
+import { type EncryptionOptions, resolveEncryptionOptions } from './options/encryption-settings.ts';
 import { DEFAULT_RECORD_AGE, DEFAULT_RECORD_SIZE, parseRecordLimits } from './options/record-settings.ts';
 import { LIFEPOD_VERSION } from './version.ts';
 
@@ -38,7 +39,13 @@ export type LogLevel = 'debug' | 'info' | 'warn' | 'error';
 export const LOG_LEVELS: readonly LogLevel[] = ['debug', 'info', 'warn', 'error'];
 
 /** The options that were given on the command line. An option that was not given is undefined. */
-export interface UpOptions extends ApiOptions, ImageOptions, NodeOptions, AuthenticationOptions, AuditOptions {
+export interface UpOptions
+  extends ApiOptions,
+    ImageOptions,
+    NodeOptions,
+    AuthenticationOptions,
+    AuditOptions,
+    EncryptionOptions {
   dataDir: string;
   port?: number;
   /**
@@ -63,7 +70,8 @@ export interface Settings
     ImageSettings,
     Required<NodeOptions>,
     Required<AuthenticationOptions>,
-    Required<AuditOptions> {
+    Required<AuditOptions>,
+    Required<EncryptionOptions> {
   dataDir: string;
   /** The port of the API; 0 means any free port. */
   port: number;
@@ -90,7 +98,13 @@ export interface Settings
 }
 
 /** The content of the file engine.json in the data folder. */
-export interface EngineRecord extends ApiOptions, ImageOptions, NodeOptions, AuthenticationOptions, AuditOptions {
+export interface EngineRecord
+  extends ApiOptions,
+    ImageOptions,
+    NodeOptions,
+    AuthenticationOptions,
+    AuditOptions,
+    EncryptionOptions {
   /** The version of lifepod that wrote the record. */
   version: string;
   port: number;
@@ -153,6 +167,7 @@ export const recordOf = (settings: Settings, port: number): EngineRecord => ({
   ...resolveNodeOptions(settings, undefined),
   ...resolveAuthenticationOptions(settings),
   ...resolveAuditOptions(settings),
+  ...resolveEncryptionOptions(settings),
   state: 'up',
 });
 
@@ -194,6 +209,7 @@ export function resolveSettings(options: UpOptions, record: EngineRecord | undef
     ...resolveNodeOptions(options, record),
     ...resolveAuthenticationOptions(options, record),
     ...resolveAuditOptions(options, record),
+    ...resolveEncryptionOptions(options, record),
     logLevel: options.logLevel ?? 'info',
   };
   if (options.anyPort === true && record !== undefined) settings.recordedPort = record.port;

@@ -192,4 +192,7 @@ test('the format version of a data folder is written once, and a newer or invali
   expect(() => checkDataFormat(folder)).toThrow(/was written by a newer lifepod .*: update lifepod or choose/);
   writeFileSync(join(folder, 'format-version'), 'x');
   expect(() => checkDataFormat(folder)).toThrow(/does not contain a version number/);
+  writeFileSync(join(folder, 'format-version'), '1\n');
+  checkDataFormat(folder);
+  expect(readFileSync(join(folder, 'format-version'), 'utf8')).toBe(`${DATA_FORMAT_VERSION}\n`);
 });

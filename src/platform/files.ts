@@ -20,8 +20,11 @@ import {
 } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 
-/** The version of the data folder's layout that this lifepod writes. Increase it if older lifepods cannot read a new layout. */
-export const DATA_FORMAT_VERSION = 1;
+/**
+ * The version of the data folder's layout that this lifepod writes. Increase it if older lifepods cannot read a new layout. Since 2, the store
+ * has encrypted values.
+ */
+export const DATA_FORMAT_VERSION = 2;
 
 /** An error that a user of the command line can fix. The user sees only the message, which explains the cause and, if known, the fix. */
 export class UserError extends Error {
@@ -226,7 +229,7 @@ export async function dataDirReleased(dataDir: string, signal: AbortSignal): Pro
 }
 
 /**
- * Writes the format version into a new data folder, or checks the version of an existing one. Throws a UserError if the version is
+ * Writes the format version into a new data folder, or into one that an older lifepod wrote, or checks the version. Throws a UserError if the version is
  * invalid, or if a newer lifepod wrote the folder.
  */
 export function checkDataFormat(dataDir: string): void {
@@ -248,4 +251,5 @@ export function checkDataFormat(dataDir: string): void {
         `${DATA_FORMAT_VERSION}): update lifepod or choose another --data-dir`,
     );
   }
+  if (version < DATA_FORMAT_VERSION) writeFileAtomic(path, `${DATA_FORMAT_VERSION}\n`);
 }

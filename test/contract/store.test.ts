@@ -9,6 +9,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { aesgcm } from '../../src/apiserver/encryption/ciphers.ts';
+import { encryptedStore } from '../../src/apiserver/encryption/encrypted-store.ts';
+import { createTransformer } from '../../src/apiserver/encryption/transformer.ts';
 import { delayWatch } from '../../src/store/delayed-watch-fixture.ts';
 import { copyLmdbFile } from '../../src/store/lmdb/copy-file.ts';
 import { openLmdbStore } from '../../src/store/lmdb/lmdb-store.ts';
@@ -64,11 +67,14 @@ function follow(store: Store, prefix = '', afterRevision?: number) {
   return { events, until, stop };
 }
 
+const transformer = createTransformer([aesgcm('one', Buffer.alloc(32, 1))]);
+const encrypted = (store: Store): Store => encryptedStore(store, () => transformer);
 const memory = (historyRevisions = 10_000): Store => createMemoryStore({ historyRevisions });
 
 describe.each<{ name: string; create: (historyRevisions?: number) => Promise<Store> }>([
   { name: 'memory', create: async (historyRevisions) => memory(historyRevisions) },
   { name: 'lmdb', create: lmdb },
+  { name: 'encrypted', create: async (historyRevisions) => encrypted(memory(historyRevisions)) },
   { name: 'delayed', create: async (historyRevisions) => delayWatch(memory(historyRevisions), setImmediate) },
 ])('$name store', ({ create }) => {
   test('a new store is empty and has revision 0', async () => {

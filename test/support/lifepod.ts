@@ -136,7 +136,7 @@ export async function startLifepod(extra: EngineOptions = {}): Promise<Lifepod> 
 }
 
 /** Words that are followed by a command of lifepod. */
-const COMMAND_GROUPS = ['certs', 'image'];
+const COMMAND_GROUPS = ['certs', 'image', 'secrets'];
 
 /** Commands of lifepod that accept --namespace. */
 const NAMESPACED_COMMANDS = ['describe', 'logs', 'skip', 'timeline', 'why'];

@@ -14,6 +14,8 @@ const REASONS: Readonly<Record<string, string>> = {
   'src/apiserver/auth/impersonate.ts': 'a right to impersonate is about a user, a group or a ServiceAccount',
   'src/apiserver/auth/request-attributes.ts':
     'a request for a Namespace, or for the path /namespaces/NAME/PLURAL, is a request in this Namespace',
+  'src/apiserver/encryption/key-file.ts': 'encrypts Secrets by default',
+  'src/apiserver/encryption/resource-names.ts': "has upstream's messages about the names of resources",
   'src/apiserver/registry/bootstrap.ts': 'creates the objects that every cluster has',
   'src/apiserver/registry/dns-service.ts': 'creates the Service of the DNS and its EndpointSlice',
   'src/apiserver/registry/events.ts': 'writes Events',

@@ -1,6 +1,9 @@
 /** The part of the watch cache that belongs to one resource. */
+import type { KubeObject } from '../../machinery/meta.ts';
+import { UnreadableValueError } from '../encryption/encrypted-store.ts';
 import { EventWindow, type WindowBudget } from './event-window.ts';
 import type { FieldValue, IndexedField } from './field-index.ts';
+import { parseKey } from './keys.ts';
 import { ObjectIndex } from './object-index.ts';
 import type { CacheEvent } from './watch-cache.ts';
 
@@ -16,6 +19,8 @@ export interface Subscriber {
 /** The objects, the event window and the subscribers of one resource. */
 export class ResourceCache {
   readonly objects: ObjectIndex;
+  /** The errors of the values that cannot be decrypted, by key. `objects` has the last state of such an object that could be read, if any. */
+  readonly #unreadable = new Map<string, UnreadableValueError>();
   readonly window: EventWindow;
   readonly #everywhere = new Set<Subscriber>();
   readonly #byNamespace = new Map<string, Set<Subscriber>>();
@@ -25,6 +30,37 @@ export class ResourceCache {
   constructor(prefix: string, windowEvents: number, revision: number, budget: WindowBudget) {
     this.objects = new ObjectIndex(prefix);
     this.window = new EventWindow(windowEvents, revision, budget);
+  }
+
+  /**
+   * Calls `apply`, which applies a change of the key. If the new value cannot be decrypted, returns the error, with which reads of the object
+   * fail until the next change. Subscribers keep the last state of the object.
+   */
+  whenReadable(key: string, apply: () => void): UnreadableValueError | undefined {
+    this.#unreadable.delete(key);
+    try {
+      apply();
+      return undefined;
+    } catch (error) {
+      if (!(error instanceof UnreadableValueError)) throw error;
+      this.#unreadable.set(key, error);
+      return error;
+    }
+  }
+
+  /** Throws an UnreadableValueError if the value of the key cannot be decrypted. */
+  get(key: string): KubeObject | undefined {
+    const failure = this.#unreadable.get(key);
+    if (failure !== undefined) throw failure;
+    return this.objects.get(key);
+  }
+
+  /** Returns objects like WatchCache.list(). Throws an UnreadableValueError if one of the values cannot be decrypted. */
+  list(namespace?: string, where?: FieldValue): KubeObject[] {
+    for (const [key, failure] of this.#unreadable) {
+      if (namespace === undefined || parseKey(key)?.namespace === namespace) throw failure;
+    }
+    return this.objects.list(namespace, where);
   }
 
   /** Adds the subscriber. Returns a function that removes it. */

@@ -5,6 +5,7 @@
 import { encodeOnce } from '../../machinery/encode.ts';
 import type { KubeObject } from '../../machinery/meta.ts';
 import type { StoredValue } from '../../store/store.ts';
+import { UnreadableValueError } from '../encryption/encrypted-store.ts';
 
 const decoder = new TextDecoder();
 
@@ -27,11 +28,22 @@ export function textAtRevision(stored: string, revision: number): string | undef
   return head && `${head}"resourceVersion":"${revision}",${stored.slice(head.length)}`;
 }
 
+/** Throws an UnreadableValueError if the value cannot be decrypted, or is not JSON. */
 export function decodeStored(stored: StoredValue): KubeObject {
-  const object = JSON.parse(decoder.decode(stored.value)) as KubeObject;
+  const object = parse(stored);
   object.metadata.resourceVersion = String(stored.modRevision);
   knownBytes.set(object, heldBytes(countValues(object, Object.freeze), stored.value.length));
   return object;
+}
+
+function parse({ key, value }: StoredValue): KubeObject {
+  const text = decoder.decode(value);
+  try {
+    return JSON.parse(text) as KubeObject;
+  } catch {
+    // The message of the error would contain a part of the value.
+    throw new UnreadableValueError(key, 'the value is not JSON');
+  }
 }
 
 /** The approximate size of a value and its field in V8's heap, measured with objects that have many small fields. */

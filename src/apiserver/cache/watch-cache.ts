@@ -14,6 +14,7 @@
  */
 import type { KubeObject } from '../../machinery/meta.ts';
 import type { Log } from '../../platform/platform.ts';
+import { workInTurns } from '../../platform/work-in-turns.ts';
 import type { Store, StoreEvent } from '../../store/store.ts';
 import { WindowBudget } from './event-window.ts';
 import type { FieldValue } from './field-index.ts';
@@ -131,6 +132,7 @@ class StoreCache implements WatchCache {
   static async load(options: WatchCacheOptions): Promise<StoreCache> {
     const revision = options.store.revision();
     const cache = new StoreCache(options, revision);
+    const betweenSteps = workInTurns();
     let after: string | undefined;
     for (let remaining = 1; remaining > 0; ) {
       const page = await options.store.range({ prefix: REGISTRY_PREFIX, after, limit: LOAD_CHUNK, revision });
@@ -147,6 +149,7 @@ class StoreCache implements WatchCache {
         const object = decodeStored(stored);
         cache.#resource(parts.prefix).objects.set(stored.key, parts, object);
         cache.#hold(stored.key, objectBytes(object));
+        await betweenSteps();
       }
     }
     // Watches all keys, so that the cache reaches each revision of the store, also one that writes only other keys.
@@ -159,11 +162,11 @@ class StoreCache implements WatchCache {
   }
 
   get(key: string): KubeObject | undefined {
-    return this.#resources.get(prefixOf(key))?.objects.get(key);
+    return this.#resources.get(prefixOf(key))?.get(key);
   }
 
   list(prefix: string, namespace?: string, where?: FieldValue): KubeObject[] {
-    return this.#resources.get(prefix)?.objects.list(namespace, where) ?? [];
+    return this.#resources.get(prefix)?.list(namespace, where) ?? [];
   }
 
   subscribe(
@@ -233,7 +236,9 @@ class StoreCache implements WatchCache {
       const key = event.type === 'put' ? event.kv.key : event.key;
       this.#revision = Math.max(this.#revision, event.type === 'put' ? event.kv.modRevision : event.revision);
       const parts = parseKey(key);
-      if (parts !== undefined) this.#applyOne(event, key, parts);
+      if (parts === undefined) continue;
+      const failure = this.#resource(parts.prefix).whenReadable(key, () => this.#applyOne(event, key, parts));
+      if (failure !== undefined) this.#log.warn('an object cannot be read', { error: failure.message });
     }
     this.#dispatch();
   }
@@ -257,10 +262,8 @@ class StoreCache implements WatchCache {
       const { revision } = change;
       event = { type: 'DELETED', namespace, revision, object: atRevision(previous, revision), previous };
     }
-    resource.window.push(
-      event,
-      objectBytes(event.type === 'DELETED' ? (event.previous ?? event.object) : event.object),
-    );
+    const held = event.type === 'DELETED' ? (event.previous ?? event.object) : event.object;
+    resource.window.push(event, objectBytes(held));
     if (isCached && event.previous !== undefined) {
       for (const listener of this.#dropListeners) listener(parts.prefix, event.previous);
     }

@@ -1,0 +1,130 @@
+/**
+ * The providers that encrypt values of the store, each with one key. An encrypted value begins with `k8s:enc:PROVIDER:VERSION:NAME:`, as
+ * upstream; NAME is the name of the key.
+ *
+ * aesgcm: AES-256-GCM. Upstream's version v1 encrypts all values with the same key and random nonces of 96 bits, so that the key must be
+ * replaced after 200,000 writes. Version v2 derives a key for each write with HKDF-SHA256 from the given key and 256 random bits, as upstream
+ * does for KMS v2: the number of writes needs no limit. The layout after the prefix is: 32 random bytes, nonce (12 bytes), ciphertext, tag
+ * (16 bytes). The key of the store is authenticated, so that a value cannot be moved to another key.
+ *
+ * aescbc: AES-CBC with PKCS #7 padding and upstream's layout: IV (16 bytes), ciphertext. It authenticates nothing.
+ *
+ * identity: the value itself, which must not begin with `k8s:enc:`.
+ */
+import { createCipheriv, createDecipheriv, createSecretKey, hkdfSync, type KeyObject, randomBytes } from 'node:crypto';
+
+/** Encrypts and decrypts the values of the store with one key. */
+export interface Cipher {
+  /** The beginning of all values that this cipher has encrypted; '' for identity. */
+  prefix: string;
+  /** Returns the encrypted value, with the prefix. `key`: the key of the value in the store. */
+  encrypt(key: string, value: Uint8Array): Uint8Array;
+  /** Decrypts a value with the prefix. Throws an error with upstream's text if the value is damaged or belongs to another key. */
+  decrypt(key: string, value: Uint8Array): Uint8Array;
+}
+
+/** The beginning of all encrypted values. No JSON begins with it. */
+export const ENCRYPTED = 'k8s:enc:';
+
+/** The lengths that the secret of a key may have, in bytes. */
+export const KEY_BYTES: readonly number[] = [16, 24, 32];
+
+const RANDOM_BYTES = 32;
+const NONCE_BYTES = 12;
+const TAG_BYTES = 16;
+const BLOCK_BYTES = 16;
+/** Distinguishes the keys for values from everything else that is derived from a key. */
+const DATA_KEY_LABEL = Buffer.from('lifepod value ');
+const KEY_NAME_LABEL = 'lifepod key name';
+
+const derive = (secret: KeyObject, info: string | Uint8Array): Buffer =>
+  Buffer.from(hkdfSync('sha256', secret, '', info, 32));
+
+/** Returns whether the value begins with the ASCII text. */
+export const beginsWith = (value: Uint8Array, prefix: string): boolean =>
+  value.length >= prefix.length &&
+  Buffer.from(value.buffer, value.byteOffset, prefix.length).toString('latin1') === prefix;
+
+/** Returns a name for a key that depends only on its secret, so that a file with another key has another name. */
+export const keyNameOf = (secret: Uint8Array): string =>
+  `key-${derive(createSecretKey(secret), KEY_NAME_LABEL).toString('hex').slice(0, 12)}`;
+
+export const AESGCM_PREFIX = `${ENCRYPTED}aesgcm:v2:`;
+export const AESCBC_PREFIX = `${ENCRYPTED}aescbc:v1:`;
+
+const TOO_SHORT = 'the stored data was shorter than the required size';
+
+/** Returns the cipher of an aesgcm key. `secret` has one of KEY_BYTES. */
+export function aesgcm(name: string, secret: Uint8Array): Cipher {
+  const prefix = `${AESGCM_PREFIX}${name}:`;
+  const head = Buffer.from(prefix);
+  const nonceAt = prefix.length + RANDOM_BYTES;
+  const textAt = nonceAt + NONCE_BYTES;
+  const master = createSecretKey(secret);
+  const keyFor = (random: Uint8Array): Buffer => derive(master, Buffer.concat([DATA_KEY_LABEL, random]));
+  return {
+    prefix,
+    encrypt(key, value) {
+      const random = randomBytes(RANDOM_BYTES + NONCE_BYTES);
+      const cipher = createCipheriv(
+        'aes-256-gcm',
+        keyFor(random.subarray(0, RANDOM_BYTES)),
+        random.subarray(RANDOM_BYTES),
+      );
+      cipher.setAAD(Buffer.from(key));
+      return Buffer.concat([head, random, cipher.update(value), cipher.final(), cipher.getAuthTag()]);
+    },
+    decrypt(key, value) {
+      if (value.length < textAt + TAG_BYTES) throw new Error(TOO_SHORT);
+      const tagAt = value.length - TAG_BYTES;
+      const random = value.subarray(prefix.length, nonceAt);
+      const nonce = value.subarray(nonceAt, textAt);
+      const decipher = createDecipheriv('aes-256-gcm', keyFor(random), nonce, { authTagLength: TAG_BYTES });
+      decipher.setAAD(Buffer.from(key));
+      decipher.setAuthTag(value.subarray(tagAt));
+      const plain = decipher.update(value.subarray(textAt, tagAt));
+      try {
+        decipher.final();
+      } catch {
+        throw new Error('cipher: message authentication failed');
+      }
+      return plain;
+    },
+  };
+}
+
+/** Returns the cipher of an aescbc key. `secret` has one of KEY_BYTES. */
+export function aescbc(name: string, secret: Uint8Array): Cipher {
+  const prefix = `${AESCBC_PREFIX}${name}:`;
+  const head = Buffer.from(prefix);
+  const textAt = prefix.length + BLOCK_BYTES;
+  const algorithm = `aes-${8 * secret.length}-cbc`;
+  const master = createSecretKey(secret);
+  return {
+    prefix,
+    encrypt(_, value) {
+      const iv = randomBytes(BLOCK_BYTES);
+      const cipher = createCipheriv(algorithm, master, iv);
+      return Buffer.concat([head, iv, cipher.update(value), cipher.final()]);
+    },
+    decrypt(_, value) {
+      if (value.length < textAt) throw new Error(TOO_SHORT);
+      if ((value.length - textAt) % BLOCK_BYTES !== 0) {
+        throw new Error('the stored data is not a multiple of the block size');
+      }
+      const decipher = createDecipheriv(algorithm, master, value.subarray(prefix.length, textAt));
+      const plain = decipher.update(value.subarray(textAt));
+      try {
+        return Buffer.concat([plain, decipher.final()]);
+      } catch {
+        throw new Error('invalid padding on input');
+      }
+    },
+  };
+}
+
+export const identity: Cipher = {
+  prefix: '',
+  encrypt: (_, value) => value,
+  decrypt: (_, value) => value,
+};

@@ -1,0 +1,429 @@
+/** Tests the start with encryption, and the rotation of keys, on the LMDB store, with a crash between any two writes. */
+import {
+  chmodSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { UserError } from '../../platform/files.ts';
+import { silentLog } from '../../platform/silent-log.ts';
+import { delayWatch } from '../../store/delayed-watch-fixture.ts';
+import { copyLmdbFile } from '../../store/lmdb/copy-file.ts';
+import { openLmdbStore } from '../../store/lmdb/lmdb-store.ts';
+import type { Store, Txn } from '../../store/store.ts';
+import { discardUnreadable } from './discard.ts';
+import { type Encryption, openEncryptedStore } from './encryption.ts';
+
+const PREFIX = '/registry/core/secrets/default/';
+const PASSWORD = 'correct-horse-battery-staple';
+/** More values than are read or written at once, some of which LMDB stores in pages of their own. */
+const COUNT = 620;
+
+let dataDir: string;
+let opened: Store[];
+beforeEach(() => {
+  dataDir = mkdtempSync(join(tmpdir(), 'lifepod-encryption-'));
+  opened = [];
+});
+afterEach(async () => {
+  for (const store of opened) await store.close();
+  rmSync(dataDir, { recursive: true, force: true });
+});
+
+const keep = <T extends Store>(store: T): T => {
+  opened.push(store);
+  return store;
+};
+const openRaw = async (): Promise<Store> => keep(await openLmdbStore({ directory: join(dataDir, 'store') }));
+
+interface Faults {
+  /** Called before each write. May throw. */
+  beforeWrite?: () => void;
+  /** Returns the store that is used in place of the LMDB store. */
+  wrap?: (store: Store) => Store;
+}
+
+const forwarding = (store: Store): Store => ({
+  revision: () => store.revision(),
+  get: (...args) => store.get(...args),
+  range: (options) => store.range(options),
+  txn: (txn) => store.txn(txn),
+  watch: (...args) => store.watch(...args),
+  compact: (revision) => store.compact(revision),
+  close: () => store.close(),
+});
+
+const open = ({ beforeWrite = () => {}, wrap = (store) => store }: Faults = {}, configFile = ''): Promise<Encryption> =>
+  openEncryptedStore({
+    dataDir,
+    configFile,
+    log: silentLog,
+    openStore: async () => {
+      const store = wrap(await openRaw());
+      const write =
+        <Args extends unknown[], Result>(call: (...args: Args) => Promise<Result>) =>
+        async (...args: Args): Promise<Result> => {
+          beforeWrite();
+          return call(...args);
+        };
+      return {
+        ...forwarding(store),
+        txn: write((txn: Txn) => store.txn(txn)),
+        compact: write((revision: number) => store.compact(revision)),
+      };
+    },
+    copyFile: () => {
+      beforeWrite();
+      return copyLmdbFile(join(dataDir, 'store'));
+    },
+  });
+
+const closeAll = async (): Promise<void> => {
+  for (const store of opened.splice(0)) await store.close();
+};
+
+const nameOf = (index: number): string => `secret-${String(index).padStart(4, '0')}`;
+const jsonOf = (index: number): string => {
+  const password = `${PASSWORD}-${index}${index % 10 === 0 ? 'x'.repeat(3000) : ''}`;
+  return JSON.stringify({
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: { name: nameOf(index), namespace: 'default', annotations: { note: PASSWORD } },
+    data: { password: Buffer.from(password).toString('base64') },
+  });
+};
+
+async function fill(store: Store, count = COUNT): Promise<void> {
+  const indexes = Array.from({ length: count }, (_, index) => index);
+  const write = (index: number) =>
+    store.txn({ compare: [], puts: [{ key: PREFIX + nameOf(index), value: Buffer.from(jsonOf(index)) }] });
+  await Promise.all(indexes.map(write));
+  // The history and free pages have the values, too.
+  await Promise.all(indexes.slice(0, 100).map(write));
+}
+
+async function expectAll(store: Store, count = COUNT): Promise<void> {
+  const { items } = await store.range({ prefix: PREFIX });
+  expect(items.map(({ value }) => Buffer.from(value).toString())).toEqual(
+    Array.from({ length: count }, (_, index) => jsonOf(index)),
+  );
+}
+
+function filesIn(folder: string): string[] {
+  return readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name));
+}
+
+/** Returns the files of the data folder that contain a password, or its base64. */
+const filesWithPasswords = (): string[] =>
+  filesIn(dataDir).filter((path) => {
+    const content = readFileSync(path);
+    // The last characters depend on what follows.
+    const encoded = Buffer.from(PASSWORD).toString('base64').slice(0, -3);
+    return content.includes(PASSWORD) || content.includes(encoded);
+  });
+
+const keyFile = (): string => join(dataDir, 'encryption/keys.json');
+const providers = (): { aesgcm?: { keys: { name: string; secret: string }[] }; identity?: object }[] =>
+  JSON.parse(readFileSync(keyFile(), 'utf8')).resources[0].providers;
+const keyNames = (): string[] => providers().flatMap(({ aesgcm }) => aesgcm?.keys.map(({ name }) => name) ?? []);
+
+const failureOf = async (promise: Promise<unknown>): Promise<Error> =>
+  promise.then(
+    () => Promise.reject(new Error('expected a failure')),
+    (error: Error) => error,
+  );
+
+test('a new data folder gets a private key file, and its values are encrypted from the first one on', async () => {
+  const { store } = await open();
+  expect(statSync(keyFile()).mode & 0o777).toBe(0o600);
+  expect(statSync(join(dataDir, 'encryption')).mode & 0o777).toBe(0o700);
+  expect(providers().map((each) => Object.keys(each))).toEqual([['aesgcm']]);
+  await fill(store);
+  await expectAll(store);
+  expect(filesWithPasswords()).toEqual([]);
+  await closeAll();
+  const raw = await openRaw();
+  const { items } = await raw.range({ prefix: PREFIX });
+  for (const { value } of items) {
+    expect(Buffer.from(value).toString('latin1')).toMatch(new RegExp(`^k8s:enc:aesgcm:v2:${keyNames()[0]}:`));
+  }
+});
+
+test('other kinds are not encrypted, and have the bytes that were written', async () => {
+  const { store } = await open();
+  const value = Buffer.from('{"kind":"ConfigMap"}');
+  await store.txn({ compare: [], puts: [{ key: '/registry/core/configmaps/default/a', value }] });
+  await closeAll();
+  const stored = await (await openRaw()).get('/registry/core/configmaps/default/a');
+  expect(Buffer.from(stored?.value ?? [])).toEqual(value);
+});
+
+test('the next start reads the values with the same key, and restores the mode of the files', async () => {
+  const first = await open();
+  await fill(first.store, 3);
+  const before = readFileSync(keyFile());
+  await closeAll();
+  chmodSync(join(dataDir, 'encryption'), 0o755);
+  chmodSync(keyFile(), 0o644);
+  const { store } = await open();
+  await expectAll(store, 3);
+  expect(readFileSync(keyFile())).toEqual(before);
+  expect(statSync(keyFile()).mode & 0o777).toBe(0o600);
+  expect(statSync(join(dataDir, 'encryption')).mode & 0o777).toBe(0o700);
+});
+
+test('the values of an older data folder are encrypted at the start, and the file has no rest of them', async () => {
+  await fill(await openRaw());
+  await closeAll();
+  expect(filesWithPasswords()).toEqual([join(dataDir, 'store/data.mdb')]);
+  const { store } = await open();
+  expect(filesWithPasswords()).toEqual([]);
+  expect(providers().map((each) => Object.keys(each))).toEqual([['aesgcm']]);
+  await expectAll(store);
+  const { revision } = await store.txn({ compare: [], puts: [{ key: `${PREFIX}new`, value: Buffer.from('{}') }] });
+  expect(revision).toBe(store.revision());
+});
+
+describe('rotateKey()', () => {
+  test('encrypts all values with a new key, removes the old one, and leaves the values unchanged', async () => {
+    const { store, rotateKey } = await open();
+    await fill(store);
+    const [old] = keyNames();
+    expect(await rotateKey()).toBe(COUNT);
+    await expectAll(store);
+    expect(keyNames()).toHaveLength(1);
+    expect(keyNames()).not.toContain(old);
+    expect(filesWithPasswords()).toEqual([]);
+    await closeAll();
+    const again = await open();
+    await expectAll(again.store);
+    // The start has copied the store, so that no value of the old key is left in unused space.
+    for (const path of filesIn(dataDir)) expect(readFileSync(path).includes(`:${old}:`), path).toBe(false);
+    expect(existsSync(join(dataDir, 'encryption/rewrite-due'))).toBe(false);
+  });
+
+  test('loses no write that runs at the same time', async () => {
+    const { store, rotateKey } = await open();
+    await fill(store, 300);
+    const rotated = rotateKey();
+    const writes: Promise<unknown>[] = [];
+    for (let index = 250; index < 400; index++) {
+      const value = Buffer.from(jsonOf(index));
+      writes.push(store.txn({ compare: [], puts: [{ key: PREFIX + nameOf(index), value }] }));
+      if (index % 10 === 0) await new Promise(setImmediate);
+    }
+    await Promise.all([...writes, rotated]);
+    await expectAll(store, 400);
+    await closeAll();
+    const { store: again } = await open();
+    await expectAll(again, 400);
+    expect(keyNames()).toHaveLength(1);
+  });
+
+  test('concurrent calls share one rotation', async () => {
+    const { store, rotateKey } = await open();
+    await fill(store, 3);
+    expect(await Promise.all([rotateKey(), rotateKey()])).toEqual([3, 3]);
+    expect(await rotateKey()).toBe(3);
+  });
+
+  test('events of values with the old key that arrive after the rotation can be read', async () => {
+    const undelivered: (() => void)[] = [];
+    const { store, rotateKey } = await open({
+      // As from a store in another process, the values of events are copies.
+      wrap: (raw) => {
+        const watch: Store['watch'] = (prefix, after, listener) =>
+          raw.watch(prefix, after, (events) => listener(structuredClone(events)));
+        return delayWatch({ ...forwarding(raw), watch }, (deliver) => void undelivered.push(deliver));
+      },
+    });
+    const seen: string[] = [];
+    store.watch(PREFIX, undefined, (events) => {
+      for (const event of events) if (event.type === 'put') seen.push(Buffer.from(event.kv.value).toString());
+    });
+    await fill(store, 3);
+    await rotateKey();
+    for (const deliver of undelivered) deliver();
+    expect(seen).toEqual([...[0, 1, 2], ...[0, 1, 2], ...[0, 1, 2]].map(jsonOf));
+  });
+
+  test('ends watches at no revision, and reads of older revisions get a CompactedError', async () => {
+    const { store, rotateKey } = await open();
+    await fill(store, 3);
+    const before = store.revision();
+    const seen: string[] = [];
+    store.watch(PREFIX, undefined, (events) => {
+      for (const event of events) if (event.type === 'put') seen.push(Buffer.from(event.kv.value).toString());
+    });
+    await rotateKey();
+    expect(seen).toEqual([0, 1, 2].map(jsonOf));
+    expect((await failureOf(store.get(`${PREFIX}${nameOf(0)}`, before))).name).toBe('CompactedError');
+  });
+});
+
+test.each([
+  ['the encryption of an older data folder', async () => fill(await openRaw(), 70), async () => {}],
+  [
+    'a rotation',
+    async () => fill((await open()).store, 70),
+    async ({ rotateKey }: Encryption) => void (await rotateKey()),
+  ],
+])('%s continues at the next start after a crash before any write', async (_, prepare, act) => {
+  await prepare();
+  await closeAll();
+  let crashes = 0;
+  for (let allowed = 0; ; allowed += allowed < 8 ? 1 : 9) {
+    let left = allowed;
+    const beforeWrite = (): void => {
+      if (left-- <= 0) throw new Error('killed');
+    };
+    const ended = await open({ beforeWrite })
+      .then(act)
+      .then(
+        () => true,
+        () => false,
+      );
+    await closeAll();
+    if (ended) break;
+    crashes++;
+  }
+  expect(crashes).toBeGreaterThan(2);
+  const { store } = await open();
+  await expectAll(store, 70);
+  expect(keyNames()).toHaveLength(1);
+  expect(providers()).toHaveLength(1);
+  expect(filesWithPasswords()).toEqual([]);
+});
+
+describe('a start without the right key fails with a sentence, and changes nothing', () => {
+  beforeEach(async () => {
+    await fill((await open()).store, 3);
+    await closeAll();
+  });
+
+  const startFails = async (): Promise<string> => {
+    const before = existsSync(keyFile()) ? readFileSync(keyFile(), 'utf8') : undefined;
+    const error = await failureOf(
+      open().then(({ store }) => store.range({ prefix: PREFIX }).then(({ items }) => items[0]?.value)),
+    );
+    await closeAll();
+    expect(existsSync(keyFile()) ? readFileSync(keyFile(), 'utf8') : undefined).toBe(before);
+    expect(error).toBeInstanceOf(UserError);
+    return error.message.replaceAll(dataDir, 'DIR');
+  };
+
+  test('the file is missing', async () => {
+    rmSync(join(dataDir, 'encryption'), { recursive: true });
+    expect(await startFails()).toBe(
+      'the key file DIR/encryption/keys.json is missing, and the store has values that are encrypted with its keys, such as ' +
+        `${PREFIX}${nameOf(0)}: restore the file from a backup. If it is lost, 'lifepod secrets discard --data-dir DIR' deletes these values`,
+    );
+  });
+
+  test('the file is of another data folder', async () => {
+    const text = readFileSync(keyFile(), 'utf8');
+    rmSync(join(dataDir, 'store'), { recursive: true });
+    rmSync(keyFile());
+    await fill((await open()).store, 3);
+    await closeAll();
+    writeFileSync(keyFile(), text);
+    expect(await startFails()).toBe(
+      `the value of ${PREFIX}${nameOf(0)} in the store cannot be decrypted (no matching key was found for the provided AES-GCM transformer): ` +
+        'its key is not in DIR/encryption/keys.json, or the value is damaged. Restore this file or the data folder from a backup; ' +
+        "'lifepod secrets discard --data-dir DIR' deletes the values that cannot be read",
+    );
+  });
+
+  test('the file is damaged', async () => {
+    writeFileSync(keyFile(), readFileSync(keyFile(), 'utf8').slice(0, 50));
+    expect(await startFails()).toBe(
+      'DIR/encryption/keys.json is not a valid EncryptionConfiguration: it is neither YAML nor JSON (SyntaxError); correct the file, or restore it from a backup',
+    );
+  });
+
+  test.each([
+    ['has another resource', (text: string) => text.replace('"secrets"', '"configmaps"')],
+    [
+      'is YAML',
+      () =>
+        `apiVersion: apiserver.config.k8s.io/v1\nkind: EncryptionConfiguration\nresources: [{resources: [secrets], providers: [{identity: {}}]}]\n`,
+    ],
+  ])('the file %s', async (_, change) => {
+    writeFileSync(keyFile(), change(readFileSync(keyFile(), 'utf8')));
+    expect(await startFails()).toBe(
+      'DIR/encryption/keys.json has been changed: restore it from a backup, or copy it elsewhere and give the copy with --encryption-provider-config',
+    );
+  });
+
+  test('discard lists the values without their key, deletes them on request, and the next start creates a key', async () => {
+    rmSync(join(dataDir, 'encryption'), { recursive: true });
+    const raw = await openRaw();
+    const keys = [0, 1, 2].map((index) => PREFIX + nameOf(index));
+    expect(await discardUnreadable(raw, dataDir, '', false)).toEqual(keys);
+    expect(await discardUnreadable(raw, dataDir, '', true)).toEqual(keys);
+    expect(await discardUnreadable(raw, dataDir, '', true)).toEqual([]);
+    await closeAll();
+    const { store } = await open();
+    await expectAll(store, 0);
+  });
+});
+
+describe('with the configuration of an administrator', () => {
+  const path = (): string => join(dataDir, 'config.json');
+  const write = (...list: object[]): void =>
+    writeFileSync(
+      path(),
+      JSON.stringify({
+        apiVersion: 'apiserver.config.k8s.io/v1',
+        kind: 'EncryptionConfiguration',
+        resources: [{ resources: ['secrets'], providers: list }],
+      }),
+    );
+  const gcm = (byte: number) => ({
+    aesgcm: { keys: [{ name: `key${byte}`, secret: Buffer.alloc(32, byte).toString('base64') }] },
+  });
+
+  test('the first provider encrypts, a start encrypts again what another has written, and the file is never changed', async () => {
+    write(gcm(1));
+    await fill((await open({}, path())).store, 3);
+    await closeAll();
+    for (const list of [[gcm(2), gcm(1)], [gcm(2)], [{ identity: {} }, gcm(2)], [gcm(3), { identity: {} }], [gcm(3)]]) {
+      write(...list);
+      const before = readFileSync(path());
+      const { store, rotateKey } = await open({}, path());
+      await expectAll(store, 3);
+      expect(readFileSync(path())).toEqual(before);
+      expect((await failureOf(rotateKey())).message).toContain(
+        `the keys are in ${path()}, which lifepod does not change`,
+      );
+      await closeAll();
+    }
+    expect(existsSync(keyFile())).toBe(false);
+    expect(filesWithPasswords()).toEqual([]);
+  });
+
+  test('a missing file is a sentence', async () => {
+    const error = await failureOf(open({}, path()));
+    expect(error).toBeInstanceOf(UserError);
+    expect(error.message).toContain(`--encryption-provider-config ${path()} cannot be read: ENOENT`);
+  });
+
+  test('a start with a removed key fails before it writes', async () => {
+    write(gcm(1));
+    await fill((await open({}, path())).store, 3);
+    await closeAll();
+    write(gcm(2));
+    const error = await failureOf(open({}, path()));
+    expect(error).toBeInstanceOf(UserError);
+    expect(error.message).toContain('no matching key was found for the provided AES-GCM transformer');
+  });
+});

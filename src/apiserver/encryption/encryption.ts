@@ -1,0 +1,204 @@
+/**
+ * Opens the store with encryption at rest, and replaces its keys.
+ *
+ * The keys are in a file of the data folder (key-file.ts), or in a file of the administrator (--encryption-provider-config), which lifepod
+ * never changes.
+ *
+ * Invariants:
+ *  1. No value is encrypted with a key that is not on the disk.
+ *  2. No key is removed while a value, also one in the history of the store, is encrypted with it.
+ *  3. A new key is created only if the store has no encrypted value. A start without the keys of all values fails with a UserError.
+ *  4. Each step can be repeated after a crash: the next start continues a rotation, and encrypts values that are not encrypted yet.
+ *  5. Once values have been encrypted again, the next start copies the store to a new file, because the old one may still contain the old
+ *     values in unused space. `rewrite-due` in the folder of the keys records this before the first value is written.
+ */
+import { existsSync, readFileSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { badRequest, insufficientStorage } from '../../machinery/status.ts';
+import { UserError, writeFileAtomic } from '../../platform/files.ts';
+import type { Log } from '../../platform/platform.ts';
+import { StorageFullError, type Store } from '../../store/store.ts';
+import { REGISTRY_PREFIX, resourcePrefix } from '../cache/keys.ts';
+import { beginsWith, ENCRYPTED } from './ciphers.ts';
+import { type Configuration, parseConfiguration } from './configuration.ts';
+import { type EncryptedStore, encryptedStore, UnreadableValueError } from './encrypted-store.ts';
+import { ENCRYPTED_RESOURCES, ensureKeyFolder, KeyFile, keyFilePath, keyFolder } from './key-file.ts';
+import { rewriteValues } from './rewrite-values.ts';
+
+export interface EncryptionOptions {
+  dataDir: string;
+  /** The path of the administrator's EncryptionConfiguration; '' if lifepod has a key of its own. */
+  configFile: string;
+  /** Opens the store. Called again after copyFile(). */
+  openStore: () => Promise<Store>;
+  /** Copies the content of the closed store to a new file, which replaces the old one. */
+  copyFile: () => Promise<void>;
+  log: Log;
+}
+
+export interface Encryption {
+  /** The store, with decrypted values. */
+  store: Store;
+  /**
+   * Creates a new key, encrypts all values with it, and removes the old keys. Resolves with the number of values. Concurrent calls share one
+   * rotation. Rejects with 400 if the keys are the administrator's, with 500 if a value cannot be read, and with 507 if the disk is full. A
+   * failed rotation can be repeated.
+   */
+  rotateKey(): Promise<number>;
+}
+
+/** Rejects with a UserError if the keys or the values of the store cannot be read, or the store cannot be opened. */
+export async function openEncryptedStore(options: EncryptionOptions): Promise<Encryption> {
+  const { dataDir, configFile } = options;
+  let raw = await options.openStore();
+  try {
+    let keys = configFile === '' ? await ownKeys(dataDir, raw) : undefined;
+    const given = keys === undefined ? await readGiven(configFile) : undefined;
+    const configuration = (): Configuration => (given ?? keys?.configuration) as Configuration;
+    const isComplete = await encryptAll(options, raw, configuration(), keys);
+    // From now on, only what is in the file can be read.
+    keys &&= await KeyFile.read(dataDir);
+    if (isComplete && existsSync(dueFile(dataDir))) {
+      await raw.close();
+      await copyStore(options);
+      raw = await options.openStore();
+    }
+    const store = encryptedStore(raw, (key) => configuration().transformerFor(key));
+    return { store, rotateKey: keys === undefined ? refusal(configFile) : rotations(dataDir, raw, store, keys) };
+  } catch (error) {
+    await raw.close();
+    throw error;
+  }
+}
+
+const refusal = (configFile: string) => async (): Promise<never> => {
+  throw badRequest(
+    `the keys are in ${configFile}, which lifepod does not change: add a new key there as the first one, restart lifepod, and remove the old key`,
+  );
+};
+
+/** Returns a function that rotates the key, or waits for the running rotation. */
+function rotations(dataDir: string, raw: Store, store: EncryptedStore, keys: KeyFile): () => Promise<number> {
+  let running: Promise<number> | undefined;
+  const run = async (): Promise<number> => {
+    try {
+      return await rotate(dataDir, raw, store, keys);
+    } catch (error) {
+      throw isFull(error) ? insufficientStorage((error as Error).message) : error;
+    } finally {
+      running = undefined;
+    }
+  };
+  return () => {
+    running ??= run();
+    return running;
+  };
+}
+
+const isFull = (error: unknown): boolean =>
+  error instanceof StorageFullError || ['ENOSPC', 'EDQUOT'].includes((error as NodeJS.ErrnoException).code ?? '');
+
+const dueFile = (dataDir: string): string => join(keyFolder(dataDir), 'rewrite-due');
+
+function markDue(dataDir: string): void {
+  ensureKeyFolder(dataDir);
+  writeFileAtomic(dueFile(dataDir), '');
+}
+
+/** Returns the configuration of the data folder, or of `configFile` if it is not ''; undefined if the data folder has no key. */
+export const readConfiguration = async (dataDir: string, configFile: string): Promise<Configuration | undefined> =>
+  configFile === '' ? (await KeyFile.read(dataDir))?.configuration : readGiven(configFile);
+
+async function readGiven(path: string): Promise<Configuration> {
+  let text: string;
+  try {
+    text = readFileSync(path, 'utf8');
+  } catch (error) {
+    throw new UserError(
+      `--encryption-provider-config ${path} cannot be read: ${(error as Error).message}; restore the file, because the stored Secrets cannot be read without it`,
+    );
+  }
+  return parseConfiguration(text, path);
+}
+
+/** Reads the keys of the data folder. Creates the first one if the store has no encrypted value. */
+async function ownKeys(dataDir: string, store: Store): Promise<KeyFile> {
+  const existing = await KeyFile.read(dataDir);
+  if (existing !== undefined) return existing;
+  const { encrypted, plain } = await survey(store);
+  if (encrypted !== undefined) {
+    throw new UserError(
+      `the key file ${keyFilePath(dataDir)} is missing, and the store has values that are encrypted with its keys, such as ${encrypted}: ` +
+        `restore the file from a backup. If it is lost, 'lifepod secrets discard --data-dir ${dataDir}' deletes these values`,
+    );
+  }
+  return KeyFile.create(dataDir, plain);
+}
+
+/** Returns the key of an encrypted value in the store, and whether Secrets exist that are not encrypted. */
+async function survey(store: Store): Promise<{ encrypted: string | undefined; plain: boolean }> {
+  const prefixes = ENCRYPTED_RESOURCES.map((plural) => resourcePrefix('', plural));
+  let plain = false;
+  let after: string | undefined;
+  for (let remaining = 1; remaining > 0; ) {
+    const page = await store.range({ prefix: REGISTRY_PREFIX, after, limit: 500 });
+    for (const { key, value } of page.items) {
+      if (beginsWith(value, ENCRYPTED)) return { encrypted: key, plain };
+      plain ||= prefixes.some((prefix) => key.startsWith(prefix));
+    }
+    ({ remaining } = page);
+    after = page.items.at(-1)?.key;
+  }
+  return { encrypted: undefined, plain };
+}
+
+/**
+ * Encrypts the values that the first cipher has not encrypted, and removes the keys that are no longer needed. Resolves with false if the
+ * disk is too full, which does not prevent the start: the next start tries again.
+ */
+async function encryptAll(
+  { dataDir, configFile, log }: EncryptionOptions,
+  store: Store,
+  configuration: Configuration,
+  keys: KeyFile | undefined,
+): Promise<boolean> {
+  try {
+    const rewritten = await rewriteValues(store, configuration, () => markDue(dataDir));
+    if (rewritten > 0) log.info('encrypted stored values with the current key', { values: rewritten });
+    if (existsSync(dueFile(dataDir))) await store.compact(store.revision());
+    if (keys?.isRotating) keys.dropOldKeys();
+    return true;
+  } catch (error) {
+    if (error instanceof UnreadableValueError) throw unreadable(dataDir, configFile, error);
+    if (!(error instanceof StorageFullError)) throw error;
+    log.warn('stored values are not encrypted with the current key yet', { error: error.message });
+    return false;
+  }
+}
+
+/** Returns the error of a start that finds a value that cannot be decrypted. */
+export const unreadable = (dataDir: string, configFile: string, { key, problem }: UnreadableValueError): UserError =>
+  new UserError(
+    `the value of ${key} in the store cannot be decrypted (${problem}): its key is not in ${configFile || keyFilePath(dataDir)}, or the value is damaged. ` +
+      `Restore this file or the data folder from a backup; 'lifepod secrets discard --data-dir ${dataDir}' deletes the values that cannot be read`,
+  );
+
+async function copyStore({ dataDir, copyFile, log }: EncryptionOptions): Promise<void> {
+  try {
+    await copyFile();
+    rmSync(dueFile(dataDir), { force: true });
+  } catch (error) {
+    if (!(error instanceof StorageFullError)) throw error;
+    log.warn('unused space of the store may still contain old values', { error: error.message });
+  }
+}
+
+async function rotate(dataDir: string, raw: Store, store: EncryptedStore, keys: KeyFile): Promise<number> {
+  // After a failed rotation, the first key may be new already; another one does no harm.
+  await keys.addKey();
+  await store.settled();
+  const rewritten = await rewriteValues(raw, keys.configuration, () => markDue(dataDir));
+  await raw.compact(raw.revision());
+  keys.dropOldKeys();
+  return rewritten;
+}

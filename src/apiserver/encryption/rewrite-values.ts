@@ -1,0 +1,67 @@
+/**
+ * Encrypts stored values again, with the first cipher of their resource, as upstream's storage migration does by writing each object.
+ *
+ * A value that another writer changes meanwhile needs no second attempt: that writer has encrypted it with the same cipher, unless it began
+ * before the cipher was the first. Therefore passes are repeated until one of them finds nothing to do.
+ */
+import { workInTurns } from '../../platform/work-in-turns.ts';
+import type { Store, StoredValue, Txn } from '../../store/store.ts';
+import type { Configuration } from './configuration.ts';
+import { decrypt } from './encrypted-store.ts';
+
+/** The number of values that are read at once. */
+const PAGE = 500;
+/** The number of values that share a commit: each makes the watch cache decode an object and call its listeners. */
+const AT_ONCE = 50;
+
+/**
+ * Resolves with the number of values that were encrypted again, once all values are encrypted with the first cipher. `store` is the store
+ * with the encrypted values. `begin` is called before the first value is written. Rejects with an UnreadableValueError if a value cannot be
+ * decrypted, and as Store.txn() does; the values written until then remain.
+ */
+export async function rewriteValues(
+  store: Store,
+  configuration: Configuration,
+  begin: () => void = () => {},
+): Promise<number> {
+  let total = 0;
+  for (;;) {
+    let found = 0;
+    for await (const values of staleValues(store, configuration)) {
+      const writes = values.map((kv) => rewriteOf(configuration, kv));
+      if (total + found === 0) begin();
+      found += values.length;
+      await Promise.all(writes.map((txn) => store.txn(txn)));
+    }
+    if (found === 0) return total;
+    total += found;
+  }
+}
+
+/** Yields the values that the first cipher of their resource has not encrypted, at most AT_ONCE at a time. */
+async function* staleValues(
+  store: Store,
+  { prefixes, transformerFor }: Configuration,
+): AsyncGenerator<readonly StoredValue[]> {
+  const betweenSteps = workInTurns();
+  for (const prefix of prefixes) {
+    let after: string | undefined;
+    for (let remaining = 1; remaining > 0; ) {
+      const page = await store.range({ prefix, after, limit: PAGE });
+      ({ remaining } = page);
+      after = page.items.at(-1)?.key;
+      const stale = page.items.filter(({ key, value }) => transformerFor(key).isStale(value));
+      for (let at = 0; at < stale.length; at += AT_ONCE) {
+        yield stale.slice(at, at + AT_ONCE);
+        await betweenSteps();
+      }
+    }
+  }
+}
+
+/** Returns the transaction that encrypts the value again, unless another writer has changed it. */
+function rewriteOf({ transformerFor }: Configuration, { key, modRevision, value: stored }: StoredValue): Txn {
+  const transformer = transformerFor(key);
+  const value = transformer.toStorage(key, decrypt(transformer, key, stored));
+  return { compare: [{ key, modRevision }], puts: [{ key, value }] };
+}

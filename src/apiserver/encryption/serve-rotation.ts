@@ -1,0 +1,17 @@
+/** Serves the path at which an administrator replaces the key that encrypts stored values. Not a path of upstream. */
+import { methodNotAllowed } from '../../machinery/status.ts';
+import { sendJson } from '../http/answers.ts';
+import type { Exchange } from '../http/exchange.ts';
+
+export const ROTATE_KEY_PATH = '/rotate-encryption-key';
+
+/** The response: the number of values that were encrypted with the new key. */
+export interface RotationResult {
+  values: number;
+}
+
+/** Responds to a POST once the rotation has ended. It continues if the client disconnects. */
+export async function serveRotation(exchange: Exchange, rotateKey: () => Promise<number>): Promise<void> {
+  if (exchange.method !== 'POST') throw methodNotAllowed();
+  return sendJson(exchange, 200, { values: await rotateKey() } satisfies RotationResult);
+}

@@ -1,0 +1,34 @@
+/** `lifepod secrets discard`: deletes the values of the store that cannot be decrypted, and prevent the start, from a stopped engine. */
+import { join } from 'node:path';
+import { discardUnreadable } from '../../apiserver/encryption/discard.ts';
+import { readEngineRecord } from '../../engine/settings.ts';
+import { lockDataDir, UserError } from '../../platform/files.ts';
+import { nodePlatform } from '../../platform/node-js.ts';
+import { openLmdbStore } from '../../store/lmdb/lmdb-store.ts';
+
+/** Prints the keys of the values; deletes the values only if `yes` is true. */
+export async function discard(dataDir: string, yes: boolean): Promise<void> {
+  const record = readEngineRecord(dataDir);
+  if (record === undefined) throw new UserError(`lifepod has never run in ${dataDir}: there is nothing to delete`);
+  const lock = lockDataDir(dataDir);
+  try {
+    const store = await openLmdbStore({ directory: join(dataDir, 'store'), log: nodePlatform('error').log });
+    try {
+      const keys = await discardUnreadable(store, dataDir, record.encryptionProviderConfig ?? '', yes);
+      for (const key of keys) process.stdout.write(`${key}\n`);
+      process.stdout.write(`${outcome(keys.length, yes)}\n`);
+    } finally {
+      await store.close();
+    }
+  } finally {
+    lock.release();
+  }
+}
+
+function outcome(count: number, deleted: boolean): string {
+  if (count === 0) return 'all values of the store can be read: nothing to delete';
+  const values = count === 1 ? 'this value' : `these ${count} values`;
+  return deleted
+    ? `deleted ${values}`
+    : `${values} cannot be read: restore the key file, or repeat the command with --yes to delete ${count === 1 ? 'it' : 'them'}`;
+}
