@@ -5,9 +5,10 @@
  * LIFEPOD_FUZZ_REQUESTS sets the number of requests (default: 2,000); `npm run test:long` sends 5,000 and `npm run fuzz` 50,000. LIFEPOD_FUZZ_SEED repeats a run with its printed seed.
  */
 
-import { readFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import type { IncomingMessage } from 'node:http';
 import { Agent, request } from 'node:https';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { connect } from 'node:tls';
 import fc from 'fast-check';
@@ -64,7 +65,18 @@ let memoryBefore: number;
 const peakMemory = (): number =>
   Number(/^VmHWM:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${lifepod.pid()}/status`, 'utf8'))?.[1]);
 
-useOwnEngine();
+/** The folder of the audit log, which records every request with its objects. */
+const folder = mkdtempSync(join(tmpdir(), 'lifepod-fuzz-'));
+const MAX_EVENT_BYTES = 100 * 1024;
+
+useOwnEngine(() => {
+  const policy = { apiVersion: 'audit.k8s.io/v1', kind: 'Policy', rules: [{ level: 'RequestResponse' }] };
+  writeFileSync(join(folder, 'policy.json'), JSON.stringify(policy));
+  const files = ['--audit-policy-file', join(folder, 'policy.json'), '--audit-log-path', join(folder, 'audit.log')];
+  return {
+    options: [...files, '--audit-log-truncate-enabled', '--audit-log-truncate-max-event-size', `${MAX_EVENT_BYTES}`],
+  };
+});
 beforeAll(async () => {
   agent = new Agent({ ...adminOf(lifepod.kubeconfig), keepAlive: true });
   await lifepod.kubectlOk('create', 'namespace', 'kept');
@@ -92,7 +104,10 @@ beforeAll(async () => {
   memoryBefore = peakMemory();
 });
 
-afterAll(() => agent?.destroy());
+afterAll(() => {
+  agent?.destroy();
+  rmSync(folder, { recursive: true });
+});
 
 /** Sends the request. Returns the status code and the body, which is empty for a watch or a followed log: they are aborted. */
 async function send(asked: HostileRequest): Promise<{ code: number; text: string }> {
@@ -276,6 +291,20 @@ test('access is decided as the roles say, and responses to unauthorized requests
   );
   console.log(`fuzz: responses about access by status code: ${textOfCodes(codes)}`);
   for (const code of [200, 400, 401, 403, 404]) expect(codes.get(code) ?? 0).toBeGreaterThan(0);
+});
+
+test('every line of the audit log is an event of limited size, and no event is lost', async () => {
+  const stages = new Map<string, number>();
+  for (const name of readdirSync(folder).filter((each) => each.startsWith('audit'))) {
+    for (const line of readFileSync(join(folder, name), 'utf8').trimEnd().split('\n')) {
+      expect(Buffer.byteLength(line)).toBeLessThanOrEqual(MAX_EVENT_BYTES);
+      const { stage } = JSON.parse(line) as { stage: string };
+      stages.set(stage, (stages.get(stage) ?? 0) + 1);
+    }
+  }
+  expect(stages.get('ResponseComplete')).toBeGreaterThan(REQUESTS);
+  expect(stages.has('Panic')).toBe(false);
+  expect(await lifepod.kubectlOk('get', '--raw', '/metrics')).not.toMatch(/^apiserver_audit_error_total/m);
 });
 
 test('the engine, its runtime and its Pods still run after all random requests', async () => {
