@@ -4,7 +4,7 @@ import { createPrivateKey, createPublicKey, X509Certificate } from 'node:crypto'
 import * as x509 from '@peculiar/x509';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { createAuthority, readRequest } from './authority.ts';
-import { makeAuthority } from './certificates.ts';
+import { makeAuthority, renewAuthority } from './certificates.ts';
 import { EC, encoded, makeRequest } from './request-fixture.ts';
 
 const NOW = Date.UTC(2026, 0, 31, 9, 30);
@@ -92,6 +92,17 @@ describe('a signed certificate', () => {
     expect(Date.parse(validFrom)).toBe(now - 5 * 60_000);
     expect(Date.parse(validTo)).toBe(now + valid);
   });
+});
+
+test('after the renewal of the authority, certificates are signed with the renewed certificate', async () => {
+  const pki = { caCertificate: ca.certificate, caKey: createPrivateKey(ca.key) };
+  const now = NOW + 3651 * DAY;
+  const renewing = createAuthority(pki, DAY, () => now);
+  const { request } = await makeRequest('CN=jane');
+  const sign = () => renewing.sign(request, { usages: ['client auth'] });
+  await expect(sign()).rejects.toThrow('the certificate of the authority has expired on 2036-01-29 09:30 UTC');
+  pki.caCertificate = await renewAuthority({ certificate: pki.caCertificate, key: pki.caKey }, now);
+  expect(decoded(await sign()).checkIssued(new X509Certificate(pki.caCertificate))).toBe(true);
 });
 
 describe('a request is refused', () => {

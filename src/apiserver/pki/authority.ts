@@ -9,9 +9,12 @@ import { expiryOf, validityOf } from './validity.ts';
 export const readRequest: CertificateAuthority['read'] = async (request) =>
   (await import('./certificate-requests.ts')).parseRequest(request);
 
-/** `lifetimeMillis`: the longest lifetime of a certificate. `now`: the clock with which the dates of certificates are compared. */
+/**
+ * `pki` may get other certificates later. `lifetimeMillis`: the longest lifetime of a certificate. `now`: the clock with which the dates of
+ * certificates are compared.
+ */
 export function createAuthority(
-  { caCertificate, caKey }: Pick<Pki, 'caCertificate' | 'caKey'>,
+  pki: Readonly<Pick<Pki, 'caCertificate' | 'caKey'>>,
   lifetimeMillis: Millis,
   now: () => Millis,
 ): CertificateAuthority {
@@ -23,6 +26,7 @@ export function createAuthority(
         import('./certificates.ts'),
       ]);
       const { subject, publicKey, names } = await parseRequest(request);
+      const { caCertificate, caKey } = pki;
       const wanted = expirationSeconds === undefined ? lifetimeMillis : expirationSeconds * 1000;
       const end = expiryOf(new X509Certificate(caCertificate));
       const validity = validityOf(now(), Math.min(wanted, lifetimeMillis), end);

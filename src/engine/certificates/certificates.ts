@@ -14,8 +14,8 @@ export const loadCertificates = (settings: Settings, now: Millis): Promise<Pki> 
   loadOrCreatePki(settings.dataDir, { ...certificateNames(settings), lifetimeMillis: signingMillis(settings), now });
 
 /**
- * Writes the kubeconfig. Renews the certificates of the server and of the kubeconfig while the engine runs, and adds the function that ends
- * this to `closers`.
+ * Writes the kubeconfig. Renews the certificates of `pki` while the engine runs, puts them into use, and adds the function that ends this to
+ * `closers`.
  */
 export function publishCertificates(
   settings: Settings,
@@ -33,6 +33,8 @@ export function publishCertificates(
     pki,
     load: (now) => loadCertificates(settings, now),
     use(renewed) {
+      // The authority signs with the renewed certificate.
+      Object.assign(pki, renewed);
       api.useCertificates(renewed);
       publish(renewed);
     },

@@ -1,7 +1,7 @@
 /**
- * Limits what nodes write: only their own Node, Lease and CSINode, the statuses of their Pods, mirror Pods, and tokens for their Pods, and
- * requests for certificates with their own name. Lets
- * only nodes create mirror Pods. The node already runs the static Pod of a mirror Pod, so other plugins do not change it.
+ * Limits what nodes write: only their own Node, Lease and CSINode, the statuses of their Pods, mirror Pods, tokens for their Pods, and requests
+ * for certificates with their own name. Lets only nodes create mirror Pods. The node already runs the static Pod of a mirror Pod, so other
+ * plugins do not change it.
  *
  * Boundary: the Node authorizer has decided which objects the node may address. A file for each group of kinds has the rules for what the
  * objects contain.
