@@ -5,23 +5,28 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { request } from 'node:https';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createTokenIssuer, TOKEN_ISSUER } from '../../../src/apiserver/pki/tokens.ts';
+import { REPOSITORY } from '../../support/lifepod.ts';
 import { pod } from '../../support/manifests.ts';
-import { type OidcIssuer, startOidcIssuer } from '../../support/oidc-issuer.ts';
+import { type OidcServer, startOidcServer } from '../../support/oidc-server.ts';
 import { lifepod, useOwnEngine } from '../../support/own-engine.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'lifepod-credentials-'));
 const UNAUTHORIZED = /You must be logged in to the server|Unauthorized/;
-let issuer: OidcIssuer;
+let issuer: OidcServer;
+/** A token that the engine has seen before it could reach the issuer, and why it was refused. */
+let earlyToken: string;
+let earlyRefusal: string;
 
 useOwnEngine(async () => {
-  issuer = await startOidcIssuer();
+  issuer = await startOidcServer(['lifepod', 'other']);
   writeFileSync(join(folder, 'issuer.pem'), issuer.caPem);
   writeFileSync(join(folder, 'tokens.csv'), 'file-token,of-the-file,42,"system:masters,readers"\n');
   const oidc = ['--oidc-issuer-url', issuer.url, '--oidc-client-id', 'lifepod', '--oidc-groups-claim', 'groups'];
-  const more = ['--oidc-username-prefix', 'oidc:', '--oidc-ca-file', join(folder, 'issuer.pem')];
-  return { options: ['--token-auth-file', join(folder, 'tokens.csv'), ...oidc, ...more] };
+  const prefixes = ['--oidc-username-prefix', 'oidc:', '--oidc-groups-prefix', 'team:'];
+  const checks = ['--oidc-required-claim', 'tenant=lifepod', '--oidc-ca-file', join(folder, 'issuer.pem')];
+  return { options: ['--token-auth-file', join(folder, 'tokens.csv'), ...oidc, ...prefixes, ...checks] };
 });
 beforeAll(async () => {
   // The kubeconfig of users who have no client certificate.
@@ -29,11 +34,17 @@ beforeAll(async () => {
   const contexts = [{ name: 'c', context: { cluster: 'lifepod', user: 'u' } }];
   const config = { apiVersion: 'v1', kind: 'Config', clusters, contexts, 'current-context': 'c', users: [] };
   writeFileSync(join(folder, 'kubeconfig'), JSON.stringify(config));
+  earlyToken = await issuer.logIn('jane', 'lifepod');
+  issuer.isUp = false;
+  earlyRefusal = (await reviewed(earlyToken)).error;
+  issuer.isUp = true;
 });
 afterAll(() => {
   issuer?.close();
   rmSync(folder, { recursive: true });
 });
+
+const readConfig = () => JSON.parse(readFileSync(join(folder, 'kubeconfig'), 'utf8'));
 
 /** Runs kubectl with the token as its only credential. */
 const as = (token: string, ...args: string[]) =>
@@ -168,30 +179,64 @@ test('a bootstrap token authenticates a bootstrapper until it expires', async ()
   expect(await refusal('fedcba.0123456789abcdef')).toMatch(UNAUTHORIZED);
 });
 
-test('an ID token of the OpenID Connect issuer in a kubeconfig authenticates its user', async () => {
-  const claims = {
-    iss: issuer.url,
-    aud: 'lifepod',
-    sub: 'jane',
-    groups: ['system:masters'],
-    exp: Math.floor(Date.now() / 1000) + 600,
+describe('users of an OpenID Connect issuer', () => {
+  const refused = async (token: string): Promise<string> => {
+    expect(await whoami(token)).toMatch(UNAUTHORIZED);
+    return (await reviewed(token)).error;
   };
-  const path = join(folder, 'oidc-kubeconfig');
-  const config = JSON.parse(readFileSync(join(folder, 'kubeconfig'), 'utf8'));
-  const { sign } = issuer;
-  writeFileSync(path, JSON.stringify({ ...config, users: [{ name: 'u', user: { token: await sign(claims) } }] }));
-  expect(await whoami(await sign({ ...claims, groups: 'team' }))).toEqual({
-    username: 'oidc:jane',
-    groups: ['team', 'system:authenticated'],
+
+  test('can log in soon after the issuer is up, for which the engine does not wait', async () => {
+    expect(earlyRefusal).toBe('oidc: authenticator not initialized');
+    await expect.poll(() => whoami(earlyToken), { timeout: 30_000 }).toMatchObject({ username: 'oidc:jane' });
   });
-  const { status } = JSON.parse(await lifepod.kubectlOk('--kubeconfig', path, 'auth', 'whoami', '-o', 'json'));
-  expect(status.userInfo).toEqual({ username: 'oidc:jane', groups: ['system:masters', 'system:authenticated'] });
-  expect(await lifepod.kubectlOk('--kubeconfig', path, 'get', 'nodes')).toContain('node-1');
-  // The commands of lifepod use the token, too.
-  await lifepod.apply(pod('described'));
-  expect(await lifepod.cliOk('describe', 'pod', 'described', '--kubeconfig', path)).toContain('described');
-  expect(await whoami(await sign({ ...claims, aud: 'other' }))).toMatch(UNAUTHORIZED);
-  expect(await whoami(await sign({ ...claims, exp: claims.exp - 700 }))).toMatch(UNAUTHORIZED);
+
+  test('have the groups of their ID token, and the rights of these groups', async () => {
+    await lifepod.kubectlOk('create', 'clusterrolebinding', 'oidc', '--clusterrole=view', '--group=team:viewers');
+    const token = await issuer.logIn('jane.viewers.others', 'lifepod');
+    expect(await whoami(token)).toMatchObject({
+      username: 'oidc:jane.viewers.others',
+      groups: ['team:viewers', 'team:others', 'system:authenticated'],
+    });
+    expect((await as(token, 'get', 'namespaces', '-o', 'name')).stdout).toContain('namespace/default');
+    expect(await refusal(token)).toContain('User "oidc:jane.viewers.others" cannot list resource "secrets"');
+    const path = join(folder, 'oidc-kubeconfig');
+    writeFileSync(path, JSON.stringify({ ...readConfig(), users: [{ name: 'u', user: { token } }] }));
+    await lifepod.apply(pod('described'));
+    expect(await lifepod.cliOk('describe', 'pod', 'described', '--kubeconfig', path)).toContain('described');
+  });
+
+  test('can log in with a credential plugin of kubectl', async () => {
+    const program = join(REPOSITORY, 'test/support/oidc-login.ts');
+    const args = [program, issuer.url, 'lifepod', 'jane.viewers', join(folder, 'issuer.pem')];
+    const apiVersion = 'client.authentication.k8s.io/v1';
+    const exec = { apiVersion, command: process.execPath, args, interactiveMode: 'Never' };
+    const path = join(folder, 'plugin-kubeconfig');
+    writeFileSync(path, JSON.stringify({ ...readConfig(), users: [{ name: 'u', user: { exec } }] }));
+    const { stdout, stderr } = await lifepod.kubectl('--kubeconfig', path, 'get', 'namespaces', '-o', 'name');
+    expect({ stdout, stderr }).toMatchObject({ stdout: expect.stringContaining('namespace/default'), stderr: '' });
+  });
+
+  test('are refused with a token for another client, without a required claim, and after the expiration', async () => {
+    expect(await refused(await issuer.logIn('jane', 'other'))).toMatch(/^oidc: verify token: .*"aud"/);
+    expect(await refused(await issuer.logIn('stranger', 'lifepod'))).toBe(
+      'oidc: required claim tenant not present in ID token',
+    );
+    const hasty = await issuer.logIn('hasty', 'lifepod');
+    await expect
+      .poll(async () => (await reviewed(hasty)).error, { timeout: 30_000 })
+      .toBe('oidc: verify token: oidc: token is expired');
+  });
+
+  test('are known when the issuer has a new key, and while it is down', async () => {
+    const before = await issuer.logIn('jane', 'lifepod');
+    await issuer.rotateKey();
+    const after = await issuer.logIn('jane', 'lifepod');
+    expect(await whoami(after)).toMatchObject({ username: 'oidc:jane' });
+    expect(await refused(before)).toMatch(/^oidc: verify token: /);
+    issuer.isUp = false;
+    expect(await whoami(after)).toMatchObject({ username: 'oidc:jane' });
+    issuer.isUp = true;
+  });
 });
 
 test('without credentials, only health and version are served', async () => {
