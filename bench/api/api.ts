@@ -6,7 +6,8 @@
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { median } from '../engine.ts';
-import { type Figure, type Section, sections } from './sections.ts';
+import type { Figure, Section } from './measure.ts';
+import { sections } from './sections.ts';
 
 export async function api(args: string[]): Promise<void> {
   const { values } = parseArgs({ args, options: { against: { type: 'string' }, only: { type: 'string' } } });
@@ -55,4 +56,4 @@ function print([own = [], other]: Figure[][][]): void {
   }
 }
 
-const format = (value: number): string => (value < 100 ? value.toFixed(1) : value.toFixed(0));
+const format = (value: number): string => value.toFixed(value < 10 ? 2 : value < 100 ? 1 : 0);

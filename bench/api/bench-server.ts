@@ -1,9 +1,11 @@
 /** Starts the API server of a checkout as a process of its own, with the options of Node.js with which this checkout runs an engine. */
 import { type ChildProcess, spawn } from 'node:child_process';
+import { createPrivateKey } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { makeLeaf } from '../../src/apiserver/pki/certificates.ts';
 import { adminOf } from '../../test/support/raw-streams.ts';
 import { cpuMillis, residentMebibytes } from '../engine.ts';
 import { Connection, type Target } from './connection.ts';
@@ -16,6 +18,8 @@ export interface BenchServer {
   admin: Target;
   /** The constant answers of the same process. */
   constants: Target;
+  /** Resolves with the API, as the user of a new client certificate. */
+  user(name: string): Promise<Target>;
   residentMebibytes(): Promise<number>;
   /** Resolves with the CPU time that the process has used, in milliseconds. */
   cpuMillis(): Promise<number>;
@@ -42,6 +46,7 @@ export async function startServer(checkout: string, dataDir: string): Promise<Be
   return {
     admin,
     constants: { ...admin, port: ports.constantPort },
+    user: (name) => userOf(admin, dataDir, name),
     residentMebibytes: () => residentMebibytes(child.pid ?? 0),
     cpuMillis: () => cpuMillis(child.pid ?? 0),
     async stop() {
@@ -50,6 +55,13 @@ export async function startServer(checkout: string, dataDir: string): Promise<Be
       await ended;
     },
   };
+}
+
+async function userOf(admin: Target, dataDir: string, commonName: string): Promise<Target> {
+  const key = createPrivateKey(await readFile(join(dataDir, 'pki/ca.key')));
+  const authority = { certificate: admin.ca.toString(), key };
+  const leaf = await makeLeaf(authority, { commonName, usage: 'client' }, Date.now());
+  return { ...admin, cert: Buffer.from(leaf.certificate), key: Buffer.from(leaf.key) };
 }
 
 /** Creates a scratch folder with a server that has the Pod TEMPLATE, and the ServiceAccount that Pods need. */

@@ -2,7 +2,7 @@
 
 export const NAMESPACE = 'default';
 export const PODS = `/api/v1/namespaces/${NAMESPACE}/pods`;
-export const CONFIG_MAPS = `/api/v1/namespaces/${NAMESPACE}/configmaps`;
+const CONFIG_MAPS = `/api/v1/namespaces/${NAMESPACE}/configmaps`;
 export const SERVICE_ACCOUNTS = `/api/v1/namespaces/${NAMESPACE}/serviceaccounts`;
 /** The name of the Pod that is copied in the store. */
 export const TEMPLATE = 'template';
@@ -37,10 +37,16 @@ export const pod = (name: string, index = 0): string =>
     },
   });
 
-export const configMap = (name: string): string =>
+const configMap = (name: string): string =>
   JSON.stringify({
     apiVersion: 'v1',
     kind: 'ConfigMap',
     metadata: { name, labels: { app: 'web' } },
     data: { 'settings.yaml': 'mode: production\n'.repeat(30), level: 'info' },
   });
+
+let made = 0;
+/** The request that creates another Pod. */
+export const newPod = (): [string, string, string] => ['POST', PODS, pod(`pod-${made++}`, made)];
+/** The request that creates another ConfigMap. */
+export const newConfigMap = (): [string, string, string] => ['POST', CONFIG_MAPS, configMap(`map-${made++}`)];

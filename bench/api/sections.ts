@@ -2,93 +2,27 @@
 import { rm } from 'node:fs/promises';
 import { setTimeout as pause } from 'node:timers/promises';
 import { median } from '../engine.ts';
-import { type BenchServer, newData, startNewServer, startServer } from './bench-server.ts';
-import { Connection, type Target } from './connection.ts';
+import { newData, startNewServer, startServer } from './bench-server.ts';
+import { Connection } from './connection.ts';
 import { openLmdbFloor } from './lmdb-floor.ts';
-import { CONFIG_MAPS, configMap, PODS, pod, TEMPLATE } from './objects.ts';
+import {
+  AT_ONCE,
+  loadOf,
+  mebibytes,
+  millis,
+  millisOf,
+  openMany,
+  perSecond,
+  type Request,
+  rateOf,
+  type Section,
+} from './measure.ts';
+import { newConfigMap, newPod, PODS, pod, TEMPLATE } from './objects.ts';
+import { rights } from './rights.ts';
 
-export interface Figure {
-  what: string;
-  value: number;
-  /** A rate is better if it is higher, the others if they are lower. */
-  unit: '/s' | 'ms' | 'µs' | 'MiB';
-}
-
-type Measure = () => Promise<Figure[]>;
-
-interface Running {
-  /** Short measurements, each of which the checkouts run in turns. */
-  measures: Measure[];
-  end(): Promise<void>;
-}
-
-export interface Section {
-  rounds: number;
-  open(checkout: string): Promise<Running>;
-}
-
-type Request = Parameters<Connection['send']>;
-
-const AT_ONCE = 64;
 const WATCHERS = 500;
 /** The number of writes in one measurement of the fan-out. */
 const WRITES = 20;
-
-async function openMany(target: Target, count: number): Promise<Connection[]> {
-  const opened: Connection[] = [];
-  while (opened.length < count) {
-    const some = Array.from({ length: Math.min(AT_ONCE, count - opened.length) }, () => Connection.open(target));
-    opened.push(...(await Promise.all(some)));
-  }
-  return opened;
-}
-
-/** Sends `count` requests over the connections, one at a time over each, and resolves with the requests per second. */
-async function rateOf(connections: Connection[], count: number, request: () => Request): Promise<number> {
-  let left = count;
-  const began = performance.now();
-  await Promise.all(
-    connections.map(async (connection) => {
-      while (left-- > 0) await connection.send(...request());
-    }),
-  );
-  return count / ((performance.now() - began) / 1000);
-}
-
-/** Resolves with the median duration of the call in milliseconds. */
-async function millisOf(times: number, call: () => Promise<unknown>): Promise<number> {
-  const durations: number[] = [];
-  for (let i = 0; i < times; i++) {
-    const began = performance.now();
-    await call();
-    durations.push(performance.now() - began);
-  }
-  return median(durations);
-}
-
-const perSecond = (what: string, value: number): Figure => ({ what, value, unit: '/s' });
-const millis = (what: string, value: number): Figure => ({ what, value, unit: 'ms' });
-const mebibytes = (what: string, value: number): Figure => ({ what, value, unit: 'MiB' });
-
-/** Measures the rate of the requests, and how much CPU time one takes the server, which other load on the machine affects less. */
-function loadOf(
-  server: BenchServer,
-  what: string,
-  connections: Connection[],
-  count: number,
-  request: () => Request,
-): Measure {
-  return async () => {
-    const before = await server.cpuMillis();
-    const rate = await rateOf(connections, count, request);
-    const micros = ((await server.cpuMillis()) - before) * (1000 / count);
-    return [perSecond(what, rate), { what: 'the same, CPU of the server for one', value: micros, unit: 'µs' }];
-  };
-}
-
-let made = 0;
-const newPod = (): Request => ['POST', PODS, pod(`pod-${made++}`, made)];
-const newConfigMap = (): Request => ['POST', CONFIG_MAPS, configMap(`map-${made++}`)];
 
 const creates: Section = {
   rounds: 15,
@@ -198,6 +132,7 @@ const fanout: Section = {
     const watchers = await openMany(server.admin, WATCHERS);
     /** The mark of the last write, and when each watcher received it, in milliseconds. */
     let mark = '';
+    let made = 0;
     let received: number[] = [];
     let all = Promise.withResolvers<void>();
     for (const watcher of watchers) {
@@ -293,4 +228,5 @@ export const sections: Record<string, Section> = {
   fanout,
   memory,
   start,
+  rights,
 };

@@ -5,11 +5,13 @@
  * node server.ts serve CHECKOUT DATA_DIR: sends { port, constantPort } to the parent process. Ends when the parent disconnects.
  * node server.ts copy CHECKOUT DATA_DIR COUNT: adds COUNT copies of the Pod TEMPLATE to the store of a server that has ended.
  */
-import { mkdirSync } from 'node:fs';
+import { existsSync, mkdirSync } from 'node:fs';
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import type { Pki } from '../../src/apiserver/pki/pki.ts';
+import type { OpenRegistry } from '../../src/engine/engine-api.ts';
+import type { Platform } from '../../src/platform/platform.ts';
 import { TEMPLATE } from './objects.ts';
 
 const [mode, checkout = '', dataDir = '', count = '0'] = process.argv.slice(2);
@@ -33,10 +35,25 @@ async function serve(): Promise<void> {
   const platform = nodePlatform('warn');
   const metrics = createEngineMetrics(new AbortController().signal);
   const opened = await openRegistry(settings, platform, closers, metrics.all);
+  await connectRbac(opened, platform);
   const port = await serveApi(settings, platform, closers, { ...opened, nodes: lateNode().connection, metrics });
   const constantPort = await serveConstants(opened.pki);
   process.on('disconnect', () => void closers.disposeAsync().finally(() => process.exit()));
   process.send?.({ port, constantPort });
+}
+
+/** Lets RBAC decide about users, unless the checkout does not have it. */
+async function connectRbac(opened: OpenRegistry, platform: Platform): Promise<void> {
+  if (!existsSync(join(checkout, 'src/engine/authorization/rbac-objects.ts'))) return;
+  const [{ createRbac }, { followRbac }, { createSharedInformers }, { clientFor }] = await Promise.all([
+    importOf<typeof import('../../src/apiserver/auth/authorization/rbac.ts')>('apiserver/auth/authorization/rbac.ts'),
+    importOf<typeof import('../../src/engine/authorization/rbac-objects.ts')>('engine/authorization/rbac-objects.ts'),
+    importOf<typeof import('../../src/client/shared-informers.ts')>('client/shared-informers.ts'),
+    importOf<typeof import('../../src/engine/users.ts')>('engine/users.ts'),
+  ]);
+  const client = clientFor(opened.registry, { name: 'system:apiserver', groups: ['system:masters'] });
+  const informers = createSharedInformers({ client, ...platform });
+  opened.authorization.connect(createRbac(followRbac({ informers, signal: new AbortController().signal })));
 }
 
 /** Answers each GET with the body of the last POST, and each POST with its own body, without looking at them. */

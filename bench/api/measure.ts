@@ -1,0 +1,81 @@
+/** How the sections of the benchmark of the API server measure: figures, and loads over several connections. */
+import { median } from '../engine.ts';
+import type { BenchServer } from './bench-server.ts';
+import { Connection, type Target } from './connection.ts';
+
+export interface Figure {
+  what: string;
+  value: number;
+  /** A rate is better if it is higher, the others if they are lower. `×` is a ratio of two figures of the same round. */
+  unit: '/s' | 'ms' | 'µs' | 'MiB' | '×';
+}
+
+export type Measure = () => Promise<Figure[]>;
+
+export interface Running {
+  /** Short measurements, each of which the checkouts run in turns. */
+  measures: Measure[];
+  end(): Promise<void>;
+}
+
+export interface Section {
+  rounds: number;
+  open(checkout: string): Promise<Running>;
+}
+
+export type Request = Parameters<Connection['send']>;
+
+/** The number of connections that send requests at the same time. */
+export const AT_ONCE = 64;
+
+export async function openMany(target: Target, count: number): Promise<Connection[]> {
+  const opened: Connection[] = [];
+  while (opened.length < count) {
+    const some = Array.from({ length: Math.min(AT_ONCE, count - opened.length) }, () => Connection.open(target));
+    opened.push(...(await Promise.all(some)));
+  }
+  return opened;
+}
+
+/** Sends `count` requests over the connections, one at a time over each, and resolves with the requests per second. */
+export async function rateOf(connections: Connection[], count: number, request: () => Request): Promise<number> {
+  let left = count;
+  const began = performance.now();
+  await Promise.all(
+    connections.map(async (connection) => {
+      while (left-- > 0) await connection.send(...request());
+    }),
+  );
+  return count / ((performance.now() - began) / 1000);
+}
+
+/** Resolves with the median duration of the call in milliseconds. */
+export async function millisOf(times: number, call: () => Promise<unknown>): Promise<number> {
+  const durations: number[] = [];
+  for (let i = 0; i < times; i++) {
+    const began = performance.now();
+    await call();
+    durations.push(performance.now() - began);
+  }
+  return median(durations);
+}
+
+export const perSecond = (what: string, value: number): Figure => ({ what, value, unit: '/s' });
+export const millis = (what: string, value: number): Figure => ({ what, value, unit: 'ms' });
+export const mebibytes = (what: string, value: number): Figure => ({ what, value, unit: 'MiB' });
+
+/** Measures the rate of the requests, and how much CPU time one takes the server, which other load on the machine affects less. */
+export function loadOf(
+  server: BenchServer,
+  what: string,
+  connections: Connection[],
+  count: number,
+  request: () => Request,
+): Measure {
+  return async () => {
+    const before = await server.cpuMillis();
+    const rate = await rateOf(connections, count, request);
+    const micros = ((await server.cpuMillis()) - before) * (1000 / count);
+    return [perSecond(what, rate), { what: 'the same, CPU of the server for one', value: micros, unit: 'µs' }];
+  };
+}
