@@ -1,5 +1,5 @@
 import { defineConfig } from 'vitest/config';
-import { HEAVY, reporters } from './vitest.config.ts';
+import { HEAVY, HTTP2, reporters } from './vitest.config.ts';
 
 /** Two files at a time: they wait for most of their time. */
 const LONG = { testTimeout: 300_000, hookTimeout: 180_000, maxWorkers: 2 };
@@ -17,6 +17,17 @@ export default defineConfig({
         test: {
           name: 'properties',
           include: ['src/simulation/defer.property.test.ts', 'src/simulation/defer-time.property.test.ts', HEAVY],
+          testTimeout: 600_000,
+        },
+      },
+      {
+        test: {
+          name: 'http2',
+          env: HTTP2,
+          include: ['src/apiserver/*.test.ts'],
+          // Each connects by itself.
+          exclude: ['src/apiserver/{client-errors,half-open,late-readers,listeners,pipelined,tls}.test.ts'],
+          maxWorkers: 2,
           testTimeout: 600_000,
         },
       },

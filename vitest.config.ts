@@ -14,15 +14,25 @@ export const reporters: NonNullable<ViteUserConfig['test']>['reporters'] = [
 export const HEAVY =
   'src/apiserver/{hostile-waits,hostile-yaml,registry/object-memory-limit,slow-bodies,slow-readers}.test.ts';
 
+/** With this environment, the client of the tests of the API server uses HTTP/2. */
+export const HTTP2 = { LIFEPOD_PROTOCOL: 'h2' };
+
+/** The tests of the API server in which the protocol may matter. `npm run test:long` runs the others with HTTP/2. */
+const HTTP2_TESTS = [
+  'src/apiserver/{certificates,connections,hostile-answers,hostile-bodies,hostile-crowds,late-bodies,server}.test.ts',
+  'src/apiserver/{auth/authentication,discovery,openapi,representation}/**/*.test.ts',
+  'src/apiserver/http/*.test.ts',
+];
+
 /** Tests of real containers spend most of their time waiting, so several files run at the same time. */
 const REAL = { testTimeout: 180_000, hookTimeout: 180_000 };
 
 /**
  * The files of `unit` use no system resources, and share the modules that a worker has loaded. `delayed` runs those of the registry
- * and the server again, except slow ones, with a watch cache that lags behind its store. The other projects run real
- * containers, one group after the other. The files of `e2e` share an engine for each worker (test/support/shared-engine.ts), those
- * of `own` start the engines that they need, and those of `alone` measure or load the machine, so that no other tests run at the
- * same time.
+ * and the server again, except slow ones, with a watch cache that lags behind its store. `http2` runs some of those of the server again,
+ * with a client of HTTP/2. The other projects run real containers, one group after the other. The files of `e2e` share an engine for each
+ * worker (test/support/shared-engine.ts), those of `own` start the engines that they need, and those of `alone` measure or load the
+ * machine, so that no other tests run at the same time.
  */
 export default defineConfig({
   test: {
@@ -49,6 +59,16 @@ export default defineConfig({
             'src/apiserver/{client-errors,connections,half-open,hostile-*,pipelined}.test.ts',
             'src/apiserver/registry/{properties,reads/freshness}.test.ts',
           ],
+          testTimeout: 60_000,
+          maxWorkers: 2,
+          isolate: false,
+        },
+      },
+      {
+        test: {
+          name: 'http2',
+          env: HTTP2,
+          include: HTTP2_TESTS,
           testTimeout: 60_000,
           maxWorkers: 2,
           isolate: false,

@@ -1,48 +1,33 @@
 /** Tests how long the bodies of requests may take, in virtual time, with real sockets. */
 import { once } from 'node:events';
-import { type ClientRequest, createServer, type IncomingMessage } from 'node:http';
-import { request } from 'node:https';
+import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect, test } from 'vitest';
 import { machineAddresses } from '../engine/node-address.ts';
 import { createVirtualTimers } from '../platform/virtual-timers.ts';
+import { isHttp2, type Sending } from './client-fixture.ts';
 import { readText, startTestServer, type TestServer } from './server-fixture.ts';
 
 const PODS = '/api/v1/namespaces/default/pods';
 const FIVE_MINUTES = 300_000;
 
 /** Begins a POST request with a body. Resolves when the server handles the request. */
-async function post(at: TestServer, path: string): Promise<ClientRequest> {
-  const { certificate: cert, key } = at.pki.admin;
-  const headers = { 'transfer-encoding': 'chunked', expect: '100-continue' };
-  const { host, port } = at.server;
-  const sent = request({
-    host,
-    port,
-    method: 'POST',
-    path,
-    headers,
-    ca: at.pki.caCertificate,
-    cert,
-    key,
-    agent: false,
-  });
-  sent.flushHeaders();
-  await once(sent, 'continue');
+async function post(at: TestServer, path: string): Promise<Sending> {
+  const sent = at.send('POST', path, { headers: { 'transfer-encoding': 'chunked', expect: '100-continue' } });
+  await sent.continued;
   return sent;
 }
 
-test('a body that does not arrive within 5 minutes ends its connection', async () => {
+test('a body that does not arrive within 5 minutes ends its connection or stream', async () => {
   const timers = createVirtualTimers();
   await using at = await startTestServer({ timers });
-  const sent = await post(at, PODS);
-  sent.write('{');
+  const { body, response } = await post(at, PODS);
+  body.write('{');
   timers.advance(FIVE_MINUTES - 1);
   expect(await at.call('GET', PODS)).toMatchObject({ code: 200 });
-  expect(sent.destroyed).toBe(false);
-  const ended = once(sent, 'response');
+  expect(body.destroyed).toBe(false);
   timers.advance(1);
-  await expect(ended).rejects.toMatchObject({ code: 'ECONNRESET' });
+  await expect(response).rejects.toMatchObject({ code: isHttp2 ? 'ERR_HTTP2_STREAM_ERROR' : 'ECONNRESET' });
 });
 
 test('a body that the proxy of a Pod forwards may take an hour', async () => {
@@ -63,13 +48,12 @@ test('a body that the proxy of a Pod forwards may take an hour', async () => {
     headers: { 'content-type': 'application/merge-patch+json' },
     body: JSON.stringify({ status: { podIP, podIPs: [{ ip: podIP }] } }),
   });
-  const sent = await post(at, `${PODS}/p:${(upload.address() as AddressInfo).port}/proxy/`);
-  const response = once(sent, 'response') as Promise<[IncomingMessage]>;
-  sent.write('one ');
+  const { body, response } = await post(at, `${PODS}/p:${(upload.address() as AddressInfo).port}/proxy/`);
+  body.write('one ');
   await received.promise;
   timers.advance(12 * FIVE_MINUTES);
   expect(await at.call('GET', PODS)).toMatchObject({ code: 200 });
-  sent.end('two');
-  expect(await readText((await response)[0])).toBe('one two');
+  body.end('two');
+  expect(await readText(await response)).toBe('one two');
   upload.close();
 });

@@ -30,6 +30,7 @@ import type { ServerContext } from './http/context.ts';
 import { createExchange, type Exchange } from './http/exchange.ts';
 import { sendFailure } from './http/failure.ts';
 import { type HealthChecks, serveHealth } from './http/health.ts';
+import { closingIfAnonymous } from './http/http2/anonymous.ts';
 import { flag } from './http/query.ts';
 import { createRequestMetrics, type RequestMetrics } from './http/request-metrics.ts';
 import { serveResource } from './http/resources.ts';
@@ -82,7 +83,8 @@ export function createRequestHandler(options: ApiServerOptions): RequestHandler 
     onIdleWhileClosing: () => undefined,
     async handle(request, response, upgrading) {
       const allowSlowBody = limitBody(request, options.timers);
-      if (upgrading === undefined && !(await isNext(request.socket, response))) return;
+      const sharesConnection = request.httpVersionMajor > 1;
+      if (upgrading === undefined && !sharesConnection && !(await isNext(request.socket, response))) return;
       const abort = new AbortController();
       let taken: 'stream' | 'answer' | undefined;
       const begun = performance.now();
@@ -198,7 +200,8 @@ async function answer(handling: Handling, exchange: Exchange): Promise<void> {
   response.setHeader('Cache-Control', 'no-cache, private');
   const segments = pathSegments(exchange.path);
   const [root = ''] = segments;
-  const authenticate = () => handling.authentication.authenticate(request, isOpen(segments));
+  const authenticate = () =>
+    closingIfAnonymous(exchange, () => handling.authentication.authenticate(request, isOpen(segments)));
   exchange.user = await (handling.audit === undefined
     ? authenticate()
     : recordFrom(handling.audit, exchange, { auditID, segments }, authenticate));

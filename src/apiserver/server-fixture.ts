@@ -3,10 +3,9 @@
  * HTTPS.
  */
 import { createPrivateKey } from 'node:crypto';
-import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import type { IncomingMessage } from 'node:http';
-import { Agent, type RequestOptions, request } from 'node:https';
+import { Agent } from 'node:https';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createCatalog } from '../api/catalog.ts';
@@ -17,6 +16,7 @@ import type { Log } from '../platform/platform.ts';
 import type { ResourceBackend } from '../ports/backend.ts';
 import type { NodeConnection } from '../ports/node-connection.ts';
 import type { NodeReports } from '../ports/node-reports.ts';
+import { type Sending, type SendOptions, testClient } from './client-fixture.ts';
 import { makeLeaf } from './pki/certificates.ts';
 import { loadOrCreatePki, type Pki } from './pki/pki.ts';
 import { type ApiServer, type ApiServerOptions, startApiServer } from './server.ts';
@@ -81,6 +81,8 @@ export interface TestServer extends AsyncDisposable {
   call(method: string, path: string, options?: CallOptions): Promise<Answer>;
   /** Like call(), but resolves once the headers of the response have arrived. */
   open(method: string, path: string, options?: CallOptions): Promise<IncomingMessage>;
+  /** Begins a request whose body the test sends. */
+  send(method: string, path: string, options?: Partial<SendOptions>): Sending;
   anonymous: Agent;
 }
 
@@ -142,20 +144,19 @@ export async function startTestServer(overrides: Partial<ApiServerOptions> = {})
   const trust = { ca: pki.caCertificate, keepAlive: true };
   const admin = new Agent({ ...trust, cert: pki.admin.certificate, key: pki.admin.key });
   const anonymous = new Agent(trust);
+  const client = testClient(server);
+  const send: TestServer['send'] = (method, path, options) =>
+    client.send(method, path, { ...options, agent: options?.agent ?? admin });
   const open = async (method: string, path: string, options: CallOptions = {}): Promise<IncomingMessage> => {
-    const settings: RequestOptions = {
-      host: server.host,
-      port: server.port,
-      method,
-      path,
-      agent: options.agent ?? admin,
-    };
-    const length = options.body === undefined ? {} : { 'content-length': String(Buffer.byteLength(options.body)) };
-    settings.headers = { ...length, ...options.headers };
-    if (options.signal !== undefined) settings.signal = options.signal;
-    const outgoing = request(settings);
-    outgoing.end(options.body);
-    const [response] = (await once(outgoing, 'response')) as [IncomingMessage];
+    const { body: text, ...rest } = options;
+    const length: Record<string, string> =
+      text === undefined ? {} : { 'content-length': String(Buffer.byteLength(text)) };
+    const { body, response } = send(method, path, {
+      ...rest,
+      headers: { ...length, ...options.headers },
+      isWhole: text === undefined,
+    });
+    body.end(text);
     return response;
   };
   return {
@@ -167,6 +168,7 @@ export async function startTestServer(overrides: Partial<ApiServerOptions> = {})
     dataDir,
     anonymous,
     open,
+    send,
     async call(method, path, options) {
       const response = await open(method, path, options);
       const text = await readText(response);
@@ -179,6 +181,7 @@ export async function startTestServer(overrides: Partial<ApiServerOptions> = {})
       };
     },
     async [Symbol.asyncDispose]() {
+      client.close();
       admin.destroy();
       anonymous.destroy();
       await server.close();

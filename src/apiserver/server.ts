@@ -30,6 +30,7 @@ import type { AuthenticationSettings } from './auth/authentication/authenticate.
 import { boundConnections, DEFAULT_LIMITS, type Limits } from './http/bounds/limits.ts';
 import { answerClientErrors } from './http/client-errors.ts';
 import type { HealthChecks } from './http/health.ts';
+import { serveHttp2 } from './http/http2/serve.ts';
 import { createListeners, type Listeners, listen } from './listeners.ts';
 import type { Pki } from './pki/pki.ts';
 import { createRequestHandler, type RequestHandler } from './request-handler.ts';
@@ -71,6 +72,8 @@ export interface ApiServerOptions {
   metrics?: Metrics;
   /** The limits on connections, TLS handshakes, requests in flight, watches, streams and waiting requests. The default is DEFAULT_LIMITS. */
   limits?: Limits;
+  /** Whether clients may choose HTTP/2. The default is true. */
+  http2?: boolean;
 }
 
 /** The certificate of the server, and the authority that signs it and the certificates of clients. */
@@ -100,19 +103,20 @@ const secureContextOf = ({ serving, caCertificate }: ServerCertificates): Secure
 export async function startApiServer(options: ApiServerOptions): Promise<ApiServer> {
   const host = options.host ?? '127.0.0.1';
   const requests = createRequestHandler(options);
-  const handle = (...[request, ...rest]: Parameters<RequestHandler['handle']>): void => {
+  const handle = (...[request, ...rest]: Parameters<RequestHandler['handle']>): Promise<void> =>
     // An unhandled rejection would end the process.
     requests.handle(request, ...rest).catch((error: unknown) => {
       request.socket.destroy();
       options.log.error('request failed without a response', { path: request.url, error: String(error) });
     });
-  };
+  const withHttp2 = options.http2 ?? true;
   const server = createServer(
     {
       ...secureContextOf(options.pki),
       // A client certificate is optional, because there are other credentials. The authenticators refuse unverified certificates.
       requestCert: true,
       rejectUnauthorized: false,
+      ALPNProtocols: withHttp2 ? ['h2', 'http/1.1'] : ['http/1.1'],
       handshakeTimeout: HANDSHAKE_MILLIS,
       keepAliveTimeout: KEEP_ALIVE_MILLIS,
       headersTimeout: HEAD_MILLIS,
@@ -120,16 +124,30 @@ export async function startApiServer(options: ApiServerOptions): Promise<ApiServ
       requestTimeout: 0,
       shouldUpgradeCallback: upgradeFilter(options.catalog),
     },
-    (request, response) => handle(request, response),
+    (request, response) => void handle(request, response),
   );
   answerClientErrors(server, options.timers);
-  const others = createListeners(server, boundConnections(server, options.limits ?? DEFAULT_LIMITS, options));
+  const limits = options.limits ?? DEFAULT_LIMITS;
+  const http2 = withHttp2
+    ? serveHttp2(server, handle, { timers: options.timers, limits, idleMillis: KEEP_ALIVE_MILLIS })
+    : undefined;
+  const closeIdle = (): void => {
+    server.closeIdleConnections();
+    http2?.closeIdle();
+  };
+  const others = createListeners(server, boundConnections(server, limits, { ...options, closeIdle }));
   server.on('upgrade', (request, connection, head) => {
     const socket = connection as Socket;
-    handle(request, answerOn(request, socket), { socket, head });
+    void handle(request, answerOn(request, socket), { socket, head });
   });
   // While the server closes, close each connection that becomes idle, so that close() does not wait for it.
-  requests.onIdleWhileClosing = () => server.closeIdleConnections();
+  requests.onIdleWhileClosing = closeIdle;
+  const opened = options.metrics?.counter(
+    'lifepod_apiserver_connections_total',
+    'Connections that clients have opened, by protocol.',
+    ['protocol'],
+  );
+  server.on('secureConnection', ({ alpnProtocol }) => opened?.add(1, alpnProtocol === 'h2' ? 'HTTP/2' : 'HTTP/1.1'));
   server.on('tlsClientError', (error) => options.log.debug('TLS handshake failed', { error: error.message }));
   await listen(server, host, options.port);
   const { port } = server.address() as AddressInfo;
@@ -143,15 +161,25 @@ export async function startApiServer(options: ApiServerOptions): Promise<ApiServ
       options.log.info('API server is listening', { host: other, port });
     },
     useCertificates: (pki) => server.setSecureContext(secureContextOf(pki)),
-    close: () => (closed ??= close(server, others, requests, options.timers)),
+    close: () => (closed ??= close({ server, http2, others }, requests, options.timers)),
   };
 }
 
-async function close(server: Server, others: Listeners, requests: RequestHandler, timers: Timers): Promise<void> {
+interface Listening {
+  server: Server;
+  http2: ReturnType<typeof serveHttp2> | undefined;
+  others: Listeners;
+}
+
+async function close({ server, http2, others }: Listening, requests: RequestHandler, timers: Timers): Promise<void> {
   const ended = Promise.all([once(server, 'close'), others.close()]);
   server.close();
+  http2?.close();
   requests.close();
-  const cut = timers.at(timers.now() + CLOSE_GRACE_MILLIS, () => server.closeAllConnections());
+  const cut = timers.at(timers.now() + CLOSE_GRACE_MILLIS, () => {
+    server.closeAllConnections();
+    http2?.destroy();
+  });
   await ended;
   cut.cancel();
 }

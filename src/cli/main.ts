@@ -101,7 +101,9 @@ const up = program
   .addOption(
     new Option('--log-level <level>', 'level of the log on standard error (default: info)').choices(LOG_LEVELS),
   );
-for (const [flag, , value, description] of API_FLAGS) up.option(`${flag} ${value}`, description);
+// An option whose value is optional is `true` without one.
+for (const [flag, , value, description] of API_FLAGS)
+  up.addOption(new Option(`${flag} ${value}`, description).preset('true'));
 for (const option of imageOptions()) up.addOption(option);
 addNodeOptions(up);
 addAuthenticationOptions(up);

@@ -138,6 +138,7 @@ export async function serveApi(
     log,
     metrics: metrics.all,
     limits: { ...DEFAULT_LIMITS, inFlight: requestsInFlight(settings) },
+    http2: settings.disableHttp2Serving !== 'true',
   });
   closers.defer(() => api.close());
   if (protect !== undefined) {

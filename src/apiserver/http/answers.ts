@@ -114,7 +114,7 @@ function shortBody(parts: readonly (string | Uint8Array)[]): string | Uint8Array
 function sendWhole(exchange: Exchange, code: number, contentType: string, body: string | Uint8Array): void {
   const length = typeof body === 'string' ? Buffer.byteLength(body) : body.length;
   startAnswer(exchange, code, { 'Content-Type': contentType, 'Content-Length': length });
-  exchange.response.end(body);
+  exchange.outgoing.end(body);
 }
 
 async function sendPieces(

@@ -36,8 +36,10 @@ export async function sendFailure(
   const { status } = failure as ApiError;
   const retryAfter = status.details?.retryAfterSeconds;
   if (retryAfter !== undefined) response.setHeader('Retry-After', retryAfter);
+  const { complete, httpVersionMajor } = exchange.request;
   const isLast = status.code === 413 || status.code === 429 || response.getHeader('Connection') === 'close';
-  if (isLast && !exchange.request.complete) return discardBody(exchange, status, timers);
+  // In HTTP/2, only the stream ends with the response.
+  if (isLast && !complete && httpVersionMajor < 2) return discardBody(exchange, status, timers);
   try {
     await sendStatus(exchange, status);
   } catch (cause) {

@@ -32,6 +32,7 @@ test('the certificate has the node, the cluster IPs of both families, the addres
   });
 });
 
+const HTTP2 = { disableHttp2Serving: 'false' };
 const IN_FLIGHT = { maxRequestsInflight: '400', maxMutatingRequestsInflight: '200' };
 
 test('the numbers of requests in flight are added', () => {
@@ -40,17 +41,19 @@ test('the numbers of requests in flight are added', () => {
 });
 
 test('the options for the API are kept until others are given, without duplicates and in canonical form', () => {
-  const usual = { bindAddress: '', tlsSan: '', clusterSigningDuration: '8760h', ...IN_FLIGHT };
+  const usual = { bindAddress: '', tlsSan: '', clusterSigningDuration: '8760h', ...IN_FLIGHT, ...HTTP2 };
   expect(resolveApiOptions({}, undefined)).toEqual(usual);
   const given = resolveApiOptions({
     bindAddress: '192.0.2.10, 2001:DB8:0::10,192.0.2.10',
     tlsSan: 'a.example,A::1',
     clusterSigningDuration: '24h',
+    disableHttp2Serving: 'true',
   });
   const lists = { bindAddress: '192.0.2.10,2001:db8::10', tlsSan: 'a.example,a::1' };
-  expect(given).toEqual({ ...lists, clusterSigningDuration: '24h', ...IN_FLIGHT });
+  expect(given).toEqual({ ...lists, clusterSigningDuration: '24h', ...IN_FLIGHT, disableHttp2Serving: 'true' });
   expect(resolveApiOptions({}, given)).toEqual(given);
-  expect(resolveApiOptions({ bindAddress: '', tlsSan: 'b', clusterSigningDuration: '8760h' }, given)).toEqual({
+  const others = { bindAddress: '', tlsSan: 'b', clusterSigningDuration: '8760h', disableHttp2Serving: 'false' };
+  expect(resolveApiOptions(others, given)).toEqual({
     ...usual,
     tlsSan: 'b',
   });
@@ -74,6 +77,7 @@ test.each([
   ],
   [{ clusterSigningDuration: '9s' }, '--cluster-signing-duration "9s" is not a valid lifetime'],
   [{ clusterSigningDuration: '-8760h' }, '--cluster-signing-duration "-8760h" is not a valid lifetime'],
+  [{ disableHttp2Serving: 'yes' }, '--disable-http2-serving "yes" is neither true nor false'],
 ])('the options %j are refused: %s', (options, message) => {
   expect(() => resolveApiOptions(options)).toThrow(message);
 });

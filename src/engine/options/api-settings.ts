@@ -1,6 +1,6 @@
 /**
  * The options of `lifepod up` for the API server: further addresses on which it listens, further names in its certificate, the lifetime of
- * certificates, and the number of requests in flight.
+ * certificates, the number of requests in flight, and the protocols that it serves.
  */
 import { kubernetesServiceAddresses } from '../../apiserver/admission/service-range.ts';
 import { formatIp, isMapped, parseIp } from '../../machinery/ip.ts';
@@ -17,6 +17,8 @@ export interface ApiOptions {
   maxRequestsInflight?: string;
   maxMutatingRequestsInflight?: string;
   clusterSigningDuration?: string;
+  /** `true` or `false`. */
+  disableHttp2Serving?: string;
 }
 
 export type ApiSettings = Required<ApiOptions>;
@@ -61,6 +63,12 @@ export const API_FLAGS: readonly [flag: string, key: keyof ApiSettings, value: s
     '<duration>',
     `longest lifetime of certificates that lifepod signs, its own included (default: ${DEFAULT_SIGNING_DURATION})`,
   ],
+  [
+    '--disable-http2-serving',
+    'disableHttp2Serving',
+    '[true|false]',
+    'serve the API only with HTTP/1.1 (default: false)',
+  ],
 ];
 
 /** The address of the API for programs of this machine, which is also the one in the kubeconfig. */
@@ -79,6 +87,7 @@ export function resolveApiOptions(options: ApiOptions, record: ApiOptions = {}):
     ),
     maxRequestsInflight: options.maxRequestsInflight ?? record.maxRequestsInflight ?? '400',
     maxMutatingRequestsInflight: options.maxMutatingRequestsInflight ?? record.maxMutatingRequestsInflight ?? '200',
+    disableHttp2Serving: requireBoolean(options.disableHttp2Serving ?? record.disableHttp2Serving ?? 'false'),
   };
   requestsInFlight(settings);
   return settings;
@@ -122,6 +131,11 @@ const listOf = (text: string): string[] => (text === '' ? [] : text.split(','));
 
 const eachOf = (text: string, check: (each: string) => string): string =>
   [...new Set(listOf(text).map((each) => check(each.trim())))].join();
+
+function requireBoolean(text: string): string {
+  if (text === 'true' || text === 'false') return text;
+  throw new UserError(`--disable-http2-serving ${JSON.stringify(text)} is neither true nor false: give one of them`);
+}
 
 function requireAddress(text: string): string {
   const ip = parseIp(text);

@@ -254,6 +254,26 @@ test('--bind-address opens the API to other machines, and --tls-san adds names t
   expect(authority()).toBe(before);
 });
 
+/** Returns the number of connections of each protocol that the engine has had since its start. */
+async function connections(): Promise<Record<string, number>> {
+  const text = await lifepod.kubectlOk('get', '--raw', '/metrics');
+  const counted = text.matchAll(/^lifepod_apiserver_connections_total\{protocol="(.*)"\} (\d+)$/gm);
+  return { 'HTTP/1.1': 0, ...Object.fromEntries([...counted].map(([, protocol, count]) => [protocol, Number(count)])) };
+}
+
+test('kubectl uses HTTP/2, and HTTP/1.1 for streams of containers or if HTTP/2 is disabled', async () => {
+  const before = await connections();
+  await lifepod.kubectlOk('wait', '--for=condition=Ready', 'pod/client');
+  await lifepod.kubectlOk('logs', 'client');
+  const watched = await connections();
+  expect(watched['HTTP/1.1']).toBe(before['HTTP/1.1']);
+  expect(watched['HTTP/2']).toBeGreaterThanOrEqual((before['HTTP/2'] ?? 0) + 3);
+  await lifepod.kubectlOk('exec', 'client', '--', 'true');
+  expect((await connections())['HTTP/1.1']).toBeGreaterThan(watched['HTTP/1.1'] ?? 0);
+  await restart('--disable-http2-serving');
+  expect(Object.keys(await connections())).toEqual(['HTTP/1.1']);
+});
+
 test('an address that the machine does not have is refused, and not recorded', async () => {
   await lifepod.kill('SIGTERM');
   const refused = await launch(['up', '--detach', '--data-dir', lifepod.dataDir, '--bind-address', '192.0.2.77']);

@@ -61,7 +61,8 @@ export interface Authentication {
   judgeToken(token: string, audiences: readonly string[]): Promise<TokenJudgement>;
 }
 
-const ANONYMOUS: UserInfo = { name: 'system:anonymous', groups: ['system:unauthenticated'] };
+/** The user of requests without credentials. */
+export const ANONYMOUS: UserInfo = { name: 'system:anonymous', groups: ['system:unauthenticated'] };
 
 const inGroup = (user: UserInfo): UserInfo =>
   user.groups.includes(AUTHENTICATED_GROUP) ? user : { ...user, groups: [...user.groups, AUTHENTICATED_GROUP] };

@@ -4,6 +4,7 @@
  */
 import type { TLSSocket } from 'node:tls';
 import type { Millis } from '../../../machinery/time.ts';
+import { tlsConnectionOf } from '../../http/http2/stream-connection.ts';
 import {
   AUTHENTICATED_GROUP,
   type Authenticated,
@@ -28,7 +29,7 @@ const known = new WeakMap<TLSSocket, Known>();
 export const clientCertificates =
   (now: () => Millis): RequestAuthenticator =>
   ({ socket }) => {
-    const connection = socket as TLSSocket;
+    const connection = tlsConnectionOf(socket);
     const found = known.get(connection) ?? userOf(connection);
     if (found === undefined) return undefined;
     known.set(connection, found);

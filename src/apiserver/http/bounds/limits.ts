@@ -18,6 +18,8 @@ export interface Limits {
    * connections of Pods, may be three quarters of them.
    */
   connections: number;
+  /** The maximum number of requests of HTTP/2 on all connections together. A connection of HTTP/1.1 has one at a time. */
+  requests: number;
   /**
    * The maximum number of connections in the TLS handshake. Beyond the limit, the oldest one is closed, because a normal handshake takes
    * milliseconds.
@@ -41,6 +43,7 @@ export interface Limits {
 
 export const DEFAULT_LIMITS: Limits = {
   connections: 4096,
+  requests: 4096,
   handshakes: 256,
   inFlight: 600,
   queued: 1024,
@@ -106,19 +109,19 @@ export function limitedWaits(limit: number, limitBytes = WAITING_BYTES): Waits {
  * How long a connection may have no request while new connections are refused. It is short, because clients send a head at once, and longer
  * than the turns of the event loop in which a connection is accepted and its head read.
  */
-const HEADLESS_MILLIS = 1000;
+export const HEADLESS_MILLIS = 1000;
 
 /** The part of the connections that other listeners may have, so that Pods leave some to the administrator. */
 const PART_OF_OTHERS = 0.75;
 
 /**
  * Limits the connections that the server accepts. Returns a function that counts a connection of another listener, which is about to be passed
- * to the server, and returns whether there is room for it.
+ * to the server, and returns whether there is room for it. `closeIdle`: closes the connections on which no request is in progress.
  */
 export function boundConnections(
   server: Server,
   { connections, handshakes }: Limits,
-  { log, timers }: { log: Log; timers: Timers },
+  { log, timers, closeIdle }: { log: Log; timers: Timers; closeIdle: () => void },
 ): (socket: Socket) => boolean {
   server.maxConnections = connections;
   let isFull = false;
@@ -137,7 +140,7 @@ export function boundConnections(
     if (!isFull) log.warn('refusing connections: too many are open', { connections });
     isFull = true;
     // Make room, so that the refused client can connect when it tries again.
-    server.closeIdleConnections();
+    closeIdle();
     closeHeadless();
   };
   server.on('drop', full);
@@ -169,6 +172,8 @@ export function boundConnections(
   });
   server.on('secureConnection', (socket) => {
     waiting.delete(addressOf(socket));
+    // The streams of a connection of HTTP/2 are not in a line (pipelining.ts). closeIdle() closes those without requests.
+    if (socket.alpnProtocol === 'h2') return;
     established.set(socket, timers.now());
     socket.once('close', () => established.delete(socket));
   });

@@ -31,8 +31,8 @@ export interface Outgoing extends Pick<Holder, 'hold' | 'release'> {
   write(data: string | Uint8Array): boolean;
   /** Resolves when the connection accepts more or is closed. Cuts the client if that takes longer than `within` milliseconds, if set. */
   ready(within?: number): Promise<void>;
-  /** Ends the response. Its bytes count until the connection has sent them. */
-  end(): void;
+  /** Ends the response, with `data` as the last or only part of the body. Its bytes count until the connection has sent them. */
+  end(data?: string | Uint8Array): void;
   /** Closes the connection, so that the client sees that the response is incomplete. */
   destroy(): void;
   /**
@@ -193,9 +193,10 @@ class Client implements Outgoing {
     return more;
   }
 
-  end(): void {
-    if (!this.#output.destroyed) this.#output.end();
+  end(data?: string | Uint8Array): void {
+    if (!this.#output.destroyed) this.#output.end(data);
     this.refresh();
+    if (data !== undefined) this.#shared.waiting.enforce();
   }
 
   async ready(within?: number): Promise<void> {

@@ -1,0 +1,20 @@
+/** Closes the connections of HTTP/2 whose clients have no credentials. */
+import type { UserInfo } from '../../../ports/request.ts';
+import { ANONYMOUS } from '../../auth/authentication/authenticate.ts';
+import type { Exchange } from '../exchange.ts';
+
+/**
+ * Authenticates the client of a request, and returns its user. If the client has no credentials or invalid ones, its connection of HTTP/2
+ * closes after its requests, because it could otherwise begin any number of requests on one connection. Rejects as `authenticate` does.
+ * Source: UnauthenticatedHTTP2DOSMitigation of v1.33.
+ */
+export async function closingIfAnonymous(
+  { request, response }: Exchange,
+  authenticate: () => Promise<UserInfo>,
+): Promise<UserInfo> {
+  if (request.httpVersionMajor < 2) return authenticate();
+  response.setHeader('Connection', 'close');
+  const user = await authenticate();
+  if (user.name !== ANONYMOUS.name) response.removeHeader('Connection');
+  return user;
+}

@@ -1,0 +1,120 @@
+/** For the tests of HTTP/2: a client that sends any frames, including those that no library would send. */
+import { once } from 'node:events';
+import { connect, type TLSSocket } from 'node:tls';
+import type { TestServer } from '../../server-fixture.ts';
+
+/** Source: RFC 9113, section 6. */
+export const FRAMES = {
+  data: 0,
+  headers: 1,
+  priority: 2,
+  reset: 3,
+  settings: 4,
+  ping: 6,
+  goAway: 7,
+  windowUpdate: 8,
+  continuation: 9,
+} as const;
+export const END_STREAM = 1;
+export const END_HEADERS = 4;
+const HEAD_BYTES = 9;
+
+export interface Frame {
+  type: number;
+  flags: number;
+  stream: number;
+  payload: Buffer;
+}
+
+export function frame(type: number, flags: number, stream: number, payload: Uint8Array = Buffer.alloc(0)): Buffer {
+  const head = Buffer.alloc(HEAD_BYTES);
+  head.writeUIntBE(payload.length, 0, 3);
+  head.writeUInt8(type, 3);
+  head.writeUInt8(flags, 4);
+  head.writeUInt32BE(stream, 5);
+  return Buffer.concat([head, payload]);
+}
+
+export function uint32(value: number): Buffer {
+  const bytes = Buffer.alloc(4);
+  bytes.writeUInt32BE(value);
+  return bytes;
+}
+
+/** Returns the payload of SETTINGS frames with these identifiers and values. */
+export const settings = (...pairs: [identifier: number, value: number][]): Buffer =>
+  Buffer.concat(pairs.map(([identifier, value]) => Buffer.concat([Buffer.of(0, identifier), uint32(value)])));
+
+export const INITIAL_WINDOW_SIZE = 4;
+
+/** Returns the text with its length, without Huffman coding. Source: RFC 7541, sections 5.1 and 5.2. */
+function text(value: string): Buffer {
+  const bytes = [];
+  let left = value.length - 127;
+  for (; left >= 128; left = Math.floor(left / 128)) bytes.push((left % 128) + 128);
+  const length = value.length < 127 ? [value.length] : [127, ...bytes, left];
+  return Buffer.concat([Buffer.from(length), Buffer.from(value, 'latin1')]);
+}
+
+/** Returns a header block with literal fields. `indexed`: whether the server adds them to its table. Source: RFC 7541, section 6.2. */
+export const headerBlock = (fields: readonly [name: string, value: string][], indexed = false): Buffer =>
+  Buffer.concat(fields.map(([name, value]) => Buffer.concat([Buffer.of(indexed ? 0x40 : 0), text(name), text(value)])));
+
+export const get = (path: string, ...more: [string, string][]): [string, string][] => [
+  [':method', 'GET'],
+  [':scheme', 'https'],
+  [':path', path],
+  [':authority', 'localhost'],
+  ...more,
+];
+
+export interface FrameClient {
+  socket: TLSSocket;
+  /** Resolves with the first received frame of the type, on the stream if given, including earlier ones. Rejects if the connection ends. */
+  until(type: number, stream?: number): Promise<Frame>;
+  /** The received frames. */
+  frames: Frame[];
+  closed: Promise<unknown>;
+}
+
+/** Connects as the administrator, or without a certificate, and sends the preface and the settings. */
+export async function frameClient(at: TestServer, options: { settings?: Buffer; anonymous?: boolean } = {}) {
+  const { certificate: cert, key } = at.pki.admin;
+  const { host, port } = at.server;
+  const identity = options.anonymous === true ? {} : { cert, key };
+  const socket = connect({ host, port, ca: at.pki.caCertificate, ALPNProtocols: ['h2'], ...identity });
+  await once(socket, 'secureConnect');
+  socket.setNoDelay(true).on('error', () => undefined);
+  const frames: Frame[] = [];
+  const received = new EventTarget();
+  const announce = (): boolean => received.dispatchEvent(new Event('frame'));
+  let rest: Buffer = Buffer.alloc(0);
+  socket.on('data', (data: Buffer) => {
+    rest = Buffer.concat([rest, data]);
+    while (rest.length >= HEAD_BYTES && rest.length >= HEAD_BYTES + rest.readUIntBE(0, 3)) {
+      const end = HEAD_BYTES + rest.readUIntBE(0, 3);
+      const [type = 0, flags = 0] = rest.subarray(3, 5);
+      frames.push({ type, flags, stream: rest.readUInt32BE(5), payload: rest.subarray(HEAD_BYTES, end) });
+      rest = rest.subarray(end);
+    }
+    announce();
+  });
+  // Not once(), which rejects if an error comes first.
+  const closed = new Promise((resolve) => socket.once('close', resolve)).then(announce);
+  socket.write('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n');
+  socket.write(frame(FRAMES.settings, 0, 0, options.settings));
+  const client: FrameClient = {
+    socket,
+    frames,
+    closed,
+    async until(type, stream) {
+      for (;;) {
+        const found = frames.find((each) => each.type === type && (stream === undefined || each.stream === stream));
+        if (found !== undefined) return found;
+        if (socket.closed) throw new Error('the connection has ended');
+        await once(received, 'frame');
+      }
+    },
+  };
+  return client;
+}

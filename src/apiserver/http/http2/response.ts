@@ -1,0 +1,152 @@
+/**
+ * A response on a stream of HTTP/2, with the part of the interface of ServerResponse that the handlers of requests use.
+ *
+ * Invariants:
+ *  1. A response that is destroyed before its end resets the stream, so that the client sees that the response is incomplete.
+ *  2. The close event comes when the stream is closed, and the client then sends no more of its body.
+ */
+import { type IncomingMessage, validateHeaderName, validateHeaderValue } from 'node:http';
+import { constants, type OutgoingHttpHeaders, type ServerHttp2Stream } from 'node:http2';
+import type { Socket } from 'node:net';
+import { isOver, reset } from './stream-connection.ts';
+
+/** Headers that concern a connection of HTTP/1.1, and are not allowed in HTTP/2. Source: RFC 9113, section 8.2.2. */
+const OF_CONNECTIONS = new Set(['connection', 'keep-alive', 'proxy-connection', 'transfer-encoding', 'upgrade']);
+const WITHOUT_BODY = new Set([204, 205, 304]);
+
+type Value = string | number | readonly string[];
+
+export class Http2Response {
+  statusCode = 200;
+  headersSent = false;
+  readonly shouldKeepAlive = true;
+  readonly req: IncomingMessage;
+  readonly socket: Socket;
+  readonly #stream: ServerHttp2Stream;
+  readonly #headers = new Map<string, Value>();
+  /** Not that of the stream: Node.js ends the stream of a HEAD request before its response. */
+  #ended = false;
+
+  constructor(stream: ServerHttp2Stream, request: IncomingMessage) {
+    this.#stream = stream;
+    this.req = request;
+    this.socket = request.socket;
+  }
+
+  get destroyed(): boolean {
+    return isOver(this.#stream);
+  }
+
+  get closed(): boolean {
+    return isOver(this.#stream);
+  }
+
+  get writableEnded(): boolean {
+    return this.#ended;
+  }
+
+  get writableFinished(): boolean {
+    return this.#ended && this.#stream.writableFinished;
+  }
+
+  get writableLength(): number {
+    return this.#stream.writableLength;
+  }
+
+  get writableNeedDrain(): boolean {
+    return this.#stream.writableNeedDrain;
+  }
+
+  /** Throws, as ServerResponse does, if HTTP allows no such name or value. */
+  setHeader(name: string, value: Value): this {
+    validateHeaderName(name);
+    for (const each of [value].flat()) validateHeaderValue(name, String(each));
+    this.#headers.set(name.toLowerCase(), value);
+    return this;
+  }
+
+  getHeader(name: string): Value | undefined {
+    return this.#headers.get(name.toLowerCase());
+  }
+
+  removeHeader(name: string): void {
+    this.#headers.delete(name.toLowerCase());
+  }
+
+  appendHeader(name: string, value: string | readonly string[]): this {
+    const before = this.getHeader(name);
+    return this.setHeader(name, before === undefined ? value : [before, value].flat().map(String));
+  }
+
+  writeHead(code: number, headers: Readonly<Record<string, Value>> = {}): this {
+    this.statusCode = code;
+    for (const [name, value] of Object.entries(headers)) this.setHeader(name, value);
+    return this;
+  }
+
+  flushHeaders(): void {
+    this.#sendHead(false);
+  }
+
+  write(chunk: string | Uint8Array): boolean {
+    if (this.destroyed) return false;
+    this.#sendHead(false);
+    return this.#hasBody ? this.#stream.write(chunk) : true;
+  }
+
+  end(chunk: string | Uint8Array = ''): this {
+    if (this.destroyed || this.#ended) return this;
+    this.#ended = true;
+    const stream = this.#stream;
+    // The client need not send the rest of its body. The end of the response must be sent before.
+    if (!this.req.complete) stream.once('finish', () => setImmediate(() => this.#refuseBody()));
+    this.#sendHead(chunk.length === 0);
+    if (!stream.writableEnded) stream.end(chunk);
+    return this;
+  }
+
+  destroy(): this {
+    reset(this.#stream);
+    return this;
+  }
+
+  on(event: string, listener: (...args: unknown[]) => void): this {
+    this.#stream.on(event, listener);
+    return this;
+  }
+
+  once(event: string, listener: (...args: unknown[]) => void): this {
+    this.#stream.once(event, listener);
+    return this;
+  }
+
+  off(event: string, listener: (...args: unknown[]) => void): this {
+    this.#stream.off(event, listener);
+    return this;
+  }
+
+  get #hasBody(): boolean {
+    return this.req.method !== 'HEAD' && !WITHOUT_BODY.has(this.statusCode);
+  }
+
+  #sendHead(isWhole: boolean): void {
+    if (this.headersSent || this.destroyed) return;
+    this.headersSent = true;
+    const headers: OutgoingHttpHeaders = Object.create(null);
+    headers[':status'] = this.statusCode;
+    for (const [name, value] of this.#headers) {
+      if (!OF_CONNECTIONS.has(name)) headers[name] = typeof value === 'object' ? [...value] : value;
+    }
+    this.#stream.respond(headers, { endStream: isWhole || !this.#hasBody });
+    // The other streams of the connection continue. Source: Go's net/http.
+    if (this.#headers.get('connection') === 'close') this.#stream.session?.close();
+  }
+
+  #refuseBody(): void {
+    const stream = this.#stream;
+    if (stream.destroyed) return;
+    // The stream may be closed because the rest has arrived meanwhile. Nothing reads it, so that Node.js would wait forever for its end.
+    if (!stream.closed) stream.close(constants.NGHTTP2_NO_ERROR);
+    stream.destroy();
+  }
+}

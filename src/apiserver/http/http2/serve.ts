@@ -1,0 +1,112 @@
+/**
+ * Serves HTTP/2 on the connections of a server whose clients choose it by ALPN. The server itself serves the others with HTTP/1.1.
+ *
+ * Each stream becomes a request and a response with the interfaces of HTTP/1.1. Upgrades need HTTP/1.1, as upstream.
+ *
+ * Invariants:
+ *  1. A connection has at most MAX_STREAMS requests, and all connections together have at most `limits.requests`. A request counts
+ *     until its stream is closed and its handler has returned, so that a client that resets its streams starts no more handlers.
+ *  2. A connection without requests is closed after a time (connections.ts), whatever else its client sends.
+ *  3. Node.js and nghttp2 limit what clients send besides requests: resets, CONTINUATION frames, settings, pings, empty frames.
+ */
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { constants, createServer, type IncomingHttpHeaders, type ServerHttp2Stream } from 'node:http2';
+import type { Server } from 'node:https';
+import type { TLSSocket } from 'node:tls';
+import type { Millis } from '../../../machinery/time.ts';
+import type { Timers } from '../../../platform/platform.ts';
+import type { Limits } from '../bounds/limits.ts';
+import { type Connection, type Connections, createConnections } from './connections.ts';
+import { requestOf } from './request.ts';
+import { Http2Response } from './response.ts';
+
+/** Source: the default of --http2-max-streams-per-connection of v1.33. */
+const MAX_STREAMS = 100;
+/** The limits on the headers of a request, with their names. Node.js has the same limits for HTTP/1.1. */
+const MAX_HEAD_BYTES = 16 * 1024;
+const MAX_HEADERS = 1000;
+/** Node.js resets a stream with larger or more headers than these. Those in between get a response. */
+const MOST_HEAD_BYTES = 64 * 1024;
+const MOST_HEADERS = 2000;
+/** Per header, besides its name and value: the bytes that separate them in HTTP/1.1. */
+const SEPARATOR_BYTES = 4;
+/**
+ * The memory of a connection, in megabytes, beyond which Node.js refuses streams: no limit, because Node.js 24 continues to count the
+ * output of streams that were reset. The number of streams and the budget for waiting output (outgoing.ts) limit the memory.
+ */
+const CONNECTION_MEGABYTES = 1_000_000;
+
+/** Resolves when the request has been handled. Must not reject. */
+type Handle = (request: IncomingMessage, response: ServerResponse) => Promise<void>;
+
+export interface Http2Options {
+  timers: Timers;
+  limits: Pick<Limits, 'requests'>;
+  /** How long a connection may have no requests. */
+  idleMillis: Millis;
+}
+
+/** Adds HTTP/2 to the server, which must have been created with the ALPN protocols h2 and http/1.1. */
+export function serveHttp2(
+  server: Server,
+  handle: Handle,
+  { timers, limits, idleMillis }: Http2Options,
+): Pick<Connections, 'close' | 'closeIdle' | 'destroy'> {
+  const connections = createConnections(timers, idleMillis);
+  const serve = (connection: Connection, stream: ServerHttp2Stream, headers: IncomingHttpHeaders, raw: string[]) => {
+    stream.on('error', () => undefined);
+    if (stream.destroyed) return;
+    if (connections.requests() >= limits.requests || connection.requests >= MAX_STREAMS)
+      return stream.close(constants.NGHTTP2_REFUSED_STREAM);
+    const refusal = refusalOf(headers, raw);
+    if (refusal !== undefined) return stream.respond({ ':status': refusal }, { endStream: true });
+    if (headers.expect !== undefined) stream.additionalHeaders({ ':status': 100 });
+    connection.begin();
+    const closed = new Promise((resolve) => stream.once('close', resolve));
+    const request = requestOf(stream, headers, raw, connection.socket);
+    const handled = handle(request, new Http2Response(stream, request) as unknown as ServerResponse);
+    void Promise.all([closed, handled]).then(() => connection.end());
+  };
+  const http2 = createServer({
+    settings: { maxConcurrentStreams: MAX_STREAMS, maxHeaderListSize: MOST_HEAD_BYTES, enablePush: false },
+    maxHeaderListPairs: MOST_HEADERS,
+    maxSessionMemory: CONNECTION_MEGABYTES,
+    // A Pod behind the proxy may send a header twice that has one value.
+    strictSingleValueFields: false,
+  });
+  // Node.js has closed the connection.
+  http2.on('sessionError', () => undefined);
+  let accepted: TLSSocket;
+  http2.on('session', (session) => {
+    const connection = connections.add(accepted, session);
+    session.on('stream', (stream, headers, _flags, raw) =>
+      serve(connection, stream, headers, raw as unknown as string[]),
+    );
+  });
+  dispatch(server, (socket) => {
+    accepted = socket;
+    http2.emit('connection', socket);
+  });
+  return connections;
+}
+
+/** Passes the connections whose clients choose HTTP/2 to `serve`, and others to the server. */
+function dispatch(server: Server, serve: (socket: TLSSocket) => void): void {
+  const [serveHttp1] = server.listeners('secureConnection') as ((socket: TLSSocket) => void)[];
+  server.removeAllListeners('secureConnection');
+  server.on('secureConnection', (socket) => {
+    if (socket.alpnProtocol === 'h2') serve(socket);
+    else serveHttp1?.call(server, socket);
+  });
+}
+
+/** Returns the status of the response to a request that has no handler, as Node.js responds in HTTP/1.1; undefined if it has one. */
+function refusalOf({ ':path': path, expect }: IncomingHttpHeaders, raw: readonly string[]): number | undefined {
+  // Node.js announces the limit on headers, but a client need not obey, and Node.js allows any size until the client has read it.
+  const count = raw.length / 2;
+  const bytes = raw.reduce((sum, text) => sum + text.length, count * SEPARATOR_BYTES);
+  if (count > MAX_HEADERS || bytes > MAX_HEAD_BYTES) return 431;
+  // CONNECT has no path.
+  if (path === undefined) return 405;
+  return expect === undefined || expect.toLowerCase() === '100-continue' ? undefined : 417;
+}
