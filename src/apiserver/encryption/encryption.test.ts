@@ -17,7 +17,7 @@ import { silentLog } from '../../platform/silent-log.ts';
 import { delayWatch } from '../../store/delayed-watch-fixture.ts';
 import { copyLmdbFile } from '../../store/lmdb/copy-file.ts';
 import { openLmdbStore } from '../../store/lmdb/lmdb-store.ts';
-import type { Store, Txn } from '../../store/store.ts';
+import { StorageFullError, type Store, type Txn } from '../../store/store.ts';
 import { discardUnreadable } from './discard.ts';
 import { type Encryption, openEncryptedStore } from './encryption.ts';
 
@@ -193,7 +193,45 @@ test('the values of an older data folder are encrypted at the start, and the fil
   expect(revision).toBe(store.revision());
 });
 
+test('a full disk does not prevent the start of an older data folder, whose values are encrypted at the next start', async () => {
+  await fill(await openRaw(), 70);
+  await closeAll();
+  // Fails in the first commit, between two values, in the deletion of the history, and in the copy of the file.
+  for (const allowed of [0, 55, 15, 1]) {
+    let left = allowed;
+    const beforeWrite = (): void => {
+      if (left-- <= 0) throw new StorageFullError(dataDir, 'the disk is full', 'free some space', undefined);
+    };
+    const { store } = await open({ beforeWrite });
+    await expectAll(store, 70);
+    expect(existsSync(join(dataDir, 'encryption/rewrite-due'))).toBe(true);
+    await closeAll();
+  }
+  const { store } = await open();
+  await expectAll(store, 70);
+  expect(filesWithPasswords()).toEqual([]);
+  expect(existsSync(join(dataDir, 'encryption/rewrite-due'))).toBe(false);
+});
+
 describe('rotateKey()', () => {
+  test('fails with 507 on a full disk, after which the values can be read and the rotation be repeated', async () => {
+    let isFull = false;
+    const beforeWrite = (): void => {
+      if (isFull) throw new StorageFullError(dataDir, 'the disk is full', 'free some space', undefined);
+    };
+    const { store, rotateKey } = await open({ beforeWrite });
+    await fill(store, 3);
+    isFull = true;
+    expect(await failureOf(rotateKey())).toMatchObject({
+      code: 507,
+      message: expect.stringContaining('the disk is full'),
+    });
+    await expectAll(store, 3);
+    isFull = false;
+    expect(await rotateKey()).toBe(3);
+    expect(keyNames()).toHaveLength(1);
+  });
+
   test('encrypts all values with a new key, removes the old one, and leaves the values unchanged', async () => {
     const { store, rotateKey } = await open();
     await fill(store);
