@@ -3,7 +3,7 @@
  * upstream; NAME is the name of the key.
  *
  * aesgcm: AES-256-GCM. Upstream's version v1 encrypts all values with the same key and random nonces of 96 bits, so that the key must be
- * replaced after 200,000 writes. Version v2 derives a key for each write with HKDF-SHA256 from the given key and 256 random bits, as upstream
+ * replaced after 200,000 writes. Version v2 derives a key for each write with HKDF-Expand from the given key and 256 random bits, as upstream
  * does for KMS v2: the number of writes needs no limit. The layout after the prefix is: 32 random bytes, nonce (12 bytes), ciphertext, tag
  * (16 bytes). The key of the store is authenticated, so that a value cannot be moved to another key.
  *
@@ -11,7 +11,14 @@
  *
  * identity: the value itself, which must not begin with `k8s:enc:`.
  */
-import { createCipheriv, createDecipheriv, createSecretKey, hkdfSync, type KeyObject, randomBytes } from 'node:crypto';
+import {
+  createCipheriv,
+  createDecipheriv,
+  createHmac,
+  createSecretKey,
+  type KeyObject,
+  randomBytes,
+} from 'node:crypto';
 
 /** Encrypts and decrypts the values of the store with one key. */
 export interface Cipher {
@@ -34,11 +41,17 @@ const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 const BLOCK_BYTES = 16;
 /** Distinguishes the keys for values from everything else that is derived from a key. */
-const DATA_KEY_LABEL = Buffer.from('lifepod value ');
+const DATA_KEY_LABEL = 'lifepod value ';
 const KEY_NAME_LABEL = 'lifepod key name';
+const FIRST_BLOCK = Uint8Array.of(1);
+const NOTHING = new Uint8Array();
 
-const derive = (secret: KeyObject, info: string | Uint8Array): Buffer =>
-  Buffer.from(hkdfSync('sha256', secret, '', info, 32));
+/**
+ * Returns 32 bytes that are derived from the secret: HKDF-Expand with SHA-256, whose first block is all that is needed. The secret is random,
+ * so that HKDF-Extract is not. Source: RFC 5869, 2.3 and 3.3.
+ */
+const derive = (secret: KeyObject, label: string, info: Uint8Array = NOTHING): Buffer =>
+  createHmac('sha256', secret).update(label).update(info).update(FIRST_BLOCK).digest();
 
 /** Returns whether the value begins with the ASCII text. */
 export const beginsWith = (value: Uint8Array, prefix: string): boolean =>
@@ -61,7 +74,8 @@ export function aesgcm(name: string, secret: Uint8Array): Cipher {
   const nonceAt = prefix.length + RANDOM_BYTES;
   const textAt = nonceAt + NONCE_BYTES;
   const master = createSecretKey(secret);
-  const keyFor = (random: Uint8Array): Buffer => derive(master, Buffer.concat([DATA_KEY_LABEL, random]));
+  // With a KeyObject, Node.js creates a cipher in half the time.
+  const keyFor = (random: Uint8Array): KeyObject => createSecretKey(derive(master, DATA_KEY_LABEL, random));
   return {
     prefix,
     encrypt(key, value) {
