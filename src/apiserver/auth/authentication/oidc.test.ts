@@ -131,6 +131,7 @@ test('a key that the issuer has just begun to use is requested, and known keys a
   const jwk = { ...(await exportJWK(next.publicKey)), kid: 'two', alg: 'RS256', use: 'sig' };
   issuer.documents = { ...documents, '/keys': { keys: [jwk] } };
   issuer.requests.length = 0;
+  vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 1000 });
   const rotated = await sign(claims(), { kid: 'two' }, next.privateKey);
   expect(await Promise.all([user(rotated), user(rotated)])).toMatchObject([
     { name: 'oidc:jane' },
@@ -139,7 +140,7 @@ test('a key that the issuer has just begun to use is requested, and known keys a
   expect(issuer.requests).toEqual(['/keys']);
   await expect(user(await sign(claims()))).rejects.toThrow('oidc: verify token: ');
   issuer.documents = {};
-  vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 24 * 60 * 60 * 1000 });
+  vi.setSystemTime(Date.now() + 24 * 60 * 60 * 1000);
   expect(await user(await sign(claims(), { kid: 'two' }, next.privateKey))).toMatchObject({ name: 'oidc:jane' });
 });
 

@@ -18,6 +18,8 @@ import { unverified } from './signed-tokens.ts';
 const NOT_BEFORE_LEEWAY_SECONDS = 300;
 /** How long the configuration of the issuer is not requested again after a failure. Source: the interval of v1.33. */
 const RETRY_MILLIS = 10_000;
+/** How long after the keys of the issuer have been read they are not requested again for tokens with unknown keys, which anybody can send. */
+const KEYS_INTERVAL_MILLIS = 1000;
 
 /** Returns a function that resolves to the user of a token, or to undefined if the token is not one of the issuer. */
 export function oidcTokens(options: OidcOptions, { now, log }: { now: () => Millis; log: Log }) {
@@ -112,10 +114,10 @@ async function discover(issuerUrl: string, options: FetchOptions): Promise<Remot
   if (response.status !== 200) throw new Error(`${url} responded with ${response.status}`);
   const { issuer, jwks_uri: keys } = (await response.json()) as { issuer?: unknown; jwks_uri?: unknown };
   if (issuer !== issuerUrl) throw new Error(`${url} is the configuration of another issuer, ${JSON.stringify(issuer)}`);
-  // As upstream, known keys stay valid while the issuer does not respond, and each token with an unknown key leads to a new request.
+  // As upstream, known keys stay valid while the issuer does not respond.
   return createRemoteJWKSet(new URL(String(keys)), {
     cacheMaxAge: Number.POSITIVE_INFINITY,
-    cooldownDuration: 0,
+    cooldownDuration: KEYS_INTERVAL_MILLIS,
     [customFetch]: (address, { signal: ended }) => fetchFromIssuer(address, { ...options, signal: ended }),
   });
 }
