@@ -4,9 +4,9 @@
  * client accepts gzip.
  */
 import { once } from 'node:events';
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import { createGzip } from 'node:zlib';
 import { STALLED_MILLIS } from './bounds/outgoing.ts';
+import { turnOf } from './bounds/turns.ts';
 import { acceptsGzip, type Exchange, startAnswer } from './exchange.ts';
 import { drainedOrClosed } from './wait-for-drain.ts';
 
@@ -140,7 +140,7 @@ async function sendPieces(
     if (response.destroyed) break;
     await sink.write(piece);
     // Let the event loop serve other clients, even if this client reads everything immediately.
-    await nextTurn();
+    await turnOf(exchange.user);
   }
   await sink.end();
   outgoing.end();
@@ -153,7 +153,7 @@ export async function sendGzipped(exchange: Exchange, contentType: string, gzipp
   for (const piece of evenBytes([gzipped])) {
     if (exchange.response.destroyed) break;
     await passOn(exchange, piece);
-    await nextTurn();
+    await turnOf(exchange.user);
   }
   exchange.outgoing.end();
 }

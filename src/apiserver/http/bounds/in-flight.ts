@@ -20,6 +20,7 @@ import type { Exchange } from '../exchange.ts';
 import type { RequestMetrics } from '../request-metrics.ts';
 import { busy, type Limits } from './limits.ts';
 import { sharedPlaces } from './shared-places.ts';
+import { turnToBegin } from './turns.ts';
 
 /** How long a request waits for a place. Source: a quarter of --request-timeout of v1.33. */
 const QUEUE_MILLIS = 15_000;
@@ -48,6 +49,8 @@ export function requestsInFlight(limits: QueueLimits, timers: Timers, measure: M
     const leave = enter(exchange.user) ?? (await waitCounted(exchange));
     const ended = measure.began(exchange);
     try {
+      const turn = turnToBegin(exchange.user);
+      if (turn !== undefined) await turn;
       await serve();
     } finally {
       leave();

@@ -1,0 +1,43 @@
+/**
+ * Lets only one piece of work of several owners run in each turn of the event loop, so that other work gets a turn as often as if there were
+ * a single piece. The owners take turns, however much work each of them has.
+ */
+
+/** Resolves in a turn of the event loop in which no other call resolves. The promises of one owner resolve in the order of the calls. */
+export type FairTurns = (owner: string) => Promise<void>;
+
+export function createFairTurns(): FairTurns {
+  /** The waiting work of each owner. The owners are in the order of their turns. */
+  const lines = new Map<string, (() => void)[]>();
+  const wakeOne = (): void => {
+    const [[owner, line] = ['', []]] = lines;
+    const wake = line.shift();
+    lines.delete(owner);
+    if (line.length > 0) lines.set(owner, line);
+    if (lines.size > 0) setImmediate(wakeOne);
+    wake?.();
+  };
+  return (owner) =>
+    new Promise((resolve) => {
+      const line = lines.get(owner);
+      if (line !== undefined) {
+        line.push(resolve);
+        return;
+      }
+      lines.set(owner, [resolve]);
+      if (lines.size === 1) setImmediate(wakeOne);
+    });
+}
+
+/**
+ * Returns a function that returns whether it has been called more than `limit` times with the same key in the current turn of the event loop.
+ */
+export function limitPerTurn(limit: number): (key: string) => boolean {
+  const counts = new Map<string, number>();
+  return (key) => {
+    if (counts.size === 0) setImmediate(() => counts.clear());
+    const count = (counts.get(key) ?? 0) + 1;
+    counts.set(key, count);
+    return count > limit;
+  };
+}

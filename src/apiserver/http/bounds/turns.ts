@@ -1,0 +1,24 @@
+/**
+ * Gives the work for requests turns of the event loop. All users who are neither administrators nor components have one turn after another, so
+ * that their long responses, or their many requests at a time, delay the requests of others and the rest of the engine by one piece of work.
+ */
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { UserInfo } from '../../../ports/request.ts';
+import { isPrivileged } from '../../auth/authorization/authorizer.ts';
+import { createFairTurns, limitPerTurn } from './fair-turns.ts';
+import { isComponent } from './shared-places.ts';
+
+/** The number of requests of a user that begin in one turn of the event loop; further ones begin one per turn. */
+const REQUESTS_PER_TURN = 16;
+
+const fairTurns = createFairTurns();
+const hasManyRequests = limitPerTurn(REQUESTS_PER_TURN);
+
+const comesFirst = (user: UserInfo): boolean => isPrivileged(user) || isComponent(user);
+
+/** Resolves when the next piece of a long response to the user may be written. */
+export const turnOf = (user: UserInfo): Promise<void> => (comesFirst(user) ? nextTurn() : fairTurns(user.name));
+
+/** Resolves when a request of the user may begin; undefined if it may begin at once. */
+export const turnToBegin = (user: UserInfo): Promise<void> | undefined =>
+  comesFirst(user) || !hasManyRequests(user.name) ? undefined : fairTurns(user.name);
