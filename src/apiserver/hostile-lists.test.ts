@@ -59,6 +59,49 @@ describe('Pods with long lists', () => {
   });
 });
 
+describe('objects with many containers', () => {
+  const DEPLOYMENTS = '/apis/apps/v1/namespaces/default/deployments';
+  const bodyOf = (path: string, count: number): string => {
+    const spec = { containers: list(count, (i) => ({ name: `c${i}`, image: 'i' })) };
+    const labels = { app: 'a' };
+    const selector = { matchLabels: labels };
+    const deployment = { selector, template: { metadata: { labels }, spec } };
+    return JSON.stringify({ metadata: { name: `many-${count}` }, spec: path === PODS ? spec : deployment });
+  };
+  /** An object that is validated takes longer with so many containers. */
+  const WAIT_MILLIS = OTHERS_WAIT_MILLIS / 3;
+
+  test.each([PODS, DEPLOYMENTS])(
+    'POST %s with 20,000 containers is accepted while other clients are served',
+    async (path) => {
+      const { code, othersWaited } = await whileServingOthers(at, () =>
+        at.call('POST', path, { body: bodyOf(path, 20_000) }),
+      );
+      expect(code).toBe(201);
+      expect(othersWaited).toBeLessThan(WAIT_MILLIS);
+    },
+  );
+
+  test.each([PODS, DEPLOYMENTS])('POST %s with 90,000 containers is refused without validation', async (path) => {
+    const body = bodyOf(path, 90_000);
+    const { code, json, othersWaited } = await whileServingOthers(at, () => at.call('POST', path, { body }));
+    expect(code).toBe(413);
+    expect(json.message).toContain('the object would have more than 300000 values');
+    expect(othersWaited).toBeLessThan(WAIT_MILLIS);
+  });
+
+  test('PUT of a Deployment with 90,000 containers is refused without validation', async () => {
+    const named = (count: number): string => bodyOf(DEPLOYMENTS, count).replace(/many-\d+/, 'replaced');
+    expect((await at.call('POST', DEPLOYMENTS, { body: named(1) })).code).toBe(201);
+    const { code, json, othersWaited } = await whileServingOthers(at, () =>
+      at.call('PUT', `${DEPLOYMENTS}/replaced`, { body: named(90_000) }),
+    );
+    expect(code).toBe(413);
+    expect(json.message).toContain('the object would have more than 300000 values');
+    expect(othersWaited).toBeLessThan(WAIT_MILLIS);
+  });
+});
+
 test('the row of a Pod with many readiness gates and conditions is computed while other clients are served', async () => {
   const readinessGates = list(2 * COUNT, (i) => ({ conditionType: `a/gate-${i}` }));
   expect((await at.call('POST', PODS, { body: pod('gates', {}, { readinessGates }) })).code).toBe(201);

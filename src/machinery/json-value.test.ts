@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { MAX_ERROR_CHARS } from './error-text.ts';
-import { goText, type JsonValue } from './json-value.ts';
+import { copyJson, goText, type JsonValue } from './json-value.ts';
 
 test.each<[JsonValue, string]>([
   [null, '<nil>'],
@@ -32,4 +32,13 @@ test('goText() does not read values after the truncation', () => {
     },
   });
   expect(goText(value as JsonValue)).toHaveLength(MAX_ERROR_CHARS + 3);
+});
+
+test('copyJson() copies all levels, omits undefined fields, and keeps a field with the name __proto__', () => {
+  const value = JSON.parse('{"a":[1,{"b":null}],"__proto__":{"c":"d"}}') as { a: unknown[] };
+  const copy = copyJson({ ...value, absent: undefined });
+  expect(JSON.stringify(copy)).toBe('{"a":[1,{"b":null}],"__proto__":{"c":"d"}}');
+  expect(Object.keys(copy)).not.toContain('absent');
+  expect(copy.a).not.toBe(value.a);
+  expect(copy.a[1]).not.toBe(value.a[1]);
 });

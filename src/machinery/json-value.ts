@@ -30,6 +30,18 @@ export function jsonEqual(a: unknown, b: unknown): boolean {
   return keys.every((key) => Object.hasOwn(b, key) && jsonEqual(a[key], b[key]));
 }
 
+/** Returns a copy of a JSON value without fields whose value is undefined. structuredClone() takes several times as long. */
+export function copyJson<T>(value: T): T {
+  if (typeof value !== 'object' || value === null) return value;
+  if (Array.isArray(value)) return value.map(copyJson) as T;
+  const copy: JsonObject = {};
+  for (const key of Object.keys(value)) {
+    const field = (value as Record<string, unknown>)[key];
+    if (field !== undefined) setOwn(copy, key, copyJson(field) as JsonValue);
+  }
+  return copy as T;
+}
+
 /**
  * Formats a value like Go's %v, for messages of patch errors in upstream's wording. Truncates the text to the length
  * that an error may have. Joins the pieces of the text only once, because joining them at each level would copy them

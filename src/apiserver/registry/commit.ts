@@ -6,7 +6,7 @@ import { MAX_VALUES } from '../../api/schema.ts';
 import { deepFreeze } from '../../machinery/deep-freeze.ts';
 import { giveText } from '../../machinery/encode.ts';
 import type { KubeObject } from '../../machinery/meta.ts';
-import { entityTooLarge, insufficientStorage, notFound } from '../../machinery/status.ts';
+import { type ApiError, entityTooLarge, insufficientStorage, notFound } from '../../machinery/status.ts';
 import { type BetweenSteps, longWork, nextOwnTurn, turnClock } from '../../platform/work-in-turns.ts';
 import type { RequestContext } from '../../ports/request.ts';
 import { StorageFullError, type Store, type Txn, type TxnResult } from '../../store/store.ts';
@@ -39,6 +39,19 @@ function encode(resource: Resource, object: KubeObject): Encoded {
   const value = Buffer.from(text);
   if (value.length <= MAX_STORED_BYTES) return { text, value };
   throw entityTooLarge(`the object would have ${value.length} bytes, the limit is ${MAX_STORED_BYTES}`);
+}
+
+const tooManyValues = (): ApiError =>
+  entityTooLarge(`the object would have more than ${MAX_VALUES} values, including those of its managedFields`);
+
+/**
+ * Throws 413 RequestEntityTooLarge if a client's object has too many values with its defaults, which may be several times as many as in the
+ * body, so that such an object is not validated. Ignores the status, which most writes drop. `old`: the object that is replaced.
+ */
+export function refuseManyValues(object: KubeObject, old: KubeObject | undefined, { source }: Sender): void {
+  if (source !== 'client') return;
+  const values = countValues({ ...object, status: undefined });
+  if (values > MAX_VALUES && (old === undefined || values > countValues(old))) throw tooManyValues();
 }
 
 async function transact(store: Store, txn: Txn): Promise<TxnResult> {
@@ -105,9 +118,7 @@ async function transactInRoom(
   const before = cache.heldBytes(key);
   const values = countValues(object);
   const growth = heldBytes(values, value.length) - before;
-  if (sender?.source === 'client' && growth > 0 && values > MAX_VALUES) {
-    throw entityTooLarge(`the object would have more than ${MAX_VALUES} values, including those of its managedFields`);
-  }
+  if (sender?.source === 'client' && growth > 0 && values > MAX_VALUES) throw tooManyValues();
   const leave = room.take(sender?.source === 'client', growth, before > 0);
   try {
     return await transact(store, txn);

@@ -16,7 +16,7 @@ import type { AdmissionChain } from '../admission/chain.ts';
 import type { AdmissionRequest } from '../admission/plugin.ts';
 import { admissionRequest } from './admit.ts';
 import { decodeBody } from './body.ts';
-import { insert } from './commit.ts';
+import { insert, refuseManyValues } from './commit.ts';
 import type { RegistryContext, Sent } from './context.ts';
 import { setOwners } from './field-owners.ts';
 import { generatedName, randomUid } from './random-names.ts';
@@ -44,6 +44,7 @@ export async function createObject(
   await turn();
   object.metadata.name ??= '';
   kind.defaults?.(object);
+  refuseManyValues(object, undefined, options.request);
   placeInNamespace(resource, namespace, object);
   if (object.metadata.resourceVersion) throw resourceVersionOnCreate();
   setSystemFields(context, object);

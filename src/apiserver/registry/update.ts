@@ -22,7 +22,7 @@ import type { WriteOptions } from '../../ports/backend.ts';
 import type { AdmissionChain } from '../admission/chain.ts';
 import { admissionRequest } from './admit.ts';
 import { checkSamePlace, decodeBody } from './body.ts';
-import { type Change, modify, type Steps } from './commit.ts';
+import { type Change, modify, refuseManyValues, type Steps } from './commit.ts';
 import type { RegistryContext, Sent } from './context.ts';
 import { deletionAlongside } from './delete.ts';
 import { recordEvents } from './events.ts';
@@ -172,6 +172,7 @@ async function changeOf(
   if (subresource === undefined) {
     if (isWhole) resource.kind.keepUnsent?.(own, old);
     resource.kind.defaults?.(own, old);
+    refuseManyValues(own, old, options.request);
     await betweenSteps();
   }
   const object = await (subresource === undefined

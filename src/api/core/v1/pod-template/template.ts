@@ -4,6 +4,7 @@
  * Source: ValidatePodTemplateSpec of pkg/apis/core/validation, and pkg/api/pod of v1.33.
  */
 import { allErrors, type FieldError, firstErrors, forbidden, invalid } from '../../../../machinery/field-error.ts';
+import { copyJson } from '../../../../machinery/json-value.ts';
 import type { Pod, PodTemplateSpec } from '../../../generated/types.ts';
 import { sameValue } from '../pod/compare.ts';
 import type { FormFault } from '../pod/compatibility/annotation-json.ts';
@@ -50,7 +51,7 @@ export const dropDisabledTemplateFields = (template: PodTemplateSpec | undefined
  * given in annotations remain only in the annotations.
  */
 export function expandedTemplate(template: PodTemplateSpec | undefined): Pod {
-  const pod = structuredClone(podOf(template));
+  const pod = copyJson(podOf(template));
   readOlderForms(pod);
   readDeferSettings(pod);
   if (pod.spec !== undefined) defaultPodSpec(pod.spec);
