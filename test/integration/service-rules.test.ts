@@ -245,6 +245,20 @@ describe('traffic from outside', () => {
     expect(await names(network.node, tcp('2001:db8::1', NODE_PORT), 2)).toEqual(['pod0']);
   });
 
+  it('a node port leads to an endpoint outside the machine, except from 127.0.0.1', async () => {
+    const { outside, node, pods } = network;
+    await outside.peer.listen('outside', 8080);
+    const service = serviceOf('web', nodePort);
+    await apply([service], [sliceOf(service, [endpoint(outside.ip)])]);
+    const asked = Promise.all([
+      pods[0]?.peer.ask(tcp(node.ip, NODE_PORT)),
+      node.peer.ask(tcp(node.ip, NODE_PORT)),
+      node.peer.ask(tcp('127.0.0.1', NODE_PORT)),
+    ]);
+    // Without route_localnet of the outgoing interface, the kernel sends no packets from a loopback address to other machines.
+    expect(await asked).toEqual([`outside ${node.ip}`, `outside ${node.ip}`, 'timeout']);
+  });
+
   it('a node port without endpoints refuses connections', async () => {
     await applyOne(nodePort, []);
     expect(await network.outside.peer.ask(tcp('192.0.2.1', NODE_PORT))).toBe('ECONNREFUSED');
