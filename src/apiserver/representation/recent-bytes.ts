@@ -1,8 +1,8 @@
 /** Keeps the bytes of recent watch events, so that an event is encoded once for all watches that send it at about the same time. */
 import type { WatchEvent } from '../../ports/backend.ts';
 
-/** The limit on the bytes that one representation keeps. */
-const KEPT_BYTES = 4 * 1024 * 1024;
+/** The limit on the bytes that one representation keeps. Their events, whose objects may have been replaced, take as much memory again. */
+const KEPT_BYTES = 1024 * 1024;
 
 /**
  * Returns a function that returns `encode(event)`, and that keeps the bytes of the most recently encoded events. Watches with the same
@@ -17,7 +17,10 @@ export function sharedBytes(
   return (event) => {
     const known = recent.get(event);
     if (known !== undefined) return known;
-    const bytes = encode(event);
+    const encoded = encode(event);
+    // Without the copy, the bytes would keep the whole block of memory that Node.js has allocated for many short-lived buffers.
+    const bytes = Buffer.allocUnsafeSlow(encoded.length);
+    bytes.set(encoded);
     recent.set(event, bytes);
     kept += bytes.length;
     for (const [oldest, { length }] of recent) {

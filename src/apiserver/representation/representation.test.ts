@@ -173,3 +173,10 @@ test('an event is encoded once while its bytes are among the most recent', () =>
   bytesOf(a);
   expect(encoded).toEqual(['a', 'b', 'c', 'a']);
 });
+
+test('the kept bytes of an event keep no other memory', () => {
+  const event = { type: 'ADDED' as const, object: { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'a' } } };
+  const bytes = sharedBytes(() => Buffer.from('of a block for many buffers'))(event);
+  expect(Buffer.from(bytes).toString()).toBe('of a block for many buffers');
+  expect(bytes.buffer.byteLength).toBe(bytes.byteLength);
+});
