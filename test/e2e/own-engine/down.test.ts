@@ -6,7 +6,7 @@ import { clearMachine, processesNaming } from '../../../src/engine/leftovers.ts'
 import { dataDirReleased } from '../../../src/platform/files.ts';
 import { nodePlatform } from '../../../src/platform/node-js.ts';
 import { killContainerd } from '../../support/containerd.ts';
-import { watchLeaks } from '../../support/leaks.ts';
+import { type LeakWatch, watchLeaks } from '../../support/leaks.ts';
 import { launch, scratchFolder, startLifepod } from '../../support/lifepod.ts';
 import { pod, WAIT } from '../../support/manifests.ts';
 
@@ -85,11 +85,24 @@ test('lifepod down after kill -9 of the engine ends the Pods and leaves nothing 
     await lifepod.cliOk('down');
     expect(await leaks.left()).toEqual([]);
 
+    const runAgain = async (): Promise<LeakWatch> => {
+      await lifepod.up();
+      await lifepod.apply(APP);
+      await lifepod.kubectlOk('wait', '--for=condition=Ready', 'pod/app', '--timeout=60s');
+      return watchLeaks(lifepod.dataDir);
+    };
+    // An engine and a containerd that start after both were killed detach the sandbox.
+    await runAgain();
+    await lifepod.kill('SIGKILL');
+    killContainerd(lifepod);
+    const restarted = await runAgain();
+    await lifepod.kubectlOk('delete', 'pod', 'app', '--now');
+    const attached = async () => (await restarted.left()).filter((part) => /^(record|lease|link veth)/.test(part));
+    expect(await attached()).toEqual([]);
+
     // The same, if not even containerd detaches the sandbox.
-    await lifepod.up();
-    await lifepod.apply(APP);
-    await lifepod.kubectlOk('wait', '--for=condition=Ready', 'pod/app', '--timeout=60s');
-    const again = await watchLeaks(lifepod.dataDir);
+    await lifepod.kill('SIGKILL');
+    const again = await runAgain();
     await lifepod.kill('SIGKILL');
     killContainerd(lifepod);
     await clearMachine(lifepod.dataDir, nodePlatform('error'), new AbortController().signal);
