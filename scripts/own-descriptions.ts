@@ -112,6 +112,7 @@ export const OWN_DESCRIPTIONS: Readonly<Record<string, Descriptions>> = {
     fields: {
       podName: 'The name of the Pod.',
       podUID: 'The UID of the Pod. A record describes a single life.',
+      nodeName: 'The node of the Pod, which writes the record. Absent if the Pod never had a node.',
       transitions:
         'The steps, in the order in which the node learned about them. Sort them by time for the order of events.',
     },

@@ -13,6 +13,7 @@ import { isMirrorPod } from '../api/core/v1/pod/mirror.ts';
 import type { Pod } from '../api/generated/types.ts';
 import { PODS } from '../api/resources.ts';
 import type { Informer } from '../client/informer.ts';
+import { uidOf } from '../machinery/meta.ts';
 import type { NodeConnection } from '../ports/node-connection.ts';
 import type { NodeAgentOptions } from './agent-options.ts';
 import { type AgentParts, createAgentParts } from './agent-parts.ts';
@@ -24,7 +25,7 @@ import { createLogSource } from './logs/log-source.ts';
 import { startOrphanRemoval } from './orphans.ts';
 import { podFromRecords } from './pod/observed-pod.ts';
 import { followRuntime } from './pod/runtime-follower.ts';
-import { closeRecords } from './record/close-records.ts';
+import { closeRecords, isAmong } from './record/close-records.ts';
 import { throughMirrors } from './static-pods/mirrors.ts';
 import { createStreamSource } from './streams/stream-source.ts';
 import type { NodePod } from './usage/node-pods.ts';
@@ -68,12 +69,14 @@ export async function startNodeAgent(options: NodeAgentOptions): Promise<NodeAge
     logEnded: async (id) => runtime.logEnded?.(id, signal),
   });
   await staticPods.start();
-  await Promise.all([followApiPods(parts).synced, services.synced, admission.synced]);
+  const apiPods = followApiPods(parts);
+  await Promise.all([apiPods.synced, services.synced, admission.synced]);
   admission.open();
   await objectsKnown();
   outages.end();
   images.collect();
-  void closeRecords({ client, log, signal, isKnown: (uid) => workers.has(uid), gone: recorder.gone });
+  const isKnown = (pod: Pod): boolean => workers.has(uidOf(pod)) || isAmong(apiPods, pod);
+  void closeRecords({ client, nodeName: options.nodeName, log, signal, isKnown, gone: recorder.gone });
   await removeOrphans(parts);
   startEviction(parts);
   return {

@@ -4,12 +4,11 @@
  * decided, and the time of the previous agent's last sign of life.
  */
 
-import type { Pod, PodRecord } from '../api/generated/types.ts';
+import type { PodRecord } from '../api/generated/types.ts';
 import type { Client } from '../client/client.ts';
 import { nodeEndAfter } from '../lifecycle/termination-causes.ts';
 import type { Journal, NodeEnd } from '../lifecycle/types.ts';
 import { uidOf } from '../machinery/meta.ts';
-import { notFound } from '../machinery/status.ts';
 import { type PodWorker, startWorker } from '../node/pod/worker/worker.ts';
 import { closeRecords, lastSteps } from '../node/record/close-records.ts';
 import { toApi } from '../node/record/step-conversion.ts';
@@ -117,15 +116,16 @@ async function adoptRemoved(
   }
   await closeRecords({
     client: clientOf(api, result),
+    nodeName: 'node-1',
     log: silentLog,
     signal: never,
-    isKnown: () => false,
+    isKnown: () => !api.removed,
     gone: () => void result.transitions.push(...lastSteps(timers.now())),
   });
   result.goneAt ??= timers.now();
 }
 
-/** A client with the objects that closeRecords() reads: the record as written so far, if any, and the Pod unless it was removed. */
+/** A client with the object that closeRecords() reads: the record as written so far, if any. */
 function clientOf(api: SimulatedApi, { transitions }: LifeResult): Client {
   const { name, namespace, uid = '' } = api.pod.metadata;
   const record: PodRecord = {
@@ -136,10 +136,6 @@ function clientOf(api: SimulatedApi, { transitions }: LifeResult): Client {
     podUID: uid,
     transitions: transitions.map(toApi),
   };
-  const get = async (): Promise<Pod> => {
-    if (api.removed) throw notFound({ group: '', resource: 'pods' }, name);
-    return api.pod;
-  };
   const list = async () => ({ items: transitions.length === 0 ? [] : [record], metadata: {} });
-  return { resource: () => ({ get, list }) } as unknown as Client;
+  return { resource: () => ({ list }) } as unknown as Client;
 }

@@ -81,6 +81,7 @@ export const ownFacts: Readonly<Record<string, PackageFacts>> = {
         'podName 2 string',
         'podUID 3 string',
         'transitions 4 []PodTransition list=atomic',
+        'nodeName? 5 string',
       ],
       PodRecordList: listOf('PodRecord'),
       PodTransition: [

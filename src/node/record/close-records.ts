@@ -7,10 +7,9 @@
 import { mirroredUid } from '../../api/core/v1/pod/mirror.ts';
 import type { Pod, PodRecord } from '../../api/generated/types.ts';
 import { POD_RECORDS } from '../../api/lifepod.io/v1/pod-record/index.ts';
-import { PODS } from '../../api/resources.ts';
 import type { Client } from '../../client/client.ts';
+import type { Informer } from '../../client/informer.ts';
 import type { Transition } from '../../lifecycle/types.ts';
-import { isApiError } from '../../machinery/status.ts';
 import type { Millis } from '../../machinery/time.ts';
 import type { Log } from '../../platform/platform.ts';
 
@@ -23,19 +22,26 @@ const RELEVANT_STEPS: ReadonlySet<string> = new Set(['Scheduled', 'Removed', 'Go
  */
 export const lastSteps = (at: Millis): Transition[] => ['Removed', 'Gone'].map((type) => ({ key: type, at, type }));
 
+/** Whether the Pod, or the mirror Pod of a static Pod, is among `pods`. */
+export function isAmong(pods: Pick<Informer<Pod>, 'get'>, { metadata: { namespace, name, uid } }: Pod): boolean {
+  const found = pods.get(namespace, name);
+  return found !== undefined && (found.metadata.uid === uid || mirroredUid(found) === uid);
+}
+
 export interface CloseRecordsOptions {
   client: Client;
+  nodeName: string;
   log: Log;
   signal: AbortSignal;
-  /** Whether the Pod has a worker on this node. */
-  isKnown(uid: string): boolean;
-  /** Called with each Pod that no longer exists in the API, has no worker, and whose record lacks the last steps. */
+  /** Whether the Pod has a worker on this node, or exists in the API. */
+  isKnown(pod: Pod): boolean;
+  /** Called with each Pod of this node that no longer exists in the API, has no worker, and whose record lacks the last steps. */
   gone(pod: Pod): void;
 }
 
-/** Checks all records. Resolves when the check has ended; a failure is logged, unless `signal` has aborted. */
-export async function closeRecords({ client, log, signal, isKnown, gone }: CloseRecordsOptions): Promise<void> {
-  const pods = client.resource<Pod>(PODS);
+/** Checks all records of this node. Resolves when the check has ended; a failure is logged, unless `signal` has aborted. */
+export async function closeRecords(options: CloseRecordsOptions): Promise<void> {
+  const { client, nodeName, log, signal, isKnown, gone } = options;
   /** The Pod of each record, and those RELEVANT_STEPS that the record contains, by the Pod's UID. */
   const lives = new Map<string, { pod: Pod; steps: Set<string> }>();
   const collect = ({ metadata, podName, podUID, transitions }: PodRecord): void => {
@@ -48,24 +54,15 @@ export async function closeRecords({ client, log, signal, isKnown, gone }: Close
   /** Whether the record contains the last steps. The record of a Pod that was never scheduled needs no step Removed. */
   const isClosed = (steps: ReadonlySet<string>): boolean =>
     steps.has('Gone') && (steps.has('Removed') || !steps.has('Scheduled'));
-  const exists = async ({ metadata: { name, namespace, uid } }: Pod): Promise<boolean> => {
-    try {
-      const found = await pods.get(name, namespace);
-      return found.metadata.uid === uid || mirroredUid(found) === uid;
-    } catch (error) {
-      if (isApiError(error, 'NotFound')) return false;
-      throw error;
-    }
-  };
   try {
     const records = client.resource<PodRecord>(POD_RECORDS);
-    for (let page = await records.list({ limit: PAGE_SIZE }); ; ) {
+    const query = { fieldSelector: `nodeName=${nodeName}`, limit: PAGE_SIZE };
+    for (let page = await records.list(query); ; ) {
       page.items.forEach(collect);
       if (!page.metadata.continue || signal.aborted) break;
-      page = await records.list({ limit: PAGE_SIZE, continue: page.metadata.continue });
+      page = await records.list({ ...query, continue: page.metadata.continue });
     }
-    for (const [uid, { pod, steps }] of lives)
-      if (!isClosed(steps) && !isKnown(uid) && !(await exists(pod)) && !signal.aborted) gone(pod);
+    for (const { pod, steps } of lives.values()) if (!isClosed(steps) && !isKnown(pod) && !signal.aborted) gone(pod);
   } catch (error) {
     if (!signal.aborted)
       log.warn('cannot complete the records of Pods that no longer exist', { error: (error as Error).message });

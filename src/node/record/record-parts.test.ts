@@ -36,6 +36,7 @@ async function recordsOf(parts: Record<string, number[]> = {}) {
         kind: 'PodRecord',
         podName: 'web',
         podUID,
+        nodeName: 'n',
         transitions: [step(name)],
       };
       await backend.set<PodRecord>(POD_RECORDS, { ...record, metadata: { name, namespace: 'a' } });
@@ -86,14 +87,14 @@ it.each<[string, Pod, string[]]>([
   ],
 ])('without a first part, the parts of a Pod that %s', async (_, of, listed) => {
   const { backend, records } = await recordsOf({ other: [0, 1] });
-  const { part } = await readRecord(records, of);
+  const { part } = await readRecord(records, 'n', of);
   expect(part).toEqual(emptyPart(0));
   expect(backend.calls).toEqual(['get podrecords a/u.0', ...listed]);
 });
 
 it('the parts of a record are read one after the other, and the last one is the newest', async () => {
   const { backend, records } = await recordsOf({ u: [0, 1] });
-  const { part, recorded } = await readRecord(records, started);
+  const { part, recorded } = await readRecord(records, 'n', started);
   expect(part).toEqual(partOf(1, [step('u.1')], true));
   expect(recorded.fresh(['u.0', 'u.1', 'u.2'].map((key) => fromApi(step(key)))).map(({ key }) => key)).toEqual(['u.2']);
   expect(backend.calls).toEqual(['get podrecords a/u.0', 'get podrecords a/u.1', 'get podrecords a/u.2']);
@@ -101,7 +102,7 @@ it('the parts of a record are read one after the other, and the last one is the 
 
 it('the part with the highest number is the newest, even if the first parts were deleted', async () => {
   const { records } = await recordsOf({ u: [10, 9, 2], other: [11] });
-  const { part, recorded } = await readRecord(records, started);
+  const { part, recorded } = await readRecord(records, 'n', started);
   expect(part).toEqual(partOf(10, [step('u.10')], true));
   const keys = ['u.2', 'u.9', 'u.10', 'other.11'];
   expect(recorded.fresh(keys.map((key) => fromApi(step(key)))).map(({ key }) => key)).toEqual(['other.11']);
@@ -110,16 +111,16 @@ it('the part with the highest number is the newest, even if the first parts were
 it('a part that cannot be read is not taken for a missing one', async () => {
   const { backend, records } = await recordsOf({ u: [0] });
   backend.failNext('get podrecords', serviceUnavailable('not now'));
-  await expect(readRecord(records, pod)).rejects.toThrow('not now');
+  await expect(readRecord(records, 'n', pod)).rejects.toThrow('not now');
 });
 
 it('a part is created once, and then updated', async () => {
   const { backend, records, stored } = await recordsOf();
   const part = partOf(4, [step('one')], false);
-  await writePart(records, pod, part);
+  await writePart(records, 'n', pod, part);
   expect(part.exists).toBe(true);
   part.steps.push(step('two'));
-  await writePart(records, pod, part);
+  await writePart(records, 'n', pod, part);
   expect(backend.calls).toEqual(['create podrecords a/u.4', 'update podrecords a/u.4']);
   expect(stored()).toMatchObject([
     {
@@ -139,7 +140,7 @@ it.each([
 ] as const)('a part that %s', async (_, exists, existing, verbs) => {
   const { backend, records, stored } = await recordsOf({ u: [...existing] });
   const part = partOf(0, [step('new')], exists);
-  await writePart(records, pod, part);
+  await writePart(records, 'n', pod, part);
   expect(part.exists).toBe(true);
   expect(stored().map(({ transitions }) => transitions)).toEqual([[step('new')]]);
   expect(backend.calls).toEqual(verbs.map((verb) => `${verb} podrecords a/u.0`));
@@ -155,7 +156,7 @@ it.each([
   const { backend, records } = await recordsOf({ u: exists ? [0] : [] });
   backend.failNext(`${verb} podrecords`, error);
   const part = partOf(0, [step('new')], exists);
-  await expect(writePart(records, pod, part)).rejects.toBe(error);
+  await expect(writePart(records, 'n', pod, part)).rejects.toBe(error);
   expect(part.exists).toBe(exists);
   expect(backend.calls).toHaveLength(1);
 });

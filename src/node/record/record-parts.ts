@@ -50,11 +50,12 @@ export function fill(part: RecordPart, steps: PodTransition[]): void {
 /** Reads the steps that earlier agents recorded. Returns these steps and the newest part, or an empty part if the Pod has no record. */
 export async function readRecord(
   records: ResourceClient<PodRecord>,
+  nodeName: string,
   pod: Pod,
 ): Promise<{ recorded: RecordedSteps; part: RecordPart }> {
   const recorded = createRecordedSteps();
   let newest = emptyPart(0);
-  for await (const [number, { transitions }] of partsOf(records, pod)) {
+  for await (const [number, { transitions }] of partsOf(records, nodeName, pod)) {
     recorded.fresh(transitions.map(fromApi));
     newest = partOf(number, transitions, true);
   }
@@ -62,7 +63,11 @@ export async function readRecord(
 }
 
 /** Yields the existing parts of the Pod's record with their numbers, in order. */
-async function* partsOf(records: ResourceClient<PodRecord>, pod: Pod): AsyncGenerator<[number, PodRecord]> {
+async function* partsOf(
+  records: ResourceClient<PodRecord>,
+  nodeName: string,
+  pod: Pod,
+): AsyncGenerator<[number, PodRecord]> {
   const { namespace, uid = '', creationTimestamp } = pod.metadata;
   for (let number = 0; ; number++) {
     const part = await records.get(recordName(uid, number), namespace).catch(unlessMissing);
@@ -73,7 +78,7 @@ async function* partsOf(records: ResourceClient<PodRecord>, pod: Pod): AsyncGene
     // If the Pod's object is known and its status has no start time, no agent has started the Pod, so its record has no later parts.
     if (number > 0 || (creationTimestamp !== undefined && pod.status?.startTime === undefined)) return;
     // The first parts of a long record may have been deleted.
-    const { items } = await records.list({ namespace, fieldSelector: `podUID=${uid}` });
+    const { items } = await records.list({ namespace, fieldSelector: `podUID=${uid},nodeName=${nodeName}` });
     const parts = items.map((item): [number, PodRecord] => [Number(item.metadata.name.slice(uid.length + 1)), item]);
     yield* parts.sort(([a], [b]) => a - b);
     return;
@@ -81,7 +86,12 @@ async function* partsOf(records: ResourceClient<PodRecord>, pod: Pod): AsyncGene
 }
 
 /** Updates the part in the API if `part.exists`, otherwise creates it. If `part.exists` was wrong, corrects it and tries again. */
-export async function writePart(records: ResourceClient<PodRecord>, pod: Pod, part: RecordPart): Promise<void> {
+export async function writePart(
+  records: ResourceClient<PodRecord>,
+  nodeName: string,
+  pod: Pod,
+  part: RecordPart,
+): Promise<void> {
   const { name: podName, namespace, uid: podUID = '' } = pod.metadata;
   const record: PodRecord = {
     apiVersion: `${POD_RECORDS.group}/${POD_RECORDS.version}`,
@@ -89,6 +99,7 @@ export async function writePart(records: ResourceClient<PodRecord>, pod: Pod, pa
     metadata: { name: recordName(podUID, part.number), namespace },
     podName,
     podUID,
+    nodeName,
     transitions: part.steps,
   };
   try {
@@ -98,7 +109,7 @@ export async function writePart(records: ResourceClient<PodRecord>, pod: Pod, pa
     if (!isApiError(error, part.exists ? 'NotFound' : 'AlreadyExists')) throw error;
     // A controller has deleted the part in the meantime, or an earlier request whose response was lost has created it.
     part.exists = !part.exists;
-    await writePart(records, pod, part);
+    await writePart(records, nodeName, pod, part);
   }
 }
 

@@ -27,7 +27,8 @@ const step = (key: string, more: Partial<Transition> = {}): Transition => ({
 function agent(backend: RegistryBackend) {
   const stop = new AbortController();
   const timers = createVirtualTimers();
-  const recorder = createPodRecorder({ client: clientOf(backend), timers, log: silentLog, signal: stop.signal });
+  const options = { client: clientOf(backend), nodeName: 'n', timers, log: silentLog, signal: stop.signal };
+  const recorder = createPodRecorder(options);
   return { recorder, stop, timers };
 }
 const records = (backend: RegistryBackend): PodRecord[] => backend.objects(POD_RECORDS) as PodRecord[];
@@ -56,7 +57,7 @@ test('the recorder combines steps that are reported during a write into the next
   await recorder.flushed();
   expect(keys(backend)).toEqual(['one', 'two', 'three', 'four', 'five', 'six', 'seven', 'eight']);
   expect(writes(backend)).toEqual(['create podrecords a/u.0', ...Array<string>(2).fill('update podrecords a/u.0')]);
-  expect(records(backend)[0]).toMatchObject({ podName: 'web', podUID: 'u', metadata: { name: 'u.0' } });
+  expect(records(backend)[0]).toMatchObject({ podName: 'web', podUID: 'u', nodeName: 'n', metadata: { name: 'u.0' } });
   expect(records(backend)[0]?.transitions[5]).toEqual({
     key: 'six',
     at: '2023-11-14T22:13:20.123000Z',

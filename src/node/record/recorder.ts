@@ -32,6 +32,8 @@ const LATE_MILLIS = 1000;
 
 export interface RecorderOptions {
   client: Client;
+  /** The name of the agent's node, which the records contain. */
+  nodeName: string;
   timers: Timers;
   log: Log;
   /** After it has aborted, a request that is waiting for its retry is tried once more, and a request that fails is not retried. */
@@ -87,6 +89,7 @@ const initialState = (pod: Pod): PodState => ({
 });
 
 export function createPodRecorder(options: RecorderOptions): PodRecorder {
+  const { nodeName } = options;
   const records = options.client.resource<PodRecord>(POD_RECORDS);
   const states = new Map<string, PodState>();
 
@@ -98,7 +101,7 @@ export function createPodRecorder(options: RecorderOptions): PodRecorder {
     // Yield first, so that record() stores this promise before drain() clears it, and so that steps of one turn are written together.
     await Promise.resolve();
     if (state.recorded === undefined) {
-      const read = async (): Promise<void> => void Object.assign(state, await readRecord(records, state.pod));
+      const read = async (): Promise<void> => void Object.assign(state, await readRecord(records, nodeName, state.pod));
       await retry(state, options, read);
     }
     while (state.waiting.length > 0) {
@@ -107,7 +110,8 @@ export function createPodRecorder(options: RecorderOptions): PodRecorder {
       const { reports } = state;
       while (steps.length > 0) {
         fill(state.part, steps);
-        if (!(await retry(state, options, () => writePart(records, state.pod, state.part)))) state.part.exists = false;
+        if (!(await retry(state, options, () => writePart(records, nodeName, state.pod, state.part))))
+          state.part.exists = false;
         if (steps.length > 0) state.part = emptyPart(state.part.number + 1);
       }
       settle(state, reports);

@@ -1,6 +1,7 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import { MIRROR_ANNOTATION } from '../../../api/core/v1/pod/mirror.ts';
-import type { Node, Pod } from '../../../api/generated/types.ts';
+import type { Node, Pod, PodRecord } from '../../../api/generated/types.ts';
+import { POD_RECORDS, recordName } from '../../../api/lifepod.io/v1/pod-record/index.ts';
 import { CERTIFICATE_SIGNING_REQUESTS, LEASES, NODES, PERSISTENT_VOLUME_CLAIMS } from '../../../api/resources.ts';
 import type { KubeObject } from '../../../machinery/meta.ts';
 import { apiFor } from '../../../ports/api-for.ts';
@@ -347,6 +348,47 @@ describe('what a node may not write', () => {
     expect((await failure(unnamed.create(NODES, undefined, object('Node', 'n5')))).message).toBe(
       'nodes "n5" is forbidden: could not determine node from user "system:node:"',
     );
+  });
+});
+
+describe('records of Pods', () => {
+  const recordOf = (about: Pod | undefined, nodeName: string | undefined, number = ++serial): PodRecord => ({
+    apiVersion: 'lifepod.io/v1',
+    kind: 'PodRecord',
+    metadata: { name: recordName(about?.metadata.uid ?? 'gone', number), namespace: 'default' },
+    podName: about?.metadata.name ?? 'gone',
+    podUID: about?.metadata.uid ?? 'gone',
+    ...(nodeName === undefined ? {} : { nodeName }),
+    transitions: [],
+  });
+  const create = (record: PodRecord) => n1.create(POD_RECORDS, 'default', record);
+  const CAUSE = 'node "n1" can only write records of its own pods';
+
+  test('a node may write records of its Pods, and of Pods that do not exist', async () => {
+    await create(recordOf(undefined, 'n1'));
+    const created = (await create(recordOf(own, 'n1'))) as PodRecord;
+    await n1.update(POD_RECORDS, created);
+  });
+
+  test('a node may continue the record of an older version, which names no node', async () => {
+    const older = (await started.registry.create(POD_RECORDS, 'default', recordOf(own, undefined))) as PodRecord;
+    await n1.update(POD_RECORDS, { ...older, nodeName: 'n1' } as PodRecord);
+  });
+
+  test.each<[string, () => Promise<unknown>]>([
+    ['that names no node', () => create(recordOf(own, undefined))],
+    ['that names another node', () => create(recordOf(own, 'n2'))],
+    ['about a Pod on another node', () => create(recordOf(foreign, 'n1'))],
+    [
+      'that another node has written',
+      async () => {
+        const { registry } = started;
+        const written = (await registry.create(POD_RECORDS, 'default', recordOf(undefined, 'n2'))) as PodRecord;
+        await n1.update(POD_RECORDS, { ...written, nodeName: 'n1' } as PodRecord);
+      },
+    ],
+  ])('a node may not write a record %s', async (_, act) => {
+    expect((await failure(act())).message).toContain(CAUSE);
   });
 });
 

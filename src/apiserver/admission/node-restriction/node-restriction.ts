@@ -1,7 +1,7 @@
 /**
- * Limits what nodes write: only their own Node, Lease and CSINode, the statuses of their Pods, mirror Pods, tokens for their Pods, and requests
- * for certificates with their own name. Lets only nodes create mirror Pods. The node already runs the static Pod of a mirror Pod, so other
- * plugins do not change it.
+ * Limits what nodes write: only their own Node, Lease and CSINode, the statuses of their Pods, mirror Pods, tokens for their Pods, records of
+ * their Pods, and requests for certificates with their own name. Lets only nodes create mirror Pods. The node already runs the static Pod of a
+ * mirror Pod, so other plugins do not change it.
  *
  * Boundary: the Node authorizer has decided which objects the node may address. A file for each group of kinds has the rules for what the
  * objects contain.
@@ -9,6 +9,7 @@
  */
 import { admitMirrorPod, isMirrorPod } from '../../../api/core/v1/pod/mirror.ts';
 import type { Pod } from '../../../api/generated/types.ts';
+import { POD_RECORDS } from '../../../api/lifepod.io/v1/pod-record/index.ts';
 import {
   CERTIFICATE_SIGNING_REQUESTS,
   LEASES,
@@ -23,7 +24,7 @@ import type { AdmissionRequest, AdmissionTarget, PluginFactory } from '../plugin
 import { isKindOf } from '../targets.ts';
 import { restrictCertificateRequest } from './certificate-requests.ts';
 import { restrictNode } from './nodes.ts';
-import { restrictClaim, restrictCsiNode, restrictLease } from './others.ts';
+import { restrictClaim, restrictCsiNode, restrictLease, restrictPodRecord } from './others.ts';
 import { restrictPod } from './pods.ts';
 import { type Restriction, refusal } from './restriction.ts';
 import { restrictToken } from './tokens.ts';
@@ -38,6 +39,7 @@ const restrictions: readonly (readonly [ResourceRef, Restriction])[] = [
   [LEASES, restrictLease],
   [CSI_NODES, restrictCsiNode],
   [CERTIFICATE_SIGNING_REQUESTS, restrictCertificateRequest],
+  [POD_RECORDS, restrictPodRecord],
 ];
 
 const restrictionFor = ({ kind }: AdmissionTarget): Restriction | undefined =>

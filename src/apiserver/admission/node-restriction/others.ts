@@ -1,6 +1,9 @@
-/** What nodes may write into Leases, CSINodes and PersistentVolumeClaims. */
-import type { PersistentVolumeClaim } from '../../../api/generated/types.ts';
+/** What nodes may write into Leases, CSINodes, PersistentVolumeClaims and PodRecords. */
+import { mirroredUid } from '../../../api/core/v1/pod/mirror.ts';
+import type { PersistentVolumeClaim, Pod, PodRecord } from '../../../api/generated/types.ts';
+import { PODS } from '../../../api/resources.ts';
 import { jsonEqual } from '../../../machinery/json-value.ts';
+import { objectKey, resourcePrefix } from '../../cache/keys.ts';
 import type { AdmissionRequest } from '../plugin.ts';
 import { quoted, type Restriction, refusal } from './restriction.ts';
 
@@ -34,3 +37,17 @@ function fixedPart({ metadata, status, ...rest }: PersistentVolumeClaim): unknow
   const { capacity, conditions, allocatedResources, allocatedResourceStatuses, ...fixedStatus } = status ?? {};
   return { ...rest, metadata: fixedMetadata, status: fixedStatus };
 }
+
+const POD_PREFIX = resourcePrefix(PODS.group, PODS.resource);
+
+/** A node may write only records that name it, and not about a Pod that exists on another node. The kind is lifepod's own. */
+export const restrictPodRecord: Restriction = (nodeName, request, { cache }) => {
+  const [record, old] = [request.object, request.old] as (PodRecord | undefined)[];
+  const refuse = () => refusal(request, `node ${quoted(nodeName)} can only write records of its own pods`);
+  if (old?.nodeName && old.nodeName !== nodeName) throw refuse();
+  if (record === undefined) return;
+  if (record.nodeName !== nodeName) throw refuse();
+  const pod = cache.get(objectKey(POD_PREFIX, request.namespace, record.podName)) as Pod | undefined;
+  if (pod === undefined || pod.spec?.nodeName === nodeName) return;
+  if (pod.metadata.uid === record.podUID || mirroredUid(pod) === record.podUID) throw refuse();
+};

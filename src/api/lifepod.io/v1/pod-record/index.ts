@@ -1,7 +1,8 @@
 /**
  * The PodRecord: one part of the stored list of the steps of a Pod's life. The node writes PodRecords, or a controller if the Pod never
  * had a node. A PodRecord remains after the Pod and its namespace are deleted, until a controller deletes it because it is too old or all
- * PodRecords together are too large. Its name consists of the Pod's UID and the number of the part.
+ * PodRecords together are too large. Its name consists of the Pod's UID and the number of the part. A node may write only records that
+ * name it.
  */
 import { type FieldError, invalid, required } from '../../../../machinery/field-error.ts';
 import { parseTime } from '../../../../machinery/time.ts';
@@ -35,7 +36,11 @@ export const podRecordKind = kind<PodRecord>(`${POD_RECORDS.group}/${POD_RECORDS
   // The garbage collector would have to keep the metadata of all records in memory.
   propagation: 'unsupported',
   rules: [validate],
-  selectableFields: ({ podName, podUID }) => ({ podName: podName ?? '', podUID: podUID ?? '' }),
+  selectableFields: ({ podName, podUID, nodeName }) => ({
+    podName: podName ?? '',
+    podUID: podUID ?? '',
+    nodeName: nodeName ?? '',
+  }),
   columns: [
     column('Pod', 'The name of the Pod.', ({ podName }) => podName ?? ''),
     column('UID', "The first characters of the Pod's UID, which distinguish Pods of the same name.", ({ podUID }) =>

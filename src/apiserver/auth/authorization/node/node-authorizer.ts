@@ -161,6 +161,17 @@ function pod(asked: Asked): Decision {
   return name ? relation() : denied('can only list/watch pods with spec.nodeName field selector');
 }
 
+/** lifepod's own kind. NodeRestriction limits writes to records of the node's Pods. The name of a record contains the UID of its Pod. */
+function podRecord(asked: Asked): Decision {
+  const { verb, subresource, nodeName } = asked;
+  if (subresource) return NO_OPINION;
+  if (isOneOf(verb, 'create', 'get', 'update')) return ALLOWED;
+  if (!isOneOf(verb, 'list', 'watch')) return NO_OPINION;
+  return selects(asked, 'nodeName', nodeName)
+    ? ALLOWED
+    : denied('can only list/watch podrecords with nodeName field selector');
+}
+
 /** The rules by group and resource. */
 const RULES: Readonly<Record<string, Rule>> = {
   '/secrets': readOne,
@@ -175,4 +186,5 @@ const RULES: Readonly<Record<string, Rule>> = {
   'storage.k8s.io/volumeattachments': getOne,
   'storage.k8s.io/csinodes': csiNode,
   'coordination.k8s.io/leases': lease,
+  'lifepod.io/podrecords': podRecord,
 };
