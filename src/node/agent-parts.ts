@@ -33,6 +33,7 @@ import { createPodRecorder, type PodRecorder } from './record/recorder.ts';
 import { createStaticPods } from './static-pods/static-pods.ts';
 import { createOutageClock } from './status/sign-of-life.ts';
 import { createStartGate } from './streams/exec-gate.ts';
+import type { FollowedObjects } from './volumes/followed-objects.ts';
 import { createPodMemory, podMemoryFolder } from './volumes/pod-memory.ts';
 import { createVolumeManager } from './volumes/volume-manager.ts';
 
@@ -127,7 +128,11 @@ function createStorage({ options, events, workers, isStatic, livePods }: Base) {
   const { client, runtime, timers, log, signal, dataDir, capacity } = options;
   const memory = createPodMemory(podMemoryFolder(dataDir), signal);
   const podDirectory = (uid: string): string => volumes.podDirectory(uid);
-  const kept = createKeptReferences({ client, timers, log, signal, podDirectory, memory, isStatic });
+  const objects: FollowedObjects = {
+    follow: (owner, keys) => volumes.objects.follow(owner, keys),
+    unfollow: (owner) => volumes.objects.unfollow(owner),
+  };
+  const kept = createKeptReferences({ client, objects, timers, log, signal, podDirectory, memory, isStatic });
   const images = createNodeImages({
     ...options,
     events,

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { containerOf, deferOf, podOf } from '../../src/api/core/v1/pod/pod-fixtures.ts';
 import { SECRETS } from '../../src/api/resources.ts';
-import { registryBackend, withInformers } from '../../src/client/registry-fixture.ts';
+import { registryBackend } from '../../src/client/registry-fixture.ts';
 import { clientOf } from '../../src/client/typed-client.ts';
 import type { KubeObject } from '../../src/machinery/meta.ts';
 import { createKeptReferences } from '../../src/node/pod/kept-references.ts';
@@ -26,9 +26,9 @@ test("a Secret of a defer container is kept in memory across agents, and deleted
   const parts = { client: clientOf(backend), timers: systemTimers(), log: quiet, signal };
   const agent = () => {
     const memory = createPodMemory(join(path, 'memory'), signal);
-    const volumes = createVolumeManager(withInformers({ ...parts, rootDirectory: path, memory, nodeName: 'n' }));
-    const { podDirectory } = volumes;
-    const kept = createKeptReferences({ ...parts, podDirectory, memory, isStatic: () => false });
+    const volumes = createVolumeManager({ ...parts, rootDirectory: path, memory, nodeName: 'n' });
+    const { podDirectory, objects } = volumes;
+    const kept = createKeptReferences({ ...parts, objects, podDirectory, memory, isStatic: () => false });
     return { volumes: kept.guard(volumes), kept, close: () => volumes.close() };
   };
   try {

@@ -44,9 +44,13 @@ export function createPodImagePull({ client, puller, kept, warn }: PodImageOptio
     const names = [...new Set(named)];
     const found = await Promise.all(
       names.map((name) =>
-        secrets.get(name, pod.metadata.namespace).catch((error: unknown) => {
-          if (!isApiError(error, 'NotFound')) throw error;
-          return kept?.find<Secret>(pod, 'secrets', name);
+        secrets.get(name, pod.metadata.namespace).catch(async (error: unknown) => {
+          // A node may not read the Secrets of a Pod whose object has been deleted.
+          const isRefused = isApiError(error, 'Forbidden');
+          if (!isRefused && !isApiError(error, 'NotFound')) throw error;
+          const copy = await kept?.find<Secret>(pod, 'secrets', name);
+          if (copy === undefined && isRefused) throw error;
+          return copy;
         }),
       ),
     );

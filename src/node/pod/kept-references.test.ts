@@ -13,6 +13,7 @@ import { silentLog } from '../../platform/silent-log.ts';
 import { createVirtualTimers, type VirtualTimers } from '../../platform/virtual-timers.ts';
 import { createEnvironmentSource } from '../container/configuration-source.ts';
 import { createPodImagePull } from '../images/pod-images.ts';
+import type { FollowedObjects } from '../volumes/followed-objects.ts';
 import { fileSourceKey } from '../volumes/references.ts';
 import { createKeptReferences, type KeptReferences } from './kept-references.ts';
 
@@ -21,10 +22,17 @@ let root: string;
 let backend: RegistryBackend;
 let timers: VirtualTimers;
 let kept: KeptReferences;
+/** The keys that are followed, by owner. */
+const followed = new Map<string, ReadonlySet<string>>();
+const objects: FollowedObjects = {
+  follow: (owner, keys) => void followed.set(owner, keys),
+  unfollow: (owner) => void followed.delete(owner),
+};
 
 const keptOf = (isStatic = false): KeptReferences =>
   createKeptReferences({
     client: clientOf(backend),
+    objects,
     timers,
     log: silentLog,
     signal,

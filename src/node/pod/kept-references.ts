@@ -21,6 +21,7 @@ import { isApiError } from '../../machinery/status.ts';
 import type { Platform } from '../../platform/platform.ts';
 import { createSerialByKey } from '../../platform/serial-by-key.ts';
 import { environmentReferences } from '../container/environment-variables.ts';
+import type { FollowedObjects } from '../volumes/followed-objects.ts';
 import { type FileSource, fileSourceKey } from '../volumes/references.ts';
 import type { VolumePort } from './executor.ts';
 import { type Content, createKeptFiles, type KeptFilesOptions, type Reference } from './kept-files.ts';
@@ -41,13 +42,15 @@ export interface KeptReferences {
 
 export interface KeptReferencesOptions extends Platform, KeptFilesOptions {
   client: Client;
+  /** Follows the objects. The caller passes their changes to changed(). */
+  objects: FollowedObjects;
   /** No copies are made for static Pods, since the API is never queried for them. */
   isStatic(pod: Pod): boolean;
   signal: AbortSignal;
 }
 
 export function createKeptReferences(options: KeptReferencesOptions): KeptReferences {
-  const { client, log, timers, signal } = options;
+  const { client, objects, log, timers, signal } = options;
   const files = createKeptFiles(options);
   const pods = new Map<string, { pod: Pod; references: ReadonlyMap<string, Reference> }>();
   /** The copies in progress, by Pod UID. KeptFiles requires that the objects of a Pod are written one at a time. */
@@ -69,6 +72,7 @@ export function createKeptReferences(options: KeptReferencesOptions): KeptRefere
 
   async function forget(uid: string): Promise<void> {
     pods.delete(uid);
+    objects.unfollow(ownerOf(uid));
     await copying.pending(uid);
   }
 
@@ -79,6 +83,8 @@ export function createKeptReferences(options: KeptReferencesOptions): KeptRefere
       const references = referencesOf(pod);
       if (references.size === 0 || options.isStatic(pod)) return;
       pods.set(uid, { pod, references });
+      // Before the first copy, so that no later change is missed.
+      objects.follow(ownerOf(uid), new Set(references.keys()));
       await copyAll(uid).catch((error: Error) => {
         const fields = { pod: name, error: error.message };
         log.warn('cannot copy the objects that defer containers refer to, retrying', fields);
@@ -96,6 +102,8 @@ export function createKeptReferences(options: KeptReferencesOptions): KeptRefere
     }),
   };
 }
+
+const ownerOf = (uid: string): string => `kept/${uid}`;
 
 /** Returns the object that the reference names, or undefined if it does not exist. */
 async function readObject(

@@ -67,11 +67,10 @@ export function createMirrors(options: MirrorsOptions): Mirrors {
   }
 
   async function create(pod: Pod): Promise<Pod> {
-    const { name, namespace } = pod.metadata;
     const wanted = mirrorOf(pod, await nodes.get(nodeName));
     const mirror = await pods.create(wanted).catch(async (error: unknown) => {
       if (!isApiError(error, 'AlreadyExists')) throw error;
-      const other = await pods.get(name, namespace);
+      const other = await readOther(pods, pod, error);
       // This node created the mirror, but the watch has not reported the mirror yet.
       if (shows(other, pod)) return other;
       if (isMirrorPod(other)) await remove(other, 0);
@@ -120,6 +119,15 @@ async function deleteMirror(pods: ResourceClient<Pod>, mirror: Pod, gracePeriodS
     await pods.delete(name, namespace, { gracePeriodSeconds, preconditions: { uid } });
   } catch (error) {
     if (!isApiError(error, 'NotFound') && !isApiError(error, 'Conflict')) throw error;
+  }
+}
+
+/** Reads the Pod that has the name of the mirror. Rejects with `taken` if it is on another node, whose Pods this node may not read. */
+async function readOther(pods: ResourceClient<Pod>, { metadata }: Pod, taken: unknown): Promise<Pod> {
+  try {
+    return await pods.get(metadata.name, metadata.namespace);
+  } catch (error) {
+    throw isApiError(error, 'Forbidden') ? taken : error;
   }
 }
 

@@ -1,19 +1,83 @@
-/** Follows ConfigMaps and Secrets, and reports which of them have changed. */
-import { coreResource } from '../../api/resources.ts';
-import type { SharedInformers } from '../../client/shared-informers.ts';
-import type { KubeObject } from '../../machinery/meta.ts';
-import { type FileSource, fileSourceKey } from './references.ts';
-
 /**
- * Calls `changed` with the key (fileSourceKey) of each ConfigMap and Secret that is added, updated or deleted, until the signal aborts.
- * Existing objects count as added at the start.
+ * Follows the ConfigMaps and Secrets that Pods of the node use, and reports which of them change. Each object has a watch of its own, because
+ * a node may read no others.
+ * Source: the watch-based manager of pkg/kubelet/util/manager of v1.33 (behavior).
  */
-export function followObjects(informers: SharedInformers, signal: AbortSignal, changed: (key: string) => void): void {
-  const follow = (resource: FileSource): void => {
-    const notify = ({ metadata }: KubeObject): void =>
-      changed(fileSourceKey(resource, metadata.namespace, metadata.name));
-    informers.follow(coreResource(resource), { signal }, { added: notify, updated: notify, deleted: notify });
+import { coreResource } from '../../api/resources.ts';
+import type { Client } from '../../client/client.ts';
+import { createInformer } from '../../client/informer.ts';
+import { onAbort } from '../../platform/on-abort.ts';
+import type { Platform } from '../../platform/platform.ts';
+import { partsOfKey } from './references.ts';
+
+export interface FollowedObjects {
+  /** Follows the objects with these keys (fileSourceKey) for the owner, in place of those that it followed before. */
+  follow(owner: string, keys: ReadonlySet<string>): void;
+  /** Ends what follow() began for the owner. The last owner of an object ends its watch. */
+  unfollow(owner: string): void;
+}
+
+export interface FollowedObjectsOptions extends Platform {
+  client: Client;
+  /** Ends all watches. */
+  signal: AbortSignal;
+}
+
+interface Followed {
+  owners: Set<string>;
+  stop: AbortController;
+}
+
+const NONE: ReadonlySet<string> = new Set();
+
+/** `changed` is called with the key of each followed object that is added, updated or deleted, and once if it exists already. */
+export function followObjects(
+  { client, timers, log, signal }: FollowedObjectsOptions,
+  changed: (key: string) => void,
+): FollowedObjects {
+  const keysOf = new Map<string, ReadonlySet<string>>();
+  const followed = new Map<string, Followed>();
+  onAbort(signal, () => {
+    for (const { stop } of followed.values()) stop.abort();
+    followed.clear();
+  });
+
+  function start(key: string): Followed {
+    const stop = new AbortController();
+    const { resource, namespace, name } = partsOfKey(key);
+    const notify = (): void => changed(key);
+    createInformer(
+      client.resource(coreResource(resource)),
+      { namespace, fieldSelector: `metadata.name=${name}`, timers, log, signal: stop.signal },
+      { added: notify, updated: notify, deleted: notify },
+    );
+    return { owners: new Set(), stop };
+  }
+  function add(key: string, owner: string): void {
+    const known = followed.get(key) ?? start(key);
+    known.owners.add(owner);
+    followed.set(key, known);
+  }
+  function remove(key: string, owner: string): void {
+    const known = followed.get(key);
+    known?.owners.delete(owner);
+    if (known?.owners.size !== 0) return;
+    followed.delete(key);
+    known.stop.abort();
+  }
+
+  return {
+    follow(owner, keys) {
+      if (signal.aborted) return;
+      const before = keysOf.get(owner) ?? NONE;
+      keysOf.set(owner, keys);
+      for (const key of keys) if (!before.has(key)) add(key, owner);
+      for (const key of before) if (!keys.has(key)) remove(key, owner);
+    },
+    unfollow(owner) {
+      const before = keysOf.get(owner) ?? NONE;
+      keysOf.delete(owner);
+      for (const key of before) remove(key, owner);
+    },
   };
-  follow('configmaps');
-  follow('secrets');
 }

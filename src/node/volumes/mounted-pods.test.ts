@@ -6,6 +6,7 @@ import { CONFIG_MAPS } from '../../api/resources.ts';
 import { uidOf } from '../../machinery/meta.ts';
 import { createSerialByKey, type SerialByKey } from '../../platform/serial-by-key.ts';
 import { OutcomeUnknownError } from '../../runtime/runtime.ts';
+import type { FollowedObjects } from './followed-objects.ts';
 import { createMountedPods, type MountedPods } from './mounted-pods.ts';
 import { fileSourceKey } from './references.ts';
 import {
@@ -38,7 +39,8 @@ beforeEach(async () => {
   closing = new AbortController();
   operations = createSerialByKey();
   retried = [];
-  const ports = { ...on.ports, operations, signal: closing.signal };
+  const objects: FollowedObjects = { follow: () => undefined, unfollow: () => undefined };
+  const ports = { ...on.ports, objects, operations, signal: closing.signal };
   pods = createMountedPods({ ...ports, onRetry: (uid) => retried.push(uid) });
 });
 afterEach(async () => {

@@ -14,6 +14,7 @@ import type { Timer, Timers } from '../../platform/platform.ts';
 import type { SerialByKey } from '../../platform/serial-by-key.ts';
 import { claimNamesOf } from '../../scheduling/volume-claims.ts';
 import { shownRoom } from './file-size-limit.ts';
+import type { FollowedObjects } from './followed-objects.ts';
 import {
   downwardFacts,
   type PodVolumes,
@@ -48,6 +49,8 @@ export interface MountedPods {
 export interface MountedPodsPorts extends SetUpPorts {
   /** Runs the operations on a Pod's volumes one at a time. The key of an operation is the Pod's UID. */
   operations: SerialByKey;
+  /** Follows the ConfigMaps and Secrets in the volumes of the registered Pods. The caller passes their changes to objectChanged(). */
+  objects: FollowedObjects;
   /** Stops all updates. */
   signal: AbortSignal;
   /**
@@ -67,7 +70,7 @@ interface MountedPod extends PodVolumes {
 }
 
 export function createMountedPods(ports: MountedPodsPorts): MountedPods {
-  const { log, timers, signal, operations } = ports;
+  const { log, timers, signal, operations, objects } = ports;
   const mounted = new Map<string, MountedPod>();
 
   const refreshes = createWorkQueue({ name: 'volumes', process: refresh, log, timers, signal });
@@ -99,6 +102,7 @@ export function createMountedPods(ports: MountedPodsPorts): MountedPods {
       // Register the Pod before its objects are read, so that no change of an object after its read is missed.
       const entry = entryOf(pod, mounted.get(uid)?.keeps);
       mounted.set(uid, entry);
+      objects.follow(ownerOf(uid), entry.shows);
       try {
         timer.set(entry, await setUpVolumes(entry, () => true, ports, abort));
       } catch (error) {
@@ -127,12 +131,15 @@ export function createMountedPods(ports: MountedPodsPorts): MountedPods {
     },
     forget(uid) {
       mounted.delete(uid);
+      objects.unfollow(ownerOf(uid));
       timer.update();
     },
     waitingForClaims: () =>
       [...mounted].filter(([, { pod, failed }]) => failed && claimNamesOf(pod).length > 0).map(([uid]) => uid),
   };
 }
+
+const ownerOf = (uid: string): string => `volumes/${uid}`;
 
 const entryOf = (pod: Pod, keeps: MountedPod['keeps'] = { tokens: new Map(), room: shownRoom() }): MountedPod => ({
   pod,

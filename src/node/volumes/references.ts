@@ -8,6 +8,12 @@ export type FileSource = 'configmaps' | 'secrets';
 export const fileSourceKey = (resource: FileSource, namespace: string | undefined, name: string | undefined): string =>
   `${resource}/${namespace ?? ''}/${name ?? ''}`;
 
+/** Returns the parts of a key from fileSourceKey(). */
+export function partsOfKey(key: string): { resource: FileSource; namespace: string; name: string } {
+  const [resource, namespace = '', name = ''] = key.split('/');
+  return { resource: resource as FileSource, namespace, name };
+}
+
 /** Whether the node writes the files of the volume, and rewrites them when their sources change. */
 export const showsObjects = (volume: Volume): boolean =>
   [volume.configMap, volume.secret, volume.downwardAPI, volume.projected].some((source) => source !== undefined);

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import type { Pod } from '../../api/generated/types.ts';
 import { CONFIG_MAPS } from '../../api/resources.ts';
-import { type RegistryBackend, registryBackend, withInformers } from '../../client/registry-fixture.ts';
+import { type RegistryBackend, registryBackend } from '../../client/registry-fixture.ts';
 import { clientOf } from '../../client/typed-client.ts';
 import { type KubeObject, uidOf } from '../../machinery/meta.ts';
 import { silentLog } from '../../platform/silent-log.ts';
@@ -36,7 +36,9 @@ afterEach(async () => {
 
 const managerOf = (): VolumeManager =>
   createVolumeManager({
-    ...withInformers({ client: clientOf(backend), timers, log: silentLog }),
+    client: clientOf(backend),
+    timers,
+    log: silentLog,
     rootDirectory: join(root, 'pods'),
     memory: { directory: (uid) => join(root, 'memory', uid), ready: async () => {} },
 
@@ -49,6 +51,13 @@ const write = async (text: string): Promise<void> => {
   const object = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'conf', namespace: 'a' }, data: { text } };
   await backend.set(CONFIG_MAPS, object as KubeObject);
 };
+/** Follows the objects, and resolves when they have been listed, so that the volumes are only rewritten for later changes. */
+async function following(...keys: string[]): Promise<void> {
+  const followed = new Set(keys.length === 0 ? ['configmaps/a/conf'] : keys);
+  manager.objects.follow('test', followed);
+  const watches = (): string[] => backend.calls.filter((call) => call.startsWith('watch '));
+  await vi.waitFor(() => expect(watches()).toHaveLength(followed.size));
+}
 const podOf = (uid: string): Pod => ({
   apiVersion: 'v1',
   kind: 'Pod',
@@ -60,8 +69,7 @@ it.each(['is aborted', 'continues'])(
   'the volume manager writes nothing for a Pod that is removed while its mount %s',
   async (what) => {
     await write('before');
-    // When the watch starts, the objects that existed before have been listed.
-    await vi.waitFor(() => expect(backend.calls.some((call) => call.startsWith('watch configmaps'))).toBe(true));
+    await following();
     const mounting = new AbortController();
     const mounted = manager.mount(podOf('gone'), mounting.signal).catch(() => undefined);
     // By now, mount() has started to create the folder.
@@ -182,7 +190,7 @@ const lengths = (pod: Pod) =>
 it('a volume that a change makes too large keeps its files and is not read again before the next change', async () => {
   const { signal } = new AbortController();
   await write('before');
-  await vi.waitFor(() => expect(backend.calls.some((call) => call.startsWith('watch configmaps'))).toBe(true));
+  await following();
   await manager.mount(annotated({ a: '' }, 'a'), signal);
   const pod = annotated({ a: TOO_LARGE }, 'a');
   manager.update(pod);
@@ -226,7 +234,7 @@ it('the volume manager retries a volume that was too large once another volume h
     );
   await set('a', '');
   await set('b', LARGE);
-  await vi.waitFor(() => expect(backend.calls.some((call) => call.startsWith('watch secrets'))).toBe(true));
+  await following('secrets/a/a', 'secrets/a/b');
   await manager.mount(pod, new AbortController().signal);
   await set('a', LARGE);
   await refused(1);

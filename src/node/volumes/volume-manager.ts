@@ -18,12 +18,11 @@
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Pod } from '../../api/generated/types.ts';
-import type { SharedInformers } from '../../client/shared-informers.ts';
 import { uidOf } from '../../machinery/meta.ts';
 import { createSerialByKey } from '../../platform/serial-by-key.ts';
 import { volumesByName } from '../container/by-name.ts';
 import { KEPT_FOLDER } from '../pod/kept-files.ts';
-import { followObjects } from './followed-objects.ts';
+import { type FollowedObjects, followObjects } from './followed-objects.ts';
 import { createMountedPods } from './mounted-pods.ts';
 import type { SetUpOptions } from './pod-set-up.ts';
 import { removeParts } from './removal.ts';
@@ -60,15 +59,16 @@ export interface VolumeManager {
    */
   hostPath(podUid: string, pod: Pod, volumeName: string): string;
   podDirectory(podUid: string): string;
+  /** The ConfigMaps and Secrets that are followed, for the volumes and for others. */
+  readonly objects: FollowedObjects;
   /** Stops the rotation of tokens and all updates. Volumes stay mounted. */
   close(): void;
 }
 
 export interface VolumeManagerOptions extends SetUpOptions {
-  informers: SharedInformers;
   /** The folder that contains the Pods' folders on disk: <data-dir>/pods. */
   rootDirectory: string;
-  /** Called when the ConfigMap or Secret with this key (fileSourceKey) was added, updated or deleted. */
+  /** Called when the followed ConfigMap or Secret with this key (fileSourceKey) was added, updated or deleted. */
   onObject?(key: string): void;
   /**
    * Called when the last mount() of the Pod has failed and should be repeated, because an update of its volumes is due, or because
@@ -78,7 +78,7 @@ export interface VolumeManagerOptions extends SetUpOptions {
 }
 
 export function createVolumeManager(options: VolumeManagerOptions): VolumeManager {
-  const { rootDirectory, memory, informers, images } = options;
+  const { rootDirectory, memory, images } = options;
   /** Runs one operation at a time per key: a Pod's UID, or `volume/` and the name of a PersistentVolume. */
   const operations = createSerialByKey();
   const closing = new AbortController();
@@ -89,16 +89,17 @@ export function createVolumeManager(options: VolumeManagerOptions): VolumeManage
   };
   const directoriesOf = (uid: string): PodDirectories => ({ disk: podDirectory(uid), memory: memory.directory(uid) });
 
+  const objects = followObjects({ ...options, signal: closing.signal }, (key) => {
+    pods.objectChanged(key);
+    options.onObject?.(key);
+  });
   const pods = createMountedPods({
     ...options,
+    objects,
     directoriesOf,
     operations,
     alone: (name, operation) => operations.run(`volume/${name}`, operation),
     signal: closing.signal,
-  });
-  followObjects(informers, closing.signal, (key) => {
-    pods.objectChanged(key);
-    options.onObject?.(key);
   });
 
   async function mount(pod: Pod, signal: AbortSignal): Promise<void> {
@@ -123,6 +124,7 @@ export function createVolumeManager(options: VolumeManagerOptions): VolumeManage
     };
 
   return {
+    objects,
     podDirectory,
     mount: (pod, signal) => operations.run(uidOf(pod), () => mount(pod, signal)),
     update: pods.update,
