@@ -53,7 +53,9 @@ async function connectRbac(opened: OpenRegistry, platform: Platform): Promise<vo
   ]);
   const client = clientFor(opened.registry, { name: 'system:apiserver', groups: ['system:masters'] });
   const informers = createSharedInformers({ client, ...platform });
-  opened.authorization.connect(createRbac(followRbac({ informers, signal: new AbortController().signal })));
+  const rbac = createRbac(followRbac({ informers, signal: new AbortController().signal }));
+  // Older checkouts have one authorizer for clients and components.
+  opened.authorization.connect({ ...rbac, clients: rbac, components: rbac });
 }
 
 /** Answers each GET with the body of the last POST, and each POST with its own body, without looking at them. */

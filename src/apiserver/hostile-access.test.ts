@@ -10,7 +10,7 @@ import { CERTIFICATES } from '../../test/support/access/hostile-senders.ts';
 import { plant } from '../../test/support/access/planted.ts';
 import { createSharedInformers } from '../client/shared-informers.ts';
 import { clientOf } from '../client/typed-client.ts';
-import { lateAuthorizer } from '../engine/authorization/late-authorizer.ts';
+import { lateAuthorizers } from '../engine/authorization/late-authorizer.ts';
 import { followRbac } from '../engine/authorization/rbac-objects.ts';
 import { serviceUnavailable } from '../machinery/status.ts';
 import { systemTimers } from '../platform/node-js.ts';
@@ -30,7 +30,7 @@ const nodes = Object.fromEntries(Object.keys(noNodes).map((name) => [name, noNod
 
 test('every request is decided as the roles say, and responses to unauthorized requests contain nothing', async () => {
   const timers = systemTimers();
-  const { authorizer, connect } = lateAuthorizer();
+  const { clients: authorizer, connect } = lateAuthorizers();
   let tokens: TokenIssuer | undefined;
   const issueToken: TokenIssuer['issue'] = (...given) => (tokens as TokenIssuer).issue(...given);
   const { backend, registry } = await startRegistry({ timers, authorizer, issueToken });
@@ -43,7 +43,8 @@ test('every request is decided as the roles say, and responses to unauthorized r
   const informers = createSharedInformers({ client: clientOf(registry), timers, log: silentLog });
   const rbac = followRbac({ informers, signal: end.signal });
   await rbac.synced;
-  connect(createRbac(rbac));
+  const byRoles = createRbac(rbac);
+  connect({ clients: byRoles, components: byRoles });
 
   const agents = new Map<string, Agent>();
   for (const [name, options] of Object.entries(CERTIFICATES)) agents.set(name, await agentFor(at, name, options));

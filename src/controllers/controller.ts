@@ -23,8 +23,9 @@ export interface ControllerOptions {
 }
 
 /**
- * The names of the controllers as users of the API. Source: the ServiceAccounts of upstream's controllers. Upstream has no controllers for
- * Events, PodRecords and system objects.
+ * The names of the controllers as users of the API. Source: the ServiceAccounts of upstream's controllers, and `kube-controller-manager` for
+ * the controller of tokens, which has no ServiceAccount because its tokens would be its own work. Upstream has no controllers for Events,
+ * PodRecords and system objects.
  */
 export type ControllerName =
   | 'certificate-controller'
@@ -37,6 +38,7 @@ export type ControllerName =
   | 'event-ttl-controller'
   | 'generic-garbage-collector'
   | 'ipallocator-repair-controller'
+  | 'kube-controller-manager'
   | 'namespace-controller'
   | 'node-controller'
   | 'persistent-volume-binder'
@@ -47,9 +49,7 @@ export type ControllerName =
   | 'replication-controller'
   | 'root-ca-cert-publisher'
   | 'service-account-controller'
-  | 'service-account-token-controller'
   | 'service-cidrs-controller'
   | 'service-controller'
   | 'system-object-controller'
-  | 'taint-eviction-controller'
   | 'unbound-record-controller';

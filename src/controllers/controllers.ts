@@ -81,7 +81,7 @@ export async function startControllers({
     startCertificates({ ...optionsOf('certificate-controller'), ...options }),
     startClusterRoleAggregation(optionsOf('clusterrole-aggregation-controller')),
     startServiceAccountController(optionsOf('service-account-controller')),
-    startServiceAccountTokens({ ...optionsOf('service-account-token-controller'), ...options }),
+    startServiceAccountTokens({ ...optionsOf('kube-controller-manager'), ...options }),
     startRootCaPublisher({ ...optionsOf('root-ca-cert-publisher'), ...options }),
     startSystemObjects({ ...optionsOf('system-object-controller'), ...options }),
     startDaemonSets(creatorOf('daemon-set-controller')),
@@ -100,7 +100,7 @@ export async function startControllers({
     startServiceLoadBalancers(optionsOf('service-controller')),
     startNodeLifecycle(optionsOf('node-controller')),
     startNodeTaints(optionsOf('node-controller')),
-    startTaintEviction(optionsOf('taint-eviction-controller')),
+    startTaintEviction(optionsOf('node-controller')),
     startUnboundRecords(optionsOf('unbound-record-controller')),
   ]);
 }

@@ -4,6 +4,7 @@ import { createCatalog, type KindCatalog } from '../api/catalog.ts';
 import { kinds } from '../api/kinds.ts';
 import type { Audit } from '../apiserver/audit/audit.ts';
 import { ensureRoles } from '../apiserver/auth/authorization/bootstrap/ensure-roles.ts';
+import { authorizedBackend, type OnRefusal } from '../apiserver/auth/authorized-backend.ts';
 import { UnreadableValueError } from '../apiserver/encryption/encrypted-store.ts';
 import { openEncryptedStore, unreadable } from '../apiserver/encryption/encryption.ts';
 import { DEFAULT_LIMITS } from '../apiserver/http/bounds/limits.ts';
@@ -22,7 +23,8 @@ import { openLmdbStore } from '../store/lmdb/lmdb-store.ts';
 import { measuredStore } from '../store/measured-store.ts';
 import { openAuditLog } from './audit/audit-log.ts';
 import { authenticationSettings } from './authentication/authentication-settings.ts';
-import { type LateAuthorizer, lateAuthorizer } from './authorization/late-authorizer.ts';
+import { reportRefusals } from './authorization/components.ts';
+import { type LateAuthorizers, lateAuthorizers } from './authorization/late-authorizer.ts';
 import { loadCertificates, publishCertificates } from './certificates/certificates.ts';
 import { addStorageMetrics, type EngineMetrics } from './engine-metrics.ts';
 import type { LateNode } from './node-placeholder.ts';
@@ -34,7 +36,7 @@ import { LIFEPOD_VERSION } from './version.ts';
 export const CLUSTER_DOMAIN = 'cluster.local';
 
 export interface OpenRegistry {
-  /** The registry for the components, whose calls the audit log records. */
+  /** The registry for the components, whose calls are authorized, and recorded in the audit log. */
   registry: Registry;
   /** The same registry for the API server, which records the requests of its clients itself. */
   served: Registry;
@@ -46,7 +48,9 @@ export interface OpenRegistry {
   /** Issues the tokens of ServiceAccounts. */
   tokens: TokenIssuer;
   /** Decides what the users of the API may do, once it is connected. */
-  authorization: LateAuthorizer;
+  authorization: LateAuthorizers;
+  /** Counts and logs the requests of components that their roles do not allow. */
+  onRefusal: OnRefusal;
   /** Replaces the key that encrypts stored values. */
   rotateKey: () => Promise<number>;
 }
@@ -76,16 +80,19 @@ export async function openRegistry(
   const tokens = createTokenIssuer(pki, TOKEN_ISSUER, timers.now);
   const catalog = createCatalog(kinds);
   const { issue: issueToken } = tokens;
-  const authorization = lateAuthorizer();
-  const { authorizer } = authorization;
+  const authorization = lateAuthorizers();
   const services = { store: measuredStore(store, metrics), catalog, timers, log, serviceCidr };
-  const served = await createRegistry({ ...services, issueToken, authorizer }).catch((error: unknown) => {
-    throw error instanceof UnreadableValueError ? unreadable(dataDir, configFile, error) : error;
-  });
+  const served = await createRegistry({ ...services, issueToken, authorizer: authorization.clients }).catch(
+    (error: unknown) => {
+      throw error instanceof UnreadableValueError ? unreadable(dataDir, configFile, error) : error;
+    },
+  );
   closers.defer(() => served.close());
+  const onRefusal = reportRefusals({ timers, log }, metrics);
   const { audit, record } = await openAuditLog(settings, { timers, log }, metrics);
   closers.defer(() => audit?.close());
-  return { registry: record(served), served, audit, catalog, pki, tokens, authorization, rotateKey };
+  const authorized = authorizedBackend(served, authorization.components, onRefusal);
+  return { registry: record(authorized), served, audit, catalog, pki, tokens, authorization, onRefusal, rotateKey };
 }
 
 interface ServerParts {
@@ -128,7 +135,7 @@ export async function serveApi(
     catalog,
     nodes,
     pki,
-    authorizer: authorization.authorizer,
+    authorizer: authorization.clients,
     rotateKey,
     authentication: authenticationSettings(settings),
     host,

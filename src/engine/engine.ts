@@ -15,7 +15,7 @@ import { createAuthority } from '../apiserver/pki/authority.ts';
 import { bootstrap } from '../apiserver/registry/bootstrap.ts';
 import { ensureDnsService } from '../apiserver/registry/dns-service.ts';
 import { ensureKubernetesEndpoints } from '../apiserver/registry/system-endpoints/kubernetes-endpoints.ts';
-import { createSharedInformers } from '../client/shared-informers.ts';
+import { createSharedInformers, type SharedInformers } from '../client/shared-informers.ts';
 import { startControllers } from '../controllers/controllers.ts';
 import type { ApiAddresses } from '../network/api-address.ts';
 import type { Dns } from '../network/dns/dns.ts';
@@ -35,7 +35,8 @@ import { API_SERVER, type UserInfo } from '../ports/request.ts';
 import { startScheduler } from '../scheduler/scheduler.ts';
 import { requireAttachment } from './attached-sandboxes.ts';
 import { checkAuditPolicy } from './audit/audit-log.ts';
-import { createAuthorizer } from './authorization/authorizer.ts';
+import { createAuthorizers } from './authorization/authorizers.ts';
+import { createComponents } from './authorization/components.ts';
 import { type OpenRegistry, openRegistry, serveApi } from './engine-api.ts';
 import { createEngineMetrics } from './engine-metrics.ts';
 import { apiAt, checkAddresses, checkNewRanges, networkWarnings, startNetwork } from './engine-network.ts';
@@ -58,7 +59,16 @@ import {
 } from './settings.ts';
 import { together } from './settle-all.ts';
 import { connectNode, openMachine, type PartOptions, startNode } from './start-node.ts';
-import { clientFor, controllerUser, DNS, nodeUser, PROXY, SCHEDULER } from './users.ts';
+import {
+  CONTROLLER_MANAGER,
+  clientFor,
+  controllerUser,
+  DNS,
+  NETWORK_POLICIES,
+  nodeUser,
+  PROXY,
+  SCHEDULER,
+} from './users.ts';
 
 export interface Engine {
   settings: Settings;
@@ -159,33 +169,28 @@ async function startParts(
   closers.defer(() => ending.abort());
 
   const node = lateNode();
-  const informers = createSharedInformers({ client: clientFor(opened.registry, API_SERVER), ...platform });
-  opened.authorization.connect(createAuthorizer({ informers, signal }));
   const protect = (port: number): Promise<void> => network.protectApi(apiAt(settings, port));
   const port = await serveApi(settings, platform, closers, { ...opened, nodes: node.connection, metrics, protect });
-  const options = {
-    client: clientFor(opened.registry, nodeUser(settings.nodeName)),
-    informers,
-    ...platform,
-    signal,
-  };
-  const services = startServices(settings, options, { ...opened, ...network, dnsIp, api: apiAt(settings, port) });
+  const informers = createSharedInformers({ client: clientFor(opened.registry, API_SERVER), ...platform });
+  // Not before serveApi() has reconciled the roles, so that the first decision knows them.
+  const as = partsOf(opened, informers, platform, signal);
+  const options = as(nodeUser(settings.nodeName));
+  const services = startServices(settings, as(PROXY), { ...network, dnsIp, api: apiAt(settings, port) });
   // The machine's own runtime has a network of its own.
   if (settings.containerRuntimeEndpoint === undefined) {
     const { nodeName } = settings;
-    const client = clientFor(opened.registry, PROXY);
-    requireAttachment(runtime.runtime, network, { ...options, client, nodeName, services });
+    requireAttachment(runtime.runtime, network, { ...as(NETWORK_POLICIES), nodeName, services });
   }
   // This must precede startNode(), because the node status reporter renews the Lease that is read here.
   const lastSignOfLife = await readLastSignOfLife(options, settings.nodeName);
   let isReady = false;
   const [nodeParts, dns] = await together([
     startNode(settings, options, { runtime, machine, shutdown, dnsIp, lastSignOfLife }),
-    startNetworkParts(settings, options, { ...opened, dnsIp, closers, services, isReady: () => isReady }),
-    startClusterParts(settings, options, { ...opened, port, noMorePods: noMorePods.signal }),
+    startNetworkParts(settings, as(DNS), { dnsIp, closers, services, isReady: () => isReady }),
+    startClusterParts(settings, as, { ...opened, port, noMorePods: noMorePods.signal }),
   ]);
   const { agent, reporter } = nodeParts;
-  connectNode(settings, options, nodeParts, { ...machine, node, runtime, metrics: metrics.node, dnsIp });
+  connectNode(settings, options, nodeParts, { ...machine, node, runtime, informers, metrics: metrics.node, dnsIp });
   closers.defer(() => agent.flushed());
   await nodeReady(settings.nodeName, { ...options, waiting });
   isReady = true;
@@ -196,18 +201,26 @@ async function startParts(
   return { port, endWorkloads, shutDownNode: () => shutdown.begin(reporter, agent).then(() => dns.stop()) };
 }
 
-type ServiceParts = Pick<OpenRegistry, 'registry'> & Pick<PodNetwork, 'rules'> & { dnsIp: string; api: ApiAddresses };
+/** Connects the authorizer, and returns a function that returns the options of a part, which calls the API as the user. */
+function partsOf(
+  { registry, authorization, onRefusal }: OpenRegistry,
+  informers: SharedInformers,
+  platform: Platform,
+  signal: AbortSignal,
+): (user: UserInfo, reader?: UserInfo) => PartOptions {
+  authorization.connect(createAuthorizers({ informers, signal }));
+  const authorizer = authorization.components;
+  const components = createComponents({ registry, informers, authorizer, onRefusal, ...platform });
+  return (user, reader) => ({ ...components(user, reader), ...platform, signal });
+}
+
+type ServiceParts = Pick<PodNetwork, 'rules'> & { dnsIp: string; api: ApiAddresses };
 
 /** Starts the proxy of Services. */
-function startServices(
-  settings: Settings,
-  options: PartOptions,
-  { registry, rules, dnsIp, api }: ServiceParts,
-): RunningProxy {
+function startServices(settings: Settings, options: PartOptions, { rules, dnsIp, api }: ServiceParts): RunningProxy {
   const { nodeName, podCidr, serviceCidr } = settings;
   return startProxy({
     ...options,
-    client: clientFor(registry, PROXY),
     table: rules,
     nodeName,
     podCidrs: podCidr.split(','),
@@ -218,7 +231,6 @@ function startServices(
 }
 
 interface NetworkParts {
-  registry: OpenRegistry['registry'];
   dnsIp: string;
   closers: AsyncDisposableStack;
   services: RunningProxy;
@@ -230,19 +242,16 @@ interface NetworkParts {
 async function startNetworkParts(
   settings: Settings,
   options: PartOptions,
-  { registry, dnsIp, closers, services, isReady }: NetworkParts,
+  { dnsIp, closers, services, isReady }: NetworkParts,
 ): Promise<Dns> {
-  const [dns] = await together([
-    startEngineDns(settings, { ...options, client: clientFor(registry, DNS) }, dnsIp, closers, isReady),
-    services.attempted,
-  ]);
+  const [dns] = await together([startEngineDns(settings, options, dnsIp, closers, isReady), services.attempted]);
   return dns;
 }
 
 /** Starts the parts that, in a cluster, do not run on every node: scheduler and controllers. */
 async function startClusterParts(
   settings: Settings,
-  options: PartOptions,
+  as: (user: UserInfo, reader?: UserInfo) => PartOptions,
   {
     registry,
     catalog,
@@ -254,11 +263,10 @@ async function startClusterParts(
   }: OpenRegistry & { port: number; noMorePods: AbortSignal },
 ): Promise<void> {
   const { dataDir, serviceCidr, nodeName } = settings;
-  const as = (user: UserInfo): PartOptions => ({ ...options, client: clientFor(registry, user) });
   await together([
     startScheduler({ ...as(SCHEDULER), schedulerName: 'default-scheduler' }),
     startControllers({
-      optionsOf: (controller) => as(controllerUser(controller)),
+      optionsOf: (controller) => as(controllerUser(controller), CONTROLLER_MANAGER),
       catalog,
       caPem: pki.caCertificate,
       issueLegacyToken: tokens.issueLegacy,
@@ -274,7 +282,7 @@ async function startClusterParts(
       recordLimits: parseRecordLimits(settings.recordAge, settings.recordSize),
       folders: createLocalFolders(dataDir, nodeName),
       authority: createAuthority(pki, signingMillis(settings), machineClock.now),
-      authorizer: authorization.authorizer,
+      authorizer: authorization.clients,
       terminatedPods: terminatedPods(settings),
       noMorePods,
     }),

@@ -113,13 +113,16 @@ export function connectNode(
     node: ReturnType<typeof lateNode>;
     runtime: EngineRuntime;
     pressure: NodePressure;
+    /** The informers of the engine. */
+    informers: SharedInformers;
     metrics: Metrics;
     dnsIp: string;
   },
 ): void {
-  const { node, runtime, pressure, metrics, dnsIp } = to;
+  const { node, runtime, pressure, informers, metrics, dnsIp } = to;
   const { nodeName, dataDir } = settings;
-  startPodMetrics({ ...options, nodeName, metrics });
+  // The metrics are the engine's: they end with the namespaces, which a node may not follow.
+  startPodMetrics({ ...options, informers, nodeName, metrics });
   const reports = createNodeReports({
     ...options,
     runtime: runtime.runtime,

@@ -107,7 +107,6 @@ test('the scheduler and the controllers read with informers of the engine, and e
       'service-account-controller',
       'service-cidrs-controller',
       'system:kube-scheduler',
-      'taint-eviction-controller',
       'unbound-record-controller',
     ]);
   const watches = requests.filter(({ verb }) => verb === 'watch');

@@ -30,7 +30,14 @@ export const PROXY: UserInfo = { name: 'system:kube-proxy', groups: [AUTHENTICAT
 
 export const DNS = serviceAccount('kube-dns');
 
-export const controllerUser = (name: ControllerName): UserInfo => serviceAccount(name);
+/** As whom the informers of all controllers read. */
+export const CONTROLLER_MANAGER: UserInfo = { name: 'system:kube-controller-manager', groups: [AUTHENTICATED] };
+
+export const controllerUser = (name: ControllerName): UserInfo =>
+  name === 'kube-controller-manager' ? CONTROLLER_MANAGER : serviceAccount(name);
+
+/** The enforcement of NetworkPolicies. */
+export const NETWORK_POLICIES = serviceAccount('network-policy-controller');
 
 /** Returns a client of the backend in the same process, as one user. */
 export const clientFor = (backend: ResourceBackend, user: UserInfo): Client => clientOf(apiFor(backend, user));

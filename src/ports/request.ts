@@ -13,7 +13,7 @@ export interface UserInfo {
   extra?: Readonly<Record<string, readonly string[]>>;
 }
 
-/** The engine itself: the API server reads what it needs as this user, and the engine creates the system objects as it. */
+/** The API server: it reads what it needs, creates the system objects, and reads for the informers that the components share, as this user. */
 export const API_SERVER: UserInfo = { name: 'system:apiserver', groups: ['system:masters', 'system:authenticated'] };
 
 export type Verb = 'get' | 'list' | 'watch' | 'create' | 'update' | 'patch' | 'delete' | 'deletecollection';

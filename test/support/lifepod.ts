@@ -4,10 +4,11 @@
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, realpathSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, realpathSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { REFUSED } from '../../src/engine/authorization/components.ts';
 import { chooseFreeRanges } from '../../src/engine/free-ranges.ts';
 import { clearMachine } from '../../src/engine/leftovers.ts';
 import { dataDirOwner, dataDirReleased } from '../../src/platform/files.ts';
@@ -91,7 +92,10 @@ export interface RunningLifepod extends LifepodClient {
 
 /** An engine that a test has started and must stop. */
 export interface Lifepod extends RunningLifepod {
-  /** Runs `lifepod down` and removes the data folder. Rejects if `lifepod down` fails. */
+  /**
+   * Runs `lifepod down` and removes the data folder. Rejects if `lifepod down` fails, and if the engine has refused a request of one of its
+   * own components, whose role then lacks a right that it needs.
+   */
   stop(): Promise<void>;
 }
 
@@ -137,6 +141,13 @@ export async function startLifepod(extra: EngineOptions = {}): Promise<Lifepod> 
 
 /** Words that are followed by a command of lifepod. */
 const COMMAND_GROUPS = ['certs', 'image', 'secrets'];
+/** Returns the lines of the engine's logs about requests that the roles of its components did not allow. */
+const refusalsIn = (dataDir: string): string[] =>
+  ['lifepod.log.1', 'lifepod.log']
+    .map((name) => join(dataDir, name))
+    .filter((path) => existsSync(path))
+    .flatMap((path) => readFileSync(path, 'utf8').split('\n'))
+    .filter((line) => line.includes(REFUSED));
 
 /** Commands of lifepod that accept --namespace. */
 const NAMESPACED_COMMANDS = ['describe', 'logs', 'skip', 'timeline', 'why'];
@@ -188,8 +199,10 @@ function lifepodOf(scratch: Scratch, options: string[]): Lifepod {
     },
     async stop() {
       const result = await client.cli('down');
+      const refusals = refusalsIn(dataDir);
       await scratch.remove();
       succeeded('lifepod down', result);
+      if (refusals.length > 0) throw new Error(`requests of components were refused:\n${refusals.join('\n')}`);
     },
   };
   return self;

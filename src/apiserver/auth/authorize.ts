@@ -35,13 +35,18 @@ async function authorize(
   attributes: Attributes,
 ): Promise<void> {
   const { allowed, reason } = await authorizer.authorize(attributes);
-  audit.set('authorization.k8s.io/decision', allowed ? 'allow' : 'forbid');
-  audit.set('authorization.k8s.io/reason', reason);
+  annotate(audit, allowed, reason);
   if (!allowed) throw refusal(attributes, reason);
 }
 
 const resourceAttributes = ({ user, query }: Exchange, route: ResourceRoute): ResourceAttributes =>
   attributesOf({ user, ...route }, query.get('fieldSelector'));
+
+/** Adds the decision to the annotations of the request's audit event. */
+export function annotate(audit: Map<string, string>, allowed: boolean, reason: string): void {
+  audit.set('authorization.k8s.io/decision', allowed ? 'allow' : 'forbid');
+  audit.set('authorization.k8s.io/reason', reason);
+}
 
 /** Returns the error for a request that is not allowed. */
 export function refusal(attributes: Attributes, reason: string): ApiError {

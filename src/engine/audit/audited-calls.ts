@@ -2,8 +2,7 @@
  * Records the calls of components in this process in the audit log: upstream's components are clients of the API server, and so a policy
  * can name their users.
  *
- * A component is not authorized and has no connection, so that its events have neither the annotations of the authorization nor source
- * addresses.
+ * A component has no connection, so that its events have no source addresses.
  */
 import type { Audit } from '../../apiserver/audit/audit.ts';
 import type { RequestAudit } from '../../apiserver/audit/request-audit.ts';

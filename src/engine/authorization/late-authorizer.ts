@@ -1,23 +1,19 @@
-/** A placeholder for the authorizer: the registry needs it before there are the informers by which the authorizer knows the roles. */
+/** Placeholders for the authorizers: the registry needs them before there are the informers by which the authorizers know the roles. */
 import { privilegedOr } from '../../apiserver/auth/authorization/authorizer.ts';
 import type { Authorizer } from '../../ports/authorizer.ts';
+import type { Authorizers } from './authorizers.ts';
 
-export interface LateAuthorizer {
-  authorizer: Authorizer;
-  connect(authorizer: Authorizer): void;
+export interface LateAuthorizers extends Authorizers {
+  connect(authorizers: Authorizers): void;
 }
 
-/** Before connect(), only members of system:masters may do anything. */
-export function lateAuthorizer(): LateAuthorizer {
-  let connected: Authorizer | undefined;
-  const others: Authorizer = {
-    authorize: async (attributes) => connected?.authorize(attributes) ?? { allowed: false, reason: '' },
-    rulesFor: async (user, namespace) => connected?.rulesFor(user, namespace) ?? { roles: [], errors: [] },
-  };
-  return {
-    authorizer: privilegedOr(others),
-    connect: (authorizer) => {
-      connected = authorizer;
-    },
-  };
+/** Before connect(), members of system:masters may do anything, and all decisions about others wait. */
+export function lateAuthorizers(): LateAuthorizers {
+  const connected = Promise.withResolvers<Authorizers>();
+  const late = (which: keyof Authorizers): Authorizer =>
+    privilegedOr({
+      authorize: async (attributes) => (await connected.promise)[which].authorize(attributes),
+      rulesFor: async (user, namespace) => (await connected.promise)[which].rulesFor(user, namespace),
+    });
+  return { clients: late('clients'), components: late('components'), connect: connected.resolve };
 }

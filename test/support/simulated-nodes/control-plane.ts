@@ -5,6 +5,8 @@ import { createCatalog } from '../../../src/api/catalog.ts';
 import { kinds } from '../../../src/api/kinds.ts';
 import { dnsServiceAddress, kubernetesServiceAddress } from '../../../src/apiserver/admission/service-range.ts';
 import { privilegedOr } from '../../../src/apiserver/auth/authorization/authorizer.ts';
+import { ensureRoles } from '../../../src/apiserver/auth/authorization/bootstrap/ensure-roles.ts';
+import { authorizedBackend, type OnRefusal } from '../../../src/apiserver/auth/authorized-backend.ts';
 import { createAuthority } from '../../../src/apiserver/pki/authority.ts';
 import { writeKubeconfig } from '../../../src/apiserver/pki/kubeconfig.ts';
 import { loadOrCreatePki, type Pki } from '../../../src/apiserver/pki/pki.ts';
@@ -12,16 +14,19 @@ import { createTokenIssuer, TOKEN_ISSUER } from '../../../src/apiserver/pki/toke
 import { DEFAULT_LIFETIME_MILLIS } from '../../../src/apiserver/pki/validity.ts';
 import { bootstrap } from '../../../src/apiserver/registry/bootstrap.ts';
 import { createRegistry } from '../../../src/apiserver/registry/registry.ts';
-import { startApiServer } from '../../../src/apiserver/server.ts';
+import { type ApiServerOptions, startApiServer } from '../../../src/apiserver/server.ts';
 import { createSharedInformers, type SharedInformers } from '../../../src/client/shared-informers.ts';
 import type { ControllerName, ControllerOptions } from '../../../src/controllers/controller.ts';
 import { startControllers } from '../../../src/controllers/controllers.ts';
+import { createAuthorizers } from '../../../src/engine/authorization/authorizers.ts';
+import { informersOfUser } from '../../../src/engine/authorization/informers-of-user.ts';
+import { lateAuthorizers } from '../../../src/engine/authorization/late-authorizer.ts';
 import {
   DEFAULT_RECORD_AGE,
   DEFAULT_RECORD_SIZE,
   parseRecordLimits,
 } from '../../../src/engine/options/record-settings.ts';
-import { clientFor, controllerUser, SCHEDULER } from '../../../src/engine/users.ts';
+import { CONTROLLER_MANAGER, clientFor, controllerUser, SCHEDULER } from '../../../src/engine/users.ts';
 import { LIFEPOD_VERSION } from '../../../src/engine/version.ts';
 import { createLocalFolders } from '../../../src/node/volumes/local-folders.ts';
 import type { Platform } from '../../../src/platform/platform.ts';
@@ -29,7 +34,7 @@ import { apiFor } from '../../../src/ports/api-for.ts';
 import type { ResourceBackend } from '../../../src/ports/backend.ts';
 import type { NodeConnection } from '../../../src/ports/node-connection.ts';
 import type { NodeReports } from '../../../src/ports/node-reports.ts';
-import { API_SERVER } from '../../../src/ports/request.ts';
+import { API_SERVER, type UserInfo } from '../../../src/ports/request.ts';
 import { startScheduler } from '../../../src/scheduler/scheduler.ts';
 import { openLmdbStore } from '../../../src/store/lmdb/lmdb-store.ts';
 import { createMemoryStore } from '../../../src/store/memory/memory-store.ts';
@@ -42,7 +47,12 @@ export const CLUSTER_DNS = dnsServiceAddress(SERVICE_CIDR);
 
 export interface ControlPlane {
   registry: ResourceBackend;
+  /** The informers of the API server, for the tests. */
   informers: SharedInformers;
+  /** Returns the informers as a user may use them. */
+  informersOf(user: UserInfo): SharedInformers;
+  /** The requests of components that their roles did not allow. */
+  refusals: readonly string[];
   /** The path of the administrator's kubeconfig; undefined without the HTTPS server. */
   kubeconfig: string | undefined;
   /** Starts the scheduler and the controllers, and resolves when they have started. */
@@ -81,43 +91,42 @@ export async function startControlPlane(
   const catalog = createCatalog(kinds);
   const inner = await createRegistry({ store, catalog, timers, log, serviceCidr: SERVICE_CIDR, issueToken: issue });
   closers.defer(() => inner.close());
-  const { backend: registry, idle } = countedBackend(inner);
+  const late = lateAuthorizers();
+  const refusals: string[] = [];
+  const onRefusal: OnRefusal = ({ user, verb, ...asked }, reason) =>
+    void refusals.push(`${user.name} may not ${verb} ${JSON.stringify(asked)}: ${reason}`);
+  const { backend: registry, idle } = countedBackend(authorizedBackend(inner, late.components, onRefusal));
   closers.defer(idle);
-  let apiServerPort = 6443;
-  let kubeconfig: string | undefined;
-  if (options.https) {
-    const api = await startApiServer({
-      backend: registry,
-      catalog,
-      nodes: options.nodes,
-      pki,
-      host: HOST,
-      port: 0,
-      version: LIFEPOD_VERSION,
-      timers,
-      log,
-    });
-    closers.defer(() => api.close());
-    apiServerPort = api.port;
-    kubeconfig = join(folder, 'kubeconfig');
-    writeKubeconfig(kubeconfig, { server: `https://${HOST}:${api.port}`, pki });
-  }
+  const { apiServerPort, kubeconfig } = await serve(options, { backend: registry, catalog, pki }, closers);
   const systemObjects = () => bootstrap(apiFor(registry, API_SERVER), { serviceCidr: SERVICE_CIDR, apiServerPort });
   await systemObjects();
+  await ensureRoles(apiFor(registry, API_SERVER));
   const informers = createSharedInformers({ client: clientFor(registry, API_SERVER), timers, log });
+  late.connect(createAuthorizers({ informers, signal }));
+  const informersOf = (user: UserInfo): SharedInformers =>
+    informersOfUser({ informers, authorizer: late.components, onRefusal, timers }, user);
   return {
     registry,
     informers,
+    informersOf,
+    refusals,
     kubeconfig,
     async startLoops({ controllers }) {
-      const shared = { informers, timers, log, signal };
+      const shared = { timers, log, signal };
+      const readByAll = informersOf(CONTROLLER_MANAGER);
       const optionsOf = (name: ControllerName): ControllerOptions => ({
         ...shared,
+        informers: readByAll,
         client: clientFor(registry, controllerUser(name)),
       });
       const scheduler = clientFor(registry, SCHEDULER);
       await Promise.all([
-        startScheduler({ ...shared, client: scheduler, schedulerName: 'default-scheduler' }),
+        startScheduler({
+          ...shared,
+          informers: informersOf(SCHEDULER),
+          client: scheduler,
+          schedulerName: 'default-scheduler',
+        }),
         controllers &&
           startControllers({
             optionsOf,
@@ -132,4 +141,18 @@ export async function startControlPlane(
       ]);
     },
   };
+}
+
+/** Starts the HTTPS server if the cluster is to have one. Resolves with its port, and with the path of the administrator's kubeconfig. */
+async function serve(
+  { https, folder, nodes, timers, log }: ControlPlaneOptions,
+  parts: Pick<ApiServerOptions, 'backend' | 'catalog' | 'pki'>,
+  closers: AsyncDisposableStack,
+): Promise<{ apiServerPort: number; kubeconfig: string | undefined }> {
+  if (!https) return { apiServerPort: 6443, kubeconfig: undefined };
+  const api = await startApiServer({ ...parts, nodes, host: HOST, port: 0, version: LIFEPOD_VERSION, timers, log });
+  closers.defer(() => api.close());
+  const kubeconfig = join(folder, 'kubeconfig');
+  writeKubeconfig(kubeconfig, { server: `https://${HOST}:${api.port}`, pki: parts.pki });
+  return { apiServerPort: api.port, kubeconfig };
 }

@@ -4,6 +4,8 @@
  *
  * A test declares the cluster with `await using`, so that everything is stopped and removed even if the test fails. In virtual time, the
  * clock advances only during the methods of the cluster that wait: until(), during() and the functions that start nodes.
+ *
+ * Each component has the rights of its user, and the end of the cluster fails the test if one of its requests was refused.
  */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -130,12 +132,12 @@ interface Parts {
 
 function clusterOf(options: SimulatedClusterOptions, parts: Parts): SimulatedCluster {
   const { folder, time, nodes, plane, closers } = parts;
-  const { registry, informers, kubeconfig } = plane;
+  const { registry, informersOf, kubeconfig } = plane;
   const { timers, during } = time;
   const client = clientFor(registry, ADMIN);
   const { log = silentLog, images = ['busybox:1.28'], script = () => ({}) } = options;
   const dns = { clusterDns: CLUSTER_DNS, clusterDomain: CLUSTER_DOMAIN };
-  const shared = { backend: registry, informers, folder, images, script, timers, log, ...dns };
+  const shared = { backend: registry, informersOf, folder, images, script, timers, log, ...dns };
   let numbers = 0;
   const node = (name: string): SimulatedNode => {
     const found = nodes.get(name);
@@ -175,7 +177,10 @@ function clusterOf(options: SimulatedClusterOptions, parts: Parts): SimulatedClu
       if (options.time !== 'virtual') throw new Error('only virtual time can pass');
       await during(pause(timers, millis), millis + 1);
     },
-    [Symbol.asyncDispose]: () => closers.disposeAsync(),
+    async [Symbol.asyncDispose]() {
+      await closers.disposeAsync();
+      if (plane.refusals.length > 0) throw new Error(plane.refusals.slice(0, 10).join('\n'));
+    },
   };
 }
 

@@ -15,6 +15,7 @@ import { readLastSignOfLife } from '../../../src/node/status/sign-of-life.ts';
 import type { Platform } from '../../../src/platform/platform.ts';
 import { apiFor } from '../../../src/ports/api-for.ts';
 import type { ResourceBackend } from '../../../src/ports/backend.ts';
+import type { UserInfo } from '../../../src/ports/request.ts';
 import type { ContainerStreams } from '../../../src/runtime/runtime.ts';
 import {
   createSimulatedRuntime,
@@ -64,7 +65,7 @@ export interface NodeOptions extends Platform {
   number: number;
   spec: NodeSpec;
   backend: ResourceBackend;
-  informers: SharedInformers;
+  informersOf(user: UserInfo): SharedInformers;
   /** The folder of the cluster. */
   folder: string;
   images: string[];
@@ -79,7 +80,7 @@ const SIMULATED_STREAM = async (): Promise<never> => {
 const streams: ContainerStreams = { exec: SIMULATED_STREAM, attach: SIMULATED_STREAM, portForward: SIMULATED_STREAM };
 
 export function createSimulatedNode(options: NodeOptions): SimulatedNode {
-  const { number, backend, folder, timers, log, informers } = options;
+  const { number, backend, folder, timers, log } = options;
   const name = `node-${number}`;
   const place = `${number >> 8}.${number & 255}`;
   const [ip, podCidr] = [`198.18.${place}`, `10.${128 + (number >> 8)}.${number & 255}.0/24`];
@@ -103,6 +104,7 @@ export function createSimulatedNode(options: NodeOptions): SimulatedNode {
       life = mine;
       const isAlive = (): boolean => !mine.signal.aborted;
       const client: Client = clientOf(mortal(apiFor(backend, nodeUser(name)), isAlive));
+      const informers = options.informersOf(nodeUser(name));
       const shared = { client, informers, timers, log, signal: mine.signal, nodeName: name, capacity };
       const lived = { ...shared, runtime: mortal({ ...runtime, ...streams }, isAlive) };
       const lastSignOfLife = await readLastSignOfLife(shared, name);

@@ -10,6 +10,7 @@ import { RBAC_GROUP } from '../../../../api/rbac.authorization.k8s.io/v1/role-ru
 import { aggregatedRoles, aggregatedTo, clusterRoleSubjects, clusterRoleTexts } from './cluster-roles.ts';
 import { controllerRoleTexts } from './controller-roles.ts';
 import { roleSubjects, roleTexts } from './namespace-roles.ts';
+import { ownControllerRoleTexts, ownRoles } from './own-roles.ts';
 import { ruleOf } from './rule-text.ts';
 
 /** With the value "false", the API server never changes the role or binding. */
@@ -83,17 +84,25 @@ const perNamespace = <T, R>(
   );
 
 export function bootstrapObjects(): BootstrapObjects {
-  const controllers = Object.entries(controllerRoleTexts);
+  const controllers = Object.entries({ ...controllerRoleTexts, ...ownControllerRoleTexts });
+  const own = Object.entries(ownRoles);
   return {
     clusterRoles: [
       clusterAdmin,
       ...aggregatedRoles.map(aggregated),
       ...Object.entries(clusterRoleTexts).map(([name, texts]) => clusterRole(name, texts)),
       ...controllers.map(([name, texts]) => clusterRole(controllerRole(name), texts)),
+      ...own.map(([name, { rules }]) => clusterRole(name, rules)),
     ],
     clusterRoleBindings: [
       ...Object.entries(clusterRoleSubjects).map(([role, subjects]) => clusterRoleBinding(role, subjects)),
       ...controllers.map(([name]) => clusterRoleBinding(controllerRole(name), [`ServiceAccount kube-system/${name}`])),
+      ...own.map(([name, { accounts }]) =>
+        clusterRoleBinding(
+          name,
+          accounts.map((account) => `ServiceAccount kube-system/${account}`),
+        ),
+      ),
     ],
     roles: perNamespace(roleTexts, (namespace, name, texts) => ({
       apiVersion,

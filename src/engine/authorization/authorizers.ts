@@ -6,7 +6,22 @@ import type { SharedInformers } from '../../client/shared-informers.ts';
 import type { Authorizer } from '../../ports/authorizer.ts';
 import { followNodes } from './node-objects.ts';
 import { followRbac } from './rbac-objects.ts';
+import { rememberGrants } from './remember-grants.ts';
+
+export interface Authorizers {
+  /** For the clients of the API server. */
+  clients: Authorizer;
+  /** For the components of the engine. Makes the same decisions. */
+  components: Authorizer;
+}
 
 /** Starts to follow the objects on which decisions depend. Decisions wait until those that exist have been read. */
-export const createAuthorizer = (options: { informers: SharedInformers; signal: AbortSignal }): Authorizer =>
-  firstThatAllows([createNodeAuthorizer(followNodes(options)), createRbac(followRbac(options))]);
+export function createAuthorizers(options: { informers: SharedInformers; signal: AbortSignal }): Authorizers {
+  const { changes, ...objects } = followRbac(options);
+  const node = createNodeAuthorizer(followNodes(options));
+  const rbac = createRbac(objects);
+  return {
+    clients: firstThatAllows([node, rbac]),
+    components: firstThatAllows([node, rememberGrants(rbac, changes)]),
+  };
+}

@@ -1,0 +1,69 @@
+/** The API as the components of the engine use it: each with the rights of its own user, and no more. */
+import type { OnRefusal } from '../../apiserver/auth/authorized-backend.ts';
+import type { Client } from '../../client/client.ts';
+import type { SharedInformers } from '../../client/shared-informers.ts';
+import type { Millis } from '../../machinery/time.ts';
+import type { Metrics } from '../../platform/metrics.ts';
+import type { Platform } from '../../platform/platform.ts';
+import { type Attributes, type Authorizer, isPath } from '../../ports/authorizer.ts';
+import type { ResourceBackend } from '../../ports/backend.ts';
+import type { UserInfo } from '../../ports/request.ts';
+import { clientFor } from '../users.ts';
+import { informersOfUser } from './informers-of-user.ts';
+
+export interface ComponentApi {
+  client: Client;
+  informers: SharedInformers;
+}
+
+/** Returns the API for a component. `reader`: the user whose rights its informers need, if that is another one. */
+export type Components = (user: UserInfo, reader?: UserInfo) => ComponentApi;
+
+export interface ComponentsOptions extends Platform {
+  /** The API, which authorizes the requests of components: see authorizedBackend(). */
+  registry: ResourceBackend;
+  /** The informers of the engine, which read as the API server. */
+  informers: SharedInformers;
+  authorizer: Authorizer;
+  onRefusal: OnRefusal;
+}
+
+export function createComponents({ registry, ...options }: ComponentsOptions): Components {
+  return (user, reader = user) => ({
+    client: clientFor(registry, user),
+    informers: informersOfUser(options, reader),
+  });
+}
+
+/** The message of the log about a refused request. */
+export const REFUSED =
+  'a component of the engine may not send a request: restore its role, or restart the engine, which restores all roles of the system';
+
+/** A refused request is logged at most this often, because components repeat requests. */
+const LOG_MILLIS: Millis = 60_000;
+
+/** Returns a function that counts and logs requests that were refused because the roles of components allow too little. */
+export function reportRefusals({ timers, log }: Platform, metrics: Metrics): OnRefusal {
+  const refused = metrics.counter(
+    'lifepod_component_requests_refused_total',
+    "Requests of the engine's own components that the roles of their users do not allow.",
+    ['user', 'verb', 'resource'],
+  );
+  const loggedAt = new Map<string, Millis>();
+  return (attributes, reason) => {
+    const { verb, user } = attributes;
+    const resource = resourceText(attributes);
+    refused.add(1, user.name, verb, resource);
+    const key = `${user.name} ${verb} ${resource}`;
+    const now = timers.now();
+    if (now - (loggedAt.get(key) ?? Number.NEGATIVE_INFINITY) < LOG_MILLIS) return;
+    loggedAt.set(key, now);
+    log.warn(REFUSED, { user: user.name, verb, resource, reason });
+  };
+}
+
+function resourceText(attributes: Attributes): string {
+  if (isPath(attributes)) return attributes.path;
+  const { group, resource, subresource } = attributes;
+  return `${resource}${group === '' ? '' : `.${group}`}${subresource ? `/${subresource}` : ''}`;
+}

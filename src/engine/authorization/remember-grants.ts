@@ -1,0 +1,44 @@
+/**
+ * Remembers what roles in the cluster allow a component for all objects of a resource, because a component sends many requests of few
+ * kinds: a remembered decision is one look-up.
+ *
+ * Invariant: any change of a role or binding forgets everything.
+ */
+import { type Authorizer, type Decision, isPath } from '../../ports/authorizer.ts';
+import type { UserInfo } from '../../ports/request.ts';
+
+/**
+ * `authorizer`: decides by roles, so that a request without a name and a namespace is allowed only if such requests about all objects are.
+ * `changes`: returns another number after each change of a role or binding. Decisions are remembered per UserInfo object.
+ */
+export function rememberGrants(authorizer: Authorizer, changes: () => number): Authorizer {
+  let knownAt = changes();
+  let known = new WeakMap<UserInfo, Map<string, Decision>>();
+
+  function rememberedOf(user: UserInfo): Map<string, Decision> {
+    if (changes() !== knownAt) {
+      knownAt = changes();
+      known = new WeakMap();
+    }
+    const remembered = known.get(user) ?? new Map<string, Decision>();
+    known.set(user, remembered);
+    return remembered;
+  }
+
+  return {
+    rulesFor: authorizer.rulesFor,
+    async authorize(attributes) {
+      if (isPath(attributes)) return authorizer.authorize(attributes);
+      const { user, verb, group, resource, subresource = '' } = attributes;
+      const remembered = rememberedOf(user);
+      const key = `${verb} ${group}/${resource}/${subresource}`;
+      const found = remembered.get(key);
+      if (found !== undefined) return found;
+      const decision = await authorizer.authorize({ user, verb, group, resource, subresource });
+      if (!decision.allowed) return authorizer.authorize(attributes);
+      // If a role has changed meanwhile, nothing reads this map any more.
+      remembered.set(key, decision);
+      return decision;
+    },
+  };
+}
