@@ -1,5 +1,8 @@
 import type { IncomingMessage } from 'node:http';
+import type { ServerHttp2Stream } from 'node:http2';
+import type { TLSSocket } from 'node:tls';
 import { expect, test } from 'vitest';
+import { StreamConnection } from '../http/http2/stream-connection.ts';
 import { auditIdOf, failedAuthentication, sourceIpsOf, userAgentOf } from './client-facts.ts';
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
@@ -51,4 +54,12 @@ test.each<[Record<string, string>, string, string]>([
   ],
 ])('the message for failed credentials %j at %s names their kinds only', (headers, url, message) => {
   expect(failedAuthentication(sent(headers, '', url))).toBe(message);
+});
+
+test('the message names a client certificate, also on a stream of HTTP/2', () => {
+  const connection = { getPeerCertificate: () => ({ subject: { CN: 'jane' } }) } as unknown as TLSSocket;
+  for (const socket of [connection, new StreamConnection({} as ServerHttp2Stream, connection)])
+    expect(failedAuthentication({ headers: {}, url: '/', socket } as unknown as IncomingMessage)).toBe(
+      'Authentication failed, attempted: x509',
+    );
 });

@@ -6,8 +6,8 @@
  */
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
-import type { TLSSocket } from 'node:tls';
 import { canonicalIp } from '../../machinery/ip.ts';
+import { tlsConnectionOf } from '../http/http2/stream-connection.ts';
 
 /** The longest Audit-ID of a client that is used. */
 const MAX_ID_CHARS = 64;
@@ -68,7 +68,7 @@ const headerOf = (value: string | string[] | undefined): string =>
 export function failedAuthentication({ headers, url = '', socket }: IncomingMessage): string {
   const [scheme = '', value] = (headers.authorization ?? '').trim().split(' ');
   const kind = value === undefined ? '' : scheme.toLowerCase();
-  const hasCertificate = Object.keys((socket as TLSSocket).getPeerCertificate?.() ?? {}).length > 0;
+  const hasCertificate = Object.keys(tlsConnectionOf(socket).getPeerCertificate?.() ?? {}).length > 0;
   const attempted = [
     ...(kind === 'basic' || kind === 'bearer' ? [kind] : []),
     ...(/[?&]access_token=[^&]/.test(url) ? ['access_token'] : []),
