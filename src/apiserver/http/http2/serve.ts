@@ -36,6 +36,14 @@ const SEPARATOR_BYTES = 4;
  */
 const CONNECTION_MEGABYTES = 1_000_000;
 
+/**
+ * How much of a body the client may send before the server has read it: a body of 900 kB takes 0.7 s instead of 1.1 s with the 64 KiB of
+ * HTTP/2, if packets take 10 ms. A body that waits for its handler takes this memory. Source: v1.33 (MaxUploadBufferPerStream).
+ */
+const STREAM_WINDOW_BYTES = 256 * 1024;
+/** The same for all streams of a connection. Node.js reads them at once, so that it limits no memory. */
+const CONNECTION_WINDOW_BYTES = 1024 * 1024;
+
 /** Resolves when the request has been handled. Must not reject. */
 type Handle = (request: IncomingMessage, response: ServerResponse) => Promise<void>;
 
@@ -68,7 +76,12 @@ export function serveHttp2(
     void Promise.all([closed, handled]).then(() => connection.end());
   };
   const http2 = createServer({
-    settings: { maxConcurrentStreams: MAX_STREAMS, maxHeaderListSize: MOST_HEAD_BYTES, enablePush: false },
+    settings: {
+      maxConcurrentStreams: MAX_STREAMS,
+      maxHeaderListSize: MOST_HEAD_BYTES,
+      initialWindowSize: STREAM_WINDOW_BYTES,
+      enablePush: false,
+    },
     maxHeaderListPairs: MOST_HEADERS,
     maxSessionMemory: CONNECTION_MEGABYTES,
     // A Pod behind the proxy may send a header twice that has one value.
@@ -78,6 +91,7 @@ export function serveHttp2(
   http2.on('sessionError', () => undefined);
   let accepted: TLSSocket;
   http2.on('session', (session) => {
+    session.setLocalWindowSize(CONNECTION_WINDOW_BYTES);
     const connection = connections.add(accepted, session);
     session.on('stream', (stream, headers, _flags, raw) =>
       serve(connection, stream, headers, raw as unknown as string[]),
