@@ -28,17 +28,22 @@ export type Request = Parameters<Connection['send']>;
 /** The number of connections that send requests at the same time. */
 export const AT_ONCE = 64;
 
-export async function openMany(target: Target, count: number): Promise<Connection[]> {
-  const opened: Connection[] = [];
+export const openMany = (target: Target, count: number): Promise<Connection[]> =>
+  openAll(() => Connection.open(target), count);
+
+export async function openAll<T>(open: () => Promise<T>, count: number): Promise<T[]> {
+  const opened: T[] = [];
   while (opened.length < count) {
-    const some = Array.from({ length: Math.min(AT_ONCE, count - opened.length) }, () => Connection.open(target));
+    const some = Array.from({ length: Math.min(AT_ONCE, count - opened.length) }, open);
     opened.push(...(await Promise.all(some)));
   }
   return opened;
 }
 
+type Sender = Pick<Connection, 'send'>;
+
 /** Sends `count` requests over the connections, one at a time over each, and resolves with the requests per second. */
-export async function rateOf(connections: Connection[], count: number, request: () => Request): Promise<number> {
+export async function rateOf(connections: readonly Sender[], count: number, request: () => Request): Promise<number> {
   let left = count;
   const began = performance.now();
   await Promise.all(
@@ -68,7 +73,7 @@ export const mebibytes = (what: string, value: number): Figure => ({ what, value
 export function loadOf(
   server: BenchServer,
   what: string,
-  connections: Connection[],
+  connections: readonly Sender[],
   count: number,
   request: () => Request,
 ): Measure {

@@ -2,7 +2,7 @@
 
 export const NAMESPACE = 'default';
 export const PODS = `/api/v1/namespaces/${NAMESPACE}/pods`;
-const CONFIG_MAPS = `/api/v1/namespaces/${NAMESPACE}/configmaps`;
+export const CONFIG_MAPS = `/api/v1/namespaces/${NAMESPACE}/configmaps`;
 export const SERVICE_ACCOUNTS = `/api/v1/namespaces/${NAMESPACE}/serviceaccounts`;
 /** The name of the Pod that is copied in the store. */
 export const TEMPLATE = 'template';
@@ -37,7 +37,7 @@ export const pod = (name: string, index = 0): string =>
     },
   });
 
-const configMap = (name: string): string =>
+export const configMap = (name: string): string =>
   JSON.stringify({
     apiVersion: 'v1',
     kind: 'ConfigMap',

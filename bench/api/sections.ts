@@ -1,9 +1,9 @@
 /** The sections of the benchmark of the API server. Each is bounded by a number of requests, and takes less than a minute per checkout. */
 import { rm } from 'node:fs/promises';
 import { setTimeout as pause } from 'node:timers/promises';
-import { median } from '../engine.ts';
 import { newData, startNewServer, startServer } from './bench-server.ts';
 import { Connection } from './connection.ts';
+import { fanoutOf, WATCHERS } from './fanout.ts';
 import { openLmdbFloor } from './lmdb-floor.ts';
 import {
   AT_ONCE,
@@ -18,11 +18,8 @@ import {
   type Section,
 } from './measure.ts';
 import { newConfigMap, newPod, PODS, pod, TEMPLATE } from './objects.ts';
+import { protocols } from './protocols.ts';
 import { rights } from './rights.ts';
-
-const WATCHERS = 500;
-/** The number of writes in one measurement of the fan-out. */
-const WRITES = 20;
 
 const creates: Section = {
   rounds: 15,
@@ -128,50 +125,11 @@ const fanout: Section = {
   rounds: 7,
   async open(checkout) {
     const server = await startNewServer(checkout);
-    const writer = await Connection.open(server.admin);
-    const watchers = await openMany(server.admin, WATCHERS);
-    /** The mark of the last write, and when each watcher received it, in milliseconds. */
-    let mark = '';
-    let made = 0;
-    let received: number[] = [];
-    let all = Promise.withResolvers<void>();
-    for (const watcher of watchers) {
-      let seen = '';
-      watcher.stream(`${PODS}?watch=1`, (data) => {
-        if (mark === '' || seen === mark || !data.includes(mark)) return;
-        seen = mark;
-        received.push(performance.now());
-        if (received.length === WATCHERS) all.resolve();
-      });
-    }
-    await pause(2000);
-    const write = async (): Promise<{ half: number; last: number }> => {
-      received = [];
-      all = Promise.withResolvers();
-      mark = `mark-${made++}-`;
-      const began = performance.now();
-      const body = `{"metadata":{"annotations":{"mark":"${mark}"}}}`;
-      await writer.send('PATCH', `${PODS}/${TEMPLATE}`, body, 'application/merge-patch+json');
-      await all.promise;
-      return { half: median(received) - began, last: Math.max(...received) - began };
-    };
-    for (let i = 0; i < 20; i++) await write();
+    const { measure, close } = await fanoutOf(server, '', await openMany(server.admin, WATCHERS));
     return {
-      measures: [
-        async () => {
-          const writes = [];
-          const before = await server.cpuMillis();
-          for (let i = 0; i < WRITES; i++) writes.push(await write());
-          const cpu = (await server.cpuMillis()) - before;
-          return [
-            millis(`write until ${WATCHERS} watchers have it, p50`, median(writes.map(({ half }) => half))),
-            millis(`write until ${WATCHERS} watchers have it, last`, median(writes.map(({ last }) => last))),
-            millis(`the same, CPU of the server`, cpu / WRITES),
-          ];
-        },
-      ],
+      measures: [measure],
       async end() {
-        for (const connection of [writer, ...watchers]) connection.close();
+        close();
         await server.stop();
       },
     };
@@ -226,6 +184,7 @@ export const sections: Record<string, Section> = {
   'lists-1000': lists(1000, 5),
   'lists-10000': lists(10_000, 3),
   fanout,
+  protocols,
   memory,
   start,
   rights,

@@ -1,0 +1,64 @@
+/** Measures how long a write takes to reach many watches. */
+import { setTimeout as pause } from 'node:timers/promises';
+import { median } from '../engine.ts';
+import type { BenchServer } from './bench-server.ts';
+import { Connection } from './connection.ts';
+import { type Measure, millis } from './measure.ts';
+import { PODS, TEMPLATE } from './objects.ts';
+
+export const WATCHERS = 500;
+/** The number of writes in one measurement. */
+const WRITES = 20;
+
+let marks = 0;
+
+/** Starts a watch on each connection. The measurement writes, and waits until all watches have the write. */
+export async function fanoutOf(
+  server: BenchServer,
+  how: string,
+  watchers: readonly Pick<Connection, 'stream' | 'close'>[],
+): Promise<{ measure: Measure; close(): void }> {
+  const writer = await Connection.open(server.admin);
+  /** The mark of the last write, and when each watcher received it, in milliseconds. */
+  let mark = '';
+  let received: number[] = [];
+  let all = Promise.withResolvers<void>();
+  for (const watcher of watchers) {
+    let seen = '';
+    watcher.stream(`${PODS}?watch=1`, (data) => {
+      if (mark === '' || seen === mark || !data.includes(mark)) return;
+      seen = mark;
+      received.push(performance.now());
+      if (received.length === watchers.length) all.resolve();
+    });
+  }
+  await pause(2000);
+  const write = async (): Promise<{ half: number; last: number }> => {
+    received = [];
+    all = Promise.withResolvers();
+    mark = `mark-${marks++}-`;
+    const began = performance.now();
+    const body = `{"metadata":{"annotations":{"mark":"${mark}"}}}`;
+    await writer.send('PATCH', `${PODS}/${TEMPLATE}`, body, 'application/merge-patch+json');
+    await all.promise;
+    return { half: median(received) - began, last: Math.max(...received) - began };
+  };
+  for (let i = 0; i < 20; i++) await write();
+  return {
+    async measure() {
+      const writes = [];
+      const before = await server.cpuMillis();
+      for (let i = 0; i < WRITES; i++) writes.push(await write());
+      const cpu = (await server.cpuMillis()) - before;
+      const what = `write until ${watchers.length} watchers have it${how}`;
+      return [
+        millis(`${what}, p50`, median(writes.map(({ half }) => half))),
+        millis(`${what}, last`, median(writes.map(({ last }) => last))),
+        millis(`the same, CPU of the server`, cpu / WRITES),
+      ];
+    },
+    close() {
+      for (const connection of [writer, ...watchers]) connection.close();
+    },
+  };
+}
