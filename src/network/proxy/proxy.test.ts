@@ -14,6 +14,14 @@ import type { Part, Section } from '../nftables/section.ts';
 import { startProxy } from './proxy.ts';
 import { endpoint, portOf, serviceOf, sliceOf } from './proxy-fixture.ts';
 
+const NODE = {
+  nodeName: 'n1',
+  podCidrs: [],
+  serviceCidrs: [],
+  reservedIps: [],
+  api: { ips: ['127.0.0.1'], port: 6443 },
+};
+
 /** Informers with one Service, which changes whenever it is read while `isChanging` returns true. */
 function changingService(service: Service, isChanging: () => boolean, slices: EndpointSlice[] = []): SharedInformers {
   return {
@@ -45,11 +53,7 @@ it('rules are written although a Service changes whenever it is read', async () 
     },
     timers,
     log: silentLog,
-    nodeName: 'n1',
-    podCidrs: [],
-    serviceCidrs: [],
-    reservedIps: [],
-    api: { ips: ['127.0.0.1'], port: 6443 },
+    ...NODE,
     signal: ended.signal,
   });
   await proxy.written;
@@ -83,11 +87,7 @@ it('rules are written while conntrack hangs', async () => {
     },
     timers,
     log: silentLog,
-    nodeName: 'n1',
-    podCidrs: [],
-    serviceCidrs: [],
-    reservedIps: [],
-    api: { ips: ['127.0.0.1'], port: 6443 },
+    ...NODE,
     signal: ended.signal,
   });
   await secondWritten.promise;
@@ -110,11 +110,7 @@ it('a Service whose rules nft rejects gets an Event, and is derived again after 
         return new Map([['service a/bad', new Error('Error: syntax error')]]);
       },
     },
-    nodeName: 'n1',
-    podCidrs: [],
-    serviceCidrs: [],
-    reservedIps: [],
-    api: { ips: ['127.0.0.1'], port: 6443 },
+    ...NODE,
   });
   await proxy.written;
   const { metadata: _, ...service } = serviceOf('bad', { clusterIP: '10.96.0.77', clusterIPs: ['10.96.0.77'] });
