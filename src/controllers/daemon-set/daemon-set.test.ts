@@ -1,10 +1,7 @@
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { ControllerRevision, CoreV1Event, DaemonSet, Node, Pod } from '../../api/generated/types.ts';
 import { CONTROLLER_REVISIONS, DAEMON_SETS, EVENTS, NODES, PODS } from '../../api/resources.ts';
-import { type RegistryBackend, registryBackend, withInformers } from '../../client/registry-fixture.ts';
-import { clientOf } from '../../client/typed-client.ts';
-import { silentLog } from '../../platform/silent-log.ts';
-import { createVirtualTimers, type VirtualTimers } from '../../platform/virtual-timers.ts';
+import { backend, controllerOptions, settled, timers, useRegistry } from '../controller-fixture.ts';
 import { startDaemonSets } from './daemon-set.ts';
 import { daemonSet, imageOf, makeReady, node, rolling, templateWith } from './daemon-set-fixture.ts';
 import { HASH } from './daemons.ts';
@@ -12,23 +9,11 @@ import { nodeOf } from './placement.ts';
 
 const MERGE = 'application/merge-patch+json';
 
-let backend: RegistryBackend;
-let timers: VirtualTimers;
-let stop: AbortController;
-beforeEach(async () => {
-  timers = createVirtualTimers();
-  backend = await registryBackend({ timers });
-  stop = new AbortController();
-});
-afterEach(() => stop.abort());
+useRegistry();
 
-const settled = async (): Promise<void> => {
-  timers.advance(0);
-  for (let i = 0; i < 200; i++) await new Promise(setImmediate);
-};
 async function start(nodes: readonly Node[] = ['n1', 'n2', 'n3'].map((name) => node(name))): Promise<void> {
   for (const each of nodes) await backend.set(NODES, each);
-  await startDaemonSets(withInformers({ client: clientOf(backend), timers, log: silentLog, signal: stop.signal }));
+  await startDaemonSets(controllerOptions());
   await settled();
 }
 const create = async (spec: Parameters<typeof daemonSet>[0] = {}): Promise<void> => {

@@ -1,35 +1,20 @@
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { CoreV1Event, Deployment, Pod, ReplicaSet } from '../../api/generated/types.ts';
 import { DEPLOYMENTS, EVENTS, PODS, REPLICA_SETS } from '../../api/resources.ts';
-import { type RegistryBackend, registryBackend, withInformers } from '../../client/registry-fixture.ts';
-import { clientOf } from '../../client/typed-client.ts';
 import { forbidden, objectModified } from '../../machinery/status.ts';
 import { formatTime } from '../../machinery/time.ts';
-import { silentLog } from '../../platform/silent-log.ts';
-import { createVirtualTimers, type VirtualTimers } from '../../platform/virtual-timers.ts';
+import { backend, controllerOptions, settled, stopControllers, timers, useRegistry } from '../controller-fixture.ts';
 import { startReplicaSets } from '../replicas/replicas.ts';
 import { startDeployments } from './deployment.ts';
 import { deployment, rolling, templateWith } from './deployment-fixture.ts';
 import { REVISION } from './revisions.ts';
 import { sizeOf } from './rollout.ts';
 
-let backend: RegistryBackend;
-let timers: VirtualTimers;
-let stop: AbortController;
-beforeEach(async () => {
-  timers = createVirtualTimers();
-  backend = await registryBackend({ timers });
-  stop = new AbortController();
-});
-afterEach(() => stop.abort());
+useRegistry();
 
-const settled = async (): Promise<void> => {
-  timers.advance(0);
-  for (let i = 0; i < 200; i++) await new Promise(setImmediate);
-};
 /** Starts the controllers of Deployments and ReplicaSets. */
 async function start(): Promise<void> {
-  const options = withInformers({ client: clientOf(backend), timers, log: silentLog, signal: stop.signal });
+  const options = controllerOptions();
   await Promise.all([startDeployments(options), startReplicaSets(options)]);
   await settled();
 }
@@ -218,8 +203,7 @@ test('the name of a ReplicaSet with another template is avoided', async () => {
   await create({ paused: true });
   await change({ paused: null });
   const [own] = sets();
-  stop.abort();
-  stop = new AbortController();
+  stopControllers();
   // The ReplicaSet gets a foreign template, as if the hashes of two templates were equal.
   await backend.remove(REPLICA_SETS, 'a', own?.metadata.name ?? '');
   const { name, namespace, labels } = own?.metadata ?? { name: '' };

@@ -1,36 +1,21 @@
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { CoreV1Event, Pod, PodCondition, ReplicationController } from '../../api/generated/types.ts';
 import { EVENTS, NAMESPACES, PODS, REPLICA_SETS, REPLICATION_CONTROLLERS } from '../../api/resources.ts';
-import { type RegistryBackend, registryBackend, withInformers } from '../../client/registry-fixture.ts';
 import { clientOf } from '../../client/typed-client.ts';
 import type { ResourceRef } from '../../machinery/meta.ts';
 import { forbidden, objectModified, serviceUnavailable } from '../../machinery/status.ts';
 import { formatTime } from '../../machinery/time.ts';
-import { silentLog } from '../../platform/silent-log.ts';
-import { createVirtualTimers, type VirtualTimers } from '../../platform/virtual-timers.ts';
+import { backend, controllerOptions, settled, timers, useRegistry } from '../controller-fixture.ts';
 import { controllerOf, controllerReference } from '../ownership/owner.ts';
 import { REVISION } from './reconcile.ts';
 import { REPLICA_SET, type ReplicaOwner } from './replica-owner.ts';
 import { startReplicaSets, startReplicationControllers } from './replicas.ts';
 import { replicaSet, template } from './replicas-fixture.ts';
 
-let backend: RegistryBackend;
-let timers: VirtualTimers;
-let stop: AbortController;
-beforeEach(async () => {
-  timers = createVirtualTimers();
-  backend = await registryBackend({ timers });
-  stop = new AbortController();
-});
-afterEach(() => stop.abort());
+useRegistry();
 
-const settled = async (): Promise<void> => {
-  timers.advance(0);
-  for (let i = 0; i < 200; i++) await new Promise(setImmediate);
-};
 const start = async (begin = startReplicaSets): Promise<void> => {
-  const client = clientOf(backend);
-  await begin(withInformers({ client, timers, log: silentLog, signal: stop.signal }));
+  await begin(controllerOptions());
   await settled();
 };
 const pods = (): Pod[] => backend.objects(PODS) as Pod[];

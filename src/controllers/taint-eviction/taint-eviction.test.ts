@@ -1,11 +1,8 @@
-import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import type { CoreV1Event, Node, Pod, Toleration } from '../../api/generated/types.ts';
 import { EVENTS, NODES, PODS } from '../../api/resources.ts';
-import { type RegistryBackend, registryBackend, withInformers } from '../../client/registry-fixture.ts';
-import { clientOf } from '../../client/typed-client.ts';
 import { notFound, objectModified, serviceUnavailable } from '../../machinery/status.ts';
-import { silentLog } from '../../platform/silent-log.ts';
-import { createVirtualTimers, type VirtualTimers } from '../../platform/virtual-timers.ts';
+import { backend, controllerOptions, settled, stopControllers, timers, useRegistry } from '../controller-fixture.ts';
 import { startTaintEviction } from './taint-eviction.ts';
 
 const node = (...effects: string[]): Node => ({
@@ -25,23 +22,11 @@ const pod = (name: string, tolerations: Toleration[] = [], more: Partial<Pod> = 
   metadata: { name, namespace: 'a', ...more.metadata },
 });
 
-let backend: RegistryBackend;
-let timers: VirtualTimers;
-let stop: AbortController;
-beforeEach(async () => {
-  timers = createVirtualTimers();
-  backend = await registryBackend({ timers });
-  stop = new AbortController();
-});
-afterEach(() => stop.abort());
+useRegistry();
 
 const start = async (): Promise<void> => {
-  await startTaintEviction(withInformers({ client: clientOf(backend), timers, log: silentLog, signal: stop.signal }));
+  await startTaintEviction(controllerOptions());
   for (const ref of ['nodes', 'pods']) await vi.waitFor(() => expect(backend.calls).toContain(`watch ${ref} /`));
-};
-const settled = async (): Promise<void> => {
-  timers.advance(0);
-  for (let i = 0; i < 100; i++) await new Promise(setImmediate);
 };
 const deleted = (): string[] =>
   (backend.objects(PODS) as Pod[])
@@ -194,7 +179,7 @@ test('a stopped controller deletes no Pod whose tolerationSeconds pass later', a
   await backend.set(NODES, node('NoExecute'));
   await start();
   await settled();
-  stop.abort();
+  stopControllers();
   timers.advance(60_000);
   await settled();
   expect(deleted()).toEqual([]);
