@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Command } from 'commander';
 import { expect, test } from 'vitest';
+import { makeAuthority } from '../../apiserver/pki/certificates.ts';
 import {
   type AuthenticationOptions,
   addAuthenticationOptions,
@@ -56,6 +57,9 @@ test('invalid values are refused', () => {
   const resolve = (options: AuthenticationOptions) => () => resolveAuthenticationOptions(options);
   expect(resolve({ oidcIssuerUrl: 'https://x' })).toThrow(/belong together/);
   expect(resolve({ oidcIssuerUrl: 'http://x', oidcClientId: 'a' })).toThrow(/give an https URL/);
+  for (const text of ['https://user:pass@x', 'https://x?a=b', 'https://x#a'])
+    expect(resolve({ oidcIssuerUrl: text, oidcClientId: 'a' })).toThrow(/neither a user, a query nor a fragment/);
+  expect(resolve({ oidcIssuerUrl: 'https://user:pass@x', oidcClientId: 'a' })).not.toThrow(/pass@/);
   expect(resolve({ oidcSigningAlgs: 'RS256,HS256' })).toThrow(/HS256 is not a known algorithm/);
   expect(() => parsed('--oidc-required-claim', 'a')).toThrow(/CLAIM=VALUE/);
   expect(() => authenticationSettings(resolveAuthenticationOptions({ tokenAuthFile: '/none' }))).toThrow(/ENOENT/);
@@ -71,6 +75,25 @@ test('the token file is read', () => {
       uid: '1',
       groups: ['a', 'b'],
     });
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+});
+
+test('the file with the authorities of the issuer must contain certificates, all of them valid', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'lifepod-authorities-'));
+  const path = join(folder, 'ca.crt');
+  const readFrom = (text: string) => () => {
+    writeFileSync(path, text);
+    return oidcOf('--oidc-ca-file', path)?.caPem;
+  };
+  try {
+    const { certificate, key } = await makeAuthority('issuer', Date.now());
+    expect(readFrom(`${key}${certificate}${certificate}`)()).toContain(certificate);
+    expect(readFrom('')).toThrow(/contains no certificate: give a file with certificates in PEM/);
+    expect(readFrom(key)).toThrow(/contains no certificate/);
+    const malformed = certificate.replace(/\n.{20}/, '\n');
+    expect(readFrom(`${certificate}${malformed}`)).toThrow(/certificate 2 in it is malformed/);
   } finally {
     rmSync(folder, { recursive: true });
   }

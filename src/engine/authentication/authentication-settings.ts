@@ -2,6 +2,7 @@
  * The options of `lifepod up` for authentication. They are named like those of kube-apiserver.
  * Source: pkg/kubeapiserver/options/authentication.go of v1.33 (names, defaults and rules).
  */
+import { X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { type Command, InvalidArgumentError } from 'commander';
@@ -148,15 +149,21 @@ function checkOidc({ oidcIssuerUrl, oidcClientId, oidcSigningAlgs }: Required<Au
   if ((oidcIssuerUrl === '') !== (oidcClientId === '')) {
     throw new UserError('--oidc-issuer-url and --oidc-client-id belong together: give both, or none of them');
   }
-  if (oidcIssuerUrl !== '' && !(URL.canParse(oidcIssuerUrl) && new URL(oidcIssuerUrl).protocol === 'https:')) {
-    throw new UserError(`--oidc-issuer-url ${oidcIssuerUrl} is not valid: give an https URL`);
-  }
+  if (oidcIssuerUrl !== '') checkIssuer(oidcIssuerUrl);
   const unknown = oidcSigningAlgs.split(',').find((name) => !SIGNING_ALGORITHMS.includes(name));
   if (unknown !== undefined) {
     throw new UserError(
       `--oidc-signing-algs ${unknown} is not a known algorithm: give some of ${SIGNING_ALGORITHMS.join(', ')}`,
     );
   }
+}
+
+/** Source: validateIssuerURL of k8s.io/apiserver/pkg/apis/apiserver/validation of v1.33 (rules). */
+function checkIssuer(text: string): void {
+  const url = URL.parse(text);
+  if (url?.protocol !== 'https:') throw new UserError(`--oidc-issuer-url ${text} is not valid: give an https URL`);
+  if (url.username || url.password || url.search || url.hash)
+    throw new UserError('--oidc-issuer-url is not valid: the URL must have neither a user, a query nor a fragment');
 }
 
 /** Reads the files that the options name. Throws a UserError if a file cannot be read or is malformed. */
@@ -183,10 +190,27 @@ function oidcOptions(options: Required<AuthenticationOptions>): OidcOptions {
   };
 }
 
+const CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g;
+
+/** Returns the contents of the file, which must have at least one certificate. */
 function readCertificates(path: string): string {
+  let text: string;
   try {
-    return readFileSync(path, 'utf8');
+    text = readFileSync(path, 'utf8');
   } catch (error) {
     throw new UserError(`--oidc-ca-file ${path} cannot be read: ${(error as Error).message}`);
+  }
+  const certificates = text.match(CERTIFICATE) ?? [];
+  if (certificates.length === 0)
+    throw new UserError(`--oidc-ca-file ${path} contains no certificate: give a file with certificates in PEM`);
+  for (const [index, certificate] of certificates.entries()) checkCertificate(certificate, index + 1, path);
+  return text;
+}
+
+function checkCertificate(certificate: string, number: number, path: string): void {
+  try {
+    new X509Certificate(certificate);
+  } catch {
+    throw new UserError(`--oidc-ca-file ${path} is not valid: certificate ${number} in it is malformed`);
   }
 }
