@@ -68,10 +68,9 @@ describe('with a policy of all levels', () => {
       requestReceivedTimestamp: received.stageTimestamp,
       stageTimestamp: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/),
     });
-    const times = [received, complete].map(({ stageTimestamp }) => Date.parse(stageTimestamp));
-    expect([before - 1, ...times, Date.now() + 1]).toEqual(
-      [before - 1, ...times, Date.now() + 1].sort((a, b) => a - b),
-    );
+    const stamps = [received, complete].map(({ stageTimestamp }) => Date.parse(stageTimestamp));
+    const times = [before - 1, ...stamps, Date.now() + 1];
+    expect(times).toEqual(times.toSorted((a, b) => a - b));
   });
 
   test('no line contains the content of a Secret at the level Metadata', async () => {
