@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { ClusterRole, ClusterRoleBinding, Role, RoleBinding } from '../../api/generated/types.ts';
 import { CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, ROLE_BINDINGS, ROLES } from '../../api/resources.ts';
 import type { KubeObject, ResourceRef } from '../../machinery/meta.ts';
+import { apiFor } from '../../ports/api-for.ts';
 import { privilegedOr } from '../auth/authorization/authorizer.ts';
 import { createRbac } from '../auth/authorization/rbac.ts';
 import {
@@ -40,7 +41,12 @@ async function start() {
   for (const each of granted)
     if (each.kind === 'ClusterRole') await registry.create(CLUSTER_ROLES, undefined, each as KubeObject);
   await registry.create(ROLES, 'default', role('default', 'secrets', rule('get', 'secrets')));
-  return { registry, as: (name: string) => asClient(backend, { name, groups: ['g', 'system:authenticated'] }) };
+  const userOf = (name: string) => ({ name, groups: ['g', 'system:authenticated'] });
+  return {
+    registry,
+    as: (name: string) => asClient(backend, userOf(name)),
+    asComponent: (name: string) => apiFor(backend, userOf(name)),
+  };
 }
 
 const refOf = ({ kind }: KubeObject): ResourceRef =>
@@ -137,4 +143,12 @@ describe('grants of rights', () => {
     );
     expect((await failure(applied)).code).toBe(403);
   });
+});
+
+test('a component grants no rights that its user does not have, unless it may escalate', async () => {
+  const { asComponent } = await start();
+  const create = (user: string) =>
+    asComponent(user).create(ROLES, 'default', role('default', 'r', secrets) as KubeObject);
+  expect((await failure(create('reader'))).message).toContain(notHeld('reader', GET_SECRETS));
+  await create('escalator');
 });

@@ -29,8 +29,8 @@ export const rbacEscalation: PluginFactory = ({ authorizer, cache }) => ({
   handles: (target) => [...isAboutRole, ...isAboutBinding].some((handles) => handles(target)),
   admit(request) {
     const { context, object, old } = request;
-    // Components of the engine have rights of their own. Changes that the garbage collector needs grant nothing.
-    if (context.source === 'component' || isPrivileged(context.user) || object === undefined) return;
+    if (isPrivileged(context.user) || object === undefined) return;
+    // Changes that the garbage collector needs grant nothing.
     if (old !== undefined && isSameBesides(object, old)) return;
     return isAboutBinding.some((handles) => handles(request))
       ? checkBinding(authorizer, cache, request, object as AnyBinding)
