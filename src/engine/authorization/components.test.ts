@@ -137,6 +137,9 @@ test('refused requests are counted, and logged once a minute for each kind of re
   report(asked, 'because');
   report(asked, 'because');
   report({ ...asked, verb: 'list' }, '');
+  // The Pod that used the Secret has just been deleted.
+  const ofPod = { verb: 'get', group: '', resource: 'secrets', namespace: 'a', name: 'x' };
+  report({ user: nodeUser('n1'), ...ofPod }, "no relationship found between node 'n1' and this object");
   started.timers.advance(60_000);
   report(asked, 'because');
   const of = { user: 'system:kube-scheduler', resource: 'deployments.apps/scale' };

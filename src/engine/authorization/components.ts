@@ -1,4 +1,5 @@
 /** The API as the components of the engine use it: each with the rights of its own user, and no more. */
+import { NO_RELATION } from '../../apiserver/auth/authorization/node/node-authorizer.ts';
 import type { OnRefusal } from '../../apiserver/auth/authorized-backend.ts';
 import type { Client } from '../../client/client.ts';
 import type { SharedInformers } from '../../client/shared-informers.ts';
@@ -51,6 +52,7 @@ export function reportRefusals({ timers, log }: Platform, metrics: Metrics): OnR
   );
   const loggedAt = new Map<string, Millis>();
   return (attributes, reason) => {
+    if (isOfGonePod(reason)) return;
     const { verb, user } = attributes;
     const resource = resourceText(attributes);
     refused.add(1, user.name, verb, resource);
@@ -61,6 +63,12 @@ export function reportRefusals({ timers, log }: Platform, metrics: Metrics): OnR
     log.warn(REFUSED, { user: user.name, verb, resource, reason });
   };
 }
+
+/**
+ * Whether a node agent has asked for an object of a Pod that has just been deleted, of which the agent may not know yet. The volumes of such a
+ * Pod keep their files, and its defer containers use copies.
+ */
+export const isOfGonePod = (reason: string): boolean => reason.startsWith(NO_RELATION);
 
 function resourceText(attributes: Attributes): string {
   if (isPath(attributes)) return attributes.path;

@@ -19,6 +19,7 @@ import { createSharedInformers, type SharedInformers } from '../../../src/client
 import type { ControllerName, ControllerOptions } from '../../../src/controllers/controller.ts';
 import { startControllers } from '../../../src/controllers/controllers.ts';
 import { createAuthorizers } from '../../../src/engine/authorization/authorizers.ts';
+import { isOfGonePod } from '../../../src/engine/authorization/components.ts';
 import { informersOfUser } from '../../../src/engine/authorization/informers-of-user.ts';
 import { lateAuthorizers } from '../../../src/engine/authorization/late-authorizer.ts';
 import {
@@ -93,8 +94,9 @@ export async function startControlPlane(
   closers.defer(() => inner.close());
   const late = lateAuthorizers();
   const refusals: string[] = [];
-  const onRefusal: OnRefusal = ({ user, verb, ...asked }, reason) =>
-    void refusals.push(`${user.name} may not ${verb} ${JSON.stringify(asked)}: ${reason}`);
+  const onRefusal: OnRefusal = ({ user, verb, ...asked }, reason) => {
+    if (!isOfGonePod(reason)) refusals.push(`${user.name} may not ${verb} ${JSON.stringify(asked)}: ${reason}`);
+  };
   const { backend: registry, idle } = countedBackend(authorizedBackend(inner, late.components, onRefusal));
   closers.defer(idle);
   const { apiServerPort, kubeconfig } = await serve(options, { backend: registry, catalog, pki }, closers);

@@ -28,6 +28,9 @@ export type SyncedRelations = NodeRelations & { readonly synced: Promise<void> }
 
 const NODE_RULES: readonly PolicyRule[] = (clusterRoleTexts['system:node'] ?? []).map(ruleOf);
 
+/** Begins the reason for the refusal of a request about an object that belongs to no Pod of the node. */
+export const NO_RELATION = 'no relationship found between node';
+
 const ALLOWED: Decision = { allowed: true, reason: '' };
 const denied = (reason: string): Decision => ({ allowed: false, reason });
 const NO_OPINION = denied('');
@@ -64,7 +67,7 @@ function decide(relations: NodeRelations, nodeName: string, attributes: Attribut
   const relation = (): Decision => {
     if (name === '') return denied('No Object name found');
     if (relations.relates(nodeName, resource, namespace, name)) return ALLOWED;
-    return denied(`no relationship found between node '${nodeName}' and this object`);
+    return denied(`${NO_RELATION} '${nodeName}' and this object`);
   };
   return rule({ ...attributes, nodeName, relation });
 }
