@@ -10,7 +10,7 @@ import { RBAC_GROUP } from '../../../../api/rbac.authorization.k8s.io/v1/role-ru
 import { aggregatedRoles, aggregatedTo, clusterRoleSubjects, clusterRoleTexts } from './cluster-roles.ts';
 import { controllerRoleTexts } from './controller-roles.ts';
 import { roleSubjects, roleTexts } from './namespace-roles.ts';
-import { ownControllerRoleTexts, ownRoles } from './own-roles.ts';
+import { ownAggregatedTexts, ownControllerRoleTexts, ownRoles } from './own-roles.ts';
 import { ruleOf } from './rule-text.ts';
 
 /** With the value "false", the API server never changes the role or binding. */
@@ -47,12 +47,15 @@ function subjectOf(text: string): RbacV1Subject {
   return { kind, name: account, namespace };
 }
 
-const clusterRole = (name: string, texts: readonly string[]): ClusterRole => ({
+const clusterRole = (name: string, texts: readonly string[], labels = aggregationLabels(name)): ClusterRole => ({
   apiVersion,
   kind: 'ClusterRole',
-  metadata: metadataOf(name, undefined, aggregationLabels(name)),
+  metadata: metadataOf(name, undefined, labels),
   rules: texts.map(ruleOf),
 });
+
+const ownAggregated = ([target, texts]: [string, readonly string[]]): ClusterRole =>
+  clusterRole(`system:lifepod:aggregate-to-${target}`, texts, { [aggregationLabel(target)]: 'true' });
 
 const clusterRoleBinding = (role: string, subjects: readonly string[]): ClusterRoleBinding => ({
   apiVersion,
@@ -93,6 +96,7 @@ export function bootstrapObjects(): BootstrapObjects {
       ...Object.entries(clusterRoleTexts).map(([name, texts]) => clusterRole(name, texts)),
       ...controllers.map(([name, texts]) => clusterRole(controllerRole(name), texts)),
       ...own.map(([name, { rules }]) => clusterRole(name, rules)),
+      ...Object.entries(ownAggregatedTexts).map(ownAggregated),
     ],
     clusterRoleBindings: [
       ...Object.entries(clusterRoleSubjects).map(([role, subjects]) => clusterRoleBinding(role, subjects)),

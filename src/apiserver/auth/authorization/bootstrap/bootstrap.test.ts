@@ -50,6 +50,15 @@ it('the roles and subjects of upstream change only on purpose', () => {
   expect(hash.slice(0, 16)).toBe('5b9f169698eed4c7');
 });
 
+it('a user who may edit a namespace may give up defer containers in it, by a role that has no binding', () => {
+  const { clusterRoles, clusterRoleBindings } = bootstrapObjects();
+  const name = 'system:lifepod:aggregate-to-edit';
+  const role = clusterRoles.find(({ metadata }) => metadata.name === name);
+  expect(role?.metadata.labels).toMatchObject({ 'rbac.authorization.k8s.io/aggregate-to-edit': 'true' });
+  expect(role?.rules).toEqual([ruleOf('update pods/defer')]);
+  expect(clusterRoleBindings.filter(({ roleRef }) => roleRef.name === name)).toEqual([]);
+});
+
 const clusterRole = (name: string): ClusterRole =>
   bootstrapObjects().clusterRoles.find(({ metadata }) => metadata.name === name) as ClusterRole;
 const binding = (name: string): ClusterRoleBinding =>

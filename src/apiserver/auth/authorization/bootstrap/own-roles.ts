@@ -49,3 +49,9 @@ export const ownRoles: Readonly<Record<string, OwnRole>> = {
     accounts: ['kube-dns'],
   },
 };
+
+/** Rules that upstream's aggregated roles have besides their own, by the name of the aggregated role. */
+export const ownAggregatedTexts: Readonly<Record<string, readonly string[]>> = {
+  // The subresource ends a container of a Pod that is being deleted; who may edit can also delete the Pod by force.
+  edit: ['update pods/defer'],
+};
