@@ -1,4 +1,4 @@
-/** An informer of client-go, the library of upstream's own components, in protobuf, while the engine is killed again and again. */
+/** An informer of client-go, the library of upstream's own components, in protobuf over HTTP/2, while the engine is killed again and again. */
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
@@ -95,6 +95,10 @@ test('an informer of client-go in protobuf has the right objects after a minute 
     }
     await (await maps()).create(configMap('end', 0));
     await informer.until('add end 0');
+    // One is that of kubectl, which reads the metrics. The engine counts from its last start.
+    const metrics = await lifepod.kubectlOk('get', '--raw', '/metrics');
+    const [, opened] = /^lifepod_apiserver_connections_total\{protocol="HTTP\/2"\} (\d+)$/m.exec(metrics) ?? [];
+    expect(Number(opened)).toBeGreaterThan(1);
     const { items } = await (await maps()).list({ namespace: 'default' });
     informer.child.stdin.end();
     await once(informer.child, 'close');
