@@ -25,8 +25,12 @@ export default defineConfig({
           name: 'http2',
           env: HTTP2,
           include: ['src/apiserver/*.test.ts'],
-          // Each connects by itself.
-          exclude: ['src/apiserver/{client-errors,half-open,late-readers,listeners,pipelined,tls}.test.ts'],
+          exclude: [
+            // Each connects by itself.
+            'src/apiserver/{client-errors,half-open,late-readers,listeners,pipelined,tls}.test.ts',
+            // Some of its URLs have more than 64 kB, which a client of HTTP/2 does not send.
+            'src/apiserver/hostile-users.test.ts',
+          ],
           maxWorkers: 2,
           testTimeout: 600_000,
         },
