@@ -101,7 +101,7 @@ const up = program
   .addOption(
     new Option('--log-level <level>', 'level of the log on standard error (default: info)').choices(LOG_LEVELS),
   );
-// An option whose value is optional is `true` without one.
+// The flag of an option with an optional value means `true` if no value follows.
 for (const [flag, , value, description] of API_FLAGS)
   up.addOption(new Option(`${flag} ${value}`, description).preset('true'));
 for (const option of imageOptions()) up.addOption(option);

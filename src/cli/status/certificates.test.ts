@@ -17,7 +17,7 @@ beforeEach(async () => {
 
 test('the table shows when each certificate expires and is renewed', () => {
   const [headings, ca, server, admin] = certificateTable(readCertificates(dataDir), NOW + 5 * 60_000);
-  expect(headings).toBe('CERTIFICATE  EXPIRES               RESIDUAL TIME  RENEWED FROM');
+  expect(headings).toBe('CERTIFICATE  EXPIRES               RESIDUAL TIME  RENEWAL DUE');
   expect(ca).toBe('ca           2036-01-29 09:30 UTC  9y             2034-01-29 09:30 UTC');
   expect(server).toMatch(/^apiserver {4}2027-01-31 09:25 UTC {2}364d {11}2026-1[0-2]-\d\d \d\d:\d\d UTC$/);
   expect(admin).toMatch(/^admin {8}2027-01-31 09:25 UTC {2}364d {11}/);

@@ -23,7 +23,7 @@ export function readCertificates(dataDir: string): DatedCertificate[] {
   }
 }
 
-const HEADINGS = ['CERTIFICATE', 'EXPIRES', 'RESIDUAL TIME', 'RENEWED FROM'];
+const HEADINGS = ['CERTIFICATE', 'EXPIRES', 'RESIDUAL TIME', 'RENEWAL DUE'];
 
 /** Returns the lines of a table. */
 export function certificateTable(certificates: readonly DatedCertificate[], now: Millis): string[] {

@@ -64,7 +64,7 @@ const TABLE: readonly TextOption[] = [
     key: 'auditLogPath',
     flag: '--audit-log-path',
     value: '<file>',
-    description: 'file for audit events, a line each; - means standard output',
+    description: 'file for audit events, one per line; - means standard output',
     default: '',
   },
   {

@@ -49,13 +49,13 @@ export const API_FLAGS: readonly [flag: string, key: keyof ApiSettings, value: s
     '--max-requests-inflight',
     'maxRequestsInflight',
     '<number>',
-    'with --max-mutating-requests-inflight: how many requests the API handles at a time (default: 400)',
+    'how many requests the API handles at a time, in addition to --max-mutating-requests-inflight (default: 400)',
   ],
   [
     '--max-mutating-requests-inflight',
     'maxMutatingRequestsInflight',
     '<number>',
-    'is added to --max-requests-inflight (default: 200)',
+    'how many requests, of any kind, are added to --max-requests-inflight (default: 200)',
   ],
   [
     '--cluster-signing-duration',

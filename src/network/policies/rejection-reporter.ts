@@ -26,7 +26,7 @@ export function rejectionReporter(options: ReporterOptions): (part: string, erro
   };
   return (part, error) => {
     const of = ownerOfPart(part);
-    log.error('nft rejects rules of NetworkPolicies, which allow nothing therefore', { ...of, error });
+    log.error('nft rejects rules of NetworkPolicies, which therefore allow nothing', { ...of, error });
     if ('policy' in of) {
       const [namespace = '', name = ''] = of.policy.split('/');
       const message = `node ${nodeName} lets this NetworkPolicy allow nothing, because nft rejects its rules; change the NetworkPolicy`;

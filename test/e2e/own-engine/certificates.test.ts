@@ -46,7 +46,7 @@ test('a watch stays open while the certificates of the server and of the kubecon
   await lifepod.kubectlOk('create', 'configmap', 'after');
   expect(await seen).toContain('configmap/after');
   const [headings, ca, server] = (await lifepod.cliOk('certs', 'check')).split('\n');
-  expect(headings).toBe('CERTIFICATE  EXPIRES               RESIDUAL TIME  RENEWED FROM');
+  expect(headings).toBe('CERTIFICATE  EXPIRES               RESIDUAL TIME  RENEWAL DUE');
   expect(ca).toMatch(/^ca .* 9y /);
   expect(server).toMatch(/^apiserver .* \d+s /);
   expect(await lifepod.cliOk('status')).toContain('unhealthy nothing');
