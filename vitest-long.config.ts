@@ -26,7 +26,7 @@ export default defineConfig({
           env: HTTP2,
           include: ['src/apiserver/*.test.ts'],
           exclude: [
-            // Each connects by itself.
+            // Each of these opens its own connections, with HTTP/1.1.
             'src/apiserver/{client-errors,half-open,late-readers,listeners,pipelined,tls}.test.ts',
             // Some of its URLs have more than 64 kB, which a client of HTTP/2 does not send.
             'src/apiserver/hostile-users.test.ts',

@@ -69,7 +69,7 @@ export const perSecond = (what: string, value: number): Figure => ({ what, value
 export const millis = (what: string, value: number): Figure => ({ what, value, unit: 'ms' });
 export const mebibytes = (what: string, value: number): Figure => ({ what, value, unit: 'MiB' });
 
-/** Measures the rate of the requests, and how much CPU time one takes the server, which other load on the machine affects less. */
+/** Measures the rate of the requests, and the CPU time of the server for one, which varies less with other load on the machine. */
 export function loadOf(
   server: BenchServer,
   what: string,

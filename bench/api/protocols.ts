@@ -9,7 +9,7 @@ import { CONFIG_MAPS, configMap, PODS, TEMPLATE } from './objects.ts';
 /** The number of streams of a connection of HTTP/2: the server allows 100. */
 const STREAMS = 100;
 
-/** Measures what takes the server the same over both protocols. */
+/** Measures the same requests, and the same watches, over both protocols. */
 export const protocols: Section = {
   rounds: 5,
   async open(checkout) {
@@ -61,7 +61,7 @@ export const protocols: Section = {
   },
 };
 
-/** Opens `count` watches' worth of connections of HTTP/2, each of which occurs once for each of its streams. */
+/** Opens as many connections of HTTP/2 as `count` watches need. A connection occurs in the result once for each of its streams. */
 async function openShared(target: Target, count: number): Promise<Http2Connection[]> {
   const connections = await openAll(() => Http2Connection.open(target), Math.ceil(count / STREAMS));
   return Array.from({ length: count }, (_, index) => connections[Math.floor(index / STREAMS)] as Http2Connection);

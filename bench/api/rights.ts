@@ -1,4 +1,4 @@
-/** What RBAC costs: the same requests of a member of system:masters, about whom it is not asked, and of a user with a Role. */
+/** Measures the cost of RBAC: a member of system:masters, for whom RBAC is not asked, and a user with a Role send the same requests. */
 import { startNewServer } from './bench-server.ts';
 import type { Connection } from './connection.ts';
 import { AT_ONCE, loadOf, type Measure, openMany, type Request, rateOf, type Section } from './measure.ts';
@@ -33,7 +33,7 @@ export const rights: Section = {
         loadOf(server, `${what} of a user with a Role`, users, count, request),
       ];
       return async () => {
-        // The one that comes second would always find the server warmer.
+        // If the order were fixed, the second load would always find a warmer server.
         const isSwapped = turn++ % 2 === 1;
         const early = isSwapped ? await second() : undefined;
         const privileged = await first();

@@ -18,7 +18,7 @@ const CROWD = 200;
 /** The number of requests whose connections are opened at a time, so that their TLS handshakes stay below the limit. */
 const BATCH = 100;
 const LIMITS = { ...DEFAULT_LIMITS, inFlight: 60, queued: 100 };
-/** What the crowd gets of the places, of which users have 45, and of those in the queue, of which users have 75. */
+/** The places that the crowd gets: half of the 45 places for users, and half of their 75 places in the queue, rounded up. */
 const IN_FLIGHT = 23;
 const QUEUED = 38;
 /** The limit on the time of a request of another user, in CPU time of this thread, which also has the clients of the crowd. */

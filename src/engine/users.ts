@@ -30,7 +30,7 @@ export const PROXY: UserInfo = { name: 'system:kube-proxy', groups: [AUTHENTICAT
 
 export const DNS = serviceAccount('kube-dns');
 
-/** As whom the informers of all controllers read. */
+/** The user as which the informers of all controllers read. */
 export const CONTROLLER_MANAGER: UserInfo = { name: 'system:kube-controller-manager', groups: [AUTHENTICATED] };
 
 export const controllerUser = (name: ControllerName): UserInfo =>

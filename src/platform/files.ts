@@ -21,8 +21,8 @@ import {
 import { basename, dirname, join, resolve } from 'node:path';
 
 /**
- * The version of the data folder's layout that this lifepod writes. Increase it if older lifepods cannot read a new layout. Since 2, the store
- * has encrypted values.
+ * The version of the data folder's layout that this lifepod writes. Increase it if older lifepods cannot read a new layout. Since version
+ * 2, the store has encrypted values.
  */
 export const DATA_FORMAT_VERSION = 2;
 
@@ -229,8 +229,8 @@ export async function dataDirReleased(dataDir: string, signal: AbortSignal): Pro
 }
 
 /**
- * Writes the format version into a new data folder, or into one that an older lifepod wrote, or checks the version. Throws a UserError if the version is
- * invalid, or if a newer lifepod wrote the folder.
+ * Writes the format version into a new data folder, or into one that an older lifepod wrote, or checks the version. Throws a UserError if
+ * the version is invalid, or if a newer lifepod wrote the folder.
  */
 export function checkDataFormat(dataDir: string): void {
   const path = join(dataDir, 'format-version');

@@ -16,7 +16,7 @@ export interface ResourceAttributes {
   subresource?: string | undefined;
   namespace?: string | undefined;
   name?: string | undefined;
-  /** What a list, watch or deletecollection requires of fields. Requirements may be missing. Absent: nothing. */
+  /** Requirements of the field selector of a list, watch or deletecollection; not always all of them. Absent: there are none. */
   fieldSelector?: readonly FieldRequirement[] | undefined;
 }
 

@@ -1,4 +1,4 @@
-/** The port of the certificate authority: what a request for a certificate asks for, and how it is signed. */
+/** The port of the certificate authority: reads and signs requests for certificates. */
 
 /** The contents of a PKCS#10 request. */
 export interface CertificateRequest {

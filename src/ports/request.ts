@@ -13,7 +13,10 @@ export interface UserInfo {
   extra?: Readonly<Record<string, readonly string[]>>;
 }
 
-/** The API server: it reads what it needs, creates the system objects, and reads for the informers that the components share, as this user. */
+/**
+ * The user of the API server itself, as which it creates the system objects, and reads objects for itself and for the informers that the
+ * components share.
+ */
 export const API_SERVER: UserInfo = { name: 'system:apiserver', groups: ['system:masters', 'system:authenticated'] };
 
 export type Verb = 'get' | 'list' | 'watch' | 'create' | 'update' | 'patch' | 'delete' | 'deletecollection';

@@ -18,7 +18,7 @@ export const CLIENT_SECRET = 'a-secret-that-the-issuer-of-the-tests-shares-with-
 export interface Login {
   issuer: string;
   clientId: string;
-  /** The name of the account, as which the issuer lets everybody log in. */
+  /** The name of the account. The issuer accepts any name, without a password. */
   account: string;
   /** The authority of the issuer's certificate in PEM. */
   caPem: string;

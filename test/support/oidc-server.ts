@@ -1,7 +1,7 @@
 /**
- * An OpenID Connect issuer on loopback, over HTTPS with an authority of its own: the server of the package oidc-provider. It lets everybody
- * log in with any name of an account. `jane.team-a.admins` is in these groups. Accounts have the claim `tenant`, except `stranger`, and the
- * tokens of `hasty` are valid for one second.
+ * An OpenID Connect issuer on loopback, over HTTPS with an authority of its own: the server of the package oidc-provider. It accepts a login
+ * with any account name, without a password. `jane.team-a.admins` is in these groups. Accounts have the claim `tenant`, except `stranger`,
+ * and the tokens of `hasty` are valid for one second.
  */
 import { createPrivateKey } from 'node:crypto';
 import { once } from 'node:events';
@@ -29,7 +29,7 @@ export interface OidcServer {
   close(): void;
 }
 
-/** What the package calls its callbacks with. */
+/** The arguments of the callbacks of the package. */
 interface Context {
   oidc: { account: { accountId: string }; client: { clientId: string } };
 }

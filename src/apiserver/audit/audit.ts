@@ -23,7 +23,7 @@ import type { Sink } from './sink.ts';
 export interface Audit {
   /** Returns the recorder of a request; undefined if the request is not recorded. `user`: undefined if the authentication has failed. */
   begin(exchange: Exchange, arrival: Arrival, user: UserInfo | undefined): RequestAudit | undefined;
-  /** Like begin(), for a call of a component of the same process. `sent`: what a client would have sent. */
+  /** Like begin(), for a call of a component of the same process. `sent`: the facts that a client would have sent. */
   beginCall(request: RequestContext, sent: Pick<RequestFacts, 'requestURI' | 'userAgent'>): RequestAudit | undefined;
   /** Returns the time of audit events, in milliseconds with fractions. */
   now(): Millis;
@@ -103,7 +103,7 @@ export function createAudit({ policy, sink, metrics, timers }: AuditOptions): Au
   };
 }
 
-/** Returns the engine's clock with fractions of milliseconds, which it does not have itself. The clock never goes back. */
+/** Returns a clock that adds fractions of milliseconds to the time of `timers`, which has none. The clock never goes back. */
 function microsecondClock(timers: Timers): () => Millis {
   let last = 0;
   return () => {

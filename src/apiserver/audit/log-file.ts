@@ -121,7 +121,7 @@ class LogFile implements Output {
     }
   }
 
-  /** A file that cannot be removed does not prevent the log. */
+  /** Removes the rotated files that are no longer kept. A file that cannot be removed must not stop the log, so failures are ignored. */
   async #removeExpired(): Promise<void> {
     const { path, maxBackups, maxAgeDays, now } = this.#options;
     if (maxBackups === 0 && maxAgeDays === 0) return;

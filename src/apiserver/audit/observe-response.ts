@@ -5,7 +5,10 @@
 import type { ServerResponse } from 'node:http';
 import type { RequestAudit } from './request-audit.ts';
 
-/** The status and the end of the response then go through the recorder. In the blocking modes, the response ends once its event is written. */
+/**
+ * Makes the response report its status and its end to the recorder. In the blocking modes, the response ends once its event is written or
+ * lost.
+ */
 export function observeResponse(response: ServerResponse, audit: RequestAudit): void {
   const writeHead = response.writeHead.bind(response) as (...args: unknown[]) => ServerResponse;
   const end = response.end.bind(response) as (...args: unknown[]) => ServerResponse;

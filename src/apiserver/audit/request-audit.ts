@@ -178,7 +178,7 @@ export class RequestAudit {
   }
 
   #setStatus({ status, message, reason, details, code }: Status): void {
-    // Which credentials have failed says more than the message for the client.
+    // The kinds of the failed credentials are more informative than the message for the client.
     const shown = this.#isUnauthenticated ? this.#status?.message : message;
     this.#status = { status, message: shown, reason, details, code };
   }

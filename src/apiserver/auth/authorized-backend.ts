@@ -10,7 +10,7 @@ import { isPrivileged } from './authorization/authorizer.ts';
 import { annotate, refusal } from './authorize.ts';
 import { attributesOf } from './request-attributes.ts';
 
-/** Called with each request that is refused, and why. */
+/** Called for each refused request, with the reason of the authorizer. */
 export type OnRefusal = (attributes: Attributes, reason: string) => void;
 
 export function authorizedBackend<Backend extends ResourceBackend>(

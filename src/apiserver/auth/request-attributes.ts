@@ -77,7 +77,9 @@ interface ResourceRequest {
   name?: string | undefined;
 }
 
-/** Returns the attributes of a request for a resource that the server has. `selector`: the field selector of a request for several objects. */
+/**
+ * Returns the attributes of a request for a resource that the server has. `selector`: the field selector of a request for several objects.
+ */
 export function attributesOf(request: ResourceRequest, selector: string | null | undefined): ResourceAttributes {
   const { user, verb, ref, subresource, namespace, name } = request;
   const { group, resource } = ref;
@@ -90,14 +92,14 @@ export function attributesOf(request: ResourceRequest, selector: string | null |
     group,
     resource,
     subresource,
-    // A role in a namespace can be about the Namespace.
+    // As upstream, a Role in a namespace can also grant rights to the Namespace itself.
     namespace: isNamespace ? name : namespace,
     name: name ?? (isListed ? selectedName(fieldSelector) : undefined),
     fieldSelector,
   };
 }
 
-/** Returns the requirements of a field selector; undefined if there is none or it is invalid, so that the request is going to be refused. */
+/** Returns the requirements of a field selector; undefined if there is none, or if it is invalid: the server then refuses the request. */
 function selectedFields(selector: string | null | undefined): FieldRequirement[] | undefined {
   if (!selector) return undefined;
   try {
@@ -107,7 +109,10 @@ function selectedFields(selector: string | null | undefined): FieldRequirement[]
   }
 }
 
-/** Returns the only name that a list or watch selects, so that a rule about single objects can allow the request; undefined if there is none. */
+/**
+ * Returns the only name that a list or watch selects, so that a rule for single objects can allow the request; undefined if the request does
+ * not select one name.
+ */
 function selectedName(requirements: readonly FieldRequirement[] = []): string | undefined {
   const only = requirements.find(({ field, op }) => field === 'metadata.name' && op === '=')?.value;
   return only && pathSegmentErrors(only).length === 0 ? only : undefined;

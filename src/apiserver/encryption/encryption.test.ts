@@ -449,7 +449,7 @@ describe('with the configuration of an administrator', () => {
     expect(filesWithPasswords()).toEqual([]);
   });
 
-  test('a missing file is a sentence', async () => {
+  test('a missing file causes an error that is one sentence', async () => {
     const error = await failureOf(open({}, path()));
     expect(error).toBeInstanceOf(UserError);
     expect(error.message).toContain(`--encryption-provider-config ${path()} cannot be read: ENOENT`);

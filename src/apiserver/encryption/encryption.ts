@@ -56,7 +56,7 @@ export async function openEncryptedStore(options: EncryptionOptions): Promise<En
     const given = keys === undefined ? await readGiven(configFile) : undefined;
     const configuration = (): Configuration => (given ?? keys?.configuration) as Configuration;
     const isComplete = await encryptAll(options, raw, configuration(), keys);
-    // From now on, only what is in the file can be read.
+    // From now on, only values that the keys in the file can decrypt are readable.
     keys &&= await KeyFile.read(dataDir);
     if (isComplete && existsSync(dueFile(dataDir))) {
       await raw.close();

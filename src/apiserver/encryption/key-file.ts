@@ -131,8 +131,8 @@ export class KeyFile {
   }
 
   /**
-   * Removes everything but the first key from the file. To be called when it has encrypted all values. `configuration` does not change: a
-   * listener of the store may still get an event of an older value.
+   * Removes all other keys, and identity, from the file. Call it only when the first key has encrypted all values. `configuration` does not
+   * change, because a listener of the store may still get an event of an older value.
    */
   dropOldKeys(): void {
     this.#write({ keys: this.#keys.keys.slice(0, 1), readsPlain: false });

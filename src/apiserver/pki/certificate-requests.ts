@@ -21,7 +21,7 @@ const LEAST_RSA_BITS = 1024;
 const MOST_RSA_BITS = 8192;
 const CURVES = ['P-256', 'P-384', 'P-521'];
 
-/** The contents of a request, and what a certificate for it contains. */
+/** The contents of a request, and the parts of a certificate that come from it. */
 export interface ParsedRequest extends CertificateRequest, Pick<Certified, 'subject' | 'publicKey' | 'names'> {}
 
 /** `request`: a PEM text in base64. Rejects with an Error that says why the request is invalid. */

@@ -118,7 +118,7 @@ export async function makeLeaf(
   return { certificate, key };
 }
 
-/** What the authority certifies. */
+/** The contents of a certificate that depend on its request. */
 export interface Certified {
   subject: x509.Name;
   publicKey: x509.PublicKeyType;
@@ -153,7 +153,7 @@ export async function signCertificate(
       ...(keyUsages === 0 ? [] : [new x509.KeyUsagesExtension(keyUsages, true)]),
       new x509.ExtendedKeyUsageExtension(purposes),
       await x509.AuthorityKeyIdentifierExtension.create(issuer.publicKey),
-      // Without a subject, the names are what the certificate is about.
+      // RFC 5280 requires that the extension is critical if the subject is empty.
       ...(names.length === 0 ? [] : [new x509.SubjectAlternativeNameExtension(names, subject.toString() === '')]),
     ],
   });

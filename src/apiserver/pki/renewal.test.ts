@@ -145,7 +145,7 @@ test('a renewal that fails is reported with the end of the certificates, and rep
   expect(at.used).toHaveLength(1);
 });
 
-test('nothing is renewed after the end', async () => {
+test('no certificate is renewed after the signal has aborted', async () => {
   const at = await started();
   at.stop.abort();
   await at.suspend(YEAR);

@@ -97,9 +97,9 @@ const writesOf = (alongside: readonly Alongside[]) => ({
 
 /**
  * Runs the transaction that puts the object, and the objects that plugins change alongside, which are small. Until the cache counts the
- * object, reserves the room (see object-memory-limit.ts) by which a client's write makes the object grow. Throws 507 InsufficientStorage if there is no room or the store is full, and 413
- * RequestEntityTooLarge if a client's write makes the object grow to more than MAX_VALUES values, including those of managedFields.
- * Only the limit of the store applies to uncached kinds.
+ * object, reserves the room (see object-memory-limit.ts) by which a client's write makes the object grow. Throws 507 InsufficientStorage if
+ * there is no room or the store is full, and 413 RequestEntityTooLarge if a client's write makes the object grow to more than MAX_VALUES
+ * values, including those of managedFields. Only the limit of the store applies to uncached kinds.
  */
 async function transactInRoom(
   context: Storage,

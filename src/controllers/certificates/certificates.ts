@@ -3,8 +3,8 @@
  *
  * Reads: certificatesigningrequests; clusterroles and clusterrolebindings, because a new right may allow the approval of a request that
  * waits. Writes: certificatesigningrequests (approval, status, delete).
- * Source: the controllers csrapproving, csrsigning and csrcleaner of v1.33 (behavior and wording), except that upstream tries a request
- * again and again that it could not approve, and looks for old requests once an hour.
+ * Source: the controllers csrapproving, csrsigning and csrcleaner of v1.33 (behavior and wording). Two differences: upstream repeatedly
+ * retries a request that it could not approve, and looks for old requests once an hour.
  */
 import type { CertificateSigningRequest, CertificateSigningRequestCondition } from '../../api/generated/types.ts';
 import { CERTIFICATE_SIGNING_REQUESTS, CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES } from '../../api/resources.ts';

@@ -47,15 +47,15 @@ export function kubeletServingError(contents: CertificateRequest, usages: readon
   return usageError(usages, 'server auth') ?? (commonName.startsWith(NODE_PREFIX) ? undefined : nameError);
 }
 
-/** A right with which the sender of a request gets it approved automatically: to create this subresource of the request. */
+/** A request is approved automatically if its sender has this right: to create the subresource of the request. */
 export interface AutomaticApproval {
   subresource: 'selfnodeclient' | 'nodeclient';
   message: string;
 }
 
 /**
- * Returns the rights of which the sender of a request for KUBELET_CLIENT_SIGNER needs one, in their order; none if the request is never approved
- * automatically.
+ * Returns the rights that allow an automatic approval of a request for KUBELET_CLIENT_SIGNER, in the order in which they are checked; none if
+ * the request is never approved automatically. One of the rights is sufficient.
  */
 export function automaticApprovals(
   { spec }: CertificateSigningRequest,

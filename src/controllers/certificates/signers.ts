@@ -1,5 +1,5 @@
 /**
- * The signers of the cluster's authority: what they require of a request. Pure.
+ * The requirements of the signers of the cluster's authority for requests. Pure.
  * Source: pkg/controller/certificates/signer of v1.33 (behavior and wording).
  */
 import type { CertificateRequest } from '../../ports/certificates.ts';

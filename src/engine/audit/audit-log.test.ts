@@ -28,7 +28,7 @@ test('without options the backend of the components is unchanged', async () => {
   expect(recorded(backend)).toBe(backend);
 });
 
-test('a policy that is gone prevents the start, but not that of an engine that only ends its Pods', async () => {
+test('a missing policy prevents the start, but not that of an engine that only ends its Pods', async () => {
   const message = '--audit-policy-file /none/policy.yaml cannot be used: ENOENT';
   await expect(checkAuditPolicy(settingsOf())).rejects.toThrow(message);
   await expect(openAuditLog(settingsOf(), platform, createMetrics())).rejects.toThrow(message);

@@ -1,8 +1,8 @@
 /**
- * Records the calls of components in this process in the audit log: upstream's components are clients of the API server, and so a policy
- * can name their users.
+ * Records the calls of components in this process in the audit log. A policy can name their users, because upstream's components are clients
+ * of the API server.
  *
- * A component has no connection, so that its events have no source addresses.
+ * A component has no connection, so its events have no source addresses.
  */
 import type { Audit } from '../../apiserver/audit/audit.ts';
 import type { RequestAudit } from '../../apiserver/audit/request-audit.ts';

@@ -1,4 +1,4 @@
-/** Follows what decides which objects belong to which node, by the informers that the components of the engine share. */
+/** Follows the objects that decide which objects belong to a node, by the informers that the components of the engine share. */
 import type { PersistentVolume, Pod } from '../../api/generated/types.ts';
 import { PERSISTENT_VOLUMES, PODS } from '../../api/resources.ts';
 import type { SyncedRelations } from '../../apiserver/auth/authorization/node/node-authorizer.ts';

@@ -68,7 +68,7 @@ test('a decision that a change overtakes is not remembered', async () => {
   expect(await get('pods', 'a', 'x')).toBe(false);
 });
 
-test('requests for paths, and lists of rules, pass', async () => {
+test('requests for paths, and lists of rules, are answered by the authorizer each time', async () => {
   const { authorizer } = setUp();
   expect((await authorizer.authorize({ user, verb: 'get', path: '/x' })).allowed).toBe(false);
   expect((await authorizer.rulesFor(user, 'a')).roles).toHaveLength(2);

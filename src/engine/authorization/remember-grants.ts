@@ -1,14 +1,14 @@
 /**
- * Remembers what roles in the cluster allow a component for all objects of a resource, because a component sends many requests of few
- * kinds: a remembered decision is one look-up.
+ * Remembers the requests that roles in the cluster allow a component for all objects of a resource, because a component sends many requests
+ * of few kinds: a remembered decision costs one look-up.
  *
- * Invariant: any change of a role or binding forgets everything.
+ * Invariant: after any change of a role or binding, no earlier decision is used.
  */
 import { type Authorizer, type Decision, isPath } from '../../ports/authorizer.ts';
 import type { UserInfo } from '../../ports/request.ts';
 
 /**
- * `authorizer`: decides by roles, so that a request without a name and a namespace is allowed only if such requests about all objects are.
+ * `authorizer`: decides by roles, so that it allows a request without a name and a namespace only if it allows the request for all objects.
  * `changes`: returns another number after each change of a role or binding. Decisions are remembered per UserInfo object.
  */
 export function rememberGrants(authorizer: Authorizer, changes: () => number): Authorizer {

@@ -20,7 +20,7 @@ export interface Part {
   elements?: readonly Elements[];
   /** The names of the parts that this one needs, if the section contains these only for such parts. */
   needs?: readonly string[];
-  /** What the table contains instead if nft(8) rejects the part. Absent: the whole section is rejected then. */
+  /** Replaces the part in the table if nft(8) rejects it. Absent: the whole section is rejected then. */
   fallback?: Part;
 }
 

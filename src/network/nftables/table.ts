@@ -1,16 +1,16 @@
 /**
  * The owner of the instance's nftables table: the only component that changes it. Other components declare sections of it.
  *
- * Boundary: section.ts is what a section declares; transaction.ts writes the commands; rejections.ts finds the parts that nft(8) rejects;
- * monitor.ts reports what other programs delete. This file runs nft(8), one process for each transaction: it costs about as much as a transaction over a permanent `nft -i`, whose output does
- * not show where the result of a command ends.
+ * Boundary: section.ts has the form of a section; transaction.ts writes the commands; rejections.ts finds the parts that nft(8) rejects;
+ * monitor.ts reports the rules that other programs delete. This file runs nft(8), one process for each transaction: it costs about as much
+ * as a transaction over a permanent `nft -i`, whose output does not show where the result of a command ends.
  * Invariants:
  *  1. A change of the table is one transaction: packets are matched against the old or the new rules, never against parts of both.
  *  2. The kernel keeps the table when the engine ends. A section is replaced when it is first set, and whenever its state in the kernel is
  *     unknown; the others remain as they are. Replacing it changes no connection that the kernel already tracks.
  *  3. Sections that are set during a transaction are part of the next one. Thus a burst of changes needs few transactions, without timers.
- *  4. A part that nft(8) rejects is replaced with its fallback until the component declares another object for it, and does not keep other parts from
- *     changing. If nft rejects more than parts with fallbacks, the section keeps its last rules, and other sections change.
+ *  4. A part that nft(8) rejects is replaced with its fallback until the component declares another object for it. Other parts change
+ *     meanwhile. If nft also rejects the section with these fallbacks, the section keeps its last rules, and other sections change.
  *  5. Sections are restored when another program has deleted some of their rules. Only a difference between the table and the sections
  *     leads to a transaction, so that the owner's own transactions lead to none.
  *  6. A transaction that does not end fails, and leaves the state of its sections unknown, as when another program has changed them.
@@ -176,7 +176,7 @@ class Owner implements NftTable {
     const applied = this.#unknown.has(section) ? undefined : this.#applied.get(section);
     const found = applied && (await this.#search(section, parts, applied, error));
     if (found !== undefined) return found;
-    // The kernel may not have what it has accepted.
+    // Another program may have changed the rules that the kernel had accepted.
     this.#unknown.add(section);
     return this.#search(section, parts, undefined, error);
   }

@@ -13,7 +13,7 @@
  * - Only Pods and the machine itself reach the API at the node's address in the Pod range. A neighbor of the machine could send packets
  *   to this address, or to the cluster IP that is translated to it, by routing them to the machine. The interfaces of Pods in networks of the
  *   machine's own runtime are not known. They are recognized by their addresses: a neighbor that uses such an address gets no reply.
- * - The same holds for the cluster DNS: its answers tell which Services and Pods exist, and it would resolve any name for a neighbor.
+ * - The same holds for the cluster DNS: its answers show which Services and Pods exist, and it would resolve any name for a neighbor.
  */
 import { type IpFamily, type IpRange, parseIp, parseIpRange, rangeContains } from '../../machinery/ip.ts';
 import { type ApiAddresses, toApi } from '../api-address.ts';

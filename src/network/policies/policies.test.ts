@@ -31,7 +31,7 @@ async function enforced(left: readonly LeftSandbox[] | Error = []) {
   const attached = new Set(left instanceof Error ? [] : left.flatMap(({ addresses }) => addresses));
   let detached: (addresses: readonly string[]) => void = () => undefined;
   let section: Section = new Map();
-  /** What nft says about parts of the section. */
+  /** The errors of nft for parts of the section. */
   let judge: (parts: Section) => Rejections = () => new Map();
   const policies = startPolicies({
     ...withInformers({ client: clientOf(backend), timers, log: silentLog, signal: stop.signal }),

@@ -66,7 +66,7 @@ test('owners of the same object share its watch, which ends with the last owner'
   expect(watches()).toBe(3);
 });
 
-test('nothing is followed any more after the end', async () => {
+test('no object is followed after the signal has aborted', async () => {
   stop.abort();
   objects.follow('one', new Set(['configmaps/a/old']));
   await write('ConfigMap', 'old');

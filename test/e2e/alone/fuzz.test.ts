@@ -2,7 +2,8 @@
  * Sends random, mostly invalid requests and streams to one engine. Each must get a response other than an internal error, the engine
  * must serve other clients at the same time, access must be decided as a plain reading of the roles says, and the engine, its runtime and
  * its Pods must still run afterwards.
- * LIFEPOD_FUZZ_REQUESTS sets the number of requests (default: 2,000); `npm run test:long` sends 5,000 and `npm run fuzz` 50,000. LIFEPOD_FUZZ_SEED repeats a run with its printed seed.
+ * LIFEPOD_FUZZ_REQUESTS sets the number of requests (default: 2,000); `npm run test:long` sends 5,000 and `npm run fuzz` 50,000.
+ * LIFEPOD_FUZZ_SEED repeats a run with its printed seed.
  */
 
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';

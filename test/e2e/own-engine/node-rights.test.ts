@@ -11,7 +11,7 @@ useOwnEngine();
 
 const kubeconfigs = new Map<string, string>();
 
-/** Resolves with what kubectl prints when it is used with the certificate of the node. */
+/** Runs kubectl with the certificate of the node, and resolves with its output. */
 async function as(node: string, ...args: string[]): Promise<string> {
   const { code, stdout, stderr } = await lifepod.kubectl('--kubeconfig', kubeconfigs.get(node) ?? '', ...args);
   return code === 0 ? stdout.trim() : stderr.trim();

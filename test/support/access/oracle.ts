@@ -15,7 +15,7 @@ export interface User {
   groups: readonly string[];
 }
 
-/** A right: what a request needs. */
+/** The right that a request needs. */
 export type Right =
   | { verb: string; path: string }
   | {
@@ -138,7 +138,7 @@ function grants(rule: PolicyRule, right: Right): boolean {
   );
 }
 
-/** What a request asks to be impersonated. */
+/** The identity that a request asks to impersonate. */
 export interface Impersonation {
   user?: string;
   groups: readonly string[];

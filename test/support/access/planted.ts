@@ -90,7 +90,7 @@ const BINDINGS: readonly [namespace: string, role: string, subjects: string[]][]
   [HIDDEN, 'ClusterRole fuzz-subresources', ['User jane', 'Group system:serviceaccounts']],
 ];
 
-/** What the fuzz test knows of the planted objects. */
+/** The facts about the planted objects that the fuzz test uses. */
 export interface Planted {
   /** The roles and bindings of the cluster. */
   access: Access;

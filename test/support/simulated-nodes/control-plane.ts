@@ -69,7 +69,7 @@ export interface ControlPlaneOptions extends Platform {
   signal: AbortSignal;
 }
 
-/** The certificates are for the machine's time, which the clients of the server know. */
+/** Creates certificates that are valid now by the machine's clock, with which clients compare their dates, also in virtual time. */
 const openPki = (folder: string): Promise<Pki> =>
   loadOrCreatePki(folder, { hostnames: [], ips: [kubernetesServiceAddress(SERVICE_CIDR)], now: Date.now() });
 

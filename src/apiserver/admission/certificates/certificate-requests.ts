@@ -1,5 +1,5 @@
 /**
- * Checks new CertificateSigningRequests: sets the user who sends the request, verifies what `spec.request` contains, and refuses requests
+ * Checks new CertificateSigningRequests: sets the user who sends the request, verifies the contents of `spec.request`, and refuses requests
  * for the group system:masters.
  * Source: pkg/registry/certificates and the plugin CertificateSubjectRestriction of v1.33 (behavior and wording). Upstream parses the request
  * together with the other rules of the kind.
@@ -25,7 +25,7 @@ export const certificateRequests: PluginFactory = () => ({
   validate: check,
 });
 
-/** Replaces what the client has sent. */
+/** Sets the sender, in place of any user that the client has put into the request. */
 function setUser({ spec }: CertificateSigningRequest, { name, uid, groups, extra }: UserInfo): void {
   spec.username = name;
   spec.groups = [...groups];

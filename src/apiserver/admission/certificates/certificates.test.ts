@@ -1,4 +1,4 @@
-/** Tests who may ask for certificates, approve and sign, with the real registry. */
+/** Tests the rights to request, approve and sign certificates, with the real registry. */
 import { beforeEach, describe, expect, test } from 'vitest';
 import type { CertificateSigningRequest } from '../../../api/generated/types.ts';
 import { CERTIFICATE_SIGNING_REQUESTS } from '../../../api/resources.ts';

@@ -6,7 +6,7 @@ import { X509Certificate } from 'node:crypto';
 
 const PEM_BLOCK = /-----BEGIN ([^\n]*?)-----([^-]*)-----END ([^\n]*?)-----/g;
 
-/** Returns what is wrong with the certificates, PEM texts in base64; undefined if nothing is. */
+/** Returns the error of the certificates, which are PEM texts in base64; undefined if all are valid. */
 export function certificateError(base64: string): string | undefined {
   const blocks = [...Buffer.from(base64, 'base64').toString('latin1').matchAll(PEM_BLOCK)];
   if (blocks.length === 0) return 'must contain at least one CERTIFICATE PEM block';

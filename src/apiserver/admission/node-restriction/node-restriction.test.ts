@@ -316,7 +316,7 @@ describe('what a node may not write', () => {
       'can only create a node CSR with CN=system:node:n1',
     ],
     [
-      'a request for a certificate that is none',
+      'a malformed request for a certificate',
       () => certificate('CN=a', { request: 'YQ==' }),
       'unable to parse csr: PEM block type must be CERTIFICATE REQUEST',
     ],

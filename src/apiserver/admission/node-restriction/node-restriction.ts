@@ -3,8 +3,8 @@
  * their Pods, and requests for certificates with their own name. Lets only nodes create mirror Pods. The node already runs the static Pod of a
  * mirror Pod, so other plugins do not change it.
  *
- * Boundary: the Node authorizer has decided which objects the node may address. A file for each group of kinds has the rules for what the
- * objects contain.
+ * Boundary: the Node authorizer has decided which objects the node may address. A file for each group of kinds has the rules for the
+ * contents of the objects.
  * Source: the plugins NodeRestriction and ServiceAccount of v1.33 (behavior and wording).
  */
 import { admitMirrorPod, isMirrorPod } from '../../../api/core/v1/pod/mirror.ts';

@@ -1,6 +1,6 @@
 /**
- * What nodes may write into their Node: labels that describe the machine, but none that would let a node attract or repel the Pods of others,
- * and neither taints nor owners.
+ * Limits what a node writes into its Node: it may set labels that describe the machine, but none with which it could attract or repel the
+ * Pods of others, and it may change neither taints nor owners.
  * Source: admitNode of plugin/pkg/admission/noderestriction, and k8s.io/kubelet/pkg/apis of v1.33.4 (behavior and wording).
  */
 import type { Node } from '../../../api/generated/types.ts';

@@ -1,4 +1,4 @@
-/** What nodes may do with Pods: create and delete mirror Pods, write the statuses of their Pods, and evict these. */
+/** Limits what nodes do with Pods: they may create and delete mirror Pods, write the statuses of their Pods, and evict these. */
 import { isMirrorPod, MIRROR_ANNOTATION } from '../../../api/core/v1/pod/mirror.ts';
 import type { Eviction, Pod } from '../../../api/generated/types.ts';
 import { jsonEqual } from '../../../machinery/json-value.ts';

@@ -1,5 +1,5 @@
 /**
- * Which tokens of ServiceAccounts a node may request: those that are bound to a Pod of the node, for an audience of one of its volumes.
+ * Limits which tokens of ServiceAccounts a node requests: they must be bound to a Pod of the node, for an audience of one of its volumes.
  * Source: admitServiceAccount of plugin/pkg/admission/noderestriction of v1.33 (behavior and wording). lifepod has no CSI drivers, to which
  * upstream also gives tokens.
  */
@@ -42,7 +42,7 @@ async function restrictAudience(
   throw refusal(request, text);
 }
 
-/** Returns the audiences of the tokens in the Pod's volumes; the empty text is that of the API server. */
+/** Returns the audiences of the tokens in the Pod's volumes; the empty text means the audience of the API server. */
 const audiencesOf = ({ spec }: Pod): string[] =>
   (spec?.volumes ?? [])
     .flatMap(({ projected }) => projected?.sources ?? [])

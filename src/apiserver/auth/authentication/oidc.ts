@@ -18,7 +18,10 @@ import { unverified } from './signed-tokens.ts';
 const NOT_BEFORE_LEEWAY_SECONDS = 300;
 /** How long the configuration of the issuer is not requested again after a failure. Source: the interval of v1.33. */
 const RETRY_MILLIS = 10_000;
-/** How long after the keys of the issuer have been read they are not requested again for tokens with unknown keys, which anybody can send. */
+/**
+ * The shortest time between two requests for the keys of the issuer. A token with an unknown key causes a request, and any client can send
+ * such tokens.
+ */
 const KEYS_INTERVAL_MILLIS = 1000;
 
 /** Returns a function that resolves to the user of a token, or to undefined if the token is not one of the issuer. */

@@ -5,7 +5,7 @@ import type { Millis } from '../../../machinery/time.ts';
 import type { Timer, Timers } from '../../../platform/platform.ts';
 import { HEADLESS_MILLIS } from '../bounds/limits.ts';
 
-/** How long a connection that is about to be closed may take to send what it has. */
+/** How long a connection that is about to be closed may take to send its waiting output. */
 const LINGER_MILLIS = 500;
 
 export interface Connection {

@@ -22,10 +22,10 @@ import { Http2Response } from './response.ts';
 
 /** Source: the default of --http2-max-streams-per-connection of v1.33. */
 const MAX_STREAMS = 100;
-/** The limits on the headers of a request, with their names. Node.js has the same limits for HTTP/1.1. */
+/** The limits on the headers of a request, including their names. Node.js has the same limits for HTTP/1.1. */
 const MAX_HEAD_BYTES = 16 * 1024;
 const MAX_HEADERS = 1000;
-/** Node.js resets a stream with larger or more headers than these. Those in between get a response. */
+/** Node.js resets a stream whose headers exceed these limits. A request between both limits gets a response. */
 const MOST_HEAD_BYTES = 64 * 1024;
 const MOST_HEADERS = 2000;
 /** Per header, besides its name and value: the bytes that separate them in HTTP/1.1. */

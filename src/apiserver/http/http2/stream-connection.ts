@@ -1,11 +1,11 @@
-/** What the handlers of requests see as the connection of a request on a stream of HTTP/2. */
+/** The connection of a request on a stream of HTTP/2, with the interface that the handlers of requests use. */
 import type { ServerHttp2Stream } from 'node:http2';
 import type { Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
 
 /**
- * The part of the interface of a socket that handlers use. It lives as long as the stream: its close event is that of the stream, and
- * destroy() resets only the stream.
+ * A part of the interface of a socket. The object lives as long as the stream: its close event is that of the stream, and destroy() resets
+ * only the stream.
  */
 export class StreamConnection {
   readonly shared: TLSSocket;

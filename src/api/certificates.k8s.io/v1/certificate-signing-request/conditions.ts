@@ -1,4 +1,4 @@
-/** What the conditions of a CertificateSigningRequest mean. Source: pkg/controller/certificates and pkg/printers of v1.33. */
+/** The meaning of the conditions of a CertificateSigningRequest. Source: pkg/controller/certificates and pkg/printers of v1.33. */
 import type { CertificateSigningRequest, CertificateSigningRequestCondition } from '../../../generated/types.ts';
 
 /** The conditions that decide about a request. They are never removed, and their status is always True. */

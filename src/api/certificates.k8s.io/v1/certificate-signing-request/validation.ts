@@ -1,6 +1,6 @@
 /**
- * The rules for CertificateSigningRequests, except those about what `spec.request` and `status.certificate` contain: the API server parses them
- * (apiserver/admission/certificates). Source: pkg/apis/certificates/validation of v1.33 (behavior and wording).
+ * The rules for CertificateSigningRequests, except those for the contents of `spec.request` and `status.certificate`: the API server parses
+ * these (apiserver/admission/certificates). Source: pkg/apis/certificates/validation of v1.33 (behavior and wording).
  */
 import {
   allErrors,
@@ -54,7 +54,7 @@ const CONDITIONS = 'status.conditions';
 const MAX_DOMAIN = 253;
 const MAX_PATH = 253 + 63 + 1;
 
-/** Returns the errors of a part of the signer's name, of whose labels the first invalid one is reported. */
+/** Returns the errors of a part of the signer's name. Only the first invalid label is reported. */
 function labelErrors(part: string, errorsOf: (label: string) => string[]): FieldError[] {
   const wrong = part.split('.').find((label) => errorsOf(label).length > 0);
   if (wrong === undefined) return [];
@@ -138,7 +138,7 @@ function validateConditions({ status }: CertificateSigningRequest): FieldError[]
   });
 }
 
-/** Rejects the removal of conditions that decide about the request and, of the `fixed` ones, also their addition and change. */
+/** Rejects the removal of conditions that decide about the request. Also rejects additions and changes of those with a type in `fixed`. */
 function validateDecisions(
   request: CertificateSigningRequest,
   old: CertificateSigningRequest,

@@ -1,6 +1,6 @@
 /**
- * The ClusterRoles of what only lifepod has: controllers of its own, and what upstream's components do differently here. Upstream's roles
- * remain as they are.
+ * The ClusterRoles that only lifepod has: those of its own controllers, and those for requests that upstream's components send only here.
+ * Upstream's roles remain unchanged.
  */
 
 const EVENTS = 'create,patch,update events in core,events.k8s.io';
@@ -52,6 +52,6 @@ export const ownRoles: Readonly<Record<string, OwnRole>> = {
 
 /** Rules that upstream's aggregated roles have besides their own, by the name of the aggregated role. */
 export const ownAggregatedTexts: Readonly<Record<string, readonly string[]>> = {
-  // The subresource ends a container of a Pod that is being deleted; who may edit can also delete the Pod by force.
+  // The subresource ends a container of a Pod that is being deleted. A user with this role can also delete the Pod by force.
   edit: ['update pods/defer'],
 };

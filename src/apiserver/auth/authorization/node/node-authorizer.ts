@@ -1,11 +1,11 @@
 /**
  * The Node authorizer: a node may read and write only what belongs to itself and to its Pods.
  *
- * Boundary: decides by the attributes of a request and by NodeRelations alone. What a node may write into an object is the matter of the
- * admission plugin NodeRestriction.
+ * Boundary: decides by the attributes of a request and by NodeRelations alone. The admission plugin NodeRestriction checks the contents of
+ * the objects that a node writes.
  * Invariants:
- *  1. A request of a user who is no node is never allowed here, and gets no reason.
- *  2. A request that is not about an object of a node is decided by the rules of the role system:node, whatever the role in the API contains.
+ *  1. A request of a user that is not a node is never allowed here, and gets no reason.
+ *  2. The rules of upstream's role system:node decide about a request for another resource, whatever the role in the API contains.
  *
  * Source: plugin/pkg/auth/authorizer/node/node_authorizer.go of v1.33 (behavior and wording).
  */

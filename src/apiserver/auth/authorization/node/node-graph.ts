@@ -1,6 +1,6 @@
 /**
- * Which objects belong to which node: those to which the Pods of the node refer, the PersistentVolumes of their claims, and the Secrets of
- * these volumes.
+ * Records which objects belong to a node: those to which the Pods of the node refer, the PersistentVolumes of their claims, and the Secrets
+ * of these volumes.
  *
  * Boundary: pure. The caller reports each Pod and PersistentVolume that exists, changes or is deleted.
  * Invariants:
@@ -17,8 +17,8 @@ import { volumeSecrets } from './volume-secrets.ts';
 
 export interface NodeRelations {
   /**
-   * Whether the object belongs to the node. `resource`: the plural of its kind, of which no two kinds in question share one. `namespace`: empty
-   * for cluster-scoped kinds.
+   * Whether the object belongs to the node. `resource`: the plural of its kind, without the group, because all related kinds have different
+   * plurals. `namespace`: empty for cluster-scoped kinds.
    */
   relates(nodeName: string, resource: string, namespace: string, name: string): boolean;
 }

@@ -1,9 +1,9 @@
-/** Which node a user is. Source: pkg/auth/nodeidentifier of v1.33 (behavior). */
+/** Recognizes the users of nodes. Source: pkg/auth/nodeidentifier of v1.33 (behavior). */
 import type { UserInfo } from '../../../../ports/request.ts';
 
 const USER_PREFIX = 'system:node:';
 const GROUP = 'system:nodes';
 
-/** Returns the name of the node that the user is, which may be empty; undefined if the user is no node. */
+/** Returns the name of the node, which may be empty; undefined if the user is not a node. */
 export const nodeNameOf = ({ name, groups }: UserInfo): string | undefined =>
   name.startsWith(USER_PREFIX) && groups.includes(GROUP) ? name.slice(USER_PREFIX.length) : undefined;

@@ -1,6 +1,6 @@
 /**
  * The Secrets that a node needs for a PersistentVolume.
- * Source: VisitPVSecretNames of pkg/api/v1/persistentvolume of v1.33, of which only those for the kubelet (behavior).
+ * Source: VisitPVSecretNames of pkg/api/v1/persistentvolume of v1.33 (behavior), without the Secrets that only other components read.
  */
 import type { PersistentVolume } from '../../../../api/generated/types.ts';
 
