@@ -5,6 +5,7 @@ import {
   appendFileSync,
   mkdirSync,
   mkdtempSync,
+  readdirSync,
   rmSync,
   statfsSync,
   statSync,
@@ -14,6 +15,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { copyLmdbFile } from '../../src/store/lmdb/copy-file.ts';
 import { openLmdbStore } from '../../src/store/lmdb/lmdb-store.ts';
 import { StorageFullError, type Store, type Txn } from '../../src/store/store.ts';
 
@@ -205,6 +207,17 @@ test('concurrent writes on a full disk are accepted or refused one by one', asyn
   expect(outcomes.map(({ status }) => status)).toEqual(['rejected', 'fulfilled', 'rejected', 'fulfilled']);
   expect(types).toEqual(['put', 'delete']);
   expect(store.revision()).toBe(count + 3);
+});
+
+test('a copy of the store for which the disk has no space fails with a message about the full disk, and leaves the store', async () => {
+  inMemory(32);
+  const store = await open();
+  for (let index = 0; index < 10; index++) await store.txn(put(`/${index}`, MEBIBYTE));
+  await store.close();
+  while (fillMore(MEBIBYTE));
+  await expect(copyLmdbFile(folder)).rejects.toBeInstanceOf(StorageFullError);
+  expect(readdirSync(folder).sort()).toEqual(['data.mdb', 'lock.mdb']);
+  expect((await (await open()).range({ prefix: '' })).items).toHaveLength(10);
 });
 
 test('opening a new store on a full disk fails with a message about the full disk', async () => {

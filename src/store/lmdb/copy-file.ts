@@ -1,10 +1,13 @@
 /** Replaces LMDB's data file by a copy without unused space, which may contain values that were deleted or overwritten. */
 import { chmod, mkdir, open, rename, rm } from 'node:fs/promises';
-import { constants } from 'node:os';
 import { join } from 'node:path';
 import { syncFolder } from '../../platform/files.ts';
 import { diskFull } from './commit-failure.ts';
 import { openTables } from './tables.ts';
+
+/** The errors of a full disk. LMDB's copy fails with a text only: that of strerror(3). */
+const FULL_CODES: readonly unknown[] = ['ENOSPC', 'EDQUOT'];
+const FULL_TEXT = /no space left on device|quota exceeded/i;
 
 /**
  * Replaces the data file of the closed store in the folder. After a crash, the folder contains the old file or the new one, complete, and
@@ -29,9 +32,8 @@ export async function copyLmdbFile(directory: string): Promise<void> {
     await rename(copy, join(directory, 'data.mdb'));
     syncFolder(directory);
   } catch (error) {
-    const { code } = error as { code?: string | number };
-    const { ENOSPC, EDQUOT } = constants.errno;
-    throw ['ENOSPC', 'EDQUOT', ENOSPC, EDQUOT].includes(code ?? '') ? diskFull(directory, error) : error;
+    const { code, message } = error as NodeJS.ErrnoException;
+    throw FULL_CODES.includes(code) || FULL_TEXT.test(message) ? diskFull(directory, error) : error;
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
