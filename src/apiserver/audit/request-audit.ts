@@ -139,18 +139,22 @@ export class RequestAudit {
 
   /** Records that the response is complete, if this is not recorded yet. Resolves when the response may end; undefined if it may at once. */
   complete(): Promise<boolean> | undefined {
-    if (this.#isComplete || this.#isUnauthenticated) return this.#last;
+    if (this.#isComplete) return this.#last;
     this.#isComplete = true;
+    if (!this.#isUnauthenticated) this.#addLast();
+    this.#options.room.leave(this.#heldBytes);
+    return this.#last;
+  }
+
+  #addLast(): void {
     if (this.#status === undefined) {
       this.#status = CLOSED_EARLY;
       if (this.#options.isLongRunning) this.#add('ResponseStarted');
     }
-    const { annotations, now, room } = this.#options;
+    const { annotations, now } = this.#options;
     const millis = now() - this.#facts.received;
     if (millis > SLOW_MILLIS) annotations.set('apiserver.latency.k8s.io/total', formatDuration(Math.round(millis)));
     this.#add(this.#hasPanicked ? 'Panic' : 'ResponseComplete');
-    room.leave(this.#heldBytes);
-    return this.#last;
   }
 
   #add(stage: Stage): Promise<boolean> | undefined {
@@ -173,7 +177,8 @@ export class RequestAudit {
 
   #records(level: 'Request' | 'RequestResponse'): boolean {
     const own = this.#options.config.level;
-    // Upstream records the objects only of requests for resources.
+    // No event follows the last one. Upstream records the objects only of requests for resources.
+    if (this.#isComplete) return false;
     return this.#facts.objectRef !== undefined && (own === 'RequestResponse' || own === level);
   }
 
