@@ -151,13 +151,25 @@ describe('a request is deleted', () => {
     await expect.poll(current).toBeUndefined();
   });
 
-  test.each(['Approved', 'Denied'] as const)('an hour after the decision %s', async (type) => {
+  test('an hour after it was denied', async () => {
     await create('jane', 'CN=jane', other);
     await passed(HOUR);
-    await decide(type);
+    await decide('Denied');
     await passed(HOUR - 1);
     expect(current()).toBeDefined();
     await passed(1);
+    await expect.poll(current).toBeUndefined();
+  });
+
+  test('an hour after it was approved, but not before its signer has issued the certificate', async () => {
+    await create('jane', 'CN=jane', other);
+    await decide('Approved');
+    await passed(30 * HOUR);
+    const request = current();
+    expect(request).toBeDefined();
+    const certificate = Buffer.from(ca.certificate).toString('base64');
+    const issued = { ...request, status: { ...request?.status, certificate } } as CertificateSigningRequest;
+    await backend.update(CERTIFICATE_SIGNING_REQUESTS, issued, { subresource: 'status' });
     await expect.poll(current).toBeUndefined();
   });
 

@@ -7,7 +7,7 @@ import { KUBELET_CLIENT_SIGNER } from './node-requests.ts';
 import { SIGNERS } from './signers.ts';
 
 const HOUR_MILLIS = 60 * 60 * 1000;
-/** How long requests are kept after the decision about them. */
+/** How long requests are kept after they were denied, have failed, or were approved. An approved one is kept until it has a certificate. */
 const DECIDED_MILLIS = HOUR_MILLIS;
 /** How long requests are kept without a decision. */
 const PENDING_MILLIS = 24 * HOUR_MILLIS;
@@ -33,7 +33,7 @@ function deletionTime(request: CertificateSigningRequest): Millis | undefined {
   const conditions = status?.conditions ?? [];
   if (conditions.length === 0) return later(parseTime(metadata.creationTimestamp), PENDING_MILLIS);
   const decided = conditions
-    .filter(({ type }) => type === 'Approved' || type === 'Denied' || type === 'Failed')
+    .filter(({ type }) => type === 'Denied' || type === 'Failed' || (type === 'Approved' && isIssued(request)))
     .map(({ lastUpdateTime }) => later(parseTime(lastUpdateTime), DECIDED_MILLIS));
   const times = [...decided, certificateEnd(request)].filter((time) => time !== undefined);
   return times.length === 0 ? undefined : Math.min(...times);
