@@ -196,11 +196,20 @@ test('the values of an older data folder are encrypted at the start, and the fil
 test('a full disk does not prevent the start of an older data folder, whose values are encrypted at the next start', async () => {
   await fill(await openRaw(), 70);
   await closeAll();
+  const storeIsFull = new StorageFullError(dataDir, 'the disk is full', 'free some space', undefined);
+  // As when a file beside the store is written.
+  const fileIsFull = Object.assign(new Error('ENOSPC: no space left on device, write'), { code: 'ENOSPC' });
   // Fails in the first commit, between two values, in the deletion of the history, and in the copy of the file.
-  for (const allowed of [0, 55, 15, 1]) {
+  for (const [allowed, error] of [
+    [0, storeIsFull],
+    [0, fileIsFull],
+    [55, storeIsFull],
+    [15, storeIsFull],
+    [1, storeIsFull],
+  ] as const) {
     let left = allowed;
     const beforeWrite = (): void => {
-      if (left-- <= 0) throw new StorageFullError(dataDir, 'the disk is full', 'free some space', undefined);
+      if (left-- <= 0) throw error;
     };
     const { store } = await open({ beforeWrite });
     await expectAll(store, 70);

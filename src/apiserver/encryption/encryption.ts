@@ -170,8 +170,8 @@ async function encryptAll(
     return true;
   } catch (error) {
     if (error instanceof UnreadableValueError) throw unreadable(dataDir, configFile, error);
-    if (!(error instanceof StorageFullError)) throw error;
-    log.warn('stored values are not encrypted with the current key yet', { error: error.message });
+    if (!isFull(error)) throw error;
+    log.warn('stored values are not encrypted with the current key yet', { error: (error as Error).message });
     return false;
   }
 }
