@@ -193,6 +193,17 @@ test('the values of an older data folder are encrypted at the start, and the fil
   expect(revision).toBe(store.revision());
 });
 
+test('Secrets that were deleted from an older data folder leave nothing in its files', async () => {
+  const raw = await openRaw();
+  await fill(raw, 70);
+  await raw.txn({ compare: [], deletes: Array.from({ length: 70 }, (_, index) => PREFIX + nameOf(index)) });
+  await closeAll();
+  expect(filesWithPasswords()).toEqual([join(dataDir, 'store/data.mdb')]);
+  const { store } = await open();
+  await expectAll(store, 0);
+  expect(filesWithPasswords()).toEqual([]);
+});
+
 test('a full disk does not prevent the start of an older data folder, whose values are encrypted at the next start', async () => {
   await fill(await openRaw(), 70);
   await closeAll();
@@ -274,6 +285,24 @@ describe('rotateKey()', () => {
     const { store: again } = await open();
     await expectAll(again, 400);
     expect(keyNames()).toHaveLength(1);
+  });
+
+  test('that is killed leaves no value of an old key in the history, also if all Secrets were deleted before', async () => {
+    let isKilled = false;
+    const beforeWrite = (): void => {
+      if (isKilled) throw new Error('killed');
+    };
+    const { store, rotateKey } = await open({ beforeWrite });
+    await fill(store, 1);
+    const before = store.revision();
+    await store.txn({ compare: [], deletes: [PREFIX + nameOf(0)] });
+    isKilled = true;
+    await failureOf(rotateKey());
+    await closeAll();
+    expect(keyNames()).toHaveLength(2);
+    const again = await open();
+    expect(keyNames()).toHaveLength(1);
+    expect((await failureOf(again.store.get(PREFIX + nameOf(0), before))).name).toBe('CompactedError');
   });
 
   test('concurrent calls share one rotation', async () => {

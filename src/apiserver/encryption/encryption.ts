@@ -10,7 +10,8 @@
  *  3. A new key is created only if the store has no encrypted value. A start without the keys of all values fails with a UserError.
  *  4. Each step can be repeated after a crash: the next start continues a rotation, and encrypts values that are not encrypted yet.
  *  5. Once values have been encrypted again, the next start copies the store to a new file, because the old one may still contain the old
- *     values in unused space. `rewrite-due` in the folder of the keys records this before the first value is written.
+ *     values in unused space. `rewrite-due` in the folder of the keys records this before the first value is written. The first start of an
+ *     older data folder copies the store, too, also if all its Secrets have been deleted.
  */
 import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -132,6 +133,8 @@ async function ownKeys(dataDir: string, store: Store): Promise<KeyFile> {
         `restore the file from a backup. If it is lost, 'lifepod secrets discard --data-dir ${dataDir}' deletes these values`,
     );
   }
+  // The history and unused space may have plain Secrets that were deleted.
+  if (store.revision() > 0) markDue(dataDir);
   return KeyFile.create(dataDir, plain);
 }
 
@@ -165,7 +168,8 @@ async function encryptAll(
   try {
     const rewritten = await rewriteValues(store, configuration, () => markDue(dataDir));
     if (rewritten > 0) log.info('encrypted stored values with the current key', { values: rewritten });
-    if (existsSync(dueFile(dataDir))) await store.compact(store.revision());
+    // The history may have values that no longer exist, such as deleted ones.
+    if (existsSync(dueFile(dataDir)) || keys?.isRotating) await store.compact(store.revision());
     if (keys?.isRotating) keys.dropOldKeys();
     return true;
   } catch (error) {
