@@ -181,6 +181,14 @@ test('the next start reads the values with the same key, and restores the mode o
   expect(statSync(join(dataDir, 'encryption')).mode & 0o777).toBe(0o700);
 });
 
+test('a start removes the copies of keys that a killed process has left', async () => {
+  await open();
+  await closeAll();
+  writeFileSync(join(dataDir, 'encryption/keys.json.4711.new'), readFileSync(keyFile()));
+  await open();
+  expect(readdirSync(join(dataDir, 'encryption'))).toEqual(['keys.json']);
+});
+
 test('the values of an older data folder are encrypted at the start, and the file has no rest of them', async () => {
   await fill(await openRaw());
   await closeAll();

@@ -7,6 +7,7 @@
  *     first key.
  */
 import { randomBytes } from 'node:crypto';
+import { readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import {
@@ -31,6 +32,14 @@ export const keyFilePath = (dataDir: string): string => join(keyFolder(dataDir),
 export function ensureKeyFolder(dataDir: string): void {
   ensurePrivateFolder(keyFolder(dataDir));
   syncFolder(dataDir);
+}
+
+/** Removes the files of processes that were killed while they wrote the key file: they may contain old keys. */
+function removeLeftovers(dataDir: string): void {
+  const folder = keyFolder(dataDir);
+  for (const name of readdirSync(folder)) {
+    if (/^keys\.json\.\d+\.new$/.test(name)) rmSync(join(folder, name), { force: true });
+  }
 }
 
 interface Key {
@@ -98,6 +107,7 @@ export class KeyFile {
       );
     }
     ensureKeyFolder(dataDir);
+    removeLeftovers(dataDir);
     // The process that wrote the file may have been killed before the file was on the disk. Writing it again also restores its mode.
     writeFileAtomic(path, text);
     return new KeyFile(path, keys, configuration);
