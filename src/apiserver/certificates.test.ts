@@ -67,6 +67,16 @@ test('a request on an open connection gets 401 when the client certificate has e
   agent.destroy();
 });
 
+test('certificates are valid by the clock of the machine, although the engine started with a clock that was years ahead', async () => {
+  const timers = systemTimers();
+  const ahead = { ...timers, now: () => timers.now() + 800 * DAY };
+  await using at = await startTestServer({ timers: ahead, clock: { now: Date.now } });
+  const { certificate: cert, key } = at.pki.admin;
+  const agent = new Agent({ ca: at.pki.caCertificate, cert, key });
+  expect((await at.call('GET', MAPS, { agent })).code).toBe(200);
+  agent.destroy();
+});
+
 test.each([
   ['client', 200],
   ['server', 401],

@@ -166,6 +166,7 @@ function createHandling(options: ApiServerOptions, outgoing: OutgoingBudget, rea
       read: createObjectReader(options.backend),
       labelSecret: createSecretLabeler(options.backend, options.log),
       now: options.timers.now,
+      certificateNow: (options.clock ?? options.timers).now,
       log: options.log,
     }),
     liveChecks: { ping },

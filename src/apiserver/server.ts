@@ -20,7 +20,7 @@ import type { AddressInfo, Socket } from 'node:net';
 import type { SecureContextOptions } from 'node:tls';
 import type { KindCatalog } from '../api/catalog.ts';
 import type { Metrics } from '../platform/metrics.ts';
-import type { Log, Timers } from '../platform/platform.ts';
+import type { Clock, Log, Timers } from '../platform/platform.ts';
 import type { Authorizer } from '../ports/authorizer.ts';
 import type { ResourceBackend } from '../ports/backend.ts';
 import type { NodeConnection } from '../ports/node-connection.ts';
@@ -63,6 +63,8 @@ export interface ApiServerOptions {
   /** The version of lifepod, for example 0.1.0. /version and the OpenAPI documents contain it. */
   version: string;
   timers: Timers;
+  /** The clock with which the dates of the certificates of clients are compared. The default is that of the timers. */
+  clock?: Clock;
   log: Log;
   /** The checks of /readyz in addition to ping and shutdown, by name. The default is none. */
   readyChecks?: HealthChecks;

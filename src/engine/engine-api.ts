@@ -15,6 +15,7 @@ import { createRegistry, type Registry } from '../apiserver/registry/registry.ts
 import { ensureKubernetesEndpoints } from '../apiserver/registry/system-endpoints/kubernetes-endpoints.ts';
 import { startApiServer } from '../apiserver/server.ts';
 import type { Metrics } from '../platform/metrics.ts';
+import { machineClock } from '../platform/node-js.ts';
 import type { Platform } from '../platform/platform.ts';
 import { apiFor } from '../ports/api-for.ts';
 import { API_SERVER } from '../ports/request.ts';
@@ -142,6 +143,7 @@ export async function serveApi(
     port: settings.port,
     version: LIFEPOD_VERSION,
     timers,
+    clock: machineClock,
     log,
     metrics: metrics.all,
     limits: { ...DEFAULT_LIMITS, inFlight: requestsInFlight(settings) },

@@ -48,6 +48,8 @@ export interface AuthenticationOptions extends AuthenticationSettings {
   read: ReadObject;
   labelSecret: LabelSecret;
   now: () => Millis;
+  /** Returns the time with which the dates of certificates are compared. */
+  certificateNow: () => Millis;
   log: Log;
 }
 
@@ -72,7 +74,7 @@ export function createAuthentication(options: AuthenticationOptions): Authentica
   const audiences = [issuer];
   const tokens = firstOf(tokenAuthenticators(options, audiences), log);
   const requests = firstOf(
-    [clientCertificates(options.now), bearerTokens(tokens, audiences), webSocketTokens(tokens, audiences)],
+    [clientCertificates(options.certificateNow), bearerTokens(tokens, audiences), webSocketTokens(tokens, audiences)],
     log,
   );
   return {
