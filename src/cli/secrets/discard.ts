@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import { discardUnreadable } from '../../apiserver/encryption/discard.ts';
 import { readEngineRecord } from '../../engine/settings.ts';
-import { lockDataDir, UserError } from '../../platform/files.ts';
+import { checkDataFormat, lockDataDir, UserError } from '../../platform/files.ts';
 import { nodePlatform } from '../../platform/node-js.ts';
 import { openLmdbStore } from '../../store/lmdb/lmdb-store.ts';
 
@@ -12,6 +12,8 @@ export async function discard(dataDir: string, yes: boolean): Promise<void> {
   if (record === undefined) throw new UserError(`lifepod has never run in ${dataDir}: there is nothing to delete`);
   const lock = lockDataDir(dataDir);
   try {
+    // A newer lifepod may encrypt values in a way that this one cannot read.
+    checkDataFormat(dataDir);
     const store = await openLmdbStore({ directory: join(dataDir, 'store'), log: nodePlatform('error').log });
     try {
       const keys = await discardUnreadable(store, dataDir, record.encryptionProviderConfig ?? '', yes);
