@@ -11,6 +11,7 @@
  */
 import { flushCompileCache } from 'node:module';
 import { dnsServiceAddress } from '../apiserver/admission/service-range.ts';
+import { readConfiguration } from '../apiserver/encryption/encryption.ts';
 import { createAuthority } from '../apiserver/pki/authority.ts';
 import { bootstrap } from '../apiserver/registry/bootstrap.ts';
 import { ensureDnsService } from '../apiserver/registry/dns-service.ts';
@@ -105,6 +106,9 @@ export async function startEngine(
   const record = readEngineRecord(options.dataDir);
   const settings = resolveSettings(options, record);
   await checkAuditPolicy(settings);
+  const { encryptionProviderConfig } = settings;
+  // A start without the option uses the recorded file, which must not be one that has never been used.
+  if (encryptionProviderConfig !== '') await readConfiguration(settings.dataDir, encryptionProviderConfig);
   ensureDataDir(settings.dataDir);
   checkResolvConf(settings);
   raisePriority();

@@ -120,6 +120,10 @@ test('without its key file, the engine does not start, says what to do, and crea
   await lifepod.kill('SIGTERM');
   const elsewhere = `${lifepod.dataDir}/elsewhere`;
   renameSync(folder(), elsewhere);
+  // A file that cannot be read is not recorded for the next start.
+  const file = ['--encryption-provider-config', '/nowhere'];
+  const refused = await lifepod.cli('up', '--detach', ...file, ...lifepod.options);
+  expect(refused.stderr).toContain('--encryption-provider-config /nowhere cannot be read: ENOENT');
   const result = await lifepod.cli('up', '--detach', ...lifepod.options);
   expect(result.code).toBe(1);
   expect(result.stderr).toMatch(
