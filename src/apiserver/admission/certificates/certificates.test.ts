@@ -118,6 +118,8 @@ test.each([
   ],
   [CERTIFICATE.replace('\n', '\na: b\n\n'), 'no PEM block headers are permitted'],
   [CERTIFICATE, 'x509: malformed certificate'],
+  // A longer type is no type: the search for the end of each of many types would take long.
+  [CERTIFICATE.replaceAll('CERTIFICATE', 'A'.repeat(101)), 'must contain at least one CERTIFICATE PEM block'],
 ])('the certificate %j is refused', async (text, cause) => {
   const created = await create(await request());
   rights = [`sign ${SIGNER}`];

@@ -4,7 +4,8 @@
  */
 import { X509Certificate } from 'node:crypto';
 
-const PEM_BLOCK = /-----BEGIN ([^\n]*?)-----([^-]*)-----END ([^\n]*?)-----/g;
+/** The length of a type is limited, because the search for the end of each of many types would take long. */
+const PEM_BLOCK = /-----BEGIN ([^\n]{0,100}?)-----([^-]*)-----END ([^\n]{0,100}?)-----/g;
 
 /** Returns the error of the certificates, which are PEM texts in base64; undefined if all are valid. */
 export function certificateError(base64: string): string | undefined {
