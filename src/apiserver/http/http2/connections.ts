@@ -54,7 +54,7 @@ export function createConnections(timers: Timers, idleMillis: Millis): Connectio
       };
     },
     requests: () => requests,
-    close: () => all.forEach(({ session }) => void session.close()),
+    close: () => all.forEach((connection) => void connection.close()),
     closeIdle: () => all.forEach((connection) => void connection.closeUnlessNew()),
     destroy: () => all.forEach(({ socket }) => void socket.destroy()),
   };
@@ -72,6 +72,8 @@ class Open {
   #idleUntil: Millis;
   /** A connection has at most one timer, which is not replaced with each request. */
   #timer: Timer | undefined;
+  /** Whether the socket ends soon: after LINGER_MILLIS, or with the server. */
+  #isEnding = false;
 
   constructor(socket: TLSSocket, session: ServerHttp2Session, timers: Timers, idleMillis: Millis) {
     this.socket = socket;
@@ -96,6 +98,11 @@ class Open {
     this.#limitIdleness();
   }
 
+  close(): void {
+    this.#isEnding = true;
+    this.session.close();
+  }
+
   closeUnlessNew(): void {
     if (this.#timers.now() >= this.#newUntil) this.#closeIfIdle();
   }
@@ -110,8 +117,9 @@ class Open {
   }
 
   #closeIfIdle(): void {
-    if (this.requests > 0 || this.session.closed) return;
-    this.session.close();
+    if (this.requests > 0 || this.#isEnding) return;
+    // Also if the session is closed already, as that of a client without credentials: Node.js waits until the client ends the connection.
+    this.close();
     const cut = this.#timers.at(this.#timers.now() + LINGER_MILLIS, () => this.socket.destroy());
     this.socket.once('close', () => cut.cancel());
   }

@@ -77,12 +77,23 @@ export interface FrameClient {
   closed: Promise<unknown>;
 }
 
+export interface FrameClientOptions {
+  settings?: Buffer;
+  anonymous?: boolean;
+  /** The address of the server, if it is not its first one. */
+  host?: string;
+  /** Whether the client keeps its side of the connection open when the server has ended its own. */
+  allowHalfOpen?: boolean;
+}
+
 /** Connects as the administrator, or without a certificate, and sends the preface and the settings. */
-export async function frameClient(at: TestServer, options: { settings?: Buffer; anonymous?: boolean } = {}) {
+export async function frameClient(at: TestServer, options: FrameClientOptions = {}) {
   const { certificate: cert, key } = at.pki.admin;
-  const { host, port } = at.server;
+  const { port } = at.server;
+  const { host = at.server.host, allowHalfOpen = false } = options;
   const identity = options.anonymous === true ? {} : { cert, key };
-  const socket = connect({ host, port, ca: at.pki.caCertificate, ALPNProtocols: ['h2'], ...identity });
+  const more = { ca: at.pki.caCertificate, servername: 'localhost', allowHalfOpen };
+  const socket = connect({ host, port, ...more, ALPNProtocols: ['h2'], ...identity });
   await once(socket, 'secureConnect');
   socket.setNoDelay(true).on('error', () => undefined);
   const frames: Frame[] = [];

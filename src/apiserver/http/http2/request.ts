@@ -26,6 +26,8 @@ class Http2Request extends IncomingMessage {
       this.complete = !stream.aborted;
       if (this.complete) this.push(null);
     });
+    // Node.js would keep a stream that is reset without an error until its body is read, and the handler may never read it.
+    stream.once('aborted', () => setImmediate(() => stream.destroy()));
     stream.once('close', () => this.destroy());
   }
 

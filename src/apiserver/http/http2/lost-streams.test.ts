@@ -1,0 +1,50 @@
+/** Tests that clients of HTTP/2 that leave streams or connections unfinished do not take them from others. */
+import { once } from 'node:events';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { createVirtualTimers } from '../../../platform/virtual-timers.ts';
+import { CONFIG_MAPS } from '../../hostile-fixture.ts';
+import { configMap } from '../../registry/testing.ts';
+import { startTestServer, type TestServer } from '../../server-fixture.ts';
+import { DEFAULT_LIMITS } from '../bounds/limits.ts';
+import { END_HEADERS, END_STREAM, FRAMES, frame, frameClient, get, headerBlock, uint32 } from './frames-fixture.ts';
+
+const NO_ERROR = uint32(0);
+
+let at: TestServer;
+beforeEach(async () => {
+  at = await startTestServer();
+});
+afterEach(() => at[Symbol.asyncDispose]());
+
+const request = (stream: number, path: string, flags = END_HEADERS | END_STREAM): Buffer =>
+  frame(FRAMES.headers, flags, stream, headerBlock(get(path)));
+const reset = (stream: number): Buffer => frame(FRAMES.reset, 0, stream, NO_ERROR);
+
+test('a reset without an error ends a request whose handler does not read the body', async () => {
+  const begun = Promise.withResolvers<AbortSignal>();
+  at.backend.get = async ({ signal }) => {
+    begun.resolve(signal);
+    await once(signal, 'abort');
+    return configMap('a', {});
+  };
+  const client = await frameClient(at);
+  client.socket.write(request(1, `${CONFIG_MAPS}/a`, END_HEADERS));
+  client.socket.write(frame(FRAMES.data, 0, 1, Buffer.alloc(1)));
+  const ended = once(await begun.promise, 'abort');
+  client.socket.write(reset(1));
+  await ended;
+  client.socket.destroy();
+});
+
+test('a connection that its client keeps open after GOAWAY is closed after two minutes', async () => {
+  const timers = createVirtualTimers();
+  await using own = await startTestServer({ timers, limits: { ...DEFAULT_LIMITS, connections: 1 } });
+  const client = await frameClient(own, { anonymous: true, allowHalfOpen: true });
+  const ended = once(client.socket, 'end');
+  client.socket.write(request(1, '/healthz'));
+  await ended;
+  await expect(frameClient(own, { anonymous: true })).rejects.toThrow();
+  timers.advance(120_500);
+  const other = await vi.waitFor(() => frameClient(own));
+  for (const { socket } of [client, other]) socket.destroy();
+});
