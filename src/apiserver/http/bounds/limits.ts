@@ -18,7 +18,10 @@ export interface Limits {
    * connections of Pods, may be three quarters of them.
    */
   connections: number;
-  /** The maximum number of requests of HTTP/2 on all connections together. A connection of HTTP/1.1 has one at a time. */
+  /**
+   * The maximum number of requests of HTTP/2 on all connections together. Those to other addresses than loopback may have three quarters of
+   * them. A connection of HTTP/1.1 has one at a time.
+   */
   requests: number;
   /**
    * The maximum number of connections in the TLS handshake. Beyond the limit, the oldest one is closed, because a normal handshake takes

@@ -9,6 +9,7 @@ import { DEFAULT_LIMITS } from '../bounds/limits.ts';
 import { END_HEADERS, END_STREAM, FRAMES, frame, frameClient, get, headerBlock, uint32 } from './frames-fixture.ts';
 
 const NO_ERROR = uint32(0);
+const OTHER = '127.0.0.2';
 
 let at: TestServer;
 beforeEach(async () => {
@@ -47,4 +48,17 @@ test('a connection that its client keeps open after GOAWAY is closed after two m
   timers.advance(120_500);
   const other = await vi.waitFor(() => frameClient(own));
   for (const { socket } of [client, other]) socket.destroy();
+});
+
+test('connections to further addresses leave a quarter of the requests to loopback', async () => {
+  await using own = await startTestServer({ limits: { ...DEFAULT_LIMITS, requests: 8 } });
+  await own.server.listenOn(OTHER);
+  const client = await frameClient(own, { host: OTHER });
+  await client.until(FRAMES.settings);
+  for (let index = 0; index < 7; index++) client.socket.write(request(2 * index + 1, `${CONFIG_MAPS}?watch=1`));
+  expect((await client.until(FRAMES.reset)).stream).toBe(13);
+  const local = await frameClient(own);
+  local.socket.write(request(1, CONFIG_MAPS));
+  await local.until(FRAMES.data, 1);
+  for (const { socket } of [client, local]) socket.destroy();
 });

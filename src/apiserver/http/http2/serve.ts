@@ -4,8 +4,8 @@
  * Each stream becomes a request and a response with the interfaces of HTTP/1.1. Upgrades need HTTP/1.1, as upstream.
  *
  * Invariants:
- *  1. A connection has at most MAX_STREAMS requests, and all connections together have at most `limits.requests`. A request counts
- *     until its stream is closed and its handler has returned, so that a client that resets its streams starts no more handlers.
+ *  1. A connection has at most MAX_STREAMS requests, and all connections together have at most `limits.requests`, a quarter of them only
+ *     for connections to loopback. A request counts until its stream is closed and its handler has returned, so that a client that resets its streams starts no more handlers.
  *  2. A connection without requests is closed after a time (connections.ts), whatever else its client sends.
  *  3. Node.js and nghttp2 limit what clients send besides requests: resets, CONTINUATION frames, settings, pings, empty frames.
  */
@@ -22,6 +22,9 @@ import { Http2Response } from './response.ts';
 
 /** Source: the default of --http2-max-streams-per-connection of v1.33. */
 const MAX_STREAMS = 100;
+/** The part of all requests that connections to further addresses may have, so that Pods leave some to the administrator. */
+const PART_OF_OTHERS = 0.75;
+const LOOPBACK = ['127.0.0.1', '::1', '::ffff:127.0.0.1'];
 /** The limits on the headers of a request, including their names. Node.js has the same limits for HTTP/1.1. */
 const MAX_HEAD_BYTES = 16 * 1024;
 const MAX_HEADERS = 1000;
@@ -61,10 +64,12 @@ export function serveHttp2(
   { timers, limits, idleMillis }: Http2Options,
 ): Pick<Connections, 'close' | 'closeIdle' | 'destroy'> {
   const connections = createConnections(timers, idleMillis);
+  const mostWith = ({ localAddress = '' }: TLSSocket): number =>
+    LOOPBACK.includes(localAddress) ? limits.requests : limits.requests * PART_OF_OTHERS;
   const serve = (connection: Connection, stream: ServerHttp2Stream, headers: IncomingHttpHeaders, raw: string[]) => {
     stream.on('error', () => undefined);
     if (stream.destroyed) return;
-    if (connections.requests() >= limits.requests || connection.requests >= MAX_STREAMS)
+    if (connections.requests() >= mostWith(connection.socket) || connection.requests >= MAX_STREAMS)
       return stream.close(constants.NGHTTP2_REFUSED_STREAM);
     const refusal = refusalOf(headers, raw);
     if (refusal !== undefined) return stream.respond({ ':status': refusal }, { endStream: true });
