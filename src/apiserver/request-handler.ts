@@ -124,7 +124,7 @@ export function createRequestHandler(options: ApiServerOptions): RequestHandler 
       await answer(handling, exchange)
         .catch((error: unknown) => sendFailure(handling, exchange, error))
         .finally(() => exchange.auditing?.complete());
-      if (taken === undefined) limitReading(response, options.timers);
+      if (taken === undefined && !exchange.mayPause) limitReading(response, options.timers);
     },
     close() {
       closing = true;

@@ -37,6 +37,8 @@ export interface Exchange {
   auditing?: RequestAudit;
   /** Marks the request as long-running, such as a watch or a followed log: the server's close() ends it instead of waiting for it. */
   endWithServer(): void;
+  /** Whether the client may read the last bytes of the response as late as it wants, as in a pager. */
+  mayPause: boolean;
   readonly warnings: string[];
   /** Writes the response in pieces, and counts the bytes that wait for the client. */
   readonly outgoing: Outgoing;
@@ -119,6 +121,7 @@ export function createExchange(
     path: mark < 0 ? url : url.slice(0, mark),
     query: mark < 0 ? NO_QUERY : new URLSearchParams(url.slice(mark + 1)),
     user: { name: 'system:anonymous', groups: ['system:unauthenticated'] },
+    mayPause: false,
     warnings: [],
     audit: new Map(),
     ...rest,

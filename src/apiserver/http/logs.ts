@@ -100,6 +100,7 @@ export async function serveLogs(server: ServerContext, exchange: Exchange, route
   const protocol = open && logProtocol(offeredProtocols(exchange.request));
   const pieceOf = (bytes: Uint8Array) => (protocol === BASE64_LOG ? Buffer.from(bytes).toString('base64') : bytes);
   if (options.follow === true) exchange.endWithServer();
+  exchange.mayPause = true;
   const { namespace = '', name, uid = '' } = pod.metadata;
   const chunks = server.nodes.logs({ namespace, name, uid }, container, options, exchange.signal);
   const iterator = chunks[Symbol.asyncIterator]();

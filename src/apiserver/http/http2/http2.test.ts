@@ -3,15 +3,24 @@ import { once } from 'node:events';
 import { type ClientHttp2Session, type ClientHttp2Stream, connect, constants } from 'node:http2';
 import { connect as connectTls } from 'node:tls';
 import { expect, test, vi } from 'vitest';
+import { PODS } from '../../../api/resources.ts';
+import type { KubeObject } from '../../../machinery/meta.ts';
+import { createVirtualTimers } from '../../../platform/virtual-timers.ts';
 import { CONFIG_MAPS } from '../../hostile-fixture.ts';
-import { startTestServer, type TestServer } from '../../server-fixture.ts';
+import { noNodes, startTestServer, type TestServer } from '../../server-fixture.ts';
 import { plainHeaders } from './request.ts';
 
-const open = ({ server, pki }: TestServer): ClientHttp2Session => {
+const open = ({ server, pki }: TestServer, settings = {}): ClientHttp2Session => {
   const { certificate: cert, key } = pki.admin;
   // A client of Node.js, too, counts what it has not sent on streams that were reset.
   const limits = { maxSessionMemory: 1000 };
-  const session = connect(`https://${server.host}:${server.port}`, { ca: pki.caCertificate, cert, key, ...limits });
+  const session = connect(`https://${server.host}:${server.port}`, {
+    ca: pki.caCertificate,
+    cert,
+    key,
+    settings,
+    ...limits,
+  });
   return session.on('error', () => undefined);
 };
 
@@ -179,4 +188,36 @@ test('the headers of a request become those of HTTP/1.1', () => {
     distinct: { n: ['1', '2'], host: ['a:1'], cookie: ['x=1; y=2'], 'transfer-encoding': ['chunked'] },
   });
   expect(plainHeaders({ 'content-length': '1' }, ['content-length', '1'], true).raw).toEqual(['content-length', '1']);
+});
+
+test.each([
+  ['/api/v1/namespaces/default/pods/p/log', true],
+  ['/api/v1/namespaces/default/pods/p', false],
+])('whether a client may read the last bytes of %s after more than a minute: %j', async (path, mayPause) => {
+  const timers = createVirtualTimers();
+  const nodes = {
+    ...noNodes,
+    async *logs() {
+      yield Buffer.from('the last bytes');
+    },
+  };
+  await using at = await startTestServer({ timers, nodes });
+  const spec = { nodeName: 'node-1', containers: [{ name: 'a', image: 'busybox' }] };
+  const metadata = { name: 'p', namespace: 'default' };
+  await at.api.set(PODS, { apiVersion: 'v1', kind: 'Pod', metadata, spec } as KubeObject);
+  // The server may send no byte of a body until the client changes the size of the window.
+  const session = open(at, { initialWindowSize: 0 });
+  const stream = begin(session, path).setEncoding('utf8');
+  await once(stream, 'response');
+  await at.call('GET', '/healthz');
+  timers.advance(61_000);
+  await at.call('GET', '/healthz');
+  session.settings({ initialWindowSize: 65_535 });
+  let text = '';
+  const read = async (): Promise<void> => {
+    for await (const chunk of stream) text += chunk;
+  };
+  await read().catch(() => undefined);
+  expect(text !== '').toBe(mayPause);
+  session.destroy();
 });
