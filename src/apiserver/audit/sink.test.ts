@@ -127,6 +127,25 @@ test('an event that is too large is recorded without its objects, and dropped if
   expect(await counts(metrics)).toContain('apiserver_audit_error_total{plugin="truncate"} 1');
 });
 
+test('an event with a long error is recorded with the beginning of the message, and without its details', async () => {
+  const lines: Buffer[] = [];
+  const output: Output = {
+    append: async (given) => ({ written: lines.push(...given) && given.length }),
+    close: async () => undefined,
+  };
+  const { sink, metrics } = start(output, 'blocking', { truncation: { maxEventBytes: 2000 } });
+  const causes = Array.from({ length: 100 }, (_, index) => ({ field: `spec[${index}]`, message: 'wrong' }));
+  const responseStatus = { code: 422, reason: 'Invalid' as const, message: '\u0001'.repeat(3000), details: { causes } };
+  await sink.add(eventOf('a', { responseStatus }));
+  expect(JSON.parse(String(lines[0])).responseStatus).toEqual({
+    metadata: {},
+    code: 422,
+    reason: 'Invalid',
+    message: '\u0001'.repeat(250),
+  });
+  expect(await counts(metrics)).not.toContain('apiserver_audit_error_total{plugin="truncate"} 1');
+});
+
 test('a failure is logged once while it lasts, and its end with the number of lost events', async () => {
   const { log } = recordingLog();
   const messages: unknown[] = [];

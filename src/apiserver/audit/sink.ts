@@ -157,7 +157,20 @@ function lossReporter(metrics: Metrics, timers: Timers, log: Log): ReportLoss {
   };
 }
 
-/** Returns a function that returns the line of an event; undefined if the event is too large even without its objects. */
+/** The share of the longest line that a message may have, in characters, of which JSON writes each as at most 6 bytes. */
+const MESSAGE_SHARE = 1 / 8;
+
+/** Returns the status of the response with at most `chars` characters of its message, and without details: an error may list many causes. */
+function shortStatus({ responseStatus }: AuditEvent, chars: number): Pick<AuditEvent, 'responseStatus'> {
+  if (responseStatus === undefined) return {};
+  const { details, message = '', ...rest } = responseStatus;
+  return { responseStatus: { ...rest, message: message.slice(0, chars) } };
+}
+
+/**
+ * Returns a function that returns the line of an event. An event that is too large loses its objects, and then most of its message. Unlike
+ * upstream, a client cannot avoid the log by a request with a long error. Undefined if the event is still too large.
+ */
 function encoder(
   { format, truncation }: Pick<SinkOptions, 'format' | 'truncation'>,
   report: ReportLoss,
@@ -170,8 +183,12 @@ function encoder(
     const line = lineOf(event);
     if (fits(line)) return line;
     const { requestObject, responseObject, ...rest } = event;
-    const smaller = lineOf({ ...rest, annotations: new Map([...event.annotations, [TRUNCATED, 'true']]) });
-    if (fits(smaller)) return smaller;
+    const smaller = { ...rest, annotations: new Map([...event.annotations, [TRUNCATED, 'true']]) };
+    const shorter = { ...smaller, ...shortStatus(event, truncation.maxEventBytes * MESSAGE_SHARE) };
+    for (const each of [smaller, shorter]) {
+      const truncated = lineOf(each);
+      if (fits(truncated)) return truncated;
+    }
     report('truncate', 1, new Error('an audit event is too large even after truncating'));
     return undefined;
   };
