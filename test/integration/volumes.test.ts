@@ -58,6 +58,8 @@ let manager: VolumeManager;
 let tokens: { request: KubeObject; account: string }[];
 let retried: PromiseWithResolvers<string>;
 let failures: string[];
+/** Resolves when a followed ConfigMap or Secret was reported for the first time. */
+let followed: PromiseWithResolvers<void>;
 
 beforeEach(async () => {
   root = await mkdtemp(join(tmpdir(), 'lifepod-volumes-'));
@@ -66,6 +68,7 @@ beforeEach(async () => {
   tokens = [];
   retried = Promise.withResolvers();
   failures = [];
+  followed = Promise.withResolvers();
   const create = backend.create.bind(backend);
   backend.create = async (resource, namespace, object, options) => {
     if (options?.subresource !== 'token') return create(resource, namespace, object, options);
@@ -91,8 +94,16 @@ const managerOf = (more: Partial<VolumeManagerOptions> = {}): VolumeManager =>
     allocatable: { cpu: '4' },
     onRetry: (uid) => retried.resolve(uid),
     onFailure: (_, error) => failures.push(error.message),
+    onObject: () => followed.resolve(),
     ...more,
   });
+
+/** Mounts the Pod's volumes, and waits until the update after the first report of their ConfigMap has ended. */
+async function mountAndFollow(pod: Pod): Promise<void> {
+  await manager.mount(pod, signal);
+  await followed.promise;
+  await manager.mount(pod, signal); // Operations of a Pod are serial.
+}
 
 const podOf = (spec: Partial<Pod['spec']>): Pod =>
   ({
@@ -458,7 +469,7 @@ describe('projected', () => {
   it('a token is renewed before 80% of its lifetime, in one step', async () => {
     await backend.set(ref('configmaps'), rootCa);
     const pod = podOf({ volumes: [accountVolume] });
-    await manager.mount(pod, signal);
+    await mountAndFollow(pod);
     const path = manager.hostPath('u-1', pod, 'kube-api-access');
     const reader = await open(join(path, 'token'));
     timers.advance(749_000);
@@ -477,7 +488,7 @@ describe('projected', () => {
   it('tokens are renewed until the volumes are unmounted, also while the Pod is being deleted', async () => {
     await backend.set(ref('configmaps'), rootCa);
     const pod = podOf({ volumes: [accountVolume], deferContainers: [{ name: 'd' }] });
-    await manager.mount(pod, signal);
+    await mountAndFollow(pod);
     // Mounts the volumes again, as an agent does that restarts while defer containers run.
     const metadata = { ...pod.metadata, deletionTimestamp: '2026-01-31T00:00:01Z', deletionGracePeriodSeconds: 3600 };
     await manager.mount({ ...pod, metadata }, signal);
@@ -715,7 +726,7 @@ describe('unmount', () => {
   it('unmount fails while a mount that a container made in its Secret is busy', async () => {
     await backend.set(ref('configmaps'), rootCa);
     const pod = podOf({ volumes: [accountVolume] });
-    await manager.mount(pod, signal);
+    await mountAndFollow(pod);
     const inner = join(manager.hostPath('u-1', pod, 'kube-api-access'), 'inner');
     await mkdir(inner);
     await mountTmpfs(inner, [], signal);
