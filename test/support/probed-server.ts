@@ -1,12 +1,14 @@
 /**
  * A server in the test process for the requests of probes and hooks. It records each request. The path selects the response: /status/N
- * responds with status N, /slow never responds, /hold responds after release(), /away redirects to another host, and /switch responds
- * with the status given to set().
+ * responds with status N, /late responds after LATE_MILLIS, /slow never responds, /hold responds after release(), /away redirects to
+ * another host, and /switch responds with the status given to set().
  */
 import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
 import { createServer as createHttpsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
+
+export const LATE_MILLIS = 300;
 
 export interface Asked {
   at: number;
@@ -37,6 +39,10 @@ export async function startProbedServer(tls?: { certificate: string; key: string
     requests.push({ at: Date.now(), path, headers });
     for (const check of [...waiting]) check();
     if (path === '/slow') return;
+    if (path === '/late') {
+      setTimeout(() => response.end(), LATE_MILLIS);
+      return;
+    }
     if (path === '/hold') {
       void released.promise.then(() => response.end());
       return;
