@@ -5,67 +5,33 @@ import type { ControllerRevision, DaemonSet, Pod } from '../../api/generated/typ
 import type { ResourceClient } from '../../client/client.ts';
 import type { Informer } from '../../client/informer.ts';
 import { uidOf } from '../../machinery/meta.ts';
-import { isApiError } from '../../machinery/status.ts';
 import { unmarkPod } from '../ownership/deletion-mark.ts';
-import { controllerUids, isControlledBy } from '../ownership/owner.ts';
+import { controllerUids } from '../ownership/owner.ts';
 import { createPod, deletePod, isNamespaceTerminating, type PodWriter, slowStart } from '../ownership/pods-of-owner.ts';
+import { unlessChanged } from '../ownership/unless-changed.ts';
+import { deleteRevisions, type RevisionWriter } from '../revisions/ensure-revision.ts';
+import type { History } from '../revisions/history.ts';
 import { GENERATION_LABEL, HASH } from './daemons.ts';
-import { type History, hasContentOf, hashOf, newRevision } from './history.ts';
+import { hashOf } from './history.ts';
 import { podFor } from './placement.ts';
 import type { Decision } from './reconcile.ts';
 
-export interface DaemonWriter extends PodWriter {
+export interface DaemonWriter extends PodWriter, RevisionWriter<DaemonSet> {
   daemonSetClient: ResourceClient<DaemonSet>;
   podClient: ResourceClient<Pod>;
-  revisionClient: ResourceClient<ControllerRevision>;
   daemonSets: Informer<DaemonSet>;
   pods: Informer<Pod>;
-  revisions: Informer<ControllerRevision>;
 }
 
-/**
- * Creates the revision of the current template or gives it its number, and deletes duplicates of it once no Pod has their hash. Returns the
- * revision; undefined if a change of the DaemonSet or of the revisions causes another attempt.
- */
-export async function ensureRevision(
+/** Deletes the duplicates of the current revision once no Pod has their hash. */
+export async function dropDuplicates(
   writer: DaemonWriter,
   daemonSet: DaemonSet,
-  history: History,
-): Promise<ControllerRevision | undefined> {
-  const { current, duplicates, revision } = history;
-  if (current === undefined) return createRevision(writer, daemonSet, revision);
+  { current, duplicates }: History,
+): Promise<void> {
+  if (current === undefined) return;
   for (const duplicate of duplicates) await dropDuplicate(writer, daemonSet, duplicate, hashOf(current));
-  if (current.revision === revision) return current;
-  const updated = await unlessChanged(writer.revisionClient.update({ ...current, revision }));
-  await writer.revisions.reached(updated?.metadata.resourceVersion);
-  return updated;
 }
-
-async function createRevision(
-  writer: DaemonWriter,
-  daemonSet: DaemonSet,
-  number: number,
-): Promise<ControllerRevision | undefined> {
-  const revision = newRevision(daemonSet, number);
-  const { name, namespace } = revision.metadata;
-  try {
-    const created = await writer.revisionClient.create(revision);
-    await writer.revisions.reached(created.metadata.resourceVersion);
-    return created;
-  } catch (error) {
-    if (isNamespaceTerminating(error)) return undefined;
-    if (!isApiError(error, 'AlreadyExists')) throw error;
-  }
-  const existing = await writer.revisionClient.get(name, namespace);
-  // The copy did not contain the revision yet.
-  if (isControlledBy(existing, daemonSet) && hasContentOf(existing, daemonSet)) return existing;
-  const collisionCount = (daemonSet.status?.collisionCount ?? 0) + 1;
-  const status = { ...emptyStatus, ...daemonSet.status, collisionCount };
-  await unlessChanged(writer.daemonSetClient.updateStatus({ ...daemonSet, status }));
-  return undefined;
-}
-
-const emptyStatus = { currentNumberScheduled: 0, numberMisscheduled: 0, desiredNumberScheduled: 0, numberReady: 0 };
 
 async function dropDuplicate(
   { podClient, pods, revisionClient }: DaemonWriter,
@@ -78,9 +44,18 @@ async function dropDuplicate(
     const change = { metadata: { uid: metadata.uid, labels: { [HASH]: hash } } };
     await unlessChanged(podClient.patch(metadata.name, metadata.namespace, 'application/merge-patch+json', change));
   }
-  const { name, namespace, uid } = duplicate.metadata;
-  await unlessChanged(revisionClient.delete(name, namespace, { preconditions: { uid } }));
+  await deleteRevisions(revisionClient, [duplicate]);
 }
+
+const emptyStatus = { currentNumberScheduled: 0, numberMisscheduled: 0, desiredNumberScheduled: 0, numberReady: 0 };
+
+/** Writes status.collisionCount. */
+export const countCollision = (
+  client: ResourceClient<DaemonSet>,
+  daemonSet: DaemonSet,
+  collisionCount: number,
+): Promise<unknown> =>
+  unlessChanged(client.updateStatus({ ...daemonSet, status: { ...emptyStatus, ...daemonSet.status, collisionCount } }));
 
 /** Creates and deletes Pods, then writes the status. Resolves once the local copies contain the writes; rejects with the first error. */
 export async function carryOut(
@@ -112,10 +87,7 @@ export async function carryOut(
       if (!isNamespaceTerminating(failure)) throw failure;
     }
   });
-  for (const { metadata } of decision.obsolete) {
-    const { name, namespace, uid } = metadata;
-    await unlessChanged(writer.revisionClient.delete(name, namespace, { preconditions: { uid } }));
-  }
+  await deleteRevisions(writer.revisionClient, decision.obsolete);
   await Promise.all([...visible, writeStatus(writer, daemonSet, decision.status)]);
   const failure = error ?? failures[0];
   if (failure !== undefined) throw failure;
@@ -139,14 +111,4 @@ async function writeStatus(
   if (status === undefined || isDeepStrictEqual(daemonSet.status, status)) return;
   const written = await unlessChanged(daemonSetClient.updateStatus({ ...daemonSet, status }));
   await daemonSets.reached(written?.metadata.resourceVersion);
-}
-
-/** Returns undefined if the object has been deleted or changed meanwhile: its change queues the DaemonSet again. */
-async function unlessChanged<T>(write: Promise<T>): Promise<T | undefined> {
-  try {
-    return await write;
-  } catch (error) {
-    if (isApiError(error, 'NotFound') || isApiError(error, 'Conflict')) return undefined;
-    throw error;
-  }
 }

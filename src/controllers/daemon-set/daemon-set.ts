@@ -16,16 +16,16 @@ import type { ResourceClient } from '../../client/client.ts';
 import { createEventRecorder } from '../../client/events.ts';
 import type { Informer } from '../../client/informer.ts';
 import { createWorkQueue } from '../../client/work-queue.ts';
-import { type KubeObject, uidOf } from '../../machinery/meta.ts';
+import type { KubeObject } from '../../machinery/meta.ts';
 import type { ControllerOptions } from '../controller.ts';
-import { claim } from '../ownership/claim.ts';
-import { executeClaim } from '../ownership/claiming.ts';
-import { controllerUids, orphanKey } from '../ownership/owner.ts';
+import { claimDependents } from '../ownership/claiming.ts';
+import { ensureRevision } from '../revisions/ensure-revision.ts';
+import { historyOf } from '../revisions/history.ts';
 import { createWakes } from '../wakes.ts';
 import { createBackOff, earliest, retriesOf } from './back-off.ts';
-import { carryOut, type DaemonWriter, ensureRevision } from './carry-out.ts';
+import { carryOut, countCollision, type DaemonWriter, dropDuplicates } from './carry-out.ts';
 import { followDaemonSets } from './follow-daemon-sets.ts';
-import { hashOf, historyOf } from './history.ts';
+import { DAEMON_SET_REVISIONS, hashOf } from './history.ts';
 import { DAEMON_SET } from './placement.ts';
 import { reconcile } from './reconcile.ts';
 
@@ -56,6 +56,7 @@ export async function startDaemonSets(options: ControllerOptions): Promise<void>
     daemonSets,
     pods,
     revisions,
+    countCollision: (daemonSet, count) => countCollision(daemonSetClient, daemonSet, count),
   };
   const synced = Promise.all([daemonSets, nodes, pods, revisions].map((informer) => informer.synced));
 
@@ -65,7 +66,8 @@ export async function startDaemonSets(options: ControllerOptions): Promise<void>
     const daemonSet = daemonSets.get(namespace, name);
     if (daemonSet === undefined || daemonSet.metadata.deletionTimestamp !== undefined) return;
     const history = historyOf(daemonSet, await claimed(daemonSet, revisionClient, revisions));
-    const current = await ensureRevision(writer, daemonSet, history);
+    await dropDuplicates(writer, daemonSet, history);
+    const current = await ensureRevision(writer, DAEMON_SET_REVISIONS, daemonSet, history);
     if (current === undefined) return;
     const owned = await claimed(daemonSet, podClient, pods);
     const now = timers.now();
@@ -83,18 +85,15 @@ export async function startDaemonSets(options: ControllerOptions): Promise<void>
     wakes.set(key, earliest(decision.checkAt, retries.next()));
   }
 
-  /** Adopts and releases objects. Returns those that the DaemonSet controls afterwards, once the copy contains the changes. */
-  async function claimed<T extends KubeObject>(
+  /** Returns the objects that the DaemonSet controls once it has adopted and released some. */
+  function claimed<T extends KubeObject>(
     daemonSet: DaemonSet,
     objects: ResourceClient<T>,
     copy: Informer<T>,
   ): Promise<T[]> {
     const { namespace, name } = daemonSet.metadata;
-    const candidates = [...copy.by(controllerUids, uidOf(daemonSet)), ...copy.by(controllerUids, orphanKey(namespace))];
-    const claimant = { owner: daemonSet, kind: DAEMON_SET, fresh: () => daemonSetClient.get(name, namespace) };
-    const owned = await executeClaim(objects, claimant, claim(daemonSet, daemonSet.spec?.selector, candidates));
-    await Promise.all(owned.map(({ metadata }) => copy.reached(metadata.resourceVersion)));
-    return owned;
+    const fresh = () => daemonSetClient.get(name, namespace);
+    return claimDependents(objects, copy, { owner: daemonSet, kind: DAEMON_SET, fresh }, daemonSet.spec?.selector);
   }
 
   await synced;

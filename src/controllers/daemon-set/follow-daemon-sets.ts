@@ -3,13 +3,8 @@ import { isDeepStrictEqual } from 'node:util';
 import type { ControllerRevision, DaemonSet, Node, Pod } from '../../api/generated/types.ts';
 import { CONTROLLER_REVISIONS, DAEMON_SETS, NODES, PODS } from '../../api/resources.ts';
 import type { Informer } from '../../client/informer.ts';
-import { labelSelectorMatcher } from '../../machinery/labels.ts';
-import type { KubeObject } from '../../machinery/meta.ts';
 import type { ControllerOptions } from '../controller.ts';
-import { controllerOf } from '../ownership/owner.ts';
-
-const keyOf = ({ metadata }: KubeObject): string => `${metadata.namespace}/${metadata.name}`;
-const namespaceOf = ({ metadata }: KubeObject): readonly string[] => [metadata.namespace ?? ''];
+import { dependentHandlers, keyOf } from '../ownership/dependent-handlers.ts';
 
 export interface Followed {
   daemonSets: Informer<DaemonSet>;
@@ -32,23 +27,8 @@ export function followDaemonSets(
       deleted,
     },
   );
-  /** Queues the DaemonSet that controls the object; if the object has no controller, all DaemonSets whose selectors match. */
-  const dependentChanged = (object: KubeObject): void => {
-    const { namespace, labels } = object.metadata;
-    const controller = controllerOf(object);
-    if (controller?.kind === 'DaemonSet') changed(`${namespace}/${controller.name}`);
-    if (controller !== undefined) return;
-    for (const daemonSet of daemonSets.by(namespaceOf, namespace ?? ''))
-      if (labelSelectorMatcher(daemonSet.spec?.selector)(labels)) changed(keyOf(daemonSet));
-  };
-  const handlers = {
-    added: dependentChanged,
-    updated(object: KubeObject, old: KubeObject) {
-      if (controllerOf(object)?.uid !== controllerOf(old)?.uid) dependentChanged(old);
-      dependentChanged(object);
-    },
-    deleted: dependentChanged,
-  };
+  const selectorOf = ({ spec }: DaemonSet) => spec?.selector;
+  const handlers = dependentHandlers({ kind: 'DaemonSet', owners: daemonSets, selectorOf, changed });
   const allChanged = (): void => {
     for (const daemonSet of daemonSets.list()) changed(keyOf(daemonSet));
   };

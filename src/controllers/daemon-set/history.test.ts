@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest';
 import type { DaemonSet } from '../../api/generated/types.ts';
+import { historyOf, newRevision } from '../revisions/history.ts';
 import { daemonSet, templateWith } from './daemon-set-fixture.ts';
-import { historyOf, newRevision } from './history.ts';
+import { DAEMON_SET_REVISIONS } from './history.ts';
 
 const withTerm = (term: object): DaemonSet => {
   const podAffinity = { requiredDuringSchedulingIgnoredDuringExecution: [{ topologyKey: 'zone', ...term }] };
@@ -32,6 +33,6 @@ test.each<[string, DaemonSet, DaemonSet, boolean]>([
     false,
   ],
 ])('a template that differs by %s', (_, before, after, isSame) => {
-  const revision = newRevision(before, 1);
+  const revision = newRevision(before, DAEMON_SET_REVISIONS, 1);
   expect(historyOf(after, [revision]).current).toBe(isSame ? revision : undefined);
 });

@@ -1,9 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import type { ControllerRevision, DaemonSet, DaemonSetSpec, Node, Pod } from '../../api/generated/types.ts';
 import { formatTime, type Millis } from '../../machinery/time.ts';
+import { newRevision } from '../revisions/history.ts';
 import { daemonSet, node, rolling } from './daemon-set-fixture.ts';
 import { HASH } from './daemons.ts';
-import { newRevision } from './history.ts';
+import { DAEMON_SET_REVISIONS } from './history.ts';
 import { podFor } from './placement.ts';
 import { BURST, type Decision, reconcile } from './reconcile.ts';
 
@@ -44,7 +45,7 @@ const podsOf = (states: Record<string, PodState>): Pod[] =>
   Object.entries(states).map(([name, state]) => podOf(name, state));
 
 const revisionOf = (hash: string, revision: number): ControllerRevision => {
-  const { metadata, ...rest } = newRevision(daemonSet(), revision);
+  const { metadata, ...rest } = newRevision(daemonSet(), DAEMON_SET_REVISIONS, revision);
   return { ...rest, metadata: { ...metadata, name: `agent-${hash}`, labels: { [HASH]: hash } } };
 };
 
@@ -348,7 +349,7 @@ describe('the status', () => {
 });
 
 test('an adopted Pod that names no node remains', () => {
-  const current = newRevision(daemonSet(), 1);
+  const current = newRevision(daemonSet(), DAEMON_SET_REVISIONS, 1);
   const pod: Pod = {
     apiVersion: 'v1',
     kind: 'Pod',

@@ -11,6 +11,7 @@ import { isApiError } from '../../machinery/status.ts';
 import type { Millis } from '../../machinery/time.ts';
 import { isControlledBy } from '../ownership/owner.ts';
 import { isNamespaceTerminating } from '../ownership/pods-of-owner.ts';
+import { unlessChanged } from '../ownership/unless-changed.ts';
 import { deadlineOf, progressing, withCondition } from './conditions.ts';
 import type { Change, Decision } from './reconcile.ts';
 import { REVISION, sameTemplateIgnoringHash } from './revisions.ts';
@@ -109,16 +110,6 @@ async function writeStatus(
   const metadata = isSame ? deployment.metadata : { ...deployment.metadata, annotations };
   const written = await unlessChanged(writer.deploymentClient.updateStatus({ ...deployment, metadata, status }));
   await writer.deployments.reached(written?.metadata.resourceVersion);
-}
-
-/** Returns undefined if the object has been deleted or changed meanwhile: its change queues the Deployment again. */
-async function unlessChanged<T>(write: Promise<T>): Promise<T | undefined> {
-  try {
-    return await write;
-  } catch (error) {
-    if (isApiError(error, 'NotFound') || isApiError(error, 'Conflict')) return undefined;
-    throw error;
-  }
 }
 
 function reportScale(events: EventRecorder, deployment: Deployment, set: ReplicaSet, from: number): void {

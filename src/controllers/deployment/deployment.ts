@@ -15,9 +15,8 @@ import { createEventRecorder } from '../../client/events.ts';
 import { createWorkQueue } from '../../client/work-queue.ts';
 import { uidOf } from '../../machinery/meta.ts';
 import type { ControllerOptions } from '../controller.ts';
-import { claim } from '../ownership/claim.ts';
-import { executeClaim } from '../ownership/claiming.ts';
-import { controllerUids, orphanKey } from '../ownership/owner.ts';
+import { claimDependents } from '../ownership/claiming.ts';
+import { controllerUids } from '../ownership/owner.ts';
 import { createWakes } from '../wakes.ts';
 import { carryOut, type DeploymentWriter } from './carry-out.ts';
 import { followDeployments } from './follow-deployments.ts';
@@ -48,16 +47,10 @@ export async function startDeployments(options: ControllerOptions): Promise<void
     if (await carryOut(writer, deployment, decision)) wakes.set(key, decision.checkAt);
   }
 
-  async function claimSets(deployment: Deployment): Promise<ReplicaSet[]> {
+  function claimSets(deployment: Deployment): Promise<ReplicaSet[]> {
     const { namespace, name } = deployment.metadata;
-    const candidates = [
-      ...replicaSets.by(controllerUids, uidOf(deployment)),
-      ...replicaSets.by(controllerUids, orphanKey(namespace)),
-    ];
     const claimant = { owner: deployment, kind: DEPLOYMENT, fresh: () => deploymentClient.get(name, namespace) };
-    const owned = await executeClaim(setClient, claimant, claim(deployment, deployment.spec?.selector, candidates));
-    await Promise.all(owned.map(({ metadata }) => replicaSets.reached(metadata.resourceVersion)));
-    return owned;
+    return claimDependents(setClient, replicaSets, claimant, deployment.spec?.selector);
   }
 
   await synced;

@@ -2,13 +2,9 @@
 import type { Deployment, Pod, ReplicaSet } from '../../api/generated/types.ts';
 import { DEPLOYMENTS, PODS, REPLICA_SETS } from '../../api/resources.ts';
 import type { Informer } from '../../client/informer.ts';
-import { labelSelectorMatcher } from '../../machinery/labels.ts';
-import type { KubeObject } from '../../machinery/meta.ts';
 import type { ControllerOptions } from '../controller.ts';
+import { dependentHandlers, keyOf } from '../ownership/dependent-handlers.ts';
 import { controllerOf } from '../ownership/owner.ts';
-
-const keyOf = ({ metadata }: KubeObject): string => `${metadata.namespace}/${metadata.name}`;
-const namespaceOf = ({ metadata }: KubeObject): readonly string[] => [metadata.namespace ?? ''];
 
 export interface Followed {
   deployments: Informer<Deployment>;
@@ -30,26 +26,9 @@ export function followDeployments(
       deleted: (deployment) => deleted(keyOf(deployment)),
     },
   );
-  /** Queues the Deployment that controls the object; if the object has no controller, all Deployments whose selectors match. */
-  const setChanged = (set: ReplicaSet): void => {
-    const controller = controllerOf(set);
-    if (controller?.kind === 'Deployment') changed(`${set.metadata.namespace}/${controller.name}`);
-    if (controller !== undefined) return;
-    for (const deployment of deployments.by(namespaceOf, set.metadata.namespace ?? ''))
-      if (labelSelectorMatcher(deployment.spec?.selector)(set.metadata.labels)) changed(keyOf(deployment));
-  };
-  const replicaSets = informers.follow<ReplicaSet>(
-    REPLICA_SETS,
-    { signal },
-    {
-      added: setChanged,
-      updated(set, old) {
-        if (controllerOf(set)?.uid !== controllerOf(old)?.uid) setChanged(old);
-        setChanged(set);
-      },
-      deleted: setChanged,
-    },
-  );
+  const selectorOf = ({ spec }: Deployment) => spec?.selector;
+  const handlers = dependentHandlers({ kind: 'Deployment', owners: deployments, selectorOf, changed });
+  const replicaSets = informers.follow<ReplicaSet>(REPLICA_SETS, { signal }, handlers);
   /** The strategy Recreate waits for the last Pod of the old ReplicaSets. */
   const podEnded = (pod: Pod): void => {
     const controller = controllerOf(pod);

@@ -18,18 +18,20 @@ export interface Claim<T> {
 /**
  * Sorts the candidates. An owner that is being deleted adopts and releases nothing. An object that is being deleted is not adopted. Objects of
  * other controllers and of other namespaces are ignored. A selector that is absent or empty matches nothing, as in upstream's workloads.
+ * `isMember`: what an object of the owner must fulfil besides the selector.
  */
 export function claim<T extends KubeObject>(
   owner: KubeObject,
   selector: LabelSelectorObject | undefined,
   candidates: Iterable<T>,
+  isMember: (object: T) => boolean = () => true,
 ): Claim<T> {
   const matchesSelector = labelSelectorMatcher(isEmpty(selector) ? undefined : selector);
   const isDeleting = owner.metadata.deletionTimestamp !== undefined;
   const result: Claim<T> = { owned: [], adopt: [], release: [] };
   for (const object of candidates) {
     if (object.metadata.namespace !== owner.metadata.namespace) continue;
-    const matches = matchesSelector(object.metadata.labels);
+    const matches = matchesSelector(object.metadata.labels) && isMember(object);
     if (isControlledBy(object, owner)) {
       if (matches) result.owned.push(object);
       else if (!isDeleting) result.release.push(object);

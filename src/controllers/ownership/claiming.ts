@@ -3,10 +3,12 @@
  * Source: AdoptPod and ReleasePod of pkg/controller/controller_ref_manager.go of v1.33 (behavior and wording).
  */
 import type { ResourceClient } from '../../client/client.ts';
+import type { Informer } from '../../client/informer.ts';
+import type { LabelSelectorObject } from '../../machinery/labels.ts';
 import { type KubeObject, uidOf } from '../../machinery/meta.ts';
 import { isApiError } from '../../machinery/status.ts';
-import type { Claim } from './claim.ts';
-import { controllerReference, type OwnerKind } from './owner.ts';
+import { type Claim, claim } from './claim.ts';
+import { controllerReference, controllerUids, type OwnerKind, orphanKey } from './owner.ts';
 
 /** Identifies merge patches of ownerReferences by the UID of each reference. */
 const MERGE = 'application/strategic-merge-patch+json';
@@ -16,6 +18,25 @@ export interface Claimant {
   kind: OwnerKind;
   /** Reads the owner from the API, not from a copy. */
   fresh: () => Promise<KubeObject>;
+}
+
+/**
+ * Adopts and releases objects in the copy, as claim() decides. Returns those that the owner controls afterwards, once the copy contains the
+ * changes. Throws like executeClaim().
+ */
+export async function claimDependents<T extends KubeObject>(
+  client: ResourceClient<T>,
+  copy: Informer<T>,
+  claimant: Claimant,
+  selector: LabelSelectorObject | undefined,
+  isMember?: (object: T) => boolean,
+): Promise<T[]> {
+  const { owner } = claimant;
+  const orphans = copy.by(controllerUids, orphanKey(owner.metadata.namespace));
+  const candidates = [...copy.by(controllerUids, uidOf(owner)), ...orphans];
+  const owned = await executeClaim(client, claimant, claim(owner, selector, candidates, isMember));
+  await Promise.all(owned.map(({ metadata }) => copy.reached(metadata.resourceVersion)));
+  return owned;
 }
 
 /**

@@ -64,16 +64,26 @@ export const isNamespaceTerminating = (error: unknown): boolean =>
   isApiError(error, 'Forbidden') &&
   (error.status.details?.causes ?? []).some(({ reason }) => reason === 'NamespaceTerminating');
 
+/** Deletes the Pod, unless it has been replaced, and reports the result. NotFound is success. Throws the error of a failed delete. */
+export async function deletePod(writer: PodWriter, owner: KubeObject, pod: Pod, reason: DeletionReason): Promise<void> {
+  try {
+    if (await deleteWithReason(writer, pod, reason))
+      writer.events.event(owner, 'Normal', 'SuccessfulDelete', `Deleted pod: ${pod.metadata.name}`);
+  } catch (error) {
+    writer.events.event(owner, 'Warning', 'FailedDelete', `Error deleting: ${(error as Error).message}`);
+    throw error;
+  }
+}
+
 /**
- * Deletes the Pod, unless it has been replaced, and reports the result. NotFound is success. A Pod with defer containers first gets the
- * condition that contains the reason. Throws the error of a failed delete.
+ * Deletes the Pod. A Pod with defer containers first gets the condition that contains the reason. Returns false if the Pod has been deleted
+ * or replaced. Throws the error of a failed delete.
  */
-export async function deletePod(
-  { client, events, now }: PodWriter,
-  owner: KubeObject,
+export async function deleteWithReason(
+  { client, now }: Pick<PodWriter, 'client' | 'now'>,
   pod: Pod,
   reason: DeletionReason,
-): Promise<void> {
+): Promise<boolean> {
   const pods = client.resource<Pod>(PODS);
   const { name, namespace } = pod.metadata;
   try {
@@ -82,10 +92,9 @@ export async function deletePod(
       await pods.patch(name, namespace, MERGE, change, 'status');
     }
     await pods.delete(name, namespace, { preconditions: { uid: uidOf(pod) } });
-    events.event(owner, 'Normal', 'SuccessfulDelete', `Deleted pod: ${name}`);
+    return true;
   } catch (error) {
-    if (isApiError(error, 'NotFound') || isApiError(error, 'Conflict')) return;
-    events.event(owner, 'Warning', 'FailedDelete', `Error deleting: ${(error as Error).message}`);
+    if (isApiError(error, 'NotFound') || isApiError(error, 'Conflict')) return false;
     throw error;
   }
 }

@@ -1,0 +1,80 @@
+/**
+ * The history of a workload in ControllerRevisions: one for each template of its Pods. Pure. Shared by DaemonSets and StatefulSets.
+ * Source: pkg/controller/history, pkg/controller/daemon/update.go and pkg/controller/statefulset of v1.33 (behavior). The content is a
+ * strategic merge patch that restores the template, which `kubectl rollout undo` applies.
+ */
+import type { ControllerRevision, PodTemplateSpec } from '../../api/generated/types.ts';
+import type { KubeObject } from '../../machinery/meta.ts';
+import { controllerReference, type OwnerKind } from '../ownership/owner.ts';
+import { sameTemplate } from '../ownership/same-template.ts';
+import { templateHash } from '../ownership/template-hash.ts';
+
+/** A workload whose templates are recorded. */
+export interface RevisionOwner extends KubeObject {
+  spec?: { template?: PodTemplateSpec; revisionHistoryLimit?: number };
+  status?: { collisionCount?: number };
+}
+
+export interface RevisionKind {
+  owner: OwnerKind;
+  /** The label of a ControllerRevision with the hash of its template. */
+  hashLabel: string;
+}
+
+export interface History {
+  /** The revision of the current template; undefined if it does not exist yet. */
+  current: ControllerRevision | undefined;
+  /** Further revisions of the current template, which should not exist. */
+  duplicates: ControllerRevision[];
+  old: ControllerRevision[];
+  /** The number that the current revision must have: higher than all old ones. */
+  revision: number;
+}
+
+const contentOf = ({ spec }: RevisionOwner) => ({ spec: { template: { ...spec?.template, $patch: 'replace' } } });
+
+export function historyOf(owner: RevisionOwner, revisions: readonly ControllerRevision[]): History {
+  const content = contentOf(owner);
+  const [same = [], old = []] = [true, false].map((wanted) =>
+    revisions.filter(({ data }) => sameTemplate(data, content) === wanted),
+  );
+  const [current, ...duplicates] = same.sort((a, b) => b.revision - a.revision);
+  const last = Math.max(0, ...old.map(({ revision }) => revision));
+  const revision = current !== undefined && current.revision > last ? current.revision : last + 1;
+  return { current, duplicates, old, revision };
+}
+
+export function newRevision(owner: RevisionOwner, kind: RevisionKind, revision: number): ControllerRevision {
+  const { metadata, spec, status } = owner;
+  const hash = templateHash(spec?.template, status?.collisionCount ?? 0);
+  return {
+    apiVersion: 'apps/v1',
+    kind: 'ControllerRevision',
+    metadata: {
+      name: `${metadata.name}-${hash}`,
+      namespace: metadata.namespace ?? 'default',
+      labels: { ...spec?.template?.metadata?.labels, [kind.hashLabel]: hash },
+      annotations: { ...metadata.annotations },
+      ownerReferences: [controllerReference(owner, kind.owner)],
+    },
+    data: contentOf(owner),
+    revision,
+  };
+}
+
+/** Whether the revision is that of the owner's current template. */
+export const hasContentOf = (revision: ControllerRevision, owner: RevisionOwner): boolean =>
+  sameTemplate(revision.data, contentOf(owner));
+
+/** Returns the template that the revision records; undefined if its content is not that of a workload. */
+export function templateOf({ data }: ControllerRevision): PodTemplateSpec | undefined {
+  const recorded = (data as { spec?: { template?: PodTemplateSpec & { $patch?: string } } } | undefined)?.spec
+    ?.template;
+  if (recorded === undefined) return undefined;
+  const { $patch: _, ...template } = recorded;
+  return template;
+}
+
+/** Returns the `count` revisions with the lowest numbers. */
+export const oldest = (revisions: readonly ControllerRevision[], count: number): ControllerRevision[] =>
+  [...revisions].sort((a, b) => a.revision - b.revision).slice(0, Math.max(0, count));
