@@ -3,6 +3,7 @@ import type { Binding, PersistentVolumeClaim, Pod, PodCondition } from '../api/g
 import { PERSISTENT_VOLUME_CLAIMS, PODS } from '../api/resources.ts';
 import type { Client, ResourceClient } from '../client/client.ts';
 import type { EventRecorder } from '../client/events.ts';
+import { deleteWithStatus } from '../client/unless-changed.ts';
 import { isApiError } from '../machinery/status.ts';
 import { formatTime } from '../machinery/time.ts';
 import type { Timers } from '../platform/platform.ts';
@@ -82,7 +83,6 @@ async function selectNode({ claims }: Writer, claim: PersistentVolumeClaim, node
 
 async function preempt(writer: Writer, victim: Pod, by: Pod, node: string): Promise<void> {
   const { pods, events, timers, schedulerName } = writer;
-  const { name, namespace, uid } = victim.metadata;
   const condition: PodCondition = {
     type: 'DisruptionTarget',
     status: 'True',
@@ -90,15 +90,8 @@ async function preempt(writer: Writer, victim: Pod, by: Pod, node: string): Prom
     reason: 'PreemptionByScheduler',
     message: `${schedulerName}: preempting to accommodate a higher priority pod`,
   };
-  const change = { metadata: { uid }, status: { conditions: [condition] } };
-  try {
-    await pods.patch(name, namespace, STRATEGIC_MERGE, change, 'status');
-    await pods.delete(name, namespace, { preconditions: { uid } });
-  } catch (error) {
-    if (isApiError(error, 'NotFound') || isApiError(error, 'Conflict')) return;
-    throw error;
-  }
-  events.event(victim, 'Normal', 'Preempted', `Preempted by pod ${by.metadata.uid} on node ${node}`);
+  if (await deleteWithStatus(pods, victim, { conditions: [condition] }))
+    events.event(victim, 'Normal', 'Preempted', `Preempted by pod ${by.metadata.uid} on node ${node}`);
 }
 
 async function reportUnschedulable(

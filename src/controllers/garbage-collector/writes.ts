@@ -6,9 +6,9 @@
 import type { Pod } from '../../api/generated/types.ts';
 import { PODS } from '../../api/resources.ts';
 import type { Client } from '../../client/client.ts';
+import { unlessChanged } from '../../client/unless-changed.ts';
 import type { KubeObject, ResourceRef } from '../../machinery/meta.ts';
 import { uidOf } from '../../machinery/meta.ts';
-import { isApiError } from '../../machinery/status.ts';
 import type { Millis } from '../../machinery/time.ts';
 import { hasDeferContainers, isAnnounced, notDeleted, ownerDeleted } from '../ownership/owner-deleted.ts';
 
@@ -44,12 +44,8 @@ export async function orphan(
 ): Promise<void> {
   const { namespace, name, uid } = dependent;
   const change = { metadata: { uid, ownerReferences: [{ $patch: 'delete', uid: ownerUid }] } };
-  try {
-    await api.patch(ref, namespace, name, BY_UID, change);
-  } catch (error) {
-    // A conflict means that another object has the name.
-    if (!isApiError(error, 'NotFound') && !isApiError(error, 'Conflict')) throw error;
-  }
+  // A conflict means that another object has the name.
+  await unlessChanged(api.patch(ref, namespace, name, BY_UID, change));
 }
 
 export async function removeFinalizer({ api }: Client, { ref, object }: Target, finalizer: string): Promise<void> {

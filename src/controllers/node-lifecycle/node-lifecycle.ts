@@ -14,8 +14,8 @@ import type { Lease, Node, NodeCondition, Pod } from '../../api/generated/types.
 import { LEASES, NODES, PODS } from '../../api/resources.ts';
 import type { Client } from '../../client/client.ts';
 import { createEventRecorder, type EventRecorder } from '../../client/events.ts';
+import { unlessChanged } from '../../client/unless-changed.ts';
 import { createWorkQueue } from '../../client/work-queue.ts';
-import { isApiError } from '../../machinery/status.ts';
 import type { Millis } from '../../machinery/time.ts';
 import { type ControllerOptions, nodeNamesOf } from '../controller.ts';
 import { createSignsOfLife } from './signs-of-life.ts';
@@ -88,7 +88,7 @@ async function reportSilence(
 ): Promise<void> {
   const { name } = node.metadata;
   const change = { status: { conditions } };
-  await unlessGone(client.resource<Node>(NODES).patch(name, undefined, MERGE, change, 'status'));
+  await unlessChanged(client.resource<Node>(NODES).patch(name, undefined, MERGE, change, 'status'));
   if (conditions.some(({ type }) => type === 'Ready'))
     events.event(node, 'Normal', 'NodeNotReady', `Node ${name} status is now: NodeNotReady`);
 }
@@ -100,13 +100,7 @@ async function markPods(pods: Iterable<Pod>, now: Millis, client: Client, events
     if (condition === undefined) continue;
     const { name, namespace, uid } = pod.metadata;
     const change = { metadata: { uid }, status: { conditions: [condition] } };
-    await unlessGone(client.resource<Pod>(PODS).patch(name, namespace, MERGE, change, 'status'));
+    await unlessChanged(client.resource<Pod>(PODS).patch(name, namespace, MERGE, change, 'status'));
     events.event(pod, 'Warning', 'NodeNotReady', 'Node is not ready');
   }
-}
-
-async function unlessGone(write: Promise<unknown>): Promise<void> {
-  await write.catch((error: unknown) => {
-    if (!isApiError(error, 'NotFound') && !isApiError(error, 'Conflict')) throw error;
-  });
 }

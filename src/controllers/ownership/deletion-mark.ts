@@ -1,8 +1,8 @@
 /** The condition DeletionReason, with which a workload controller marks a Pod before it deletes it. Source: the specification of defer containers. */
 import type { Pod } from '../../api/generated/types.ts';
 import { PODS } from '../../api/resources.ts';
+import { unlessChanged } from '../../client/unless-changed.ts';
 import { uidOf } from '../../machinery/meta.ts';
-import { isApiError } from '../../machinery/status.ts';
 import { formatTime } from '../../machinery/time.ts';
 import type { DeletionReason, PodWriter } from './pods-of-owner.ts';
 
@@ -19,10 +19,6 @@ export async function unmarkPod({ client, now }: PodWriter, pod: Pod): Promise<v
   const { name, namespace } = pod.metadata;
   const condition = { type: 'DeletionReason', status: 'False', lastTransitionTime: formatTime(now()) };
   const change = { metadata: { uid: uidOf(pod) }, status: { conditions: [condition] } };
-  try {
-    const type = 'application/strategic-merge-patch+json';
-    await client.resource<Pod>(PODS).patch(name, namespace, type, change, 'status');
-  } catch (error) {
-    if (!isApiError(error, 'NotFound') && !isApiError(error, 'Conflict')) throw error;
-  }
+  const type = 'application/strategic-merge-patch+json';
+  await unlessChanged(client.resource<Pod>(PODS).patch(name, namespace, type, change, 'status'));
 }

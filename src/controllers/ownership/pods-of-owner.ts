@@ -6,13 +6,12 @@ import type { Pod, PodCondition, PodTemplateSpec } from '../../api/generated/typ
 import { PODS } from '../../api/resources.ts';
 import type { Client } from '../../client/client.ts';
 import type { EventRecorder } from '../../client/events.ts';
-import { type KubeObject, uidOf } from '../../machinery/meta.ts';
+import { deleteWithStatus } from '../../client/unless-changed.ts';
+import type { KubeObject } from '../../machinery/meta.ts';
 import { dns1123SubdomainErrors } from '../../machinery/names.ts';
 import { isApiError } from '../../machinery/status.ts';
 import { formatTime, type Millis } from '../../machinery/time.ts';
 import { controllerReference, type OwnerKind } from './owner.ts';
-
-const MERGE = 'application/strategic-merge-patch+json';
 
 /** The reasons for which workload controllers delete Pods, for defer containers. Source: the specification of defer containers, "Workloads". */
 export type DeletionReason = 'ScaledDown' | 'Replaced';
@@ -84,19 +83,9 @@ export async function deleteWithReason(
   pod: Pod,
   reason: DeletionReason,
 ): Promise<boolean> {
-  const pods = client.resource<Pod>(PODS);
-  const { name, namespace } = pod.metadata;
-  try {
-    if ((pod.spec?.deferContainers ?? []).length > 0) {
-      const change = { metadata: { uid: uidOf(pod) }, status: { conditions: [deletionReason(reason, now())] } };
-      await pods.patch(name, namespace, MERGE, change, 'status');
-    }
-    await pods.delete(name, namespace, { preconditions: { uid: uidOf(pod) } });
-    return true;
-  } catch (error) {
-    if (isApiError(error, 'NotFound') || isApiError(error, 'Conflict')) return false;
-    throw error;
-  }
+  const isAnnounced = (pod.spec?.deferContainers ?? []).length > 0;
+  const status = isAnnounced ? { conditions: [deletionReason(reason, now())] } : undefined;
+  return deleteWithStatus(client.resource<Pod>(PODS), pod, status);
 }
 
 const deletionReason = (reason: DeletionReason, now: Millis): PodCondition => ({

@@ -17,11 +17,10 @@ import { isMirrorPod } from '../../api/core/v1/pod/mirror.ts';
 import { hasEnded } from '../../api/core/v1/pod/status/final-phase.ts';
 import type { Node, Pod, PodCondition, Taint } from '../../api/generated/types.ts';
 import { NODES, PODS } from '../../api/resources.ts';
-import type { ResourceClient } from '../../client/client.ts';
 import { createEventRecorder } from '../../client/events.ts';
+import { deleteWithStatus } from '../../client/unless-changed.ts';
 import { createWorkQueue } from '../../client/work-queue.ts';
 import { uidOf } from '../../machinery/meta.ts';
-import { isApiError } from '../../machinery/status.ts';
 import { formatTime, type Millis, parseTime } from '../../machinery/time.ts';
 import { onAbort } from '../../platform/on-abort.ts';
 import type { Timer, Timers } from '../../platform/platform.ts';
@@ -99,7 +98,7 @@ export async function startTaintEviction(options: ControllerOptions): Promise<vo
     if (seconds === undefined || since === undefined || since + seconds * 1000 > timers.now()) return;
     log.info('taint-eviction: deleting a Pod that does not tolerate the taints of its node', { pod: key });
     events.event(pod, 'Normal', 'TaintManagerEviction', `Marking for deletion Pod ${key}`);
-    await deletePod(podClient, pod, timers.now());
+    await deleteWithStatus(podClient, pod, { conditions: [disruption(timers.now())] });
     pending.cancel(uid);
   }
 }
@@ -143,18 +142,6 @@ function pendingEvictions(timers: Timers, signal: AbortSignal, due: (pod: Pod) =
     },
     cancel,
   };
-}
-
-/** Sets the condition DisruptionTarget and deletes the Pod. Also succeeds if the Pod has already been deleted or replaced. */
-async function deletePod(pods: ResourceClient<Pod>, { metadata }: Pod, now: Millis): Promise<void> {
-  const { name, namespace, uid = '' } = metadata;
-  const change = { metadata: { uid }, status: { conditions: [disruption(now)] } };
-  try {
-    await pods.patch(name, namespace, 'application/strategic-merge-patch+json', change, 'status');
-    await pods.delete(name, namespace, { preconditions: { uid } });
-  } catch (error) {
-    if (!isApiError(error, 'NotFound') && !isApiError(error, 'Conflict')) throw error;
-  }
 }
 
 const disruption = (now: Millis): PodCondition => ({
