@@ -1,43 +1,64 @@
 /**
- * Deletes Pods whose node no longer exists, because no agent can terminate them. If there are too many terminated Pods,
- * deletes evicted ones first, then the oldest.
+ * Deletes the Pods that no agent deletes, by force: Pods whose node no longer exists; Pods that are being deleted and have no node, or whose
+ * node is not ready and has the taint node.kubernetes.io/out-of-service; and terminated Pods if there are too many, evicted ones first, then
+ * the oldest.
  *
- * Reads: nodes, pods. Writes: pods (delete, without a grace period).
- * Source: "Pod garbage collection" of the v1.33 documentation; upstream's podgc (order; 40 s in which a node may return).
+ * Reads: nodes, pods. Writes: pods (status: phase Failed, the conditions DisruptionTarget and Deferred; delete, without a grace period).
+ * Invariants:
+ *  1. A Pod is deleted only after its phase is final, so that its owner and a finalizer never see a running Pod disappear.
+ *  2. A node counts as removed only if it is still missing 40 s later, in the copy and in the API.
+ *  3. The phase Unknown is only read: no component of v1.33 sets it. A Pod in this phase does not count as terminated.
+ *  4. A change of a node or a Pod examines only the Pods of that node.
+ * Source: "Pod garbage collection" and "Non-graceful node shutdown handling" of the v1.33 documentation; pkg/controller/podgc of v1.33,
+ * which examines all Pods every 20 s instead.
  */
-
-import { isMirrorPod } from '../../api/core/v1/pod/mirror.ts';
-import { hasEnded } from '../../api/core/v1/pod/status/final-phase.ts';
 import type { Node, Pod } from '../../api/generated/types.ts';
 import { NODES, PODS } from '../../api/resources.ts';
+import { deleteWithStatus } from '../../client/unless-changed.ts';
 import { createWorkQueue } from '../../client/work-queue.ts';
 import { uidOf } from '../../machinery/meta.ts';
 import { isApiError } from '../../machinery/status.ts';
-import { onAbort } from '../../platform/on-abort.ts';
-import type { Timer } from '../../platform/platform.ts';
 import { type ControllerOptions, nodeNamesOf } from '../controller.ts';
+import { createWakes } from '../wakes.ts';
+import {
+  type Cause,
+  isBeingDeleted,
+  isForcedAlready,
+  isOutOfService,
+  isTerminated,
+  isUnscheduledTerminating,
+  lastStatus,
+  tooMany,
+} from './collect.ts';
 
 /** The time in which a missing node may return before its Pods are deleted. */
 const QUARANTINE_MILLIS = 40 * 1000;
 /** The default of upstream's --terminated-pod-gc-threshold. */
 export const DEFAULT_TERMINATED_PODS = 12_500;
-/** The queue's key for the collection of terminated Pods. All other keys are node names. */
+/** The queue's key for the collection of terminated Pods. A key with a slash is that of a Pod, any other the name of a node. */
 const TERMINATED = '';
 
 /** Starts the controller. `terminatedPods` is how many terminated Pods are kept, by default DEFAULT_TERMINATED_PODS; 0 means all. */
 export async function startPodGc(options: ControllerOptions & { terminatedPods?: number }): Promise<void> {
-  const { client, informers, timers, log, signal, terminatedPods = DEFAULT_TERMINATED_PODS } = options;
-  const podClient = client.resource<Pod>(PODS);
+  const { informers, timers, log, signal, terminatedPods = DEFAULT_TERMINATED_PODS } = options;
   const queue = createWorkQueue({ name: 'pod-gc', process: collect, log, timers, signal });
-  /** UIDs of the terminated Pods. */
-  const terminated = new Set<string>();
-  /** By name of a missing node: the timer that queues the node, so that its Pods are deleted if it is still missing. */
-  const quarantines = new Map<string, Timer>();
-  onAbort(signal, () => {
-    for (const timer of quarantines.values()) timer.cancel();
+  /** The terminated Pods, by UID. */
+  const terminated = new Map<string, Pod>();
+  /** The names of missing nodes that may still return. */
+  const quarantined = new Set<string>();
+  const wakes = createWakes(timers, signal, (node) => {
+    quarantined.delete(node);
+    queue.add(node);
   });
 
-  const nodes = informers.follow<Node>(NODES, { signal }, { deleted: ({ metadata }) => suspect(metadata.name) });
+  const changed = (node: Node): void => {
+    if (isOutOfService(node)) queue.add(node.metadata.name);
+  };
+  const nodes = informers.follow<Node>(
+    NODES,
+    { signal },
+    { added: changed, updated: changed, deleted: ({ metadata }) => suspect(metadata.name) },
+  );
   await nodes.synced;
   const pods = informers.follow<Pod>(
     PODS,
@@ -47,55 +68,62 @@ export async function startPodGc(options: ControllerOptions & { terminatedPods?:
   await pods.synced;
 
   function seen(pod: Pod): void {
-    suspect(pod.spec?.nodeName);
+    const node = pod.spec?.nodeName;
+    if (node) suspect(node);
+    if (isUnscheduledTerminating(pod)) queue.add(`${pod.metadata.namespace}/${pod.metadata.name}`);
+    else if (node && isBeingDeleted(pod)) {
+      const found = nodes.get(undefined, node);
+      if (found !== undefined) changed(found);
+    }
     const uid = uidOf(pod);
-    if (isTerminated(pod)) terminated.add(uid);
+    if (isTerminated(pod)) terminated.set(uid, pod);
     else terminated.delete(uid);
     if (terminatedPods > 0 && terminated.size > terminatedPods) queue.add(TERMINATED);
   }
 
-  function suspect(node: string | undefined): void {
-    if (!node || nodes.get(undefined, node) !== undefined || quarantines.has(node)) return;
-    const collectLater = (): void => {
-      quarantines.delete(node);
-      queue.add(node);
-    };
-    quarantines.set(node, timers.at(timers.now() + QUARANTINE_MILLIS, collectLater));
+  function suspect(node: string): void {
+    if (nodes.get(undefined, node) !== undefined || quarantined.has(node)) return;
+    quarantined.add(node);
+    wakes.set(node, timers.now() + QUARANTINE_MILLIS);
   }
 
-  async function collect(node: string): Promise<void> {
-    if (node === TERMINATED) return collectTerminated();
-    if (nodes.get(undefined, node) !== undefined) return;
-    for (const pod of [...pods.by(nodeNamesOf, node)]) await remove(pod, 'its node no longer exists');
-  }
-
-  async function collectTerminated(): Promise<void> {
-    const ended = pods.list().filter(isTerminated).sort(evictedFirst);
-    const tooMany = ended.slice(0, Math.max(0, ended.length - terminatedPods));
-    for (const pod of tooMany) await remove(pod, 'too many terminated Pods');
-  }
-
-  async function remove({ metadata, spec }: Pod, why: string): Promise<void> {
-    const { name, namespace, uid } = metadata;
-    log.info('pod-gc: deleting a Pod', { pod: `${namespace}/${name}`, why, node: spec?.nodeName });
-    try {
-      await podClient.delete(name, namespace, { gracePeriodSeconds: 0, preconditions: { uid } });
-    } catch (error) {
-      if (!isApiError(error, 'NotFound') && !isApiError(error, 'Conflict')) throw error;
+  async function collect(key: string): Promise<void> {
+    if (key === TERMINATED) return removeAll(options, tooMany(terminated.values(), terminatedPods), 'terminated');
+    if (key.includes('/')) {
+      const pod = pods.get(...(key.split('/') as [string, string]));
+      return removeAll(options, pod !== undefined && isUnscheduledTerminating(pod) ? [pod] : [], 'unscheduled');
     }
+    const ofNode = [...pods.by(nodeNamesOf, key)];
+    const node = nodes.get(undefined, key);
+    if (node !== undefined)
+      return removeAll(options, isOutOfService(node) ? ofNode.filter(isBeingDeleted) : [], 'out-of-service');
+    if (quarantined.has(key) || ofNode.length === 0 || (await exists(options, key))) return;
+    await removeAll(options, ofNode, 'orphaned');
   }
 }
 
-/** Returns whether the Pod counts as terminated. False for mirror Pods, which their node manages, and for Pods that are being deleted. */
-const isTerminated = (pod: Pod): boolean =>
-  hasEnded(pod) && !isMirrorPod(pod) && pod.metadata.deletionTimestamp === undefined;
+/** Reads the API, because the copy may be incomplete. */
+async function exists({ client }: ControllerOptions, node: string): Promise<boolean> {
+  try {
+    await client.resource<Node>(NODES).get(node);
+    return true;
+  } catch (error) {
+    if (isApiError(error, 'NotFound')) return false;
+    throw error;
+  }
+}
 
-function evictedFirst(a: Pod, b: Pod): number {
-  const wasEvicted = ({ status }: Pod): number => Number(status?.reason === 'Evicted');
-  const created = ({ metadata }: Pod): string => metadata.creationTimestamp ?? '';
-  return (
-    wasEvicted(b) - wasEvicted(a) ||
-    created(a).localeCompare(created(b)) ||
-    a.metadata.name.localeCompare(b.metadata.name)
-  );
+/** Removes as many of the Pods as possible. Throws the first error. */
+async function removeAll(options: ControllerOptions, pods: readonly Pod[], cause: Cause): Promise<void> {
+  const errors: unknown[] = [];
+  for (const pod of pods)
+    if (!isForcedAlready(pod)) await remove(options, pod, cause).catch((error: unknown) => errors.push(error));
+  if (errors.length > 0) throw errors[0];
+}
+
+async function remove({ client, timers, log }: ControllerOptions, pod: Pod, cause: Cause): Promise<void> {
+  const { name, namespace } = pod.metadata;
+  log.info('pod-gc: deleting a Pod', { pod: `${namespace}/${name}`, why: cause, node: pod.spec?.nodeName });
+  const status = lastStatus(pod, cause, timers.now());
+  await deleteWithStatus(client.resource<Pod>(PODS), pod, status, { gracePeriodSeconds: 0 });
 }

@@ -1,0 +1,100 @@
+/**
+ * Decides which Pods are deleted because no agent deletes them, and their last status. Pure.
+ * Source: pkg/controller/podgc/gc_controller.go of v1.33 (behavior and wording); the specification of defer containers (Deferred).
+ */
+import { isMirrorPod } from '../../api/core/v1/pod/mirror.ts';
+import { hasEnded } from '../../api/core/v1/pod/status/final-phase.ts';
+import type { ContainerStatus, Node, Pod, PodCondition, PodStatus } from '../../api/generated/types.ts';
+import { formatTime, type Millis } from '../../machinery/time.ts';
+
+/** An administrator adds this taint to a node that is powered off, and removes it when the node is back. */
+const OUT_OF_SERVICE = 'node.kubernetes.io/out-of-service';
+
+/** Why a Pod is deleted. Each is a value of the label `reason` of upstream's metrics. */
+export type Cause = 'orphaned' | 'terminated' | 'out-of-service' | 'unscheduled';
+
+/** Whether the node is not ready and has the taint, so that its Pods that are being deleted do not wait for its agent. */
+export const isOutOfService = ({ spec, status }: Node): boolean =>
+  (spec?.taints ?? []).some(({ key }) => key === OUT_OF_SERVICE) &&
+  !status?.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True');
+
+export const isBeingDeleted = ({ metadata }: Pod): boolean => metadata.deletionTimestamp !== undefined;
+
+/** Whether the Pod is being deleted and no agent ends it, because it has no node. Finalizers keep such a Pod. */
+export const isUnscheduledTerminating = (pod: Pod): boolean => isBeingDeleted(pod) && !pod.spec?.nodeName;
+
+/** Whether only finalizers keep the Pod: another forced deletion would change nothing. */
+export const isForcedAlready = (pod: Pod): boolean =>
+  isBeingDeleted(pod) && pod.metadata.deletionGracePeriodSeconds === 0 && hasEnded(pod);
+
+/**
+ * Whether the Pod counts as terminated. Not so a Pod of the phase Unknown, a mirror Pod, which its node manages, and a Pod that is being
+ * deleted.
+ */
+export const isTerminated = (pod: Pod): boolean => hasEnded(pod) && !isMirrorPod(pod) && !isBeingDeleted(pod);
+
+/** Returns those of the terminated Pods that are too many: first those that their node evicted, then the oldest. */
+export const tooMany = (terminated: Iterable<Pod>, limit: number): Pod[] => {
+  const ordered = [...terminated].sort(evictedFirst);
+  return ordered.slice(0, Math.max(0, ordered.length - limit));
+};
+
+function evictedFirst(a: Pod, b: Pod): number {
+  const wasEvicted = ({ status }: Pod): number => Number(status?.reason === 'Evicted');
+  const created = ({ metadata }: Pod): string => metadata.creationTimestamp ?? '';
+  return (
+    wasEvicted(b) - wasEvicted(a) ||
+    created(a).localeCompare(created(b)) ||
+    a.metadata.name.localeCompare(b.metadata.name)
+  );
+}
+
+/** Returns the status to write before the deletion; undefined if the phase is final. */
+export function lastStatus(pod: Pod, cause: Cause, now: Millis): PodStatus | undefined {
+  if (hasEnded(pod)) return undefined;
+  const conditions = cause === 'orphaned' ? [podGcCondition(pod, now)] : [];
+  const isNodeLost = cause === 'orphaned' || cause === 'out-of-service';
+  const deferred = isNodeLost ? deferredCondition(pod, now) : undefined;
+  if (deferred !== undefined) conditions.push(deferred);
+  return conditions.length === 0 ? { phase: 'Failed' } : { phase: 'Failed', conditions };
+}
+
+const conditionOf = ({ status }: Pod, type: string): PodCondition | undefined =>
+  status?.conditions?.find((each) => each.type === type);
+
+/** Replaces a DisruptionTarget of another component, which keeps its time. */
+function podGcCondition(pod: Pod, now: Millis): PodCondition {
+  const before = conditionOf(pod, 'DisruptionTarget');
+  const since = before?.status === 'True' ? before.lastTransitionTime : undefined;
+  return {
+    type: 'DisruptionTarget',
+    status: 'True',
+    lastTransitionTime: since ?? formatTime(now),
+    reason: 'DeletionByPodGC',
+    message: 'PodGC: node no longer exists',
+  };
+}
+
+const hasBegun = ({ state, lastState, restartCount }: ContainerStatus): boolean =>
+  state?.running !== undefined ||
+  state?.terminated !== undefined ||
+  lastState?.terminated !== undefined ||
+  restartCount > 0;
+
+/** Returns the Deferred condition to write; undefined if the Pod has no defer containers, or their list has ended. */
+function deferredCondition(pod: Pod, now: Millis): PodCondition | undefined {
+  const { spec, status } = pod;
+  const before = conditionOf(pod, 'Deferred');
+  if (before?.reason !== undefined && before.reason !== 'DeferContainersRunning') return undefined;
+  const ended = new Set(
+    (status?.deferContainerStatuses ?? []).flatMap((each) => (each.state?.terminated ? each.name : [])),
+  );
+  const left = (spec?.deferContainers ?? []).filter(({ name }) => !ended.has(name)).map(({ name }) => name);
+  if (left.length === 0) return undefined;
+  const lost = { reason: 'NodeLost', message: `defer containers that did not complete: [${left.join(' ')}]` };
+  const skipped = { reason: 'DeferContainersSkipped', message: 'no container of the Pod had started' };
+  const begun = [...(status?.initContainerStatuses ?? []), ...(status?.containerStatuses ?? [])].some(hasBegun);
+  const since = before?.status === 'False' ? before.lastTransitionTime : undefined;
+  const condition = { type: 'Deferred', status: 'False', lastTransitionTime: since ?? formatTime(now) };
+  return { ...condition, ...(begun ? lost : skipped) };
+}
