@@ -42,41 +42,50 @@ export function pathSegments(path: string): string[] {
 export function findPath(catalog: Pick<KindCatalog, 'find'>, segments: readonly string[]): ResourcePath {
   const core = segments[0] === 'api';
   if (!core && segments[0] !== 'apis') throw pathNotFound();
-  const [group, version, ...parts] = core ? ['', ...segments.slice(1)] : segments.slice(1);
-  const watch = parts[0] === 'watch';
-  const rest = watch ? parts.slice(1) : parts;
-  const find = (resource = ''): KindDefinition | undefined =>
-    catalog.find({ group: group ?? '', version: version ?? '', resource });
+  const group = core ? '' : (segments[1] ?? '');
+  const version = segments[core ? 1 : 2] ?? '';
+  const afterVersion = core ? 2 : 3;
+  const watch = segments[afterVersion] === 'watch';
+  // Indexes instead of parts of the array, because each request comes here.
+  const first = watch ? afterVersion + 1 : afterVersion;
+  const find = (resource = ''): KindDefinition | undefined => catalog.find({ group, version, resource });
   // The path /namespaces/NAME/PLURAL addresses objects in the Namespace if PLURAL names a kind. Otherwise, /namespaces/NAME and
   // /namespaces/NAME/SUBRESOURCE address the Namespace itself.
-  const inNamespace = rest[0] === 'namespaces' && rest.length >= 3 ? find(rest[2]) : undefined;
-  const kind = inNamespace ?? find(rest[0]);
-  const tail = inNamespace === undefined ? rest.slice(1) : rest.slice(3);
-  const [name, subresource, ...subpath] = tail;
-  if (kind === undefined || tail.slice(0, 2).includes('')) throw pathNotFound();
-  if (inNamespace !== undefined && (!kind.namespaced || rest[1] === '')) throw pathNotFound();
+  const inNamespace =
+    segments[first] === 'namespaces' && segments.length >= first + 3 ? find(segments[first + 2]) : undefined;
+  const kind = inNamespace ?? find(segments[first]);
+  const last = inNamespace === undefined ? first : first + 2;
+  const name = segments[last + 1];
+  const subresource = segments[last + 2];
+  const subpathAt = last + 3;
+  if (kind === undefined || name === '' || subresource === '') throw pathNotFound();
+  if (inNamespace !== undefined && (!kind.namespaced || segments[first + 1] === '')) throw pathNotFound();
   if (inNamespace === undefined && kind.namespaced && name !== undefined) throw pathNotFound();
   const known = subresource !== undefined && Object.hasOwn(kind.subresources, subresource);
   const definition = known ? kind.subresources[subresource] : undefined;
   if (subresource !== undefined && (definition === undefined || watch)) throw pathNotFound();
-  if (subpath.length > 0 && definition?.subpaths !== true) throw pathNotFound();
-  const namespace = inNamespace === undefined ? undefined : rest[1];
+  if (segments.length > subpathAt && definition?.subpaths !== true) throw pathNotFound();
+  const namespace = inNamespace === undefined ? undefined : segments[first + 1];
   return {
     kind,
     namespace,
     name,
     subresource,
-    subpath: definition?.subpaths === true ? subpath : undefined,
+    subpath: definition?.subpaths === true ? segments.slice(subpathAt) : undefined,
     watch,
   };
 }
 
+const ALL_VERBS: readonly Verb[] = ['create', 'delete', 'deletecollection', 'get', 'list', 'patch', 'update', 'watch'];
+const CREATE_ONLY: readonly Verb[] = ['create'];
+const COMPUTED: readonly Verb[] = ['get', 'list'];
+
 /** Returns the verbs that the kind supports on paths without a subresource, in the order of the discovery documents. */
-export function verbsOf(kind: KindDefinition): Verb[] {
-  if (kind.createOnly !== undefined) return ['create'];
-  if (kind.computed !== undefined) return ['get', 'list'];
-  const all: Verb[] = ['create', 'delete', 'deletecollection', 'get', 'list', 'patch', 'update', 'watch'];
-  return all.filter((verb) => !kind.withoutVerbs?.includes(verb));
+export function verbsOf(kind: KindDefinition): readonly Verb[] {
+  if (kind.createOnly !== undefined) return CREATE_ONLY;
+  if (kind.computed !== undefined) return COMPUTED;
+  const { withoutVerbs } = kind;
+  return withoutVerbs === undefined ? ALL_VERBS : ALL_VERBS.filter((verb) => !withoutVerbs.includes(verb));
 }
 
 const ITEM_VERBS: Readonly<Record<string, Verb>> = { GET: 'get', PUT: 'update', PATCH: 'patch', DELETE: 'delete' };
