@@ -11,8 +11,6 @@ interface Line {
   answers: Set<ServerResponse>;
   /** The response to the newest request, whether complete or not. */
   newest?: ServerResponse;
-  /** Resolves when the response to the newest request is complete or closed. */
-  lastIsComplete: Promise<void>;
 }
 
 const lines = new WeakMap<Socket, Line>();
@@ -27,15 +25,10 @@ export async function isNext(connection: Socket, response: ServerResponse): Prom
   if (line.answers.size > MAX_WAITING) connection.destroy();
   // After the end of a connection, Node.js still emits the requests in the bytes that it has already read.
   if (connection.destroyed) return false;
-  const before = line.lastIsComplete;
+  const before = untilLastIsComplete(line);
   line.answers.add(response);
   line.newest = response;
-  line.lastIsComplete = new Promise((resolve) => {
-    response.once('close', () => {
-      line.answers.delete(response);
-      resolve();
-    });
-  });
+  response.on('close', () => line.answers.delete(response));
   // Check the connection after this await even for the first request: invalid bytes after the request can make Node.js end the
   // connection in the same turn of the event loop.
   await before;
@@ -57,13 +50,19 @@ export function isReceiving(connection: Socket): boolean {
  */
 export async function isFree(connection: Socket): Promise<boolean> {
   const line = lines.get(connection);
-  await line?.lastIsComplete;
+  if (line !== undefined) await untilLastIsComplete(line);
   const closes = line?.newest?.shouldKeepAlive === false || line?.newest?.getHeader('connection') === 'close';
   return connection.writable && !closes;
 }
 
+/** Resolves when the response to the newest request is complete or closed. Returns undefined if it already is. */
+function untilLastIsComplete({ answers, newest }: Line): Promise<void> | undefined {
+  if (newest === undefined || !answers.has(newest)) return undefined;
+  return new Promise((resolve) => newest.once('close', () => resolve()));
+}
+
 function begin(connection: Socket): Line {
-  const line: Line = { answers: new Set(), lastIsComplete: Promise.resolve() };
+  const line: Line = { answers: new Set() };
   lines.set(connection, line);
   connection.once('close', () => {
     // Node.js emits close only for the response that is being written, so emit it for the waiting responses.
