@@ -4,42 +4,30 @@
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { ApiError, methodNotAllowed, pathNotFound } from '../machinery/status.ts';
-import { createMetrics, METRICS_CONTENT_TYPE, type Metrics, metricsText } from '../platform/metrics.ts';
-import type { Audit } from './audit/audit.ts';
+import { METRICS_CONTENT_TYPE, metricsText } from '../platform/metrics.ts';
 import { auditIdOf } from './audit/client-facts.ts';
 import { recordFrom } from './audit/record-from.ts';
-import { createAuthentication } from './auth/authentication/authenticate.ts';
-import { createObjectReader, createSecretLabeler } from './auth/authentication/bound-objects.ts';
-import { privilegedOr } from './auth/authorization/authorizer.ts';
 import { authorizeOther, authorizeResource } from './auth/authorize.ts';
 import { impersonate, isImpersonating } from './auth/impersonate.ts';
 import { rootPaths } from './discovery/root-paths.ts';
 import { isDiscoveryPath, serveDiscovery } from './discovery/serve.ts';
-import { isIssuerPath, issuerDocuments, type ServeIssuer } from './discovery/token-issuer.ts';
+import { isIssuerPath } from './discovery/token-issuer.ts';
 import { ROTATE_KEY_PATH, serveRotation } from './encryption/serve-rotation.ts';
+import { createHandling, type Handling } from './handling.ts';
 import { sendBody, sendJson } from './http/answers.ts';
-import { bodyReader } from './http/body.ts';
-import { requestsInFlight, type WhileInFlight } from './http/bounds/in-flight.ts';
-import { limitBody } from './http/bounds/late-bodies.ts';
-import { limitReading } from './http/bounds/late-readers.ts';
-import { DEFAULT_LIMITS, limitedWaits, places } from './http/bounds/limits.ts';
-import { type OutgoingBudget, outgoingBudget } from './http/bounds/outgoing.ts';
+import { lateBodies } from './http/bounds/late-bodies.ts';
+import { lateReaders } from './http/bounds/late-readers.ts';
+import { outgoingBudget } from './http/bounds/outgoing.ts';
 import { isNext } from './http/bounds/pipelining.ts';
-import { unfinishedParts } from './http/bounds/unfinished.ts';
 import type { ServerContext } from './http/context.ts';
 import { createExchange, type Exchange } from './http/exchange.ts';
 import { sendFailure } from './http/failure.ts';
 import { type HealthChecks, serveHealth } from './http/health.ts';
 import { closingIfAnonymous } from './http/http2/anonymous.ts';
 import { flag } from './http/query.ts';
-import { createRequestMetrics, type RequestMetrics } from './http/request-metrics.ts';
 import { serveResource } from './http/resources.ts';
 import { findPath, findRoute, isLongRunning, pathSegments, type ResourceRoute } from './http/routes.ts';
-import { versionInfo } from './http/version.ts';
-import { type OpenApi, openApi } from './openapi/openapi.ts';
-import { TOKEN_ISSUER, tokenKeyOf } from './pki/tokens.ts';
 import type { ApiServerOptions } from './server.ts';
-import { createStreamRoom } from './streaming/spdy/stream-limit.ts';
 import { takeable, type UpgradingConnection } from './streaming/upgrading-connection.ts';
 
 export interface RequestHandler {
@@ -49,20 +37,6 @@ export interface RequestHandler {
   close(): void;
   /** Called when a response or an upgraded connection has ended while the server is closing. */
   onIdleWhileClosing: () => void;
-}
-
-interface Handling extends ServerContext {
-  documents: OpenApi;
-  outgoing: OutgoingBudget;
-  version: Record<string, string>;
-  serveIssuer: ServeIssuer;
-  metrics: Metrics;
-  measure: RequestMetrics;
-  whileInFlight: WhileInFlight;
-  audit?: Audit | undefined;
-  rotateKey?: (() => Promise<number>) | undefined;
-  liveChecks: HealthChecks;
-  readyChecks: HealthChecks;
 }
 
 /** The reason with which the signals of ended requests abort. One for all requests, because creating one takes several microseconds. */
@@ -77,12 +51,14 @@ export function createRequestHandler(options: ApiServerOptions): RequestHandler 
   };
   const handling = createHandling(options, outgoing, { ...options.readyChecks, shutdown });
   const { measure } = handling;
+  const bodies = lateBodies(options.timers);
+  const readers = lateReaders(options.timers);
   const longRunning = new Set<AbortController>();
   const open = new Set<ServerResponse>();
   const handler: RequestHandler = {
     onIdleWhileClosing: () => undefined,
     async handle(request, response, upgrading) {
-      const allowSlowBody = limitBody(request, options.timers);
+      bodies.begin(request);
       const sharesConnection = request.httpVersionMajor > 1;
       if (upgrading === undefined && !sharesConnection && !(await isNext(request.socket, response))) return;
       const abort = new AbortController();
@@ -91,6 +67,7 @@ export function createRequestHandler(options: ApiServerOptions): RequestHandler 
       open.add(response);
       (upgrading?.socket ?? response).once('close', () => {
         open.delete(response);
+        readers.end(response);
         longRunning.delete(abort);
         if (taken !== 'stream') abort.abort(ENDED);
         const code = taken !== undefined ? 101 : response.headersSent ? response.statusCode : 499;
@@ -105,7 +82,7 @@ export function createRequestHandler(options: ApiServerOptions): RequestHandler 
       if (closing || upgradeIgnored) response.setHeader('Connection', 'close');
       const endWithServer = (): void => {
         measure.markLongRunning(exchange);
-        allowSlowBody();
+        bodies.end(request);
         if (closing) abort.abort();
         else longRunning.add(abort);
       };
@@ -121,57 +98,19 @@ export function createRequestHandler(options: ApiServerOptions): RequestHandler 
         outgoing: handling.outgoing.open(response, request.url ?? '/'),
         upgrade,
       });
-      await answer(handling, exchange)
-        .catch((error: unknown) => sendFailure(handling, exchange, error))
-        .finally(() => exchange.auditing?.complete());
-      if (taken === undefined && !exchange.mayPause) limitReading(response, options.timers);
+      await answerOrFail(handling, exchange);
+      if (taken === undefined && !exchange.mayPause && !response.closed && !response.destroyed) readers.begin(response);
     },
     close() {
       closing = true;
       endDrops?.();
+      bodies.close();
+      readers.close();
       for (const abort of longRunning) abort.abort();
       for (const response of open) if (!response.headersSent) response.setHeader('Connection', 'close');
     },
   };
   return handler;
-}
-
-/** Returns what all requests share. `readyChecks`: the conditions of /readyz, besides that the server answers. */
-function createHandling(options: ApiServerOptions, outgoing: OutgoingBudget, readyChecks: HealthChecks): Handling {
-  const limits = options.limits ?? DEFAULT_LIMITS;
-  const unfinished = unfinishedParts();
-  const ping = () => undefined;
-  const metrics = options.metrics ?? createMetrics();
-  const measure = createRequestMetrics(metrics);
-  return {
-    ...options,
-    metrics,
-    measure,
-    whileInFlight: requestsInFlight(limits, options.timers, measure),
-    authorizer: privilegedOr(options.authorizer),
-    documents: openApi(options.catalog, options.version),
-    version: versionInfo(options.version),
-    serveIssuer: issuerDocuments(options.pki, TOKEN_ISSUER),
-    outgoing,
-    watches: places(limits.watches),
-    streams: places(limits.streams),
-    forwarded: createStreamRoom(limits.forwarded),
-    unfinished,
-    bodies: bodyReader(unfinished),
-    waits: limitedWaits(limits.waiting),
-    authentication: createAuthentication({
-      ...options.authentication,
-      tokenKey: tokenKeyOf(options.pki),
-      issuer: TOKEN_ISSUER,
-      read: createObjectReader(options.backend),
-      labelSecret: createSecretLabeler(options.backend, options.log),
-      now: options.timers.now,
-      certificateNow: (options.clock ?? options.timers).now,
-      log: options.log,
-    }),
-    liveChecks: { ping },
-    readyChecks: { ping, ...readyChecks },
-  };
 }
 
 const HEALTH_ENDPOINTS = ['healthz', 'livez', 'readyz'];
@@ -181,8 +120,8 @@ const checksOf = ({ readyChecks, liveChecks }: Handling, endpoint: string): Heal
   endpoint === 'readyz' ? readyChecks : liveChecks;
 
 /** Whether the path needs no authentication and no rights. The single checks of a health endpoint need rights, as upstream. */
-const isOpen = ([root = '', ...more]: readonly string[]): boolean =>
-  more.length === 0 && (root === 'version' || HEALTH_ENDPOINTS.includes(root));
+const isOpen = ([root = '', more]: readonly string[]): boolean =>
+  more === undefined && (root === 'version' || HEALTH_ENDPOINTS.includes(root));
 
 /** Responds with the paths that the server serves, in the form of upstream, which indents them. */
 function serveRoot(handling: Handling, exchange: Exchange): Promise<void> {
@@ -194,6 +133,16 @@ function serveRoot(handling: Handling, exchange: Exchange): Promise<void> {
   return sendBody(exchange, 200, 'application/json', JSON.stringify({ paths }, undefined, 2));
 }
 
+async function answerOrFail(handling: Handling, exchange: Exchange): Promise<void> {
+  try {
+    await answer(handling, exchange);
+  } catch (error) {
+    await sendFailure(handling, exchange, error);
+  } finally {
+    exchange.auditing?.complete();
+  }
+}
+
 async function answer(handling: Handling, exchange: Exchange): Promise<void> {
   const { request, response, method } = exchange;
   const auditID = auditIdOf(request);
@@ -201,12 +150,15 @@ async function answer(handling: Handling, exchange: Exchange): Promise<void> {
   response.setHeader('Cache-Control', 'no-cache, private');
   const segments = pathSegments(exchange.path);
   const [root = ''] = segments;
+  const isForAll = isOpen(segments);
   const authenticate = () =>
-    closingIfAnonymous(exchange, () => handling.authentication.authenticate(request, isOpen(segments)));
-  exchange.user = await (handling.audit === undefined
-    ? authenticate()
-    : recordFrom(handling.audit, exchange, { auditID, segments }, authenticate));
-  if (isOpen(segments)) {
+    closingIfAnonymous(exchange, () => handling.authentication.authenticate(request, isForAll));
+  const authenticated =
+    handling.audit === undefined
+      ? authenticate()
+      : recordFrom(handling.audit, exchange, { auditID, segments }, authenticate);
+  exchange.user = authenticated instanceof Promise ? await authenticated : authenticated;
+  if (isForAll) {
     onlyGet(method);
     if (root === 'version') return sendJson(exchange, 200, handling.version);
     return serveHealth(exchange, segments, checksOf(handling, root));
@@ -217,11 +169,17 @@ async function answer(handling: Handling, exchange: Exchange): Promise<void> {
     if (exchange.user !== sender) exchange.auditing?.impersonates(exchange.user);
   }
   const found = isResourcePath(segments) ? findResource(handling, exchange, segments) : undefined;
-  const serve = () =>
-    found === undefined ? serveOther(handling, exchange, segments) : serveFound(handling, exchange, segments, found);
   // Long-running requests have limits of their own.
-  const isLong = found !== undefined && !(found instanceof ApiError) && isLongRunning(found);
-  return isLong ? serve() : handling.whileInFlight(exchange, serve);
+  if (found !== undefined && !(found instanceof ApiError) && isLongRunning(found))
+    return serveFound(handling, exchange, segments, found);
+  const entered = handling.enterFlight(exchange);
+  const leave = entered instanceof Promise ? await entered : entered;
+  try {
+    if (found === undefined) await serveOther(handling, exchange, segments);
+    else await serveFound(handling, exchange, segments, found);
+  } finally {
+    leave();
+  }
 }
 
 /** Whether the path is below the version of a group, where resources are. */
@@ -276,18 +234,22 @@ function findResource(
 }
 
 /** Serves a request for a resource. Rejects with 403 if the user may not send the request, and otherwise with `found` if it is an error. */
-async function serveFound(
+function serveFound(
   handling: Handling,
   exchange: Exchange,
   segments: readonly string[],
   found: ResourceRoute | ApiError,
 ): Promise<void> {
-  if (found instanceof ApiError) {
-    await authorizeOther(handling.authorizer, exchange, segments);
-    throw found;
-  }
-  await authorizeResource(handling.authorizer, exchange, found);
-  return serveResource(handling, exchange, found);
+  const { authorizer } = handling;
+  if (found instanceof ApiError) return refuse(authorizeOther(authorizer, exchange, segments), found);
+  const authorized = authorizeResource(authorizer, exchange, found);
+  if (authorized === undefined) return serveResource(handling, exchange, found);
+  return authorized.then(() => serveResource(handling, exchange, found));
+}
+
+async function refuse(authorized: Promise<void> | undefined, error: ApiError): Promise<never> {
+  await authorized;
+  throw error;
 }
 
 function onlyGet(method: string): void {

@@ -13,7 +13,7 @@ export async function recordFrom(
   audit: Audit,
   exchange: Exchange,
   arrived: Omit<Arrival, 'received'>,
-  authenticate: () => Promise<UserInfo>,
+  authenticate: () => UserInfo | Promise<UserInfo>,
 ): Promise<UserInfo> {
   const arrival = { ...arrived, received: audit.now() };
   const record = (recorder: RequestAudit | undefined): void => {

@@ -3,7 +3,7 @@
  * Source of the names and labels: v1.33 metrics reference, apiserver_request_*, apiserver_longrunning_requests and
  * apiserver_current_*_requests, whose values here are current ones, while upstream's are the maximum of the last second.
  */
-import type { Counter, Metrics } from '../../platform/metrics.ts';
+import type { Metrics } from '../../platform/metrics.ts';
 import type { Verb } from '../../ports/request.ts';
 import type { Exchange } from './exchange.ts';
 
@@ -21,10 +21,10 @@ const VERBS: Readonly<Record<Verb, string>> = {
 };
 
 export interface RequestMetrics {
-  /** Counts a request that is not long-running as in flight until the returned function is called. */
-  began(exchange: Exchange): () => void;
-  /** Counts a request as waiting to be in flight until the returned function is called. */
-  queued(exchange: Exchange): () => void;
+  /** Adds to the number of requests in flight that are like this one. */
+  inFlight(exchange: Exchange, change: 1 | -1): void;
+  /** Adds to the number of requests like this one that wait to be in flight. */
+  queued(exchange: Exchange, change: 1 | -1): void;
   /** Counts a request that was refused because too many requests are in flight. */
   dropped(exchange: Exchange): void;
   /** Marks a request that runs until its client or the server ends it, such as a watch or a stream. */
@@ -64,15 +64,10 @@ export function createRequestMetrics(metrics: Metrics): RequestMetrics {
     'Requests that were refused because too many requests were in flight.',
     ['component', ...RESOURCE_LABELS, 'code'],
   );
-  const countUntilCalled = (gauge: Counter, { method }: Exchange): (() => void) => {
-    const kind = READS.has(method) ? 'readOnly' : 'mutating';
-    gauge.add(1, kind);
-    return () => gauge.add(-1, kind);
-  };
   const longRunning = new WeakSet<Exchange>();
   return {
-    began: (exchange) => countUntilCalled(inFlight, exchange),
-    queued: (exchange) => countUntilCalled(inQueue, exchange),
+    inFlight: ({ method }, change) => inFlight.add(change, requestKind(method)),
+    queued: ({ method }, change) => inQueue.add(change, requestKind(method)),
     dropped: (exchange) => terminations.add(1, 'apiserver', ...labelsOf(exchange), '429'),
     markLongRunning(exchange) {
       if (longRunning.has(exchange)) return;
@@ -102,5 +97,5 @@ function labelsOf({ route, method }: Exchange): string[] {
   return [connects ? 'CONNECT' : VERBS[verb], kind.group, kind.version, kind.plural, subresource, scope];
 }
 
-const READS: ReadonlySet<string> = new Set(['GET', 'HEAD']);
+const requestKind = (method: string): string => (method === 'GET' || method === 'HEAD' ? 'readOnly' : 'mutating');
 const METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);

@@ -17,7 +17,7 @@ import type { UserInfo } from '../../../ports/request.ts';
 import type { TokenJudgement } from '../../../ports/reviews.ts';
 import { authenticateToken, bearerTokens, takeTokenProtocols, webSocketTokens } from './bearer-token.ts';
 import { bootstrapTokens } from './bootstrap-token.ts';
-import { clientCertificates } from './client-certificate.ts';
+import { clientCertificates, knownUser } from './client-certificate.ts';
 import {
   AUTHENTICATED_GROUP,
   CredentialError,
@@ -55,10 +55,10 @@ export interface AuthenticationOptions extends AuthenticationSettings {
 
 export interface Authentication {
   /**
-   * Resolves to the user of the request. `anonymous`: whether a request without credentials is allowed. Rejects with 401 Unauthorized.
-   * Removes tokens from the subprotocols of the request.
+   * Returns the user of the request; no promise if the connection is that of a known user, because most requests are. `anonymous`: whether a
+   * request without credentials is allowed. Rejects with 401 Unauthorized. Removes tokens from the subprotocols of the request.
    */
-  authenticate(request: IncomingMessage, anonymous: boolean): Promise<UserInfo>;
+  authenticate(request: IncomingMessage, anonymous: boolean): UserInfo | Promise<UserInfo>;
   /** Judges a token for a TokenReview. `audiences`: those of the API if empty. */
   judgeToken(token: string, audiences: readonly string[]): Promise<TokenJudgement>;
 }
@@ -77,16 +77,20 @@ export function createAuthentication(options: AuthenticationOptions): Authentica
     [clientCertificates(options.certificateNow), bearerTokens(tokens, audiences), webSocketTokens(tokens, audiences)],
     log,
   );
-  return {
-    async authenticate(request, anonymous) {
-      takeTokenProtocols(request);
-      const found = await requests(request).catch((error: unknown) => {
-        log.debug('authentication failed', { error: (error as Error).message });
-        throw unauthorized();
-      });
-      if (found !== undefined) return inGroup(found.user);
-      if (anonymous) return ANONYMOUS;
+  const askAll = async (request: IncomingMessage, anonymous: boolean): Promise<UserInfo> => {
+    const found = await requests(request).catch((error: unknown) => {
+      log.debug('authentication failed', { error: (error as Error).message });
       throw unauthorized();
+    });
+    if (found !== undefined) return inGroup(found.user);
+    if (anonymous) return ANONYMOUS;
+    throw unauthorized();
+  };
+  return {
+    authenticate(request, anonymous) {
+      takeTokenProtocols(request);
+      // The authenticator of certificates is the first that is asked, so that its user needs no other.
+      return knownUser(request.socket, options.certificateNow()) ?? askAll(request, anonymous);
     },
     async judgeToken(token, requested) {
       try {

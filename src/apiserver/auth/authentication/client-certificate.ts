@@ -2,8 +2,10 @@
  * Authenticates users by client certificate: the common name (CN) is the user name, and each organization (O) is a group.
  * Source: k8s.io/apiserver/pkg/authentication/request/x509 of v1.33.
  */
+import type { Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
 import type { Millis } from '../../../machinery/time.ts';
+import type { UserInfo } from '../../../ports/request.ts';
 import { tlsConnectionOf } from '../../http/http2/stream-connection.ts';
 import {
   AUTHENTICATED_GROUP,
@@ -33,9 +35,20 @@ export const clientCertificates =
     const found = known.get(connection) ?? userOf(connection);
     if (found === undefined) return undefined;
     known.set(connection, found);
-    if (now() > found.expiresAt) throw new CredentialError('verifying certificate failed: CERT_HAS_EXPIRED');
+    if (isOver(found, now())) throw new CredentialError('verifying certificate failed: CERT_HAS_EXPIRED');
     return found;
   };
+
+const isOver = ({ expiresAt }: Known, now: Millis): boolean => now > expiresAt;
+
+/**
+ * Returns the user of a connection whose certificate has been authenticated for an earlier request, and is still valid at the time `now`;
+ * otherwise undefined. `socket`: that of a request.
+ */
+export function knownUser(socket: Socket, now: Millis): UserInfo | undefined {
+  const found = known.get(tlsConnectionOf(socket));
+  return found === undefined || isOver(found, now) ? undefined : found.user;
+}
 
 function userOf(socket: TLSSocket): Known | undefined {
   const certificate = socket.getPeerCertificate();

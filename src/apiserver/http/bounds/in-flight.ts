@@ -26,41 +26,43 @@ import { turnToBegin } from './turns.ts';
 const QUEUE_MILLIS = 15_000;
 
 /**
- * Serves a request once its user may have one more in flight; those of members of system:masters at once. Rejects with 429 TooManyRequests
- * if the user has too many waiting requests, or if this one has waited for QUEUE_MILLIS, and with the reason of the request's signal if the
- * client disconnects before its turn.
+ * Returns a function that the caller must call once when the request has ended; without a promise if the request may begin at once, as those
+ * of members of system:masters. Otherwise resolves with the function when the user may have one more request in flight. Rejects with 429
+ * TooManyRequests if the user has too many waiting requests, or if this one has waited for QUEUE_MILLIS, and with the reason of the request's
+ * signal if the client disconnects before its turn.
  */
-export type WhileInFlight = (exchange: Exchange, serve: () => Promise<void>) => Promise<void>;
+export type EnterFlight = (exchange: Exchange) => (() => void) | Promise<() => void>;
 
-export function requestsInFlight(limits: QueueLimits, timers: Timers, measure: Measure): WhileInFlight {
+export function requestsInFlight(limits: QueueLimits, timers: Timers, measure: Measure): EnterFlight {
   const { enter, wait } = fairQueue(limits, timers);
   const waitCounted = async (exchange: Exchange): Promise<() => void> => {
-    const ended = measure.queued(exchange);
+    measure.queued(exchange, 1);
     try {
       return await wait(exchange.user, exchange.signal);
     } catch (error) {
       if (error instanceof ApiError) measure.dropped(exchange);
       throw error;
     } finally {
-      ended();
+      measure.queued(exchange, -1);
     }
   };
-  return async (exchange, serve) => {
-    const leave = enter(exchange.user) ?? (await waitCounted(exchange));
-    const ended = measure.began(exchange);
-    try {
-      const turn = turnToBegin(exchange.user);
-      if (turn !== undefined) await turn;
-      await serve();
-    } finally {
-      leave();
-      ended();
-    }
+  const begin = (exchange: Exchange, free: () => void): (() => void) | Promise<() => void> => {
+    measure.inFlight(exchange, 1);
+    const leave = (): void => {
+      measure.inFlight(exchange, -1);
+      free();
+    };
+    const turn = turnToBegin(exchange.user);
+    return turn === undefined ? leave : turn.then(() => leave);
+  };
+  return (exchange) => {
+    const free = enter(exchange.user);
+    return free === undefined ? waitCounted(exchange).then((later) => begin(exchange, later)) : begin(exchange, free);
   };
 }
 
 type QueueLimits = Pick<Limits, 'inFlight' | 'queued'>;
-type Measure = Pick<RequestMetrics, 'began' | 'queued' | 'dropped'>;
+type Measure = Pick<RequestMetrics, 'inFlight' | 'queued' | 'dropped'>;
 
 interface Waiting {
   user: UserInfo;

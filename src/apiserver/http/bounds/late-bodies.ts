@@ -1,21 +1,27 @@
 /** Limits the time in which the bodies of requests arrive. */
 import type { IncomingMessage } from 'node:http';
 import type { Timers } from '../../../platform/platform.ts';
+import { createDeadlines, type Deadlines } from './deadlines.ts';
 
 /** The default of Node.js for whole requests. */
 const BODY_MILLIS = 300_000;
 
 /**
- * Closes the connection if the body of the request has not arrived within BODY_MILLIS. Returns a function that removes the limit. The
- * requestTimeout of Node.js would also end the bodies that the server forwards to Pods, which may take as long as they need.
+ * Returns limits on the bodies of requests, until end() is called or the body has arrived. Closes the connection of a body that has not arrived
+ * within BODY_MILLIS. The requestTimeout of Node.js would also end the bodies that the server forwards to Pods, which may take as long as
+ * they need.
  */
-export function limitBody(request: IncomingMessage, timers: Timers): () => void {
-  const { headers } = request;
-  if (headers['content-length'] === undefined && headers['transfer-encoding'] === undefined) return () => undefined;
-  const late = timers.at(timers.now() + BODY_MILLIS, () => {
+export function lateBodies(timers: Timers): Deadlines<IncomingMessage> {
+  const deadlines = createDeadlines<IncomingMessage>(timers, BODY_MILLIS, (request) => {
     if (!request.complete) request.socket.destroy();
   });
-  const remove = (): void => late.cancel();
-  request.once('close', remove);
-  return remove;
+  return {
+    ...deadlines,
+    begin(request) {
+      const { headers } = request;
+      if (headers['content-length'] === undefined && headers['transfer-encoding'] === undefined) return;
+      deadlines.begin(request);
+      request.once('close', () => deadlines.end(request));
+    },
+  };
 }

@@ -1,14 +1,12 @@
 /** Limits the time in which clients read the last bytes of their responses. */
 import type { ServerResponse } from 'node:http';
 import type { Timers } from '../../../platform/platform.ts';
+import { createDeadlines, type Deadlines } from './deadlines.ts';
 import { STALLED_MILLIS } from './outgoing.ts';
 
 /**
- * Closes the connection if the client has not read a complete response within STALLED_MILLIS: its connection would count as in use for as
- * long as the client wants.
+ * Returns limits on complete responses, until end() is called when they close. Closes the connection of a client that has not read the response
+ * within STALLED_MILLIS: the connection would count as in use for as long as the client wants.
  */
-export function limitReading(response: ServerResponse, timers: Timers): void {
-  if (response.closed || response.destroyed) return;
-  const late = timers.at(timers.now() + STALLED_MILLIS, () => response.destroy());
-  response.once('close', () => late.cancel());
-}
+export const lateReaders = (timers: Timers): Deadlines<ServerResponse> =>
+  createDeadlines(timers, STALLED_MILLIS, (response) => response.destroy());

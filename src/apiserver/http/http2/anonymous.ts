@@ -4,17 +4,20 @@ import { ANONYMOUS } from '../../auth/authentication/authenticate.ts';
 import type { Exchange } from '../exchange.ts';
 
 /**
- * Authenticates the client of a request, and returns its user. If the client has no credentials or invalid ones, its connection of HTTP/2
- * closes after its requests, because it could otherwise begin any number of requests on one connection. Rejects as `authenticate` does.
+ * Returns the user whom `authenticate` finds. If the client has no credentials or invalid ones, its connection of HTTP/2 closes after its
+ * requests, because it could otherwise begin any number of requests on one connection. Rejects as `authenticate` does.
  * Source: UnauthenticatedHTTP2DOSMitigation of v1.33.
  */
-export async function closingIfAnonymous(
+export function closingIfAnonymous(
   { request, response }: Exchange,
-  authenticate: () => Promise<UserInfo>,
-): Promise<UserInfo> {
+  authenticate: () => UserInfo | Promise<UserInfo>,
+): UserInfo | Promise<UserInfo> {
   if (request.httpVersionMajor < 2) return authenticate();
   response.setHeader('Connection', 'close');
-  const user = await authenticate();
-  if (user.name !== ANONYMOUS.name) response.removeHeader('Connection');
-  return user;
+  const found = authenticate();
+  const keepUnlessAnonymous = (user: UserInfo): UserInfo => {
+    if (user.name !== ANONYMOUS.name) response.removeHeader('Connection');
+    return user;
+  };
+  return found instanceof Promise ? found.then(keepUnlessAnonymous) : keepUnlessAnonymous(found);
 }
