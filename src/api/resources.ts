@@ -49,4 +49,5 @@ export const SECRETS = coreResource('secrets');
 export const SERVICE_CIDRS = networkingResource('servicecidrs');
 export const SERVICE_ACCOUNTS = coreResource('serviceaccounts');
 export const SERVICES = coreResource('services');
+export const STATEFUL_SETS = appsResource('statefulsets');
 export const STORAGE_CLASSES: ResourceRef = { group: 'storage.k8s.io', version: 'v1', resource: 'storageclasses' };

@@ -51,5 +51,6 @@ export type ControllerName =
   | 'service-account-controller'
   | 'service-cidrs-controller'
   | 'service-controller'
+  | 'statefulset-controller'
   | 'system-object-controller'
   | 'unbound-record-controller';

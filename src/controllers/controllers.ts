@@ -36,6 +36,7 @@ import { type IssueLegacyToken, startServiceAccountTokens } from './service-acco
 import { startServiceAddresses } from './service-addresses/service-addresses.ts';
 import { startServiceCidrs } from './service-cidrs/service-cidrs.ts';
 import { startServiceLoadBalancers } from './service-load-balancers/service-load-balancers.ts';
+import { startStatefulSets } from './stateful-set/stateful-set.ts';
 import { startSystemObjects } from './system-objects/system-objects.ts';
 import { startTaintEviction } from './taint-eviction/taint-eviction.ts';
 import { startUnboundRecords } from './unbound-records/unbound-records.ts';
@@ -94,6 +95,7 @@ export async function startControllers({
     startResourceQuotas({ ...optionsOf('resourcequota-controller'), resources: catalog.view(countedResources) }),
     startReplicaSets(creatorOf('replicaset-controller')),
     startReplicationControllers(creatorOf('replication-controller')),
+    startStatefulSets(creatorOf('statefulset-controller')),
     startPersistentVolumes({ ...optionsOf('persistent-volume-binder'), ...options }),
     startServiceAddresses(optionsOf('ipallocator-repair-controller')),
     startServiceCidrs(optionsOf('service-cidrs-controller')),

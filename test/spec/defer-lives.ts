@@ -96,8 +96,13 @@ export const workloads: readonly Sentence[] = [
   },
   {
     says: "A StatefulSet's successor with the same name is not created before the list has ended and the Pod is gone.",
-    tests: [[matrix, 'a Pod with the same name can be created only after the list has ended']],
-    awaits: ['src/controllers/stateful-set'],
+    tests: [
+      [matrix, 'a Pod with the same name can be created only after the list has ended'],
+      [
+        'src/controllers/stateful-set/stateful-set.test.ts',
+        'has no successor before its list has ended and the Pod is gone',
+      ],
+    ],
   },
   {
     says: 'A Job counts a Pod as finished only after its list has ended (`podReplacementPolicy: Failed` waits for it too).',

@@ -12,6 +12,7 @@ const validation = 'src/api/core/v1/pod/validation/validate-defers.test.ts';
 const statics = 'src/node/static-pods/static-pods.test.ts';
 const admission = 'test/e2e/own-engine/admission.test.ts';
 const daemonSets = 'src/controllers/daemon-set/daemon-set.test.ts';
+const statefulSets = 'src/controllers/stateful-set/stateful-set.test.ts';
 
 export const reasons: readonly Sentence[] = [
   {
@@ -125,8 +126,8 @@ export const reasons: readonly Sentence[] = [
         'src/controllers/replicas/reconcile.test.ts',
         'a Pod that is kept and has the reason %s with the status %s is unmarked: %s',
       ],
+      [statefulSets, 'that is marked but no longer deleted is unmarked'],
     ],
-    awaits: ['src/controllers/stateful-set'],
   },
   {
     says: 'ReplicaSet: Replaced if its Deployment has a newer revision, else ScaledDown.',
@@ -137,8 +138,7 @@ export const reasons: readonly Sentence[] = [
   },
   {
     says: 'StatefulSet: ScaledDown for ordinals outside the range, else Replaced.',
-    tests: [],
-    awaits: ['src/controllers/stateful-set'],
+    tests: [[statefulSets, 'gets the reason ScaledDown outside of the range, and Replaced on an update']],
   },
   {
     says: 'DaemonSet: Replaced on update, ScaledDown where a node no longer fits.',

@@ -1,6 +1,7 @@
 /**
  * The StatefulSet: Pods with numbers, each with its own claims, which are created and replaced in order.
- * Source: pkg/registry/apps/statefulset, pkg/apis/apps/v1 and pkg/printers of v1.33.
+ * Source: pkg/registry/apps/statefulset, pkg/apis/apps/v1 and pkg/printers of v1.33. The feature MaxUnavailableStatefulSet is enabled, but
+ * maxUnavailable has no default, so that objects without the field are those of a v1.33 that disables the feature.
  */
 import { dns1123LabelErrors } from '../../../../machinery/names.ts';
 import { claimSpecWarnings } from '../../../core/v1/persistent-volume-claim/warnings.ts';
@@ -58,12 +59,9 @@ function defaultSpec(spec: StatefulSetSpec): void {
   for (const claim of spec.volumeClaimTemplates ?? []) defaultClaim(claim);
 }
 
-/** Removes the fields of disabled features (MaxUnavailableStatefulSet), except those that `old` has too. */
-function dropDisabled({ spec }: StatefulSet, old?: StatefulSet): void {
+/** Removes the fields of disabled features, except those that `old` has too. */
+const dropDisabled = ({ spec }: StatefulSet, old?: StatefulSet): void =>
   dropDisabledTemplateFields(spec?.template, old?.spec?.template);
-  if (old?.spec?.updateStrategy?.rollingUpdate?.maxUnavailable === undefined)
-    delete spec?.updateStrategy?.rollingUpdate?.maxUnavailable;
-}
 
 /** Returns the warnings about the templates for claims, with upstream's paths, which lack the `spec` on create. */
 const claimTemplateWarnings = ({ spec }: StatefulSet, old: StatefulSet | undefined): string[] =>

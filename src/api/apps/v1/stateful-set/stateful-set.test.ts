@@ -35,7 +35,7 @@ it('a strategy that is given gets only the defaults of its type', () => {
   expect(strategyOf({ type: 'RollingUpdate' })).toEqual({ type: 'RollingUpdate' });
   expect(strategyOf({ rollingUpdate: { maxUnavailable: 2 } })).toEqual({
     type: 'RollingUpdate',
-    rollingUpdate: { partition: 0 },
+    rollingUpdate: { partition: 0, maxUnavailable: 2 },
   });
 });
 
@@ -73,6 +73,16 @@ test.each<[string, object, unknown[]]>([
     [
       `spec.updateStrategy.rollingUpdate: Invalid value: {"partition":1}: only allowed for updateStrategy 'RollingUpdate'`,
     ],
+  ],
+  [
+    'amounts of Pods that may be unavailable',
+    { updateStrategy: { rollingUpdate: { maxUnavailable: '0%' } } },
+    ['spec.updateStrategy.rollingUpdate.maxUnavailable: Invalid value: "0%": cannot be 0'],
+  ],
+  [
+    'a percentage above 100%',
+    { updateStrategy: { rollingUpdate: { maxUnavailable: '101%' } } },
+    ['spec.updateStrategy.rollingUpdate.maxUnavailable: Invalid value: "101%": must not be greater than 100%'],
   ],
   [
     'negative numbers',

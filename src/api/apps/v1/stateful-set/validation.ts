@@ -5,6 +5,7 @@ import { sameValue } from '../../../core/v1/pod/compare.ts';
 import { deferFields } from '../../../core/v1/pod/compatibility/defer-settings.ts';
 import { validateTemplate } from '../../../core/v1/pod-template/template.ts';
 import type { PodTemplateSpec, StatefulSet, StatefulSetSpec, StatefulSetStatus } from '../../../generated/types.ts';
+import { amountOf, intOrPercentErrors, percentLimitErrors } from '../../../int-or-percent.ts';
 import { at, nonNegative, onCreate, valueAt } from '../../../rules.ts';
 import {
   validateCollisions,
@@ -22,11 +23,16 @@ function validateManagement({ podManagementPolicy: policy }: Partial<StatefulSet
 }
 
 const partition = at('spec.updateStrategy.rollingUpdate.partition', nonNegative);
+const maxUnavailable = at('spec.updateStrategy.rollingUpdate.maxUnavailable', (value: number | string) => [
+  ...intOrPercentErrors(value),
+  ...(amountOf(value) === 0 ? ['cannot be 0'] : []),
+  ...percentLimitErrors(value),
+]);
 
 function validateStrategy(set: StatefulSet): FieldError[] {
   const path = 'spec.updateStrategy';
   const strategy = set.spec?.updateStrategy;
-  if (strategy?.type === 'RollingUpdate') return partition(set);
+  if (strategy?.type === 'RollingUpdate') return [...partition(set), ...maxUnavailable(set)];
   if (strategy?.type !== 'OnDelete') return [invalid(path, strategy, "must be 'RollingUpdate' or 'OnDelete'")];
   const { rollingUpdate } = strategy;
   return rollingUpdate === undefined

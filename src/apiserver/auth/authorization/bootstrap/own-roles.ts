@@ -30,7 +30,13 @@ export const ownRoles: Readonly<Record<string, OwnRole>> = {
   // The status of a Pod with defer containers says why the Pod is deleted, before it is deleted.
   'system:lifepod:deletion-reasons': {
     rules: ['patch pods/status'],
-    accounts: ['daemon-set-controller', 'namespace-controller', 'replicaset-controller', 'replication-controller'],
+    accounts: [
+      'daemon-set-controller',
+      'namespace-controller',
+      'replicaset-controller',
+      'replication-controller',
+      'statefulset-controller',
+    ],
   },
   // The controller waits for what remains in a namespace instead of asking again, and patches the conditions of the namespace.
   'system:lifepod:namespace-controller': {

@@ -1,0 +1,167 @@
+/**
+ * Carries out decisions about StatefulSets.
+ * Source: pkg/controller/statefulset/stateful_pod_control.go of v1.33 (behavior, reasons and wording).
+ */
+import { isDeepStrictEqual } from 'node:util';
+import type { PersistentVolumeClaim, Pod, StatefulSet, StatefulSetStatus } from '../../api/generated/types.ts';
+import type { ResourceClient } from '../../client/client.ts';
+import type { Informer } from '../../client/informer.ts';
+import { isApiError } from '../../machinery/status.ts';
+import { unmarkPod } from '../ownership/deletion-mark.ts';
+import { isControlledBy } from '../ownership/owner.ts';
+import { deleteWithReason, isNamespaceTerminating, type PodWriter, slowStart } from '../ownership/pods-of-owner.ts';
+import { unlessChanged } from '../ownership/unless-changed.ts';
+import { deleteRevisions, type RevisionWriter } from '../revisions/ensure-revision.ts';
+import { type ClaimChange, type Decision, failedEvent, type NewMember, type Removal } from './reconcile.ts';
+
+export interface StatefulWriter extends PodWriter, RevisionWriter<StatefulSet> {
+  setClient: ResourceClient<StatefulSet>;
+  podClient: ResourceClient<Pod>;
+  claimClient: ResourceClient<PersistentVolumeClaim>;
+  sets: Informer<StatefulSet>;
+  pods: Informer<Pod>;
+  claims: Informer<PersistentVolumeClaim>;
+}
+
+/** Writes status.collisionCount. */
+export const countCollision = (
+  client: ResourceClient<StatefulSet>,
+  set: StatefulSet,
+  collisionCount: number,
+): Promise<unknown> =>
+  unlessChanged(client.updateStatus({ ...set, status: { replicas: 0, ...set.status, collisionCount } }));
+
+/**
+ * Writes claims and their owners, deletes and creates Pods, then writes the status. The owners of claims come before the deletion of the Pod
+ * that owns them, so that a claim that the retention policy deletes is not left over. Resolves once the local copies contain the writes;
+ * rejects with the first error.
+ */
+export async function carryOut(writer: StatefulWriter, set: StatefulSet, decision: Decision): Promise<void> {
+  for (const { type, reason, message } of decision.events) writer.events.event(set, type, reason, message);
+  const visible: Promise<void>[] = [];
+  const failures: unknown[] = [];
+  const attempt = async (write: Promise<unknown>): Promise<void> => {
+    await write.catch((error: unknown) => failures.push(error));
+  };
+  const turn = { writer, set, visible };
+  await Promise.all(decision.unmark.map((pod) => attempt(unmarkPod(writer, pod))));
+  for (const member of decision.claims) await attempt(createClaims(turn, member));
+  await Promise.all(decision.own.map((change) => attempt(changeOwners(turn, change))));
+  await Promise.all(decision.correct.map((pod) => attempt(correctPod(turn, pod))));
+  if (failures.length === 0) await Promise.all(decision.remove.map((removal) => attempt(removePod(turn, removal))));
+  const { error } = await slowStart(decision.create.length, (index) =>
+    createMember(turn, decision.create[index] as NewMember),
+  );
+  await deleteRevisions(writer.revisionClient, decision.obsolete);
+  await Promise.all([...visible, writeStatus(writer, set, decision.status)]);
+  const failure = error ?? failures[0];
+  if (failure !== undefined) throw failure;
+}
+
+interface Turn {
+  writer: StatefulWriter;
+  set: StatefulSet;
+  /** Resolve once the copies contain the writes so far. */
+  visible: Promise<void>[];
+}
+
+async function createMember(turn: Turn, member: NewMember): Promise<void> {
+  const { writer, set, visible } = turn;
+  const { name, namespace } = member.pod.metadata;
+  try {
+    await createClaims(turn, member);
+    const created = await writer.podClient.create(member.pod);
+    visible.push(writer.pods.reached(created.metadata.resourceVersion));
+    const message = `create Pod ${name} in StatefulSet ${set.metadata.name} successful`;
+    writer.events.event(set, 'Normal', 'SuccessfulCreate', message);
+  } catch (error) {
+    // Every create would fail, and the StatefulSet is about to be deleted.
+    if (isNamespaceTerminating(error)) return;
+    if (isApiError(error, 'AlreadyExists')) {
+      const existing = await unlessChanged(writer.podClient.get(name, namespace));
+      // The copy did not contain the Pod yet. A Pod of another owner has no event for this StatefulSet, so the create is tried again.
+      if (existing !== undefined && isControlledBy(existing, set)) return;
+      throw error;
+    }
+    report(writer, set, failedEvent('Create', set, name, (error as Error).message));
+    throw error;
+  }
+}
+
+function report(
+  { events }: StatefulWriter,
+  set: StatefulSet,
+  { type, reason, message }: ReturnType<typeof failedEvent>,
+): void {
+  events.event(set, type, reason, message);
+}
+
+/** Creates the claims. AlreadyExists is success. */
+async function createClaims({ writer, set, visible }: Turn, { pod, claims }: NewMember): Promise<void> {
+  const suffix = `in StatefulSet ${set.metadata.name}`;
+  for (const claim of claims) {
+    const { name } = claim.metadata;
+    try {
+      const created = await writer.claimClient.create(claim);
+      visible.push(writer.claims.reached(created.metadata.resourceVersion));
+      const message = `create Claim ${name} Pod ${pod.metadata.name} ${suffix} success`;
+      writer.events.event(set, 'Normal', 'SuccessfulCreate', message);
+    } catch (error) {
+      if (isApiError(error, 'AlreadyExists')) continue;
+      if (isNamespaceTerminating(error)) throw error;
+      const text = (error as Error).message;
+      const message = `create Claim ${name} for Pod ${pod.metadata.name} ${suffix} failed error: ${text}`;
+      writer.events.event(set, 'Warning', 'FailedCreate', message);
+      throw new Error(`failed to create PVC ${name}: ${text}`, { cause: error });
+    }
+  }
+}
+
+/** Writes the owners of a claim. Throws Conflict if the claim has changed meanwhile, so that the decision is repeated. */
+async function changeOwners({ writer, visible }: Turn, { claim, references }: ClaimChange): Promise<void> {
+  const metadata = { ...claim.metadata, ownerReferences: references };
+  try {
+    const updated = await writer.claimClient.update({ ...claim, metadata });
+    visible.push(writer.claims.reached(updated.metadata.resourceVersion));
+  } catch (error) {
+    if (!isApiError(error, 'NotFound')) throw error;
+  }
+}
+
+async function correctPod({ writer, set, visible }: Turn, pod: Pod): Promise<void> {
+  const { name } = pod.metadata;
+  try {
+    const updated = await unlessChanged(writer.podClient.update(pod));
+    if (updated === undefined) return;
+    visible.push(writer.pods.reached(updated.metadata.resourceVersion));
+    const message = `update Pod ${name} in StatefulSet ${set.metadata.name} successful`;
+    writer.events.event(set, 'Normal', 'SuccessfulUpdate', message);
+  } catch (error) {
+    report(writer, set, failedEvent('Update', set, name, (error as Error).message));
+    throw error;
+  }
+}
+
+async function removePod({ writer, set, visible }: Turn, { pod, reason }: Removal): Promise<void> {
+  const { name } = pod.metadata;
+  try {
+    if (await deleteWithReason(writer, pod, reason)) {
+      const message = `delete Pod ${name} in StatefulSet ${set.metadata.name} successful`;
+      writer.events.event(set, 'Normal', 'SuccessfulDelete', message);
+    }
+    visible.push(writer.pods.gone(pod));
+  } catch (error) {
+    report(writer, set, failedEvent('Delete', set, name, (error as Error).message));
+    throw error;
+  }
+}
+
+async function writeStatus(
+  { setClient, sets }: StatefulWriter,
+  set: StatefulSet,
+  status: StatefulSetStatus,
+): Promise<void> {
+  if (isDeepStrictEqual(set.status, status)) return;
+  const written = await unlessChanged(setClient.updateStatus({ ...set, status }));
+  await sets.reached(written?.metadata.resourceVersion);
+}

@@ -1,0 +1,239 @@
+/**
+ * Decides what to do for a StatefulSet whose revisions exist: which Pods and claims to create, correct and delete, which revisions to delete,
+ * and the status. Pure. With the policy OrderedReady each decision ends at the first Pod for which it must wait. With Parallel it handles all
+ * Pods at once. Pods that are missing or too many come first; the update continues once there are none.
+ * Source: pkg/controller/statefulset/stateful_set_control.go of v1.33 (behavior).
+ */
+import { hasEnded } from '../../api/core/v1/pod/status/final-phase.ts';
+import type {
+  ControllerRevision,
+  PersistentVolumeClaim,
+  Pod,
+  StatefulSet,
+  StatefulSetStatus,
+} from '../../api/generated/types.ts';
+import type { EventDraft } from '../../api/kind.ts';
+import type { OwnerReference } from '../../machinery/meta.ts';
+import type { Millis } from '../../machinery/time.ts';
+import { isMarked } from '../ownership/deletion-mark.ts';
+import { isPodActive } from '../ownership/pod-state.ts';
+import type { DeletionReason } from '../ownership/pods-of-owner.ts';
+import { type History, oldest } from '../revisions/history.ts';
+import { claimOwners, claimsOf, isStaleClaim } from './claims.ts';
+import {
+  corrected,
+  isHealthy,
+  isRunningAndAvailable,
+  isRunningAndReady,
+  isTerminating,
+  type Members,
+  membersOf,
+  newMember,
+  ordinalOf,
+  type Revisions,
+  revisionOf,
+  startOf,
+  wantedReplicas,
+} from './members.ts';
+import { outdatedPods } from './rolling-update.ts';
+import { nextAvailableAt, statusOf } from './status.ts';
+
+/** The maximum number of Pods that one decision creates or deletes. Source: MaxBatchSize of pkg/controller/statefulset. */
+export const BURST = 500;
+
+export interface StatefulInput {
+  set: StatefulSet;
+  revisions: Revisions;
+  history: History;
+  /** The Pods that the StatefulSet controls. */
+  pods: readonly Pod[];
+  /** Returns the claim with the name in the StatefulSet's namespace. */
+  claimNamed(name: string): PersistentVolumeClaim | undefined;
+  now: Millis;
+}
+
+export interface NewMember {
+  pod: Pod;
+  /** The claims of the Pod that do not exist yet. */
+  claims: readonly PersistentVolumeClaim[];
+}
+
+export interface ClaimChange {
+  claim: PersistentVolumeClaim;
+  references: OwnerReference[];
+}
+
+export interface Removal {
+  pod: Pod;
+  reason: DeletionReason;
+}
+
+export interface Decision {
+  /** Claims that are missing, of Pods that wait for them. */
+  claims: NewMember[];
+  create: NewMember[];
+  /** Pods with the labels and volumes that they lack. */
+  correct: Pod[];
+  /** Claims whose owners do not follow from the retention policy. */
+  own: ClaimChange[];
+  remove: Removal[];
+  /** Pods that this controller has marked with a reason before a crash or a failed delete, and that it no longer deletes. */
+  unmark: readonly Pod[];
+  obsolete: readonly ControllerRevision[];
+  events: EventDraft[];
+  status: StatefulSetStatus;
+  /** When to decide again if nothing changes before. */
+  checkAt: Millis | undefined;
+}
+
+export function reconcile({ set, revisions, history, pods, claimNamed, now }: StatefulInput): Decision {
+  const members = membersOf(set, revisions, pods, now);
+  const decision: Decision = {
+    claims: [],
+    create: [],
+    correct: [],
+    own: [],
+    remove: [],
+    unmark: [],
+    obsolete: [],
+    events: [],
+    status: statusOf(members),
+    checkAt: nextAvailableAt(members),
+  };
+  if (set.metadata.deletionTimestamp !== undefined) return decision;
+  const turn = { members, claimNamed, decision, isOrdered: set.spec?.podManagementPolicy !== 'Parallel' };
+  if (fill(turn) && shrink(turn)) {
+    const leaving = new Set(decision.remove.map(({ pod }) => pod));
+    const outdated = outdatedPods(members, leaving).slice(0, BURST);
+    decision.remove.push(...outdated.map((pod): Removal => ({ pod, reason: 'Replaced' })));
+  }
+  const removed = new Set(decision.remove.map(({ pod }) => pod));
+  decision.unmark = pods.filter((pod) => isMarked(pod) && isPodActive(pod) && !removed.has(pod));
+  decision.obsolete = obsoleteRevisions(set, revisions, history, pods);
+  return decision;
+}
+
+interface Turn {
+  members: Members;
+  claimNamed: StatefulInput['claimNamed'];
+  decision: Decision;
+  isOrdered: boolean;
+}
+
+/** Creates, replaces and corrects the Pods in the range. Returns whether the decision may go on to the Pods outside of it. */
+function fill(turn: Turn): boolean {
+  const { members, decision, isOrdered } = turn;
+  for (let index = 0; index < wantedReplicas(members.set); index++) {
+    const pod = members.at(index);
+    const canContinue = pod === undefined ? add(turn, startOf(members.set) + index) : examine(turn, pod);
+    if (!canContinue && isOrdered) return false;
+    if (decision.create.length >= BURST) return false;
+  }
+  return true;
+}
+
+/** Creates the Pod with the ordinal, once no claim with which it must not start exists. Returns false: later Pods wait for it. */
+function add({ members: { set }, members, claimNamed, decision }: Turn, ordinal: number): false {
+  const pod = newMember(members, ordinal);
+  const { name } = pod.metadata;
+  const claims = claimsOf(set, ordinal).map((claim) => ({ claim, existing: claimNamed(claim.metadata.name) }));
+  if (claims.some(({ existing }) => existing !== undefined && isStaleClaim(set, existing, name))) return false;
+  const deleting = claims.filter(({ existing }) => existing?.metadata.deletionTimestamp !== undefined);
+  if (deleting.length > 0) {
+    const causes = deleting.map(({ claim }) => `pvc ${claim.metadata.name} is being deleted`);
+    decision.events.push(failedEvent('Create', set, name, causes.length === 1 ? causes[0] : `[${causes.join(', ')}]`));
+    return false;
+  }
+  const missing = claims.filter(({ existing }) => existing === undefined).map(({ claim }) => claim);
+  decision.create.push({ pod, claims: missing });
+  return false;
+}
+
+export function failedEvent(
+  verb: 'Create' | 'Update' | 'Delete',
+  set: StatefulSet,
+  pod: string,
+  cause = '',
+): EventDraft {
+  const message = `${verb.toLowerCase()} Pod ${pod} in StatefulSet ${set.metadata.name} failed error: ${cause}`;
+  return { type: 'Warning', reason: `Failed${verb}`, message };
+}
+
+/** Returns whether the Pod with the next ordinal need not wait for this one. */
+function examine(turn: Turn, pod: Pod): boolean {
+  const { members, claimNamed, decision, isOrdered } = turn;
+  const { set, now } = members;
+  if (hasEnded(pod)) {
+    // The next Pod with the name is created once this one is gone.
+    if (!isTerminating(pod) && decision.remove.length < BURST) decision.remove.push({ pod, reason: 'Replaced' });
+    return false;
+  }
+  if (pod.status?.phase === 'Pending') {
+    const claims = claimsOf(set, ordinalOf(set, pod) ?? 0);
+    const missing = claims.filter(({ metadata }) => claimNamed(metadata.name) === undefined);
+    if (missing.length > 0) decision.claims.push({ pod, claims: missing });
+    keepOwners(turn, pod, false);
+  }
+  if (isOrdered && (isTerminating(pod) || !isRunningAndAvailable(set, pod, now))) return false;
+  if (pod.status?.phase !== 'Pending') keepOwners(turn, pod, false);
+  const correct = isTerminating(pod) ? undefined : corrected(set, pod);
+  if (correct !== undefined) decision.correct.push(correct);
+  return true;
+}
+
+/** Gives the claims of the Pod the owners that follow from the retention policy. */
+function keepOwners({ members: { set }, claimNamed, decision }: Turn, pod: Pod, isScaledDown: boolean): void {
+  for (const { metadata } of claimsOf(set, ordinalOf(set, pod) ?? 0)) {
+    const claim = claimNamed(metadata.name);
+    if (claim === undefined) continue;
+    const { references, hasConflict } = claimOwners(set, pod, isScaledDown, claim);
+    if (hasConflict) decision.events.push(conflictEvent(metadata.name));
+    if (references !== undefined) decision.own.push({ claim, references });
+  }
+}
+
+const conflictEvent = (claim: string): EventDraft => ({
+  type: 'Warning',
+  reason: 'ConflictingController',
+  message: `PersistentVolumeClaim ${claim} has a conflicting OwnerReference that acts as a manging controller, the retention policy is ignored for this claim`,
+});
+
+/** Deletes Pods outside of the range, from the highest ordinal. Returns whether the decision may go on to the update. */
+function shrink(turn: Turn): boolean {
+  const { members, decision, isOrdered } = turn;
+  const { set, condemned, now } = members;
+  for (const pod of condemned) keepOwners(turn, pod, true);
+  const unhealthy = firstUnhealthy(members);
+  for (const pod of condemned) {
+    if (isTerminating(pod)) {
+      if (isOrdered) return false;
+      continue;
+    }
+    const isBlocked = !(isRunningAndReady(pod) && isRunningAndAvailable(set, pod, now)) && pod !== unhealthy;
+    if (isOrdered && isBlocked) return false;
+    if (decision.remove.length < BURST) decision.remove.push({ pod, reason: 'ScaledDown' });
+    if (isOrdered) return false;
+  }
+  return true;
+}
+
+/** Returns the Pod with the lowest ordinal that is not healthy; undefined if a Pod below it does not exist, or all are healthy. */
+function firstUnhealthy(members: Members): Pod | undefined {
+  for (let index = 0; index < wantedReplicas(members.set); index++) {
+    const pod = members.at(index);
+    if (pod === undefined || !isHealthy(pod)) return pod;
+  }
+  return members.condemned.findLast((pod) => !isHealthy(pod));
+}
+
+/** Returns the oldest revisions above the limit of the history that neither the StatefulSet nor a Pod has. */
+function obsoleteRevisions(
+  { spec }: StatefulSet,
+  { current, update }: Revisions,
+  { old, duplicates }: History,
+  pods: readonly Pod[],
+): ControllerRevision[] {
+  const live = new Set([current.metadata.name, update.metadata.name, ...pods.map(revisionOf)]);
+  const unused = [...old, ...duplicates].filter(({ metadata }) => !live.has(metadata.name));
+  return oldest(unused, unused.length - (spec?.revisionHistoryLimit ?? 10));
+}

@@ -1,0 +1,63 @@
+/**
+ * The step of a rolling update: which Pods make way for Pods of the template. Pure.
+ * Source: updateStatefulSet and updateStatefulSetAfterInvariantEstablished of pkg/controller/statefulset/stateful_set_control.go of v1.33
+ * (behavior). The step waits for minReadySeconds with both policies, as the documentation of the field says.
+ */
+import type { Pod } from '../../api/generated/types.ts';
+import {
+  isRunningAndAvailable,
+  isTerminating,
+  type Members,
+  ordinalOf,
+  revisionOf,
+  startOf,
+  wantedReplicas,
+} from './members.ts';
+
+/** `leaving`: Pods that are deleted for another reason. Returns the Pods to delete, the highest ordinal first. */
+export function outdatedPods(members: Members, leaving: ReadonlySet<Pod>): Pod[] {
+  const strategy = members.set.spec?.updateStrategy;
+  if (strategy?.type === 'OnDelete') return [];
+  const { partition = 0, maxUnavailable } = strategy?.rollingUpdate ?? {};
+  return maxUnavailable === undefined
+    ? nextPod(members, leaving, partition)
+    : nextPods(members, leaving, partition, maxUnavailable);
+}
+
+/** Returns the Pod with the highest ordinal that is not updated, once all Pods with higher ordinals are available. */
+function nextPod(members: Members, leaving: ReadonlySet<Pod>, partition: number): Pod[] {
+  for (let index = wantedReplicas(members.set) - 1; index >= partition; index--) {
+    const pod = members.at(index);
+    if (pod === undefined || isLeaving(pod, leaving)) return [];
+    if (isOutdated(members, pod)) return [pod];
+    if (!isRunningAndAvailable(members.set, pod, members.now)) return [];
+  }
+  return [];
+}
+
+/** Returns as many Pods that are not updated as may become unavailable besides those that are. */
+function nextPods(
+  members: Members,
+  leaving: ReadonlySet<Pod>,
+  partition: number,
+  maxUnavailable: number | string,
+): Pod[] {
+  const { set, replicas, now } = members;
+  const available = replicas.filter((pod) => !isLeaving(pod, leaving) && isRunningAndAvailable(set, pod, now));
+  const allowed = amountOf(maxUnavailable, wantedReplicas(set)) - (wantedReplicas(set) - available.length);
+  const first = startOf(set) + partition;
+  return replicas
+    .filter((pod) => (ordinalOf(set, pod) ?? 0) >= first && isOutdated(members, pod) && !isLeaving(pod, leaving))
+    .reverse()
+    .slice(0, Math.max(0, allowed));
+}
+
+const isLeaving = (pod: Pod, leaving: ReadonlySet<Pod>): boolean => isTerminating(pod) || leaving.has(pod);
+
+const isOutdated = ({ revisions }: Members, pod: Pod): boolean => revisionOf(pod) !== revisions.update.metadata.name;
+
+/** Percentages are rounded down, and the result is at least 1. */
+function amountOf(value: number | string, of: number): number {
+  const amount = typeof value === 'string' ? Math.floor((Number.parseInt(value, 10) * of) / 100) : value;
+  return Math.max(1, amount || 0);
+}
