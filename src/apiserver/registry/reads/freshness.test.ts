@@ -84,6 +84,19 @@ test('a get sees each write that has resolved', async () => {
   expect(await afterCatchUp(registry.get(CONFIG_MAPS, 'default', 'a'))).toEqual(created);
 });
 
+test('a get reads the store if the watch cache lags for longer than 3 s', async () => {
+  const { registry, timers } = await lagging();
+  const created = await registry.create(CONFIG_MAPS, 'default', configMap('a'));
+  const [found, missing] = [
+    registry.get(CONFIG_MAPS, 'default', 'a'),
+    failure(registry.get(CONFIG_MAPS, 'default', 'b')),
+  ];
+  await turns(1);
+  timers.advance(3000);
+  expect(await found).toEqual(created);
+  expect(await missing).toMatchObject({ code: 404 });
+});
+
 test('a list without a resourceVersion sees each write that has resolved', async () => {
   const { registry, afterCatchUp } = await lagging();
   await registry.create(CONFIG_MAPS, 'default', configMap('a'));
@@ -128,10 +141,10 @@ test('a watch from the resourceVersion of an own write reports neither this writ
   expect(events.slice(1)).toMatchObject([{ type: 'ADDED', object: { metadata: { name: 'b' } } }]);
 });
 
-test('a read fails with 504 if the watch cache does not reach the newest revision within 3 s', async () => {
+test('a list fails with 504 if the watch cache does not reach the newest revision within 3 s', async () => {
   const { registry, timers } = await lagging();
   await registry.create(CONFIG_MAPS, 'default', configMap('a'));
-  const read = failure(registry.get(CONFIG_MAPS, 'default', 'a'));
+  const read = failure(registry.list(CONFIG_MAPS, {}));
   await turns(1);
   timers.advance(3000);
   const revision = registry.revision();
