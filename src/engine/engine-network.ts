@@ -1,9 +1,13 @@
 /** The network of Pods as the settings describe it, and what must hold before it is set up. */
 import { dnsServiceAddress, kubernetesServiceAddress } from '../apiserver/admission/service-range.ts';
+import { type IpRange, parseIpRange } from '../machinery/ip.ts';
 import type { ApiAddresses } from '../network/api-address.ts';
 import { forwardWarnings } from '../network/nftables/forward-drops.ts';
+import { networkNames } from '../network/pod-network/names.ts';
 import { type PodNetwork, setUpNetwork } from '../network/pod-network/pod-network.ts';
 import { checkRanges } from '../network/pod-network/ranges.ts';
+import { otherServiceRanges } from '../network/proxy/other-engines.ts';
+import { UserError } from '../platform/files.ts';
 import type { Platform } from '../platform/platform.ts';
 import { checkPortFree, findCniFolder } from './machine-checks.ts';
 import { addressForPods, listenAddresses } from './options/api-settings.ts';
@@ -27,6 +31,25 @@ export async function checkNewRanges(
   const { dataDir, podCidr, serviceCidr } = settings;
   if (podCidr === record?.podCidr && serviceCidr === record.serviceCidr) return;
   await checkRanges({ dataDir, instance: dataDir, podCidr, serviceCidr, signal });
+  await checkOtherEngines(settings, signal);
+}
+
+/** Rejects with a UserError if a range overlaps the Service range of another engine, whose rules would drop the packets to Pods or Services. */
+async function checkOtherEngines({ dataDir, podCidr, serviceCidr }: Settings, signal: AbortSignal): Promise<void> {
+  const { table } = networkNames({ dataDir, instance: dataDir });
+  const own = [
+    { what: 'Pod', text: podCidr, option: '--pod-cidr' },
+    { what: 'Service', text: serviceCidr, option: '--service-cidr' },
+  ].map((each) => ({ ...each, ranges: each.text.split(',').map((text) => parseIpRange(text) as IpRange) }));
+  for (const other of await otherServiceRanges({ name: table, signal })) {
+    const taken = own.find(({ ranges }) => ranges.some(other.overlaps));
+    if (taken === undefined) continue;
+    const { what, text, option } = taken;
+    throw new UserError(
+      `the ${what} range ${text} overlaps the Service range ${other.text} of another engine of lifepod on this ` +
+        `machine, with the nftables table ${other.table}: choose another with ${option}, or end that engine with 'lifepod down'`,
+    );
+  }
 }
 
 /** Resolves with the warnings about the packet filter. Failures are logged, because the engine can run without the examination. */

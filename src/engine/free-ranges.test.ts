@@ -1,5 +1,7 @@
+import { randomInt } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { formatIpRange, type IpRange, rangesOverlap } from '../machinery/ip.ts';
+import { runCommandOk } from '../platform/processes.ts';
 import { chooseFreeRanges, requirePodRanges, requireServiceRanges } from './free-ranges.ts';
 
 test.each(['10.1.0.0/16', '10.0.0.0/8', '10.1.0.0/28', '10.1.0.0/16,fd00::/48', '10.1.0.0/16,fd00:0:0:1::/124'])(
@@ -50,4 +52,21 @@ test('the free ranges for Pods and Services do not overlap', async () => {
   const { podCidr, serviceCidr } = await chooseFreeRanges();
   const [pods, services] = [requirePodRanges(podCidr)[0], requireServiceRanges(serviceCidr)[0]];
   expect(rangesOverlap(pods as IpRange, services as IpRange)).toBe(false);
+});
+
+test('processes that choose at the same time get different ranges, although no route leads to them yet', async () => {
+  // Other runs of this test on the machine have other ranges.
+  const base = `10.${randomInt(224, 256)}.${randomInt(256)}`;
+  const range = (index: number): string => `${base}.${index * 16}/28`;
+  let next = 0;
+  const candidate = (): string => range(next++ % 8);
+  const chosen = await Promise.all([0, 1, 2, 3].map(() => chooseFreeRanges(candidate)));
+  const all = chosen.flatMap(({ podCidr, serviceCidr }) => [podCidr, serviceCidr]);
+  expect(all.sort()).toEqual([0, 1, 2, 3, 4, 5, 6, 7].map(range).sort());
+  const inOtherProcess = `
+    const { chooseFreeRanges } = await import(${JSON.stringify(import.meta.resolve('./free-ranges.ts'))});
+    let next = 6;
+    console.log((await chooseFreeRanges(() => \`${base}.\${next++ * 16}/28\`)).podCidr);`;
+  const args = ['--input-type=module', '-e', inOtherProcess];
+  expect((await runCommandOk(process.execPath, args)).trim()).toBe(range(8));
 });

@@ -1,7 +1,10 @@
 /** Checks the address ranges given on the command line, and chooses free ranges. */
 
 import { randomInt } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer, type Server } from 'node:net';
 import { formatIpRange, type IpFamily, type IpRange, parseIp, parseIpRange, rangesOverlap } from '../machinery/ip.ts';
+import { otherServiceRanges } from '../network/proxy/other-engines.ts';
 import { UserError } from '../platform/files.ts';
 import { runCommandOk } from '../platform/processes.ts';
 
@@ -56,28 +59,62 @@ function requireRanges({ name, example, prefixes }: RangesOption, text: string):
   return ranges;
 }
 
-/** Resolves with the IPv4 ranges to which this machine has routes, without the default route. */
-async function usedRanges(): Promise<IpRange[]> {
-  const routes = JSON.parse(await runCommandOk('ip', ['-json', '-4', 'route', 'show', 'table', 'all'])) as {
-    dst: string;
-  }[];
-  return routes.flatMap(({ dst }) => parseIpRange(parseIp(dst) === undefined ? dst : `${dst}/32`) ?? []);
+/** Resolves with whether the machine has a route to an address of the range, except a default route, or an engine has it as a Service range. */
+async function isUsed(range: IpRange): Promise<boolean> {
+  const [output, services] = await Promise.all([
+    runCommandOk('ip', ['-json', '-4', 'route', 'show', 'table', 'all']),
+    // Without nft(8), there is no other engine.
+    otherServiceRanges({ name: '', signal: AbortSignal.timeout(NFT_MILLIS) }).catch(() => []),
+  ]);
+  const routes = (JSON.parse(output) as { dst: string }[]).flatMap(
+    ({ dst }) => parseIpRange(parseIp(dst) === undefined ? dst : `${dst}/32`) ?? [],
+  );
+  return (
+    routes.some((route) => route.prefixLength > 0 && rangesOverlap(route, range)) ||
+    services.some((service) => service.overlaps(range))
+  );
 }
 
-/** Resolves with a Pod and a Service range, both /24, to which only a default route leads. Rejects with a UserError if it finds none. */
-export async function chooseFreeRanges(): Promise<{ podCidr: string; serviceCidr: string }> {
-  const used = (await usedRanges()).filter((range) => range.prefixLength > 0);
-  const choose = (): string => {
+/** How long nft(8) may take to list the Service ranges. */
+const NFT_MILLIS = 60_000;
+
+/** The sockets that reserve ranges. Without the references, they could be closed. */
+const reservations: Server[] = [];
+
+/**
+ * Reserves the range for this process until it ends, and resolves with whether no other process has reserved it. Routes and rules show a
+ * range only after its engine has started, and several engines may be about to start. The reservation is an abstract Unix socket, which
+ * exists, as routes do, in one network namespace, and which the kernel removes when the process ends.
+ */
+async function reserve(range: string): Promise<boolean> {
+  const server = createServer((socket) => socket.destroy()).unref();
+  server.listen(`\0lifepod-range-${range}`);
+  try {
+    await once(server, 'listening');
+  } catch {
+    return false;
+  }
+  reservations.push(server);
+  return true;
+}
+
+const anyRange = (): string => `10.${randomInt(128, 220)}.${randomInt(0, 256)}.0/24`;
+
+/**
+ * Resolves with a Pod and a Service range, both /24, to which only a default route leads, and that neither an engine of this machine nor a
+ * process that is about to start one has chosen. This process must run until its engine has started. `candidate` returns a range to try.
+ * Rejects with a UserError if it finds none.
+ */
+export async function chooseFreeRanges(candidate = anyRange): Promise<{ podCidr: string; serviceCidr: string }> {
+  const choose = async (): Promise<string> => {
     for (let tries = 0; tries < 1000; tries++) {
-      const text = `10.${randomInt(128, 220)}.${randomInt(0, 256)}.0/24`;
-      const range = parseIpRange(text) as IpRange;
-      if (used.some((other) => rangesOverlap(other, range))) continue;
-      used.push(range);
-      return text;
+      const text = candidate();
+      // The reservation precedes the reads, so that a process that has given up its reservation has left routes or rules.
+      if ((await reserve(text)) && !(await isUsed(parseIpRange(text) as IpRange))) return text;
     }
     throw new UserError(
       'no free network was found in 10.128.0.0 to 10.219.255.255: give --pod-cidr and --service-cidr',
     );
   };
-  return { podCidr: choose(), serviceCidr: choose() };
+  return { podCidr: await choose(), serviceCidr: await choose() };
 }

@@ -4,8 +4,10 @@ import type { CoreV1Event, Endpoint, EndpointSlice, Service, ServiceSpec } from 
 import { ENDPOINT_SLICES, EVENTS, NODES, SERVICE_CIDRS, SERVICES } from '../../src/api/resources.ts';
 import { type RegistryBackend, registryBackend, withInformers } from '../../src/client/registry-fixture.ts';
 import { clientOf } from '../../src/client/typed-client.ts';
+import { type IpRange, parseIpRange } from '../../src/machinery/ip.ts';
 import type { KubeObject } from '../../src/machinery/meta.ts';
 import { openTable } from '../../src/network/nftables/table.ts';
+import { otherServiceRanges } from '../../src/network/proxy/other-engines.ts';
 import { startProxy } from '../../src/network/proxy/proxy.ts';
 import { endpoint, portOf, serviceOf, sliceOf } from '../../src/network/proxy/proxy-fixture.ts';
 import { systemTimers } from '../../src/platform/node-js.ts';
@@ -218,4 +220,22 @@ test('an added range is like the first one: a Service gets connections, and pack
   for (const unused of ['10.97.0.7', '10.96.200.7', '10.96.0.200']) expect(await to(unused)).toBe('timeout');
   await backend.remove(SERVICES, 'default', 'added');
   await expect.poll(() => to('10.97.0.9'), { timeout: 20_000 }).toBe('timeout');
+});
+
+test('another engine reads the Service ranges from the rules', async () => {
+  const { name: namespace } = network.node.namespace;
+  const signal = AbortSignal.timeout(60_000);
+  const ranges = await otherServiceRanges({ name: 'lifepod-1', namespace, signal });
+  // nft(8) prints the two ranges as one, because they are adjacent.
+  expect(ranges.map(({ table, text }) => [table, text])).toEqual([['lifepod-0', '10.96.0.0-10.97.0.15']]);
+  const overlapping = [
+    '10.95.0.0/16',
+    '10.96.128.0/17',
+    '10.97.0.8/29',
+    '10.97.0.16/28',
+    '10.96.0.0/12',
+    'fd00::/64',
+  ].filter((text) => ranges.some(({ overlaps }) => overlaps(parseIpRange(text) as IpRange)));
+  expect(overlapping).toEqual(['10.96.128.0/17', '10.97.0.8/29', '10.96.0.0/12']);
+  expect(await otherServiceRanges({ name: 'lifepod-0', namespace, signal })).toEqual([]);
 });

@@ -32,6 +32,9 @@ export const NAMES = {
   reject: 'services/reject',
 } as const;
 
+/** The chain that rejects or drops packets to unused cluster IPs. */
+export const UNKNOWN_ADDRESSES = 'services/unknown';
+
 /**
  * The bit of the packet mark that means that the packet must leave with the address of the node. kube-proxy uses 0x4000 and 0x8000, the CNI
  * plugin portmap 0x2000.
@@ -117,7 +120,7 @@ function filterChains({ serviceCidrs, api }: BaseOptions): Chain[] {
   });
   const restricted = ['ct state new jump services/restrict'];
   const filtered = ['ct state new jump services/unserved'];
-  const all = [...filtered, 'ct state new jump services/unknown'];
+  const all = [...filtered, `ct state new jump ${UNKNOWN_ADDRESSES}`];
   return [
     { name: NAMES.reject, rules: ['meta l4proto tcp reject with tcp reset', 'reject with icmpx port-unreachable'] },
     { name: 'services/restrict', rules: [...exceptApi(api), ...lookUp(NAMES.restricted)] },
@@ -125,7 +128,7 @@ function filterChains({ serviceCidrs, api }: BaseOptions): Chain[] {
       name: 'services/unserved',
       rules: [...exceptApi(api), ...lookUp(NAMES.unservedAddresses), ...lookUpNodePort(NAMES.unservedNodePorts)],
     },
-    { name: 'services/unknown', rules: unknown },
+    { name: UNKNOWN_ADDRESSES, rules: unknown },
     // These precede the translation of destinations.
     base('services/restrict-prerouting', 'filter hook prerouting priority -110', restricted),
     base('services/restrict-output', 'filter hook output priority -110', restricted),

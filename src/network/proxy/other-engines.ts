@@ -1,9 +1,12 @@
-/** Finds ports of the machine that several engines have: node ports and host ports, which all addresses of the machine have. */
-import type { IpFamily } from '../../machinery/ip.ts';
+/**
+ * Finds ports of the machine that several engines have: node ports and host ports, which all addresses of the machine have; and the Service
+ * ranges of other engines.
+ */
+import { type IpFamily, type IpRange, parseIp, parseIpRange, rangesOverlap, sizeOf } from '../../machinery/ip.ts';
 import { FAMILIES, NFT_WORDS } from '../families.ts';
 import { listOtherEngines, nft, type TableOptions } from '../nftables/nft.ts';
 import { hostPortMap } from '../pod-network/host-ports.ts';
-import { NAMES } from './base-rules.ts';
+import { NAMES, UNKNOWN_ADDRESSES } from './base-rules.ts';
 
 /** A key of a map of ports in the output of nft(8). */
 const KEY = /\b(\w+ \. \d+) :/g;
@@ -44,3 +47,40 @@ export function portText(port: string): string {
 export const sharedPort = (port: string, table: string): string =>
   `another engine of lifepod on this machine, with the nftables table ${table}, also has the ${port}: ` +
   'only one of them gets the connections, usually the one that was started last; use another port for one of them';
+
+/** The Service ranges in the output of nft(8), which prints one range without braces. */
+const DROPPED_RANGES = /^\s*ip6? daddr (?:\{ )?([\da-f.:/, -]+?)(?: \})? fib daddr type != local drop$/gm;
+
+/** A Service range of the engine that has the table. */
+export interface ServiceRange {
+  table: string;
+  /** In CIDR notation, or the first and the last address of adjacent ranges, as nft(8) prints them. */
+  text: string;
+  /** Returns whether the range has an address of the other one. */
+  overlaps(other: IpRange): boolean;
+}
+
+/**
+ * Resolves with the Service ranges of other engines, also of those that have been killed. Only their rules show them: the machine has no
+ * route to a Service range, but packets to its unused addresses are dropped, also those to Pods of another engine.
+ */
+export async function otherServiceRanges(options: TableOptions): Promise<ServiceRange[]> {
+  const found: ServiceRange[] = [];
+  for (const table of await listOtherEngines(options)) {
+    // The chain is missing while the engine starts or ends.
+    const text = await nft(options, ['list', 'chain', 'inet', table, UNKNOWN_ADDRESSES]).catch(() => '');
+    const ranges = [...text.matchAll(DROPPED_RANGES)].flatMap(([, listed = '']) => listed.split(', '));
+    found.push(...ranges.flatMap((each) => serviceRange(table, each) ?? []));
+  }
+  return found;
+}
+
+function serviceRange(table: string, text: string): ServiceRange | undefined {
+  const range = parseIpRange(text);
+  if (range !== undefined) return { table, text, overlaps: (other) => rangesOverlap(range, other) };
+  const [first, last] = text.split('-').map(parseIp);
+  if (first === undefined || last === undefined) return undefined;
+  const overlaps = (other: IpRange): boolean =>
+    other.family === first.family && other.base <= last.value && other.base + sizeOf(other) > first.value;
+  return { table, text, overlaps };
+}

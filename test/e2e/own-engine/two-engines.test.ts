@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Node, Service } from '../../../src/api/generated/types.ts';
 import { networkNames } from '../../../src/network/pod-network/names.ts';
 import { runCommand } from '../../../src/platform/processes.ts';
-import { type Lifepod, startLifepod } from '../../support/lifepod.ts';
+import { freeNetwork, type Lifepod, launch, scratchFolder, startLifepod } from '../../support/lifepod.ts';
 import { pod, WAIT } from '../../support/manifests.ts';
 
 const SAME_NODE_PORT = 31_847;
@@ -83,6 +83,21 @@ test('Pods of both engines and the machine reach the Services, node ports and ho
       expect(await fromPodOf(second, address), JSON.stringify(address)).toBe(name);
     }
   }
+});
+
+test('an engine whose Pod range overlaps the Service range of another engine is refused, because its Pods would be unreachable', async () => {
+  const at = first.options.indexOf('--service-cidr') + 1;
+  // The second half contains no cluster IP that the machine has, so that no route shows that it is in use.
+  const half = (first.options[at] ?? '').replace('.0/24', '.128/25');
+  const scratch = scratchFolder();
+  const options = ['--data-dir', scratch.path, ...(await freeNetwork()), '--pod-cidr', half];
+  const { code, stderr } = await launch(['up', '--detach', ...options]);
+  await scratch.remove();
+  expect(code).toBe(1);
+  expect(stderr).toContain(
+    `the Pod range ${half} overlaps the Service range ${first.options[at]} of another engine of lifepod on this machine, with the ` +
+      `nftables table ${tableOf(first)}: choose another with --pod-cidr, or end that engine with 'lifepod down'`,
+  );
 });
 
 const tableOf = ({ dataDir }: Lifepod): string => networkNames({ dataDir, instance: dataDir }).table;
