@@ -139,12 +139,16 @@ test('the token of a Pod is refused when the Pod is gone, also if another Pod se
   await lifepod.apply(pod('gone', ['sleep', '36000']));
   await record.until('gone', isReady);
   const token = await lifepod.kubectlOk('exec', 'gone', '--', 'cat', `${mounted}/token`);
-  const take = `mkdir /taken && cp ${mounted}/ca.crt /taken && cat > /taken/token`;
+  // containerd discards input that arrives after the command has closed its output, so tee keeps the output open.
+  const take = `mkdir /taken && cp ${mounted}/ca.crt /taken && tee /taken/token`;
   const url = 'https://kubernetes.default.svc';
   const withToken = async (name: string): Promise<Reached[]> =>
     parsed(await lifepod.kubectlOk('exec', name, '--', 'env', 'CREDENTIALS=/taken', ...nodeCommand(PROGRAM, url)));
   for (const name of ['client', 'on-host']) {
-    expect((await lifepod.kubectlInput(token, 'exec', '-i', name, '--', 'sh', '-c', take)).code).toBe(0);
+    expect(await lifepod.kubectlInput(token, 'exec', '-i', name, '--', 'sh', '-c', take)).toMatchObject({
+      code: 0,
+      stdout: token,
+    });
     expect(await withToken(name)).toEqual([{ status: 403, kind: 'Status' }]);
   }
   await lifepod.kubectlOk('delete', 'pod', 'gone', '--now');
