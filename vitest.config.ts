@@ -24,8 +24,11 @@ const HTTP2_TESTS = [
   'src/apiserver/http/*.test.ts',
 ];
 
+/** Prints the logs of engines when a test fails. */
+export const ENGINE_LOGS = ['test/support/print-engine-logs.ts'];
+
 /** Tests of real containers spend most of their time waiting, so several files run at the same time. */
-const REAL = { testTimeout: 180_000, hookTimeout: 180_000 };
+const REAL = { testTimeout: 180_000, hookTimeout: 180_000, setupFiles: ENGINE_LOGS };
 
 /**
  * The files of `unit` use no system resources, and share the modules that a worker has loaded. `delayed` runs those of the registry

@@ -15,6 +15,7 @@ import { dataDirOwner, dataDirReleased } from '../../src/platform/files.ts';
 import { nodePlatform } from '../../src/platform/node-js.ts';
 import { type CommandResult, runCommand } from '../../src/platform/processes.ts';
 import { applier } from './apply.ts';
+import { followLog, keepLogEnd, printLogEnds } from './engine-logs.ts';
 import { busyboxArchive } from './images.ts';
 import { killEngine } from './kill-engine.ts';
 import { KUBECTL } from './kubectl.ts';
@@ -126,6 +127,7 @@ export async function freeNetwork(): Promise<string[]> {
 /** Starts an engine, and loads the image busybox:1.28 into it. */
 export async function startLifepod(extra: EngineOptions = {}): Promise<Lifepod> {
   const scratch = extra.scratch ?? scratchFolder();
+  followLog(scratch.path);
   try {
     const own = ['--node-name', 'node-1', ...(await freeNetwork()), ...WHATEVER_THE_DISK_HAS_LEFT];
     const lifepod = lifepodOf(scratch, [...own, ...(extra.options ?? [])]);
@@ -133,7 +135,9 @@ export async function startLifepod(extra: EngineOptions = {}): Promise<Lifepod> 
     await lifepod.cliOk('image', 'load', await busyboxArchive());
     return lifepod;
   } catch (error) {
+    printLogEnds();
     await launch(['down', '--data-dir', scratch.path]);
+    keepLogEnd(scratch.path);
     await scratch.remove();
     throw error;
   }
@@ -200,6 +204,8 @@ function lifepodOf(scratch: Scratch, options: string[]): Lifepod {
     async stop() {
       const result = await client.cli('down');
       const refusals = refusalsIn(dataDir);
+      keepLogEnd(dataDir);
+      if (result.code !== 0) printLogEnds();
       await scratch.remove();
       succeeded('lifepod down', result);
       if (refusals.length > 0) throw new Error(`requests of components were refused:\n${refusals.join('\n')}`);
