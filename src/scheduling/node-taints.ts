@@ -21,6 +21,7 @@ const CONDITION_TAINTS: readonly (readonly [type: string, status: string, key: s
   ['Ready', 'Unknown', UNREACHABLE],
   ['MemoryPressure', 'True', 'node.kubernetes.io/memory-pressure'],
   ['DiskPressure', 'True', 'node.kubernetes.io/disk-pressure'],
+  ['NetworkUnavailable', 'True', 'node.kubernetes.io/network-unavailable'],
   ['PIDPressure', 'True', 'node.kubernetes.io/pid-pressure'],
 ];
 

@@ -14,6 +14,12 @@ const NOW = Date.UTC(2026, 0, 31);
 const taint = (name: string, effect = 'NoSchedule'): Taint => ({ key: `node.kubernetes.io/${name}`, effect });
 const added = (name: string, effect?: string): Taint => ({ ...taint(name, effect), timeAdded: '2026-01-31T00:00:00Z' });
 
+/** Another node, which is ready: if no node is, none gets a NoExecute taint. */
+const addHealthy = (backend: RegistryBackend): Promise<Node> => {
+  const healthy = node([]);
+  return backend.set<Node>(NODES, { ...healthy, metadata: { ...healthy.metadata, name: 'z' } });
+};
+
 const settled = async (): Promise<void> => {
   for (let i = 0; i < 50; i++) await new Promise(setImmediate);
 };
@@ -97,6 +103,7 @@ test('a node that is not ready gets the NoExecute taint after 30 s, even if it w
   const taints = () =>
     ((backend.objects(NODES)[0] as Node).spec?.taints ?? []).map(({ key, effect }) => `${key.split('/')[1]}:${effect}`);
   await backend.set(NODES, node([], { ready: 'False' }));
+  await addHealthy(backend);
   await startNodeTaints(withInformers({ client: clientOf(backend), timers, log: silentLog, signal: stop.signal }));
   await vi.waitFor(() => expect(taints()).toEqual(['not-ready:NoSchedule']));
   await new Promise(setImmediate);
@@ -118,6 +125,7 @@ test.each(['node is shutting down', '[x, node is shutting down]'])(
     const stop = new AbortController();
     const taints = () => (backend.objects(NODES)[0] as Node).spec?.taints;
     await backend.set(NODES, node([], { ready: 'False', message }));
+    await addHealthy(backend);
     await startNodeTaints(withInformers({ client: clientOf(backend), timers, log: silentLog, signal: stop.signal }));
     await vi.waitFor(() => expect(taints()).toMatchObject([taint('not-ready')]));
     timers.advance(60_000);
@@ -137,6 +145,7 @@ test.each([
   const stop = new AbortController();
   const effects = () => ((backend.objects(NODES)[0] as Node).spec?.taints ?? []).map(({ effect }) => effect);
   await backend.set(NODES, node([], { ready: 'False' }));
+  await addHealthy(backend);
   await startNodeTaints(withInformers({ client: clientOf(backend), timers, log: silentLog, signal: stop.signal }));
   await vi.waitFor(() => expect(effects()).toEqual(['NoSchedule']));
   await settled();
@@ -174,6 +183,7 @@ test('a failed write of taints is repeated; a deleted node needs no taints and n
   const log = { ...silentLog, warn: (message: string) => void warnings.push(message) };
   const taints = () => (backend.objects(NODES)[0] as Node).spec?.taints ?? [];
   await backend.set(NODES, node([], { ready: 'False' }));
+  await addHealthy(backend);
   backend.failNext('update nodes', serviceUnavailable('not now'));
   await startNodeTaints(withInformers({ client: clientOf(backend), timers: counted, log, signal: stop.signal }));
   await vi.waitFor(() => expect(warnings).toHaveLength(1));
@@ -200,6 +210,7 @@ test('the 30 s until the NoExecute taint start again when the machine wakes from
   const stop = new AbortController();
   const effects = () => ((backend.objects(NODES)[0] as Node).spec?.taints ?? []).map(({ effect }) => effect);
   await backend.set(NODES, node([], { ready: 'False' }));
+  await addHealthy(backend);
   await startNodeTaints(withInformers({ client: clientOf(backend), timers, log: silentLog, signal: stop.signal }));
   await vi.waitFor(() => expect(effects()).toEqual(['NoSchedule']));
   await new Promise(setImmediate);

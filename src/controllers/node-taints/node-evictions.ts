@@ -1,0 +1,97 @@
+/**
+ * Decides when a node gets the NoExecute taint of its state. Remembers the times from which the 30 s count, the zones and the turns of the
+ * nodes in them. The invariants are those of node-taints.ts.
+ */
+import type { Node, Taint } from '../../api/generated/types.ts';
+import { type Millis, parseTime } from '../../machinery/time.ts';
+import type { Log, Timers } from '../../platform/platform.ts';
+import { EVICTING_KEYS, SHUTTING_DOWN } from '../../scheduling/node-taints.ts';
+import { SUSPENDED_MILLIS } from '../controller.ts';
+import { createWakes } from '../wakes.ts';
+import { createEvictionTurns } from './eviction-turns.ts';
+import { createZones, zoneOf } from './zones.ts';
+
+/** How long a node must not have been ready before it gets the NoExecute taint. */
+const EVICTS_AFTER_MILLIS = 30_000;
+
+export interface NodeEvictions {
+  /** Adds the node, or replaces what was known of it. */
+  set(node: Node): void;
+  remove(name: string): void;
+  /** Whether the node is to have the taint now. If it may have to get it later, `due` is called then. */
+  isDue(node: Node, now: Millis): boolean;
+}
+
+export function createNodeEvictions(options: {
+  /** Called with the name of a node for which isDue() may now return another result. */
+  due: (name: string) => void;
+  timers: Timers;
+  log: Log;
+  signal: AbortSignal;
+}): NodeEvictions {
+  const { due, timers, log, signal } = options;
+  /**
+   * The start of the controller, or the end of the last suspension of the machine during which a wake was due, or of the last time in which
+   * no node was ready. The 30 s do not count from an earlier time.
+   */
+  let countsFrom = timers.now();
+  const names = new Set<string>();
+  /** By node name: when the node will not have been ready for 30 s. */
+  const dueAt = new Map<string, Millis>();
+  const wakes = createWakes(timers, signal, (name) => {
+    if (timers.now() - (dueAt.get(name) ?? timers.now()) >= SUSPENDED_MILLIS) countsFrom = timers.now();
+    due(name);
+  });
+  const zones = createZones();
+  const turns = createEvictionTurns({ rateOf: zones.rateOf, due, timers, signal });
+  let wereAllDown = false;
+
+  const zonesChanged = (): void => {
+    turns.ratesChanged();
+    if (zones.areAllDown() === wereAllDown) return;
+    wereAllDown = zones.areAllDown();
+    if (!wereAllDown) countsFrom = timers.now();
+    log.info('node-taints: whether any node is ready has changed', { evictions: !wereAllDown });
+    for (const name of names) due(name);
+  };
+
+  return {
+    set(node) {
+      names.add(node.metadata.name);
+      if (zones.set(node)) zonesChanged();
+    },
+    remove(name) {
+      names.delete(name);
+      wakes.cancel(name);
+      dueAt.delete(name);
+      turns.leave(name);
+      if (zones.remove(name)) zonesChanged();
+    },
+    isDue(node, now) {
+      const { name } = node.metadata;
+      const since = notReadySince(node);
+      const isTainted = (node.spec?.taints ?? []).some(isEvicting);
+      const at = since === undefined ? Number.POSITIVE_INFINITY : Math.max(since, countsFrom) + EVICTS_AFTER_MILLIS;
+      const isWaiting = !isTainted && now < at && at !== Number.POSITIVE_INFINITY;
+      if (isWaiting) dueAt.set(name, at);
+      else dueAt.delete(name);
+      wakes.set(name, isWaiting ? at : undefined);
+      const mayEvict = since !== undefined && !zones.areAllDown();
+      if (mayEvict && !isTainted && now >= at) return turns.isTurn(name, zoneOf(node));
+      turns.leave(name);
+      return mayEvict && isTainted;
+    },
+  };
+}
+
+export const isEvicting = ({ key, effect }: Taint): boolean => effect === 'NoExecute' && EVICTING_KEYS.includes(key);
+
+/**
+ * Returns since when the node has not been ready; 0 if its Ready condition has no time. Undefined if the node is ready, has no
+ * Ready condition, or is shutting down.
+ */
+function notReadySince({ status }: Node): Millis | undefined {
+  const ready = status?.conditions?.find(({ type }) => type === 'Ready');
+  if (ready === undefined || ready.status === 'True' || ready.message?.includes(SHUTTING_DOWN)) return undefined;
+  return parseTime(ready.lastTransitionTime) ?? 0;
+}
