@@ -39,14 +39,24 @@ export const stateKeys = ({ spec, status }: Node): string[] => [
   ...(spec?.unschedulable === true ? [UNSCHEDULABLE] : []),
 ];
 
-/** For how many seconds the Pod tolerates all NoExecute taints in `taints`; undefined if forever. Other taints are ignored. */
-export function staysForSeconds(pod: Pod, taints: readonly Taint[]): number | undefined {
+export interface LimitedStay {
+  taint: Taint;
+  /** For how many seconds the Pod tolerates the taint. */
+  seconds: number;
+}
+
+/**
+ * Returns the NoExecute taints that the Pod does not tolerate forever: all that it tolerates for some time, or the first that it does not
+ * tolerate at all, with 0 seconds. Other taints are ignored.
+ */
+export function limitedStays(pod: Pod, taints: readonly Taint[]): LimitedStay[] {
   const tolerationOf = tolerationFinder(pod);
-  let seconds = Number.POSITIVE_INFINITY;
+  const limited: LimitedStay[] = [];
   for (const taint of taints.filter(({ effect }) => effect === 'NoExecute')) {
     const toleration = tolerationOf(taint);
-    if (toleration === undefined) return 0;
-    seconds = Math.min(seconds, Math.max(0, toleration.tolerationSeconds ?? Number.POSITIVE_INFINITY));
+    if (toleration === undefined) return [{ taint, seconds: 0 }];
+    const { tolerationSeconds } = toleration;
+    if (tolerationSeconds !== undefined) limited.push({ taint, seconds: Math.max(0, tolerationSeconds) });
   }
-  return seconds === Number.POSITIVE_INFINITY ? undefined : seconds;
+  return limited;
 }

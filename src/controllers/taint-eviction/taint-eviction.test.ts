@@ -100,6 +100,59 @@ test('removing the taint in time cancels the deletion; tolerationSeconds count a
   expect(deleted()).toEqual(['patient']);
 });
 
+test.each<[string, number[], string[], number]>([
+  ['each taint counts from its own addition', [60, 30], ['first', 'both'], 60],
+  ['a shorter toleration of a later taint ends the stay earlier', [90, 30], ['first', 'both'], 80],
+  ['a taint that another replaces does not count', [60, 90], ['first', 'second'], 140],
+  ['a taint that is removed does not count', [90, 30], ['first', 'both', 'first'], 90],
+])('two taints, 50 s apart: %s', async (_, [first, second], states, evictedAfter) => {
+  const waits = ['first', 'second'].map((key, index) => ({
+    key,
+    operator: 'Exists',
+    effect: 'NoExecute',
+    tolerationSeconds: [first, second][index],
+  }));
+  await backend.set(PODS, pod('patient', waits));
+  const startedAt = timers.now();
+  const taint = async (state: string): Promise<void> => {
+    const keys = state === 'both' ? ['first', 'second'] : [state];
+    await backend.set(NODES, { ...node(), spec: { taints: keys.map((key) => ({ key, effect: 'NoExecute' })) } });
+    await settled();
+  };
+  const [begin = '', then = '', last] = states;
+  await taint(begin);
+  await start();
+  timers.advance(50_000);
+  await settled();
+  await taint(then);
+  timers.advance(5_000);
+  await settled();
+  if (last !== undefined) await taint(last);
+  timers.advance(evictedAfter * 1000 - 1 - (timers.now() - startedAt));
+  await settled();
+  expect(deleted()).toEqual([]);
+  timers.advance(1);
+  await settled();
+  expect(deleted()).toEqual(['patient']);
+});
+
+test('a node that becomes unreachable after it was not ready does not start the tolerationSeconds again', async () => {
+  const keys = ['not-ready', 'unreachable'].map((name) => `node.kubernetes.io/${name}`);
+  const waits = keys.map((key) => ({ key, operator: 'Exists', effect: 'NoExecute', tolerationSeconds: 60 }));
+  await backend.set(PODS, pod('patient', waits));
+  await backend.set(NODES, node());
+  await start();
+  for (const key of keys) {
+    const taints = [{ key, effect: 'NoExecute', timeAdded: new Date(timers.now()).toISOString() }];
+    await backend.set(NODES, { ...node(), spec: { taints } });
+    await settled();
+    expect(deleted()).toEqual([]);
+    timers.advance(30_000);
+    await settled();
+  }
+  expect(deleted()).toEqual(['patient']);
+});
+
 const NOT_READY = 'node.kubernetes.io/not-ready';
 test('a not-ready taint from before the start evicts no Pod; a later taint does', async () => {
   const notReady = (timeAdded: string): Node => ({
@@ -117,6 +170,57 @@ test('a not-ready taint from before the start evicts no Pod; a later taint does'
   await backend.set(NODES, notReady('2026-01-31T00:00:30Z'));
   await settled();
   expect(deleted()).toEqual(['plain']);
+});
+
+test('a not-ready taint from before the start counts from a minute after the start, or after a suspension', async () => {
+  const taints = [{ key: NOT_READY, effect: 'NoExecute', timeAdded: '2026-01-30T23:59:00Z' }];
+  const waits = { key: NOT_READY, operator: 'Exists', effect: 'NoExecute', tolerationSeconds: 30 };
+  await backend.set(PODS, pod('waits', [waits]));
+  await backend.set(NODES, { ...node(), spec: { taints } });
+  await start();
+  timers.suspend(3_600_000);
+  timers.advance(89_999);
+  await settled();
+  expect(deleted()).toEqual([]);
+  timers.advance(1);
+  await settled();
+  expect(deleted()).toEqual(['waits']);
+});
+
+const marked = (reason: string): Pod =>
+  pod('marked', [], {
+    status: { phase: 'Running', conditions: [{ type: 'DisruptionTarget', status: 'True', reason }] },
+  });
+const mark = (): string | undefined => (backend.objects(PODS)[0] as Pod).status?.conditions?.[0]?.status;
+
+test.each([
+  ['DeletionByTaintManager', 'n', 'False'],
+  ['EvictionByEvictionAPI', 'n', 'True'],
+  ['DeletionByTaintManager', 'missing', 'True'],
+])(
+  'after a start, the mark %s of a Pod of the node %s that no taint evicts has the status %s',
+  async (reason, name, to) => {
+    await backend.set(PODS, marked(reason));
+    const { metadata, ...rest } = node();
+    await backend.set(NODES, { ...rest, metadata: { ...metadata, name } });
+    await start();
+    await settled();
+    expect([mark(), deleted()]).toEqual([to, []]);
+  },
+);
+
+test('a Pod whose deletion failed loses its mark if the taint is removed before the next attempt', async () => {
+  await backend.set(PODS, pod('plain'));
+  await backend.set(NODES, node('NoExecute'));
+  backend.failNext('delete pods', serviceUnavailable('not now'));
+  await start();
+  await settled();
+  expect(mark()).toBe('True');
+  await backend.set(NODES, node());
+  await settled();
+  timers.advance(60_000);
+  await settled();
+  expect([mark(), deleted()]).toEqual(['False', []]);
 });
 
 test('a failed deletion is retried; mirror Pods are not deleted', async () => {

@@ -3,57 +3,56 @@
  *
  * Reads: nodes, pods. Writes: pods (status: the condition DisruptionTarget; delete), events.
  * Invariants:
- *  1. When the tolerationSeconds of a Pod have passed, its tolerations and the node's taints are checked again before the
+ *  1. A Pod has the condition DisruptionTarget before it is deleted. A Pod that this controller has marked, but no longer deletes, for example
+ *     after a crash between the two writes, gets the condition False.
+ *  2. When the tolerationSeconds of a Pod have passed, its tolerations and the node's taints are checked again before the
  *     Pod is deleted.
- *  2. tolerationSeconds count from the time at which this controller first sees that a taint may evict the Pod, so the time in
+ *  3. tolerationSeconds count, for each taint, from the time at which this controller first sees that it may evict the Pod, so the time in
  *     which no engine runs does not count. A not-ready or unreachable taint that was added before the start of the engine evicts
- *     no Pod, because the node may be ready by now.
- *  3. If tolerationSeconds pass while the machine is suspended, the node first has a minute to report its state.
+ *     no Pod in the first minute, in which the node reports its state and may lose the taint.
+ *  4. If tolerationSeconds pass while the machine is suspended, the node first has a minute to report its state.
+ *  5. A change of a node or a Pod examines only the Pods of that node.
  * Source: "Taint based Evictions" of the v1.33 documentation; pkg/controller/tainteviction of v1.33 (wording).
  */
 
 import { isDeepStrictEqual } from 'node:util';
 import { isMirrorPod } from '../../api/core/v1/pod/mirror.ts';
 import { hasEnded } from '../../api/core/v1/pod/status/final-phase.ts';
-import type { Node, Pod, PodCondition, Taint } from '../../api/generated/types.ts';
+import type { Node, Pod, PodCondition } from '../../api/generated/types.ts';
 import { NODES, PODS } from '../../api/resources.ts';
+import type { ResourceClient } from '../../client/client.ts';
 import { createEventRecorder } from '../../client/events.ts';
-import { deleteWithStatus } from '../../client/unless-changed.ts';
+import { deleteWithStatus, unlessChanged } from '../../client/unless-changed.ts';
 import { createWorkQueue } from '../../client/work-queue.ts';
 import { uidOf } from '../../machinery/meta.ts';
-import { formatTime, type Millis, parseTime } from '../../machinery/time.ts';
-import { onAbort } from '../../platform/on-abort.ts';
-import type { Timer, Timers } from '../../platform/platform.ts';
-import { EVICTING_KEYS, staysForSeconds } from '../../scheduling/node-taints.ts';
-import { type ControllerOptions, nodeNamesOf, SUSPENDED_MILLIS } from '../controller.ts';
-
-/** Timestamps in the API are truncated to whole seconds. */
-const WHOLE_SECONDS_MILLIS = 1000;
-
-/** How long a node may take to report its state after a suspension. A runtime that does not answer is reported after 30 s. */
-const WAKE_UP_MILLIS = 60_000;
+import { formatTime, type Millis } from '../../machinery/time.ts';
+import { type LimitedStay, limitedStays } from '../../scheduling/node-taints.ts';
+import { type ControllerOptions, nodeNamesOf } from '../controller.ts';
+import { type KnownTaints, knownTaints } from './known-taints.ts';
+import { pendingEvictions } from './pending-evictions.ts';
 
 const keyOf = ({ metadata }: Pod): string => `${metadata.namespace}/${metadata.name}`;
 
 export async function startTaintEviction(options: ControllerOptions): Promise<void> {
   const { client, informers, timers, log, signal } = options;
   const podClient = client.resource<Pod>(PODS);
-  const startedAt = timers.now();
-  const isCurrent = ({ key, timeAdded }: Taint): boolean =>
-    !EVICTING_KEYS.includes(key) || (parseTime(timeAdded) ?? 0) > startedAt - WHOLE_SECONDS_MILLIS;
+  const taints = knownTaints(timers, signal, () => {
+    for (const { metadata, spec } of nodes.list()) if (spec?.taints?.some(taints.isOld)) considerPodsOf(metadata.name);
+  });
   const events = createEventRecorder(client, { component: 'taint-eviction-controller', timers, log, signal });
   const queue = createWorkQueue({ name: 'taint-eviction', process: evict, log, timers, signal });
   const pending = pendingEvictions(timers, signal, (pod) => queue.add(keyOf(pod)));
 
   const consider = (pod: Pod): void => {
     const { uid = '', deletionTimestamp } = pod.metadata;
-    const seconds = secondsLeft(pod);
+    const stays = staysOf(pod, nodeOf(pod), taints);
     const wasPending = pending.has(uid);
-    if (seconds !== undefined) {
-      pending.schedule(pod, seconds);
+    if (stays.length > 0) {
+      pending.schedule(pod, stays);
       return;
     }
     pending.cancel(uid);
+    if (isMarked(pod)) queue.add(keyOf(pod));
     if (wasPending && deletionTimestamp === undefined && !hasEnded(pod))
       events.event(pod, 'Normal', 'TaintManagerEviction', `Cancelling deletion of Pod ${keyOf(pod)}`);
   };
@@ -77,15 +76,8 @@ export async function startTaintEviction(options: ControllerOptions): Promise<vo
   );
   await Promise.all([nodes.synced, pods.synced]);
 
-  /**
-   * Returns how many seconds the Pod may stay on its node; undefined if the Pod is not evicted, because it tolerates the taints
-   * forever, has no known node, is being deleted, has ended, or is a mirror Pod.
-   */
-  function secondsLeft(pod: Pod): number | undefined {
-    const node = pod.spec?.nodeName ? nodes.get(undefined, pod.spec.nodeName) : undefined;
-    if (node === undefined || pod.metadata.deletionTimestamp !== undefined || hasEnded(pod) || isMirrorPod(pod))
-      return undefined;
-    return staysForSeconds(pod, (node.spec?.taints ?? []).filter(isCurrent));
+  function nodeOf({ spec }: Pod): Node | undefined {
+    return spec?.nodeName ? nodes.get(undefined, spec.nodeName) : undefined;
   }
 
   async function evict(key: string): Promise<void> {
@@ -93,9 +85,9 @@ export async function startTaintEviction(options: ControllerOptions): Promise<vo
     const pod = pods.get(namespace, name);
     if (pod === undefined) return;
     const uid = uidOf(pod);
-    const seconds = secondsLeft(pod);
-    const since = pending.since(uid);
-    if (seconds === undefined || since === undefined || since + seconds * 1000 > timers.now()) return;
+    const stays = staysOf(pod, nodeOf(pod), taints);
+    if (stays.length === 0 && nodeOf(pod) !== undefined && isMarked(pod)) return unmark(podClient, pod, timers.now());
+    if (!pending.isDue(uid, stays)) return;
     log.info('taint-eviction: deleting a Pod that does not tolerate the taints of its node', { pod: key });
     events.event(pod, 'Normal', 'TaintManagerEviction', `Marking for deletion Pod ${key}`);
     await deleteWithStatus(podClient, pod, { conditions: [disruption(timers.now())] });
@@ -103,51 +95,39 @@ export async function startTaintEviction(options: ControllerOptions): Promise<vo
   }
 }
 
-interface PendingEvictions {
-  has(uid: string): boolean;
-  /** Returns the time from which the seconds count: the first schedule(), or later after a suspension; undefined if none is pending. */
-  since(uid: string): Millis | undefined;
-  /** Calls `due` once the Pod may no longer stay, `seconds` after the time that since() returns. */
-  schedule(pod: Pod, seconds: number): void;
-  cancel(uid: string): void;
+/**
+ * Returns the taints that limit the stay of the Pod on its node; empty if the Pod is not evicted, because it tolerates the taints forever, has
+ * no known node, is being deleted, has ended, or is a mirror Pod.
+ */
+function staysOf(pod: Pod, node: Node | undefined, taints: KnownTaints): LimitedStay[] {
+  if (node === undefined || pod.metadata.deletionTimestamp !== undefined || hasEnded(pod) || isMirrorPod(pod))
+    return [];
+  return limitedStays(pod, (node.spec?.taints ?? []).filter(taints.counts));
 }
 
-/** Keeps a timer for each Pod that is to be evicted, by the UID of the Pod. */
-function pendingEvictions(timers: Timers, signal: AbortSignal, due: (pod: Pod) => void): PendingEvictions {
-  const pending = new Map<string, { since: Millis; timer: Timer }>();
-  onAbort(signal, () => {
-    for (const { timer } of pending.values()) timer.cancel();
-  });
-  const cancel = (uid: string): void => {
-    pending.get(uid)?.timer.cancel();
-    pending.delete(uid);
-  };
-  const start = (pod: Pod, since: Millis, seconds: number): void => {
-    const at = since + seconds * 1000;
-    const timer = timers.at(at, () => {
-      const lateMillis = timers.now() - at;
-      if (lateMillis < SUSPENDED_MILLIS) due(pod);
-      else start(pod, since + lateMillis + WAKE_UP_MILLIS, seconds);
-    });
-    pending.set(uidOf(pod), { since, timer });
-  };
-  return {
-    has: (uid) => pending.has(uid),
-    since: (uid) => pending.get(uid)?.since,
-    schedule(pod, seconds) {
-      const uid = uidOf(pod);
-      const since = pending.get(uid)?.since ?? timers.now();
-      cancel(uid);
-      start(pod, since, seconds);
-    },
-    cancel,
-  };
+const REASON = 'DeletionByTaintManager';
+
+/** Whether this controller has announced the deletion of the Pod, which has not been deleted and has not ended. */
+const isMarked = (pod: Pod): boolean =>
+  pod.metadata.deletionTimestamp === undefined &&
+  !hasEnded(pod) &&
+  (pod.status?.conditions ?? []).some(
+    ({ type, status, reason }) => type === 'DisruptionTarget' && status === 'True' && reason === REASON,
+  );
+
+/** Revokes the announcement. If the Pod has changed since, for example because another component evicts it, the change queues it again. */
+async function unmark(pods: ResourceClient<Pod>, { metadata }: Pod, now: Millis): Promise<void> {
+  const condition = { type: 'DisruptionTarget', status: 'False', lastTransitionTime: formatTime(now) };
+  const { uid, resourceVersion } = metadata;
+  const change = { metadata: { uid, resourceVersion }, status: { conditions: [condition] } };
+  const type = 'application/strategic-merge-patch+json';
+  await unlessChanged(pods.patch(metadata.name, metadata.namespace, type, change, 'status'));
 }
 
 const disruption = (now: Millis): PodCondition => ({
   type: 'DisruptionTarget',
   status: 'True',
   lastTransitionTime: formatTime(now),
-  reason: 'DeletionByTaintManager',
+  reason: REASON,
   message: 'Taint manager: deleting due to NoExecute taint',
 });
