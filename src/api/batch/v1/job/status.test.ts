@@ -31,6 +31,7 @@ test.each<[string, object, object]>([
   ['starts', {}, running],
   ['completes', running, complete],
   ['fails', running, failed],
+  ['is resumed and starts again', { ...running, ...conditions('Suspended') }, { startTime: LATER, active: 1 }],
   ['is suspended and loses its start', { ...running, ...conditions('Suspended') }, { active: 0 }],
 ])('the status of a Job that %s is valid', (name, old, now) => {
   expect(errorsOf(old, now, { suspend: name.startsWith('is suspended') })).toEqual([]);
@@ -87,6 +88,18 @@ test.each<[string, object, object, string[]]>([
       'status.uncountedTerminatedPods: Invalid value: {"failed":["a"]}: must be empty for finished job',
       'status.terminating: Invalid value: 1: terminating>0 is invalid for finished job',
     ],
+  ],
+  [
+    'another start without a suspension',
+    running,
+    { ...running, startTime: LATER },
+    ['status.startTime: Required value: startTime cannot be removed for unsuspended job'],
+  ],
+  [
+    'a start that is lost when the Job is resumed',
+    { ...running, ...conditions('Suspended') },
+    { active: 1 },
+    ['status.startTime: Required value: startTime cannot be removed for unsuspended job'],
   ],
   [
     'completion before the start',

@@ -24,6 +24,7 @@ interface State extends Omit<JobStatus, 'conditions'> {
   isFinished: boolean;
   isFailing: boolean;
   isSuccessful: boolean;
+  isSuspended: boolean;
 }
 
 function stateOf({ status = {} }: Job): State {
@@ -40,6 +41,7 @@ function stateOf({ status = {} }: Job): State {
     isFinished: is('Complete') || is('Failed'),
     isFailing: is('FailureTarget'),
     isSuccessful: is('SuccessCriteriaMet'),
+    isSuspended: is('Suspended'),
   };
 }
 
@@ -263,7 +265,9 @@ function validateTransition(now: State, old: State, spec: Partial<JobSpec>): Fie
   const { completionTime, startTime } = now;
   if (completionTime !== undefined && old.completionTime !== undefined && completionTime !== old.completionTime)
     errors.push(invalid('status.completionTime', completionTime, IMMUTABLE_TEXT));
-  if (old.startTime !== undefined && startTime !== old.startTime && spec.suspend !== true)
+  // A Job that is resumed starts again.
+  const isRestarted = startTime !== undefined && old.isSuspended && !now.isSuspended;
+  if (old.startTime !== undefined && startTime !== old.startTime && spec.suspend !== true && !isRestarted)
     errors.push(required('status.startTime', 'startTime cannot be removed for unsuspended job'));
   if (old.isSuccessful && !now.isSuccessful)
     errors.push(invalidPart('status.conditions', 'cannot disable the SuccessCriteriaMet=True condition'));
