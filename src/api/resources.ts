@@ -26,6 +26,7 @@ export const ENDPOINTS = coreResource('endpoints');
 export const EVENTS = coreResource('events');
 export const INGRESSES = networkingResource('ingresses');
 export const IP_ADDRESSES = networkingResource('ipaddresses');
+export const JOBS: ResourceRef = { group: 'batch', version: 'v1', resource: 'jobs' };
 export const LEASES: ResourceRef = { group: 'coordination.k8s.io', version: 'v1', resource: 'leases' };
 export const LIMIT_RANGES = coreResource('limitranges');
 export const NAMESPACES = coreResource('namespaces');
@@ -33,11 +34,6 @@ export const NETWORK_POLICIES = networkingResource('networkpolicies');
 export const NODES = coreResource('nodes');
 export const PERSISTENT_VOLUME_CLAIMS = coreResource('persistentvolumeclaims');
 export const PERSISTENT_VOLUMES = coreResource('persistentvolumes');
-export const POD_DISRUPTION_BUDGETS: ResourceRef = {
-  group: 'policy',
-  version: 'v1',
-  resource: 'poddisruptionbudgets',
-};
 export const PODS = coreResource('pods');
 export const PRIORITY_CLASSES: ResourceRef = {
   group: 'scheduling.k8s.io',

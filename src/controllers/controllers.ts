@@ -14,12 +14,12 @@ import { startClusterRoleAggregation } from './cluster-role-aggregation/cluster-
 import type { ControllerName, ControllerOptions } from './controller.ts';
 import { startDaemonSets } from './daemon-set/daemon-set.ts';
 import { startDeployments } from './deployment/deployment.ts';
-import { startDisruption } from './disruption/disruption.ts';
 import { startEndpointSlices } from './endpoint-slice/endpoint-slice.ts';
 import { startEndpointSliceMirroring } from './endpoint-slice-mirroring/endpoint-slice-mirroring.ts';
 import { startEndpoints } from './endpoints/endpoints.ts';
 import { startEventsTtl } from './events-ttl/events-ttl.ts';
 import { startGarbageCollector } from './garbage-collector/garbage-collector.ts';
+import { startJobs } from './job/job.ts';
 import { startNamespaceController } from './namespace/namespace.ts';
 import { namespacedResources } from './namespace/namespaced-resources.ts';
 import { startNodeLifecycle } from './node-lifecycle/node-lifecycle.ts';
@@ -40,6 +40,7 @@ import { startServiceLoadBalancers } from './service-load-balancers/service-load
 import { startStatefulSets } from './stateful-set/stateful-set.ts';
 import { startSystemObjects } from './system-objects/system-objects.ts';
 import { startTaintEviction } from './taint-eviction/taint-eviction.ts';
+import { startTtlAfterFinished } from './ttl-after-finished/ttl-after-finished.ts';
 import { startUnboundRecords } from './unbound-records/unbound-records.ts';
 
 /**
@@ -88,7 +89,7 @@ export async function startControllers({
     startSystemObjects({ ...optionsOf('system-object-controller'), ...options }),
     startDaemonSets(creatorOf('daemon-set-controller')),
     startDeployments(optionsOf('deployment-controller')),
-    startDisruption({ ...optionsOf('disruption-controller'), catalog }),
+    startJobs(creatorOf('job-controller')),
     startEndpoints(optionsOf('endpoint-controller')),
     startEndpointSlices(optionsOf('endpointslice-controller')),
     startEndpointSliceMirroring(optionsOf('endpointslicemirroring-controller')),
@@ -105,6 +106,7 @@ export async function startControllers({
     startNodeLifecycle(optionsOf('node-controller')),
     startNodeTaints(optionsOf('node-controller')),
     startTaintEviction(optionsOf('node-controller')),
+    startTtlAfterFinished(optionsOf('ttl-after-finished-controller')),
     startUnboundRecords(optionsOf('unbound-record-controller')),
   ]);
 }

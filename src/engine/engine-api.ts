@@ -32,7 +32,7 @@ import type { LateNode } from './node-placeholder.ts';
 import { addressForPods, listenAddresses, requestsInFlight } from './options/api-settings.ts';
 import { recordOf, type Settings, writeEngineRecord } from './settings.ts';
 import { together } from './settle-all.ts';
-import { gitCommit, SERVED_VERSION } from './version.ts';
+import { LIFEPOD_VERSION } from './version.ts';
 
 export const CLUSTER_DOMAIN = 'cluster.local';
 
@@ -141,8 +141,7 @@ export async function serveApi(
     authentication: authenticationSettings(settings),
     host,
     port: settings.port,
-    version: SERVED_VERSION,
-    gitCommit: gitCommit(),
+    version: LIFEPOD_VERSION,
     timers,
     clock: machineClock,
     log,

@@ -206,8 +206,8 @@ export const fieldSentences: readonly Sentence[] = [
     tests: [
       [templates, 'a PodTemplate stores defer containers in the form in which they were sent'],
       [older, 'the annotation with defer containers sets the absent field on create'],
+      ['src/controllers/job/job.test.ts', 'gives its Pods the field if its template has the annotation'],
     ],
-    awaits: ['src/controllers/replica-set', 'src/controllers/job'],
   },
   {
     says: 'A PUT of a template that drops the field removes it (`kubectl replace` must work), with a warning; users of typed clients give the annotation, which such clients keep.',

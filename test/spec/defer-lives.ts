@@ -106,15 +106,15 @@ export const workloads: readonly Sentence[] = [
   },
   {
     says: 'A Job counts a Pod as finished only after its list has ended (`podReplacementPolicy: Failed` waits for it too).',
-    tests: [[when, 'after app containers exited on their own with %i, the list runs once, then the phase is %s']],
-    awaits: ['src/controllers/job'],
+    tests: [
+      [when, 'after app containers exited on their own with %i, the list runs once, then the phase is %s'],
+      ['src/controllers/job/job.test.ts', 'counts a Pod only after its list, and does not end before'],
+    ],
   },
   {
     says: 'A PodDisruptionBudget counts a Pod in its list as disrupted from T0, exit work included.',
-    tests: [
-      ['src/controllers/disruption/reconcile.test.ts', 'runs its defer containers without being deleted'],
-      [order, 'without a deletionTimestamp the Pod is not Ready from the start of the termination on'],
-    ],
+    tests: [[order, 'without a deletionTimestamp the Pod is not Ready from the start of the termination on']],
+    awaits: ['src/controllers/disruption'],
   },
 ];
 

@@ -235,8 +235,8 @@ const failureSentences: readonly Sentence[] = [
       ],
       [onContainers, 'failurePolicy: with FailPod a failed entry makes a completed Pod Failed'],
       ['test/long/examples/05-batch-upload.test.ts', 'a report that does not arrive makes the Pod Failed'],
+      ['src/controllers/job/job.test.ts', 'counts a Pod that an entry with failurePolicy FailPod has failed'],
     ],
-    awaits: ['src/controllers/job'],
   },
   {
     says: 'An entry that hangs can be given up: `PUT /api/v1/namespaces/NS/pods/NAME/defer` with the kind `DeferControl` (lifepod.io/v1, `skip: ENTRY`), or `lifepod skip POD ENTRY`. It is stored in `status.termination.skip` before it acts.',

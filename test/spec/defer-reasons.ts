@@ -99,7 +99,7 @@ export const reasons: readonly Sentence[] = [
       [causes, 'DeletionReason'],
       [causes, 'an eviction through the API has the reason Evicted'],
       [
-        'src/apiserver/registry/evictions/evict.test.ts',
+        'src/apiserver/registry/eviction.test.ts',
         'sets the condition DisruptionTarget and deletes the Pod with the grace period of the Pod',
       ],
       [onContainers, 'onReasons: the condition DeletionReason gives the reason of a deletion'],
@@ -146,8 +146,7 @@ export const reasons: readonly Sentence[] = [
   },
   {
     says: 'Job: ScaledDown for parallelism and suspend, Completed or DeadlineExceeded when the Job itself has ended.',
-    tests: [],
-    awaits: ['src/controllers/job'],
+    tests: [['src/controllers/job/job.test.ts', 'deletes them with the reason %s']],
   },
   {
     says: 'Garbage collector and namespace deletion: OwnerDeleted.',

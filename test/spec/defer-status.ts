@@ -118,8 +118,8 @@ const states: readonly Sentence[] = [
         'src/api/core/v1/pod/validation/validate-defers.test.ts',
         'the deletion of a completed Pod is graceful while its entries run',
       ],
+      ['src/controllers/job/reconcile.test.ts', 'a Pod that completed and runs its defer containers is active'],
     ],
-    awaits: ['src/controllers/replica-set', 'src/controllers/job'],
   },
   {
     says: "Some clients know five phases only (`kubectl port-forward` refuses a Pod that is not Running, though its containers serve): the engine's option `--terminating-phase=false` keeps the phase Running (or Pending) while the list runs; condition, column and everything else stay as they are.",

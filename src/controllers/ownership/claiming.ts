@@ -18,6 +18,8 @@ export interface Claimant {
   kind: OwnerKind;
   /** Reads the owner from the API, not from a copy. */
   fresh: () => Promise<KubeObject>;
+  /** A finalizer that adopted objects get. */
+  finalizer?: string;
 }
 
 /**
@@ -71,10 +73,11 @@ async function checkOwner({ owner, fresh }: Claimant): Promise<void> {
 function adoptObject<T extends KubeObject>(
   client: ResourceClient<T>,
   object: T,
-  { owner, kind }: Claimant,
+  { owner, kind, finalizer }: Claimant,
 ): Promise<T> {
   // The API rejects the patch if another controller has adopted the object meanwhile, because an object has at most one controller.
-  const metadata = { uid: uidOf(object), ownerReferences: [controllerReference(owner, kind)] };
+  const finalizers = finalizer === undefined ? {} : { finalizers: [finalizer] };
+  const metadata = { uid: uidOf(object), ownerReferences: [controllerReference(owner, kind)], ...finalizers };
   return client.patch(object.metadata.name, object.metadata.namespace, MERGE, { metadata });
 }
 

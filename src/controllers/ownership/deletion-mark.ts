@@ -6,7 +6,12 @@ import { uidOf } from '../../machinery/meta.ts';
 import { formatTime } from '../../machinery/time.ts';
 import type { DeletionReason, PodWriter } from './pods-of-owner.ts';
 
-const OWN_REASONS: readonly (string | undefined)[] = ['ScaledDown', 'Replaced'] satisfies DeletionReason[];
+const OWN_REASONS: readonly (string | undefined)[] = [
+  'ScaledDown',
+  'Replaced',
+  'Completed',
+  'DeadlineExceeded',
+] satisfies DeletionReason[];
 
 /** Whether a workload controller has marked the Pod, before a crash or a failed delete. */
 export const isMarked = ({ status }: Pod): boolean =>

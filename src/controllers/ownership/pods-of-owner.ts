@@ -14,7 +14,7 @@ import { formatTime, type Millis } from '../../machinery/time.ts';
 import { controllerReference, type OwnerKind } from './owner.ts';
 
 /** The reasons for which workload controllers delete Pods, for defer containers. Source: the specification of defer containers, "Workloads". */
-export type DeletionReason = 'ScaledDown' | 'Replaced';
+export type DeletionReason = 'ScaledDown' | 'Replaced' | 'Completed' | 'DeadlineExceeded';
 
 export interface PodWriter {
   client: Client;

@@ -3,7 +3,7 @@ import { mortal } from '../../../test/support/simulated-nodes/mortal.ts';
 import { type RegistryBackend, withInformers } from '../../client/registry-fixture.ts';
 import { clientOf } from '../../client/typed-client.ts';
 import { silentLog } from '../../platform/silent-log.ts';
-import { createVirtualTimers, type VirtualTimers } from '../../platform/virtual-timers.ts';
+import { createVirtualTimers } from '../../platform/virtual-timers.ts';
 import type { ResourceApi } from '../../ports/backend.ts';
 import type { ControllerOptions } from '../controller.ts';
 
@@ -30,13 +30,12 @@ export interface KilledEnginesOptions {
   lags: Readonly<Record<string, number>>;
   /** Called after each write of an engine. */
   written: () => void;
-  /** The clock of the engines; absent: one of their own. */
-  timers?: VirtualTimers;
 }
 
 /** Starts the first engine. */
 export function killedEngines(backend: RegistryBackend, options: KilledEnginesOptions): KilledEngines {
-  const { start, lags, written, timers = createVirtualTimers() } = options;
+  const { start, lags, written } = options;
+  const timers = createVirtualTimers();
   let late = 0;
   let engine = begin();
 

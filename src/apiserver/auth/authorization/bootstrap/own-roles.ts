@@ -32,6 +32,7 @@ export const ownRoles: Readonly<Record<string, OwnRole>> = {
     rules: ['patch pods/status'],
     accounts: [
       'daemon-set-controller',
+      'job-controller',
       'namespace-controller',
       'replicaset-controller',
       'replication-controller',

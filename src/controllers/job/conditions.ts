@@ -1,0 +1,86 @@
+/** The conditions of a Job, with the reasons and messages of upstream. Pure. Source: pkg/controller/job/job_controller.go of v1.33 (behavior and wording). */
+import type { Job, JobCondition, JobStatus } from '../../api/generated/types.ts';
+import { formatTime, type Millis } from '../../machinery/time.ts';
+
+/** Why a Job ends. */
+export interface Verdict {
+  /** The condition that announces the end, before the Pods have been counted. */
+  type: 'SuccessCriteriaMet' | 'FailureTarget';
+  reason: string;
+  message: string;
+}
+
+export const failure = (reason: string, message: string): Verdict => ({ type: 'FailureTarget', reason, message });
+
+export const success = (reason: string, message: string): Verdict => ({ type: 'SuccessCriteriaMet', reason, message });
+
+export const COMPLETIONS_REACHED = success('CompletionsReached', 'Reached expected number of succeeded pods');
+
+export const trueCondition = ({ status }: Pick<Job, 'status'>, type: string): JobCondition | undefined =>
+  (status?.conditions ?? []).find((each) => each.type === type && each.status === 'True');
+
+/** Whether the Job has ended and all its Pods are counted. */
+export const isFinished = (job: Pick<Job, 'status'>): boolean =>
+  trueCondition(job, 'Complete') !== undefined || trueCondition(job, 'Failed') !== undefined;
+
+/** Returns the verdict that the status contains. */
+export function storedVerdict(job: Job): Verdict | undefined {
+  for (const type of ['SuccessCriteriaMet', 'FailureTarget'] as const) {
+    const condition = trueCondition(job, type);
+    if (condition !== undefined) return { type, reason: condition.reason ?? '', message: condition.message ?? '' };
+  }
+  return undefined;
+}
+
+interface NewCondition {
+  type: string;
+  status: 'True' | 'False';
+  reason: string;
+  message: string;
+}
+
+/**
+ * Returns the conditions with the new one; the same list if they contain it already. A condition that is False is not added, because it says
+ * nothing new.
+ */
+export function withCondition(
+  conditions: JobCondition[],
+  { type, status, reason, message }: NewCondition,
+  now: Millis,
+): JobCondition[] {
+  const old = conditions.find((each) => each.type === type);
+  if (old?.status === status && old.reason === reason && old.message === message) return conditions;
+  if (old === undefined && status === 'False') return conditions;
+  const time = formatTime(now);
+  const changed = { type, status, lastProbeTime: time, lastTransitionTime: time, reason, message };
+  return old === undefined ? [...conditions, changed] : conditions.map((each) => (each === old ? changed : each));
+}
+
+/** Returns the status with the condition that announces the end. */
+export function withVerdict(status: JobStatus, { type, reason, message }: Verdict, now: Millis): JobStatus {
+  const conditions = status.conditions ?? [];
+  if (conditions.some((each) => each.type === type && each.status === 'True')) return status;
+  return { ...status, conditions: withCondition(conditions, { type, status: 'True', reason, message }, now) };
+}
+
+/** Returns the status with the last condition, after which nothing of it changes. */
+export function withEnd(status: JobStatus, { type, reason, message }: Verdict, now: Millis): JobStatus {
+  const last = type === 'SuccessCriteriaMet' ? 'Complete' : 'Failed';
+  const conditions = withCondition(status.conditions ?? [], { type: last, status: 'True', reason, message }, now);
+  const { startTime = formatTime(now) } = status;
+  const completion = last === 'Complete' ? { completionTime: formatTime(now) } : {};
+  return { ...status, startTime, conditions, ...completion };
+}
+
+export const SUSPENDED: NewCondition = {
+  type: 'Suspended',
+  status: 'True',
+  reason: 'JobSuspended',
+  message: 'Job suspended',
+};
+export const RESUMED: NewCondition = {
+  type: 'Suspended',
+  status: 'False',
+  reason: 'JobResumed',
+  message: 'Job resumed',
+};

@@ -1,0 +1,76 @@
+/** Follows the objects on which Jobs depend, and reports the keys of the Jobs, and of the Pods without a Job, that must be examined. */
+import type { Job, Pod } from '../../api/generated/types.ts';
+import { JOBS, PODS } from '../../api/resources.ts';
+import type { Informer } from '../../client/informer.ts';
+import { uidOf } from '../../machinery/meta.ts';
+import type { ControllerOptions } from '../controller.ts';
+import { dependentHandlers, keyOf } from '../ownership/dependent-handlers.ts';
+import { controllerOf, controllerUids } from '../ownership/owner.ts';
+import { isFinished } from './conditions.ts';
+import { isTracked } from './job-pods.ts';
+
+export interface Followed {
+  jobs: Informer<Job>;
+  pods: Informer<Pod>;
+}
+
+export interface JobHandlers {
+  /** Gets the namespace of a Job, `/` and its name. */
+  changed(key: string): void;
+  deleted(job: Job): void;
+  /** Gets the namespace of a Pod, `/` and its name. The Pod has the finalizer of a Job, but no Job that will count it. */
+  orphaned(key: string): void;
+}
+
+export function followJobs(
+  { informers, signal }: Pick<ControllerOptions, 'informers' | 'signal'>,
+  { changed, deleted, orphaned }: JobHandlers,
+): Followed {
+  const leavePods = (job: Job): void => {
+    for (const pod of pods.by(controllerUids, uidOf(job))) if (isTracked(pod)) orphaned(keyOf(pod));
+  };
+  const jobs = informers.follow<Job>(
+    JOBS,
+    { signal },
+    {
+      added: (job) => changed(keyOf(job)),
+      updated(job) {
+        changed(keyOf(job));
+        if (isFinished(job)) leavePods(job);
+      },
+      deleted(job) {
+        deleted(job);
+        leavePods(job);
+      },
+    },
+  );
+  /** Reports a Pod with the finalizer that has no Job, or one that has ended or does not exist. */
+  const leaveOrphan = (pod: Pod): void => {
+    const controller = controllerOf(pod);
+    if (!isTracked(pod) || (controller !== undefined && controller.kind !== 'Job')) return;
+    const job = controller === undefined ? undefined : jobs.get(pod.metadata.namespace, controller.name);
+    if (job === undefined || uidOf(job) !== controller?.uid || isFinished(job)) orphaned(keyOf(pod));
+  };
+  const owners = dependentHandlers<Job>({
+    kind: 'Job',
+    owners: jobs,
+    selectorOf: ({ spec }) => spec?.selector,
+    changed,
+  });
+  const pods: Informer<Pod> = informers.follow<Pod>(
+    PODS,
+    { signal },
+    {
+      added(pod) {
+        owners.added(pod);
+        leaveOrphan(pod);
+      },
+      updated(pod, old) {
+        owners.updated(pod, old);
+        leaveOrphan(pod);
+      },
+      deleted: owners.deleted,
+    },
+  );
+  return { jobs, pods };
+}

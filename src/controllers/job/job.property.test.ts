@@ -1,0 +1,197 @@
+/**
+ * Properties of the Job controller while Pods end, users delete Pods and change the Job, and the engine is killed between any two of its
+ * writes. The informers are some turns of the event loop behind. Calls that are under way when the engine is killed may still take effect, as
+ * with an API server in another process. LIFEPOD_SEED repeats a run, whose seed is printed; LIFEPOD_RUNS sets the number of lives.
+ */
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { hasEnded } from '../../api/core/v1/pod/status/final-phase.ts';
+import type { Job, JobSpec, Pod } from '../../api/generated/types.ts';
+import { JOBS, PODS } from '../../api/resources.ts';
+import { type RegistryBackend, registryBackend } from '../../client/registry-fixture.ts';
+import { uidOf } from '../../machinery/meta.ts';
+import { isApiError } from '../../machinery/status.ts';
+import { isPodActive } from '../ownership/pod-state.ts';
+import { type KilledEngines, killedEngines, turns } from '../replicas/killed-engines-fixture.ts';
+import { isFinished } from './conditions.ts';
+import { formatIntervals, withIndexes } from './intervals.ts';
+import { startJobs } from './job.ts';
+import { newJob, setPhase } from './job-fixture.ts';
+import { indexOf, isTracked } from './job-pods.ts';
+
+const seed = Number(process.env['LIFEPOD_SEED']);
+const RUNS = Number(process.env['LIFEPOD_RUNS'] ?? 40);
+console.log(`properties of Jobs: seed ${seed} (LIFEPOD_SEED sets it)`);
+
+const PHASES = ['Running', 'Succeeded', 'Failed'] as const;
+type Step =
+  | { do: 'phase'; pod: number; phase: (typeof PHASES)[number] }
+  | { do: 'delete' | 'gone'; pod: number }
+  | { do: 'change'; spec: Partial<JobSpec> }
+  | { do: 'kill'; afterWrites: number }
+  | { do: 'run'; turns: number }
+  | { do: 'settle' };
+
+const change: fc.Arbitrary<Partial<JobSpec>> = fc.oneof(
+  fc.record({ suspend: fc.boolean() }),
+  fc.record({ parallelism: fc.integer({ min: 1, max: 4 }) }),
+);
+const phase = fc.record({ do: fc.constant('phase'), pod: fc.nat(20), phase: fc.constantFrom(...PHASES) });
+const step: fc.Arbitrary<Step> = fc.oneof(
+  phase,
+  phase,
+  fc.record({ do: fc.constantFrom('delete', 'gone'), pod: fc.nat(20) }),
+  fc.record({ do: fc.constant('change'), spec: change }),
+  fc.record({ do: fc.constant('kill'), afterWrites: fc.integer({ min: 1, max: 8 }) }),
+  fc.record({ do: fc.constant('run'), turns: fc.nat(40) }),
+  fc.record({ do: fc.constant('settle') }),
+);
+
+const specs: fc.Arbitrary<Partial<JobSpec>> = fc.record({
+  parallelism: fc.integer({ min: 1, max: 4 }),
+  completions: fc.integer({ min: 1, max: 6 }),
+  completionMode: fc.constantFrom('NonIndexed', 'Indexed'),
+  backoffLimit: fc.constantFrom(2, 1000),
+  podReplacementPolicy: fc.constantFrom('Failed', 'TerminatingOrFailed'),
+});
+
+class World {
+  readonly faults: string[] = [];
+  readonly #backend: RegistryBackend;
+  readonly #engines: KilledEngines;
+  readonly #spec: Partial<JobSpec>;
+  /** UIDs of the Pods that have ended with the finalizer, by phase. */
+  readonly #ended = { Succeeded: new Set<string>(), Failed: new Set<string>() };
+  /** UIDs of the Pods that a user has deleted. */
+  readonly #deleted = new Set<string>();
+  /** The indexes of the Pods that have succeeded with the finalizer. */
+  readonly #indexes = new Set<number>();
+  /** UIDs that the status has contained. */
+  readonly #announced = { succeeded: new Set<string>(), failed: new Set<string>() };
+
+  constructor(backend: RegistryBackend, lags: Record<string, number>, spec: Partial<JobSpec>) {
+    this.#backend = backend;
+    this.#spec = spec;
+    this.#engines = killedEngines(backend, { start: startJobs, lags, written: () => this.#check() });
+  }
+
+  async begin(): Promise<void> {
+    await this.#backend.create(JOBS, 'a', newJob(this.#spec));
+    await this.#engines.settled();
+  }
+
+  async take(step: Step): Promise<void> {
+    switch (step.do) {
+      case 'kill':
+        return this.#engines.killAfter(step.afterWrites);
+      case 'run':
+        return turns(step.turns);
+      case 'settle':
+        return this.#engines.settled();
+      case 'change':
+        await this.#backend.patch(JOBS, 'a', 'work', 'application/merge-patch+json', { spec: step.spec });
+        return;
+      default:
+        await this.#act(step);
+    }
+  }
+
+  /** Resumes the Job, lets all Pods succeed until the Job has ended, and compares the status with what has happened. */
+  async settle(): Promise<void> {
+    const resumed = { spec: { suspend: false } };
+    await this.#backend.patch(JOBS, 'a', 'work', 'application/merge-patch+json', resumed);
+    for (let round = 0; round < 40 && !isFinished(this.#job()); round++) {
+      await this.#engines.settled();
+      for (const index of this.#pods().keys()) {
+        await this.#act({ do: 'phase', pod: index, phase: 'Succeeded' });
+        await this.#act({ do: 'gone', pod: index });
+      }
+    }
+    const { status = {} } = this.#job();
+    const { succeeded = 0, failed = 0 } = status;
+    expect({ faults: this.faults, isFinished: isFinished(this.#job()) }).toEqual({ faults: [], isFinished: true });
+    expect(failed).toBe(this.#announced.failed.size);
+    if (this.#spec.completionMode === 'Indexed') {
+      expect(status.completedIndexes ?? '').toBe(formatIntervals(withIndexes([], this.#indexes)));
+      expect(succeeded).toBe(this.#indexes.size);
+    } else {
+      expect(succeeded).toBe(this.#announced.succeeded.size);
+      expect(missing(this.#ended.Succeeded, this.#announced.succeeded, this.#deleted)).toEqual([]);
+    }
+    expect(missing(this.#ended.Failed, this.#announced.failed, this.#deleted)).toEqual([]);
+    const both = new Set([...this.#announced.failed, ...this.#announced.succeeded]);
+    expect(both.size).toBe(this.#announced.failed.size + this.#announced.succeeded.size);
+    await this.#engines.settled();
+    expect(this.#pods().filter(isTracked)).toEqual([]);
+  }
+
+  end = (): void => this.#engines.end();
+
+  #job = (): Job => this.#backend.objects(JOBS)[0] as Job;
+  #pods = (): Pod[] => this.#backend.objects(PODS) as Pod[];
+
+  async #act(step: Extract<Step, { pod: number }>): Promise<void> {
+    const pods = this.#pods();
+    const pod = pods[step.pod % pods.length];
+    if (pod === undefined) return;
+    try {
+      if (step.do === 'phase') await this.#end(pod, step.phase);
+      else if (step.do === 'delete') await this.#delete(pod);
+      else if (pod.metadata.deletionTimestamp !== undefined) {
+        if (!hasEnded(pod)) await this.#end(pod, 'Failed');
+        await this.#backend.remove(PODS, 'a', pod.metadata.name);
+      }
+    } catch (error) {
+      // The controller has changed or deleted the Pod meanwhile.
+      if (!['NotFound', 'Conflict'].some((reason) => isApiError(error, reason as 'NotFound'))) throw error;
+    }
+  }
+
+  async #end(pod: Pod, phase: (typeof PHASES)[number]): Promise<void> {
+    if (hasEnded(pod) || (phase === 'Running' && pod.metadata.deletionTimestamp !== undefined)) return;
+    await setPhase(this.#backend, pod, phase, Date.UTC(2026, 0));
+    const current = this.#pods().find(({ metadata }) => metadata.uid === pod.metadata.uid);
+    if (phase === 'Running' || current === undefined || !isTracked(current)) return;
+    this.#ended[phase].add(uidOf(pod));
+    // A Pod that was being deleted may have been counted as failed before, and then its index is not completed by it.
+    const isFailed = this.#announced.failed.has(uidOf(pod));
+    if (phase === 'Succeeded' && !isFailed) this.#indexes.add(indexOf(pod) ?? 0);
+  }
+
+  async #delete(pod: Pod): Promise<void> {
+    if (!isPodActive(pod)) return;
+    this.#deleted.add(uidOf(pod));
+    await this.#backend.delete(PODS, 'a', pod.metadata.name, {});
+  }
+
+  /** Checks after every write of the controller. */
+  #check(): void {
+    const { status = {} } = this.#job();
+    for (const list of ['succeeded', 'failed'] as const)
+      for (const uid of status.uncountedTerminatedPods?.[list] ?? []) this.#announced[list].add(uid);
+    const isIndexed = this.#spec.completionMode === 'Indexed';
+    if ((status.failed ?? 0) > this.#announced.failed.size) this.faults.push('a failed Pod is counted twice');
+    if (!isIndexed && (status.succeeded ?? 0) > this.#announced.succeeded.size)
+      this.faults.push('a Pod that has succeeded is counted twice');
+  }
+}
+
+/** Returns the UIDs that are neither announced nor of Pods that were deleted. */
+const missing = (ended: ReadonlySet<string>, announced: ReadonlySet<string>, deleted: ReadonlySet<string>): string[] =>
+  [...ended].filter((uid) => !announced.has(uid) && !deleted.has(uid));
+
+test('a Job counts each of its Pods exactly once, ends, and leaves no finalizer', async () => {
+  const lags = fc.record({ pods: fc.nat(15), jobs: fc.nat(15) });
+  const steps = fc.array(step, { minLength: 1, maxLength: 30 });
+  const property = fc.asyncProperty(lags, specs, steps, async (lag, spec, taken) => {
+    const world = new World(await registryBackend(), lag, spec);
+    try {
+      await world.begin();
+      for (const next of taken) await world.take(next);
+      await world.settle();
+    } finally {
+      world.end();
+    }
+  });
+  await fc.assert(property, { numRuns: RUNS, ...(Number.isNaN(seed) ? {} : { seed }) });
+}, 3_600_000);

@@ -1,0 +1,88 @@
+/**
+ * Counts each Pod exactly once, although the engine can be killed between any two writes. The UID of a Pod that has ended is first written to
+ * status.uncountedTerminatedPods; then the finalizer of the Pod is removed; the next write of the status removes the UID and increments the
+ * counter. A Pod with a finalizer is therefore not counted, and a UID without such a Pod is. For a success in an indexed Job, the index in
+ * completedIndexes has the role of the UID. Pure.
+ * Source: trackJobStatusAndRemoveFinalizers of pkg/controller/job/job_controller.go of v1.33 (protocol).
+ */
+
+import { hasEnded } from '../../api/core/v1/pod/status/final-phase.ts';
+import type { JobStatus, Pod } from '../../api/generated/types.ts';
+import { defined } from '../../machinery/drop-undefined.ts';
+import { uidOf } from '../../machinery/meta.ts';
+import type { Verdict } from './conditions.ts';
+import { matchFailurePolicy } from './failure-policy.ts';
+import { formatIntervals, total } from './intervals.ts';
+import { isIndexed, isTracked, isValid, outcomeOf } from './job-pods.ts';
+import type { JobView } from './view.ts';
+
+/** How many Pods a status may contain that are not counted yet. Source: MaxUncountedPods of pkg/controller/job. */
+export const MAX_UNCOUNTED = 500;
+
+/** Returns the status in which the Pods of uncountedTerminatedPods are counted that have no finalizer any more. */
+export function countedStatus(status: JobStatus, pods: readonly Pod[]): JobStatus {
+  const { succeeded = [], failed = [] } = status.uncountedTerminatedPods ?? {};
+  const tracked = new Set(pods.filter(isTracked).map(uidOf));
+  const left = {
+    succeeded: succeeded.filter((uid) => tracked.has(uid)),
+    failed: failed.filter((uid) => tracked.has(uid)),
+  };
+  return {
+    ...status,
+    succeeded: (status.succeeded ?? 0) + succeeded.length - left.succeeded.length,
+    failed: (status.failed ?? 0) + failed.length - left.failed.length,
+    uncountedTerminatedPods: uncountedOf(left.succeeded, left.failed),
+  };
+}
+
+const uncountedOf = (succeeded: string[], failed: string[]): JobStatus['uncountedTerminatedPods'] =>
+  defined({
+    succeeded: succeeded.length > 0 ? succeeded : undefined,
+    failed: failed.length > 0 ? failed : undefined,
+  });
+
+export interface Tracking {
+  status: JobStatus;
+  /** The Pods whose finalizers are removed once the status is written. */
+  untrack: readonly Pod[];
+}
+
+/**
+ * Decides which Pods are counted next. `verdict`: why the Job ends; undefined if it does not. `delayed`: failed Pods that remain until their
+ * replacements exist, because these continue their numbers of failures.
+ */
+export function track(view: JobView, verdict: Verdict | undefined, delayed: ReadonlySet<Pod>): Tracking {
+  const { spec, status, job, uncounted } = view;
+  const succeeded = [...(status.uncountedTerminatedPods?.succeeded ?? [])];
+  const failed = [...(status.uncountedTerminatedPods?.failed ?? [])];
+  const isFailing = verdict?.type === 'FailureTarget';
+  const hasSucceeded = verdict?.type === 'SuccessCriteriaMet';
+  const isDeleted = job.metadata.deletionTimestamp !== undefined;
+  const isKnown = (pod: Pod): boolean => uncounted.has(uidOf(pod));
+  const tracked = view.pods.filter(isTracked);
+  const untrack: Pod[] = [];
+  for (const pod of [...tracked.filter(isKnown), ...tracked.filter((each) => !isKnown(each))]) {
+    if (untrack.length >= MAX_UNCOUNTED) break;
+    const outcome = outcomeOf(spec, pod, isFailing);
+    if (outcome === undefined && !isDeleted && !hasSucceeded) continue;
+    if (delayed.has(pod) && !isDeleted && verdict === undefined) continue;
+    untrack.push(pod);
+    if (isKnown(pod) || !isValid(spec, pod)) continue;
+    // A Pod that is deleted because the Job has succeeded has not failed.
+    if (hasSucceeded && !hasEnded(pod)) continue;
+    if (outcome === 'succeeded' && !isIndexed(spec)) succeeded.push(uidOf(pod));
+    if (outcome === 'failed' && matchFailurePolicy(spec, pod).isCounted) failed.push(uidOf(pod));
+  }
+  const { completedIndexes } = view;
+  return {
+    untrack,
+    status: {
+      ...status,
+      ...(completedIndexes === undefined
+        ? {}
+        : { succeeded: total(completedIndexes), completedIndexes: formatIntervals(completedIndexes) }),
+      ...(view.failedIndexes === undefined ? {} : { failedIndexes: formatIntervals(view.failedIndexes) }),
+      uncountedTerminatedPods: uncountedOf(succeeded, failed),
+    },
+  };
+}

@@ -1,0 +1,116 @@
+/** A Job and its Pods, as the rules of a reconcile see them. Pure. Source: syncJob of pkg/controller/job/job_controller.go of v1.33 (behavior). */
+import type { Job, JobSpec, JobStatus, Pod } from '../../api/generated/types.ts';
+import { uidOf } from '../../machinery/meta.ts';
+import type { Millis } from '../../machinery/time.ts';
+import { isPodActive } from '../ownership/pod-state.ts';
+import { afterPods, type BackOff, NO_FAILURES } from './back-off.ts';
+import { matchFailurePolicy } from './failure-policy.ts';
+import { hasIndex, type Intervals, parseIntervals, total, withIndexes } from './intervals.ts';
+import { indexFailures, indexOf, isIndexed, isTracked, isValid, outcomeOf } from './job-pods.ts';
+import { countedStatus } from './tracking.ts';
+
+export interface JobInput {
+  job: Job;
+  /** The Pods that the Job controls. */
+  pods: readonly Pod[];
+  /** Undefined: this engine has not reconciled the Job yet. */
+  backOff: BackOff | undefined;
+  now: Millis;
+}
+
+export interface JobView {
+  job: Job;
+  spec: JobSpec;
+  /** The status of the Job, in which the Pods that have lost their finalizers are counted. */
+  status: JobStatus;
+  pods: readonly Pod[];
+  active: readonly Pod[];
+  /** Pods that have ended, are not counted yet, and are not in uncountedTerminatedPods. */
+  newlyEnded: { succeeded: readonly Pod[]; failed: readonly Pod[] };
+  /** UIDs in uncountedTerminatedPods. */
+  uncounted: ReadonlySet<string>;
+  /** The numbers of Pods that have succeeded and failed, with those that are not counted yet. */
+  succeeded: number;
+  failed: number;
+  /** Undefined unless the Job is indexed. */
+  completedIndexes: Intervals | undefined;
+  /** Undefined unless the Job limits the failures per index. */
+  failedIndexes: Intervals | undefined;
+  backOff: BackOff;
+  now: Millis;
+}
+
+export function viewOf({ job, pods, backOff, now }: JobInput): JobView {
+  const spec = job.spec ?? { template: {} };
+  const status = countedStatus(job.status ?? {}, pods);
+  const { succeeded: waiting = [], failed: waitingFailed = [] } = status.uncountedTerminatedPods ?? {};
+  const uncounted = new Set([...waiting, ...waitingFailed]);
+  const isNew = (pod: Pod): boolean => isTracked(pod) && !uncounted.has(uidOf(pod)) && isValid(spec, pod);
+  const ended = (outcome: string): Pod[] => pods.filter((pod) => isNew(pod) && outcomeOf(spec, pod) === outcome);
+  const newlyEnded = { succeeded: ended('succeeded'), failed: ended('failed') };
+  const completedIndexes = completedIndexesOf(spec, status, newlyEnded.succeeded);
+  const counted = newlyEnded.failed.filter((pod) => matchFailurePolicy(spec, pod).isCounted);
+  return {
+    job,
+    spec,
+    status,
+    pods,
+    active: pods.filter(isPodActive),
+    newlyEnded,
+    uncounted,
+    succeeded:
+      completedIndexes === undefined
+        ? (status.succeeded ?? 0) + newlyEnded.succeeded.length + waiting.length
+        : total(completedIndexes),
+    failed: (status.failed ?? 0) + counted.length + waitingFailed.length,
+    completedIndexes,
+    failedIndexes: failedIndexesOf(spec, status, pods, completedIndexes ?? []),
+    backOff: nextBackOff(spec, pods, newlyEnded, backOff),
+    now,
+  };
+}
+
+export const indexesOf = (pods: readonly Pod[]): number[] => pods.flatMap((pod) => indexOf(pod) ?? []);
+
+/** A new engine begins with the back-off that the Pods show which have been counted. */
+function nextBackOff(
+  spec: JobSpec,
+  pods: readonly Pod[],
+  { succeeded, failed }: JobView['newlyEnded'],
+  known: BackOff | undefined,
+): BackOff {
+  if (known !== undefined) return afterPods(known, succeeded, failed);
+  const all = Map.groupBy(pods, (pod) => outcomeOf(spec, pod));
+  return afterPods(NO_FAILURES, all.get('succeeded') ?? [], all.get('failed') ?? []);
+}
+
+/** An index that has failed stays failed, although a second Pod of it may have succeeded. */
+function completedIndexesOf(spec: JobSpec, status: JobStatus, succeeded: readonly Pod[]): Intervals | undefined {
+  if (!isIndexed(spec)) return undefined;
+  const [completed, failed] = [status.completedIndexes, status.failedIndexes].map((text) =>
+    parseIntervals(text, spec.completions ?? 0),
+  ) as [Intervals, Intervals];
+  return withIndexes(
+    completed,
+    indexesOf(succeeded).filter((index) => !hasIndex(failed, index)),
+  );
+}
+
+function failedIndexesOf(
+  spec: JobSpec,
+  { failedIndexes }: JobStatus,
+  pods: readonly Pod[],
+  completed: Intervals,
+): Intervals | undefined {
+  const limit = spec.backoffLimitPerIndex;
+  if (!isIndexed(spec) || limit === undefined) return undefined;
+  const isLast = (pod: Pod): boolean => {
+    if (!isTracked(pod) || !isValid(spec, pod) || outcomeOf(spec, pod) !== 'failed') return false;
+    const { action, isCounted } = matchFailurePolicy(spec, pod);
+    return action === 'FailIndex' || (isCounted && indexFailures(pod).counted >= limit);
+  };
+  return withIndexes(
+    parseIntervals(failedIndexes, spec.completions ?? 0),
+    indexesOf(pods.filter(isLast)).filter((index) => !hasIndex(completed, index)),
+  );
+}
