@@ -3,23 +3,18 @@
 import { isMirrorPod } from '../api/core/v1/pod/mirror.ts';
 import type { Pod } from '../api/generated/types.ts';
 import { PODS } from '../api/resources.ts';
-import { backOffMillis } from '../client/back-off.ts';
 import type { Client } from '../client/client.ts';
 import { createInformer } from '../client/informer.ts';
-import { uidOf } from '../machinery/meta.ts';
-import { isApiError } from '../machinery/status.ts';
-import { pause } from '../platform/pause.ts';
+import { type KubeObject, uidOf } from '../machinery/meta.ts';
 import type { Platform } from '../platform/platform.ts';
 import type { DeleteOptions } from '../ports/backend.ts';
 import type { ContainerRuntime, PodObservation } from '../runtime/runtime.ts';
-
-const RETRY_BASE_MILLIS = 200;
-const RETRY_MAX_MILLIS = 10_000;
+import { deletePatiently } from './delete-patiently.ts';
 
 const nameOf = (pod: Pod): string => `${pod.metadata.namespace}/${pod.metadata.name}`;
 
 /** Returns whether only finalizers keep the object: its grace period is 0 once the node ended the Pod or a client force-deleted it. */
-const onlyFinalizersLeft = (pod: Pod): boolean =>
+export const onlyFinalizersLeft = (pod: KubeObject): boolean =>
   pod.metadata.deletionGracePeriodSeconds === 0 && (pod.metadata.finalizers ?? []).length > 0;
 
 /**
@@ -62,20 +57,12 @@ export async function endAllPods(
     if (isHere && isMirrorPod(pod)) return;
     void remove(pod, isHere ? {} : { gracePeriodSeconds: 0 }).catch(ended.reject);
   };
-  /** Deletes the Pod. Retries after 5xx errors, which mean for example that the server's disk is full or that the connection was lost. */
-  const remove = async (pod: Pod, options: DeleteOptions): Promise<void> => {
-    for (let failures = 1; !watching.signal.aborted; failures++) {
-      try {
-        await pods.delete(pod.metadata.name, pod.metadata.namespace, options);
-        return;
-      } catch (error) {
-        if (isApiError(error, 'NotFound')) return;
-        if (!isApiError(error) || error.code < 500) throw error;
-        if (failures === 1) say(`  ${nameOf(pod)} cannot be deleted yet: ${error.message}; retrying`);
-      }
-      await pause(platform.timers, backOffMillis(failures, RETRY_BASE_MILLIS, RETRY_MAX_MILLIS), watching.signal);
-    }
-  };
+  const remove = (pod: Pod, options: DeleteOptions): Promise<void> =>
+    deletePatiently(pods, pod.metadata, options, {
+      timers: platform.timers,
+      signal: watching.signal,
+      failed: ({ message }) => say(`  ${nameOf(pod)} cannot be deleted yet: ${message}; retrying`),
+    });
   const informer = createInformer(
     pods,
     { ...platform, signal: watching.signal },

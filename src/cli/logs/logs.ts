@@ -12,9 +12,10 @@ import { UserError } from '../../platform/files.ts';
 import { kubectlErrorText } from '../kubectl-errors.ts';
 import { containerNames, type PodContainer, podContainers, waitsForItsTurn } from '../pod-containers.ts';
 import { resolveTarget, type Target, type TargetOptions } from '../target.ts';
+import { copyLog, hasColors } from './copy-log.ts';
 import { followPod } from './follow-pod.ts';
 import { type LogCommandOptions, type LogRequest, logQuery, logRequest } from './log-options.ts';
-import { colored, createLines, createTimedLines, type LineSplitter } from './merged-lines.ts';
+import { colored, createLines, createTimedLines } from './merged-lines.ts';
 
 const DEFAULT_CONTAINER = 'kubectl.kubernetes.io/default-container';
 const SIGNAL_CODES = { SIGINT: 130, SIGTERM: 143 } as const;
@@ -136,13 +137,13 @@ function createSource(pod: Pod, options: LogsOptions, request: LogRequest, targe
   const { name, namespace } = pod.metadata;
   const open = (container: string, asked: LogRequest): Promise<Readable> =>
     target.client.open(resourcePath(PODS, namespace, name, 'log') + logQuery(container, asked), signal);
-  const hasColors = process.stdout.isTTY === true && !process.env['NO_COLOR'];
+  const isColored = hasColors();
   const order = podContainers(pod).map((container) => container.name);
   const prefixOf = (container: string): string => {
     if (options.prefix === false || (options.prefix !== true && options.allContainers !== true)) return '';
     const text = options.prefix === true ? `[pod/${name}/${container}] ` : `[${container}] `;
     if (!order.includes(container)) order.push(container);
-    return hasColors ? colored(text, order.indexOf(container)) : text;
+    return isColored ? colored(text, order.indexOf(container)) : text;
   };
   const timed = new Map<string, ReturnType<typeof createTimedLines>>();
 
@@ -151,7 +152,7 @@ function createSource(pod: Pod, options: LogsOptions, request: LogRequest, targe
     async print(container: PodContainer): Promise<void> {
       const prefix = prefixOf(container.name);
       const body = await open(container.name, request);
-      await copy(body, prefix === '' ? undefined : createLines(prefix), signal);
+      await copyLog(body, prefix === '' ? undefined : createLines(prefix), signal);
     },
     async printTimed(container: PodContainer, wasThere: boolean): Promise<void> {
       const { timestamps } = request;
@@ -162,7 +163,7 @@ function createSource(pod: Pod, options: LogsOptions, request: LogRequest, targe
       }
       const asked = { ...request, timestamps: true, part: wasThere ? request.part : {} };
       try {
-        await copy(await open(container.name, asked), lines.begin(), signal);
+        await copyLog(await open(container.name, asked), lines.begin(), signal);
       } catch (error) {
         if (signal.aborted) return;
         // An error about the log of one container must not stop the logs of the others.
@@ -172,22 +173,3 @@ function createSource(pod: Pod, options: LogsOptions, request: LogRequest, targe
     },
   };
 }
-
-/** Writes the body to standard output, through `lines` if given. Rejects with a UserError if the connection is lost. */
-async function copy(body: Readable, lines: LineSplitter | undefined, signal: AbortSignal): Promise<void> {
-  try {
-    for await (const chunk of body as AsyncIterable<Buffer>)
-      await write(lines === undefined ? chunk : lines.feed(chunk));
-  } catch (error) {
-    if (signal.aborted) return;
-    throw new UserError(`the connection to the API server was lost: ${(error as Error).message}`);
-  }
-  if (lines !== undefined) await write(lines.end());
-}
-
-/** Writes to standard output. Resolves when the chunk has been written or the write has failed. */
-const write = (chunk: Buffer): Promise<void> =>
-  new Promise((resolve) => {
-    if (chunk.length === 0) resolve();
-    else process.stdout.write(chunk, () => resolve());
-  });

@@ -1,0 +1,43 @@
+/** Deletes an object through an API server that may fail for a while. */
+
+import { backOffMillis } from '../client/back-off.ts';
+import type { ResourceClient } from '../client/client.ts';
+import type { KubeObject } from '../machinery/meta.ts';
+import { type ApiError, isApiError } from '../machinery/status.ts';
+import { pause } from '../platform/pause.ts';
+import type { Timers } from '../platform/platform.ts';
+import type { DeleteOptions } from '../ports/backend.ts';
+
+const RETRY_BASE_MILLIS = 200;
+const RETRY_MAX_MILLIS = 10_000;
+
+export interface Patience {
+  timers: Timers;
+  /** Ends the attempts. */
+  signal: AbortSignal;
+  /** Called after the first attempt that failed. */
+  failed(error: ApiError): void;
+}
+
+/**
+ * Deletes the object. Retries after 5xx errors, which mean for example that the server's disk is full or that the connection was lost.
+ * Resolves if the object does not exist, and when `signal` aborts. Rejects with other errors of the API.
+ */
+export async function deletePatiently<T extends KubeObject>(
+  resource: ResourceClient<T>,
+  { name, namespace }: { name: string; namespace?: string },
+  options: DeleteOptions,
+  { timers, signal, failed }: Patience,
+): Promise<void> {
+  for (let failures = 1; !signal.aborted; failures++) {
+    try {
+      await resource.delete(name, namespace, options);
+      return;
+    } catch (error) {
+      if (isApiError(error, 'NotFound')) return;
+      if (!isApiError(error) || error.code < 500) throw error;
+      if (failures === 1) failed(error);
+    }
+    await pause(timers, backOffMillis(failures, RETRY_BASE_MILLIS, RETRY_MAX_MILLIS), signal);
+  }
+}

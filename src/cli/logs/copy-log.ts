@@ -1,0 +1,26 @@
+/** Copies a log from the API server to standard output. */
+import type { Readable } from 'node:stream';
+import { UserError } from '../../platform/files.ts';
+import type { LineSplitter } from './merged-lines.ts';
+
+/** Writes the body to standard output, through `lines` if given. Rejects with a UserError if the connection is lost. */
+export async function copyLog(body: Readable, lines: LineSplitter | undefined, signal: AbortSignal): Promise<void> {
+  try {
+    for await (const chunk of body as AsyncIterable<Buffer>)
+      await write(lines === undefined ? chunk : lines.feed(chunk));
+  } catch (error) {
+    if (signal.aborted) return;
+    throw new UserError(`the connection to the API server was lost: ${(error as Error).message}`);
+  }
+  if (lines !== undefined) await write(lines.end());
+}
+
+/** Writes to standard output. Resolves when the chunk has been written or the write has failed. */
+const write = (chunk: Buffer): Promise<void> =>
+  new Promise((resolve) => {
+    if (chunk.length === 0) resolve();
+    else process.stdout.write(chunk, () => resolve());
+  });
+
+/** Whether to color what is written to standard output. Source: no-color.org. */
+export const hasColors = (): boolean => process.stdout.isTTY === true && !process.env['NO_COLOR'];
