@@ -29,8 +29,12 @@ export async function upDetached(options: UpOptions): Promise<void> {
   printReady(options.dataDir, await startDetached(options));
 }
 
-/** Starts an engine and resolves when the engine is ready; rejects if that fails. Until then, Ctrl+C and SIGTERM stop the engine. */
-export async function startDetached(options: UpOptions): Promise<ReadyEngine> {
+/**
+ * Starts an engine and resolves when the engine is ready; rejects if that fails. Until then, an abort of `signal` stops the engine. Without
+ * `signal`, Ctrl+C and SIGTERM do.
+ */
+export async function startDetached(options: UpOptions, signal?: AbortSignal): Promise<ReadyEngine> {
+  signal?.throwIfAborted();
   checkMachine(() => usesPrivateContainerd(options));
   ensureDataDir(options.dataDir);
   const logPath = join(options.dataDir, 'lifepod.log');
@@ -41,8 +45,13 @@ export async function startDetached(options: UpOptions): Promise<ReadyEngine> {
   });
   closeSync(log);
   const interrupt = (): void => void child.kill('SIGTERM');
-  process.on('SIGINT', interrupt);
-  process.on('SIGTERM', interrupt);
+  // A second SIGTERM would end the engine before it has stopped its parts, so only one of these sends it.
+  if (signal === undefined) {
+    process.on('SIGINT', interrupt);
+    process.on('SIGTERM', interrupt);
+  } else {
+    signal.addEventListener('abort', interrupt, { once: true });
+  }
   try {
     const report = await startReport(child, systemTimers(), printWaiting);
     if (report === undefined) throw new UserError(`the engine exited before it was ready: see its log ${logPath}`);
@@ -51,6 +60,7 @@ export async function startDetached(options: UpOptions): Promise<ReadyEngine> {
   } finally {
     process.off('SIGINT', interrupt);
     process.off('SIGTERM', interrupt);
+    signal?.removeEventListener('abort', interrupt);
     child.unref();
   }
 }
@@ -80,7 +90,9 @@ function argumentsOf(options: UpOptions): string[] {
     ['--log-level', options.logLevel],
   ];
   const given = flags.flatMap(([flag, value]) => (value === undefined ? [] : [flag, String(value)]));
-  return options.anyPort === true ? [...given, '--any-port'] : given;
+  if (options.anyPort === true) given.push('--any-port');
+  if (options.forSessions === true) given.push('--for-sessions');
+  return given;
 }
 
 function openLog(path: string): number {

@@ -19,6 +19,8 @@ import { containerdPaths } from '../runtime/containerd/paths.ts';
 import { openLmdbStore } from '../store/lmdb/lmdb-store.ts';
 import { startDetached } from './detach.ts';
 import { endAllPods, removeRest, runtimeIdle } from './end-pods.ts';
+import { deleteObjects } from './session/delete-objects.ts';
+import { readRecords, removeRecord } from './session/session-records.ts';
 import { END_WORKLOADS } from './up.ts';
 
 /**
@@ -27,9 +29,12 @@ import { END_WORKLOADS } from './up.ts';
  */
 const CONTAINERS_END_MILLIS = 30_000;
 
-const say = (line: string): void => void process.stdout.write(`${line}\n`);
+type Say = (line: string) => void;
 
-export async function down(dataDir: string): Promise<void> {
+const print: Say = (line) => void process.stdout.write(`${line}\n`);
+
+/** Calls `say` with each line of the report. */
+export async function down(dataDir: string, say = print): Promise<void> {
   requireRoot();
   const record = readEngineRecord(dataDir);
   if (record === undefined) {
@@ -37,14 +42,14 @@ export async function down(dataDir: string): Promise<void> {
     return;
   }
   let pid = dataDirOwner(dataDir);
-  if (pid === undefined && record.state === 'up' && (await hasPods(dataDir))) {
+  if (pid === undefined && record.state === 'up' && (readRecords(dataDir).length > 0 || (await hasPods(dataDir)))) {
     say('the engine is not running: starting it to end its Pods gracefully');
     // The engine may use any port, because another program may have taken the recorded port while no engine was running.
     await startDetached({ dataDir, anyPort: true });
     pid = dataDirOwner(dataDir);
   }
   dropBallast(dataDir);
-  if (pid !== undefined) await endEngine(dataDir, record, pid);
+  if (pid !== undefined) await endEngine(dataDir, record, pid, say);
 
   const { containerRuntimeEndpoint: endpoint } = record;
   const lock = lockDataDir(dataDir, 'down');
@@ -64,7 +69,7 @@ export async function down(dataDir: string): Promise<void> {
 }
 
 /** Resolves with whether a stopped engine has Pods: in its store, or in the folder `pods`, which contains a folder for each running Pod. */
-async function hasPods(dataDir: string): Promise<boolean> {
+export async function hasPods(dataDir: string): Promise<boolean> {
   const lock = lockDataDir(dataDir, 'down');
   try {
     const folders = join(dataDir, 'pods');
@@ -99,7 +104,7 @@ async function clearRuntime(dataDir: string, endpoint: string): Promise<string |
 }
 
 /** Ends the Pods, then stops the engine. Resolves when the engine has exited, which releases its lock on the data folder. */
-async function endEngine(dataDir: string, record: EngineRecord, pid: number): Promise<void> {
+async function endEngine(dataDir: string, record: EngineRecord, pid: number, say: Say): Promise<void> {
   const waiting = new AbortController();
   const released = dataDirReleased(dataDir, waiting.signal);
   released.catch(() => undefined);
@@ -111,9 +116,14 @@ async function endEngine(dataDir: string, record: EngineRecord, pid: number): Pr
   try {
     const client = await clientFromKubeconfig(kubeconfigPath(dataDir));
     const platform = nodePlatform('error');
+    // Controllers must run to delete what the objects of sessions own, and they would create the Pods again after the next start.
+    for (const session of readRecords(dataDir)) {
+      await deleteObjects(session, { client, platform, say }, ended.signal);
+      removeRecord(dataDir, session.id);
+    }
     sendSignal(pid, END_WORKLOADS);
     await endAllPods(client, platform, record.nodeName, say, ended.signal);
-    await endContainers(dataDir, record.containerRuntimeEndpoint, platform, ended.signal);
+    await endContainers(dataDir, record.containerRuntimeEndpoint, platform, say, ended.signal);
     say(`stopping the engine (PID ${pid})`);
     sendSignal(pid, 'SIGTERM');
     await released;
@@ -126,6 +136,7 @@ async function endContainers(
   dataDir: string,
   runtimeEndpoint: string | undefined,
   platform: Platform,
+  say: Say,
   signal: AbortSignal,
 ): Promise<void> {
   const endpoint = runtimeEndpoint ?? `unix://${containerdPaths(dataDir).socket}`;

@@ -2,37 +2,19 @@
  * The command line: defines the arguments and options of each command. The module of a command is loaded only when the command runs.
  * An error that a command throws is printed to standard error, and the exit code is 1. If the user can fix the error, it is one sentence.
  */
-import { Command, InvalidArgumentError, Option } from 'commander';
-import { addAuditOptions } from '../engine/audit/audit-settings.ts';
-import { addAuthenticationOptions } from '../engine/authentication/authentication-settings.ts';
-import { DEFAULT_IMAGE_SETTINGS, IMAGE_FLAGS } from '../engine/image-settings.ts';
-import { addNodeOptions } from '../engine/node-settings.ts';
-import { API_FLAGS } from '../engine/options/api-settings.ts';
-import { ENCRYPTION_DESCRIPTION, ENCRYPTION_FLAG } from '../engine/options/encryption-settings.ts';
-import { DEFAULT_RECORD_AGE, DEFAULT_RECORD_SIZE } from '../engine/options/record-settings.ts';
-import {
-  addRuntimeHandler,
-  DEFAULT_DATA_DIR,
-  DEFAULT_POD_CIDR,
-  DEFAULT_PORT,
-  DEFAULT_SERVICE_CIDR,
-  dataDirOption,
-  isKubectlPlugin,
-  LOG_LEVELS,
-  type UpOptions,
-} from '../engine/settings.ts';
-import { DEFAULT_MAX_EXTENSION_SECONDS } from '../lifecycle/termination-causes.ts';
-import { realFolder } from '../platform/files.ts';
+import { Command, Option } from 'commander';
+import { DEFAULT_DATA_DIR, dataDirOption, isKubectlPlugin } from '../engine/settings.ts';
+import { realFolder, UserError } from '../platform/files.ts';
+import { addEngineOptions } from './engine-options.ts';
 import { failureText } from './failures.ts';
 import { plainFlags } from './logs/log-options.ts';
 import type { LogsOptions } from './logs/logs.ts';
+import type { RunOptions } from './session/run.ts';
+import type { SessionOptions } from './session/session.ts';
 import type { TargetOptions } from './target.ts';
 import type { TimelineOptions } from './timeline/timeline.ts';
 
-function parsePort(text: string): number {
-  if (!/^\d+$/.test(text)) throw new InvalidArgumentError('give a number.');
-  return Number(text);
-}
+const collect = (text: string, others: string[] = []): string[] => [...others, text];
 
 const targetOptions = (): Option[] => [
   new Option('-n, --namespace <name>', `namespace of the Pod (default: the kubeconfig's)`),
@@ -53,66 +35,47 @@ const program = new Command(isKubectlPlugin(process.env) ? 'kubectl lifepod' : '
   .showHelpAfterError(false)
   .addHelpText('after', `\nSee also: 'lifepod help COMMAND'.`);
 
-const imageOptions = (): Option[] =>
-  IMAGE_FLAGS.map(([flag, key, description]) => {
-    const byDefault = DEFAULT_IMAGE_SETTINGS[key];
-    const option = new Option(`${flag} <${typeof byDefault === 'number' ? 'number' : 'duration'}>`);
-    option.description = `${description} (default: ${byDefault})`;
-    return typeof byDefault === 'number' ? option.argParser(Number) : option;
-  });
-
 const up = program
   .command('up')
-  .description('start the control plane and the node; SIGTERM stops them and leaves the Pods running')
+  .usage('[options] [file...]')
+  .description(
+    'start the control plane and the node; SIGTERM stops them and leaves the Pods running. With files: run a session, which starts ' +
+      'an engine if none is running, creates the objects in the files, prints the logs of their Pods, and deletes the objects when all ' +
+      'Pods and Jobs have ended, or after Ctrl+C; the exit code is that of the first container that failed',
+  )
+  .argument('[file...]', 'manifests for a session: YAML or JSON files, folders, or - for standard input')
   .addOption(dataDirOption())
   .option('--detach', 'run in the background; return once everything is ready')
-  .option('--port <number>', `port of the API on 127.0.0.1; 0 picks a free one (default: ${DEFAULT_PORT})`, parsePort)
-  .addOption(new Option('--any-port').hideHelp())
-  .option('--pod-cidr <network>', `address range of Pods, or IPv4,IPv6 ranges (default: ${DEFAULT_POD_CIDR})`)
-  .option(
-    '--service-cidr <network>',
-    `address range of Services, or IPv4,IPv6 ranges (default: ${DEFAULT_SERVICE_CIDR})`,
-  )
-  .option('--node-name <name>', `name of the Node (default: the host name)`)
-  .option('--container-runtime-endpoint <url>', 'CRI runtime to use, as unix:///… (default: a private containerd)')
-  .option(
-    '--record-age <age>',
-    `how long to keep the record of a deleted Pod, such as 30m, 24h, 7d (default: ${DEFAULT_RECORD_AGE})`,
-  )
-  .option(
-    '--record-size <size>',
-    `maximum total size of all records, such as 64Mi, 1Gi (default: ${DEFAULT_RECORD_SIZE})`,
-  )
-  .option(
-    '--max-grace-period-extension <seconds>',
-    `longest extension of a Pod's grace period for its defer containers (default: ${DEFAULT_MAX_EXTENSION_SECONDS})`,
-    Number,
-  )
-  .option(
-    '--pod-pids-limit <number>',
-    'maximum number of processes and threads of a Pod; -1 means no limit (default: -1)',
-    Number,
-  )
-  .option(
-    '--runtime-handler <name=runtime>',
-    'handler for RuntimeClasses: the path of a program like runc, or a shim type; may be repeated',
-    addRuntimeHandler,
-  )
-  .addOption(
-    new Option('--log-level <level>', 'level of the log on standard error (default: info)').choices(LOG_LEVELS),
-  );
-// The flag of an option with an optional value means `true` if no value follows.
-for (const [flag, , value, description] of API_FLAGS)
-  up.addOption(new Option(`${flag} ${value}`, description).preset('true'));
-for (const option of imageOptions()) up.addOption(option);
-addNodeOptions(up);
-addAuthenticationOptions(up);
-addAuditOptions(up);
-up.option(`${ENCRYPTION_FLAG} <file>`, ENCRYPTION_DESCRIPTION);
-up.action(async (options: UpOptions & { detach?: boolean }) => {
+  .option('-n, --namespace <name>', 'namespace of objects in manifests that name none (default: default)');
+addEngineOptions(up);
+up.action(async (files: string[], options: SessionOptions & { detach?: boolean }) => {
+  if (files.length > 0) {
+    if (options.detach === true)
+      throw new UserError('--detach is for an engine without a session: omit the files or the option');
+    return (await import('./session/session.ts')).upFiles(files, options);
+  }
+  if (options.namespace !== undefined) throw new UserError('--namespace is for manifests: name a file');
   if (options.detach === true) return (await import('./detach.ts')).upDetached(options);
   return (await import('./up.ts')).up(options);
 });
+
+program
+  .command('run')
+  .usage('[options] <image> [-- command...]')
+  .description(
+    'run a command in a Pod, print its log, and delete the Pod when it has ended, or after Ctrl+C; starts an engine if none is ' +
+      'running; the exit code is that of the command',
+  )
+  .argument('<image>')
+  .argument('[command...]', 'command and its arguments, after --; without it, the image decides')
+  .addOption(dataDirOption())
+  .option('--name <name>', 'name of the Pod (default: derived from the image)')
+  .option('-n, --namespace <name>', 'namespace of the Pod (default: default)')
+  .option('-e, --env <name=value>', 'environment variable of the container; may be repeated', collect)
+  .option('--rm', 'accepted for compatibility: the Pod is always deleted')
+  .action(async (image: string, command: string[], options: RunOptions) =>
+    (await import('./session/run.ts')).run(image, command, options),
+  );
 
 program
   .command('down')
@@ -252,9 +215,10 @@ program
   .description('print the versions of lifepod, of the Kubernetes API it serves, and of Node.js')
   .action(async () => (await import('../engine/version.ts')).printVersion());
 
-// The program that reads the output may close the pipe early (EPIPE). A command with effects must finish nevertheless.
+// The program that reads the output may close the pipe early (EPIPE), and the terminal may be closed (EIO). A command with effects must
+// finish nevertheless.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-  if (error.code !== 'EPIPE') throw error;
+  if (error.code !== 'EPIPE' && error.code !== 'EIO') throw error;
 });
 
 try {

@@ -51,7 +51,8 @@ export async function up(options: UpOptions): Promise<void> {
   try {
     engine = await startEngine(options, platform, stopping.signal, (why) => {
       if (process.send === undefined) printWaiting(why);
-      else process.send({ waiting: why } satisfies StartReport);
+      // The process that started this one may have been killed, which must not end the engine.
+      else process.send({ waiting: why } satisfies StartReport, undefined, {}, () => undefined);
     });
   } catch (error) {
     // After an abort, `error` only shows which step was interrupted. Report the signal instead.

@@ -115,7 +115,7 @@ export async function startEngine(
   lowerOomScore(process.pid, ENGINE_OOM_SCORE);
   const closers = new AsyncDisposableStack();
   try {
-    lockDataDir(settings.dataDir);
+    lockDataDir(settings.dataDir, options.forSessions === true ? 'session' : 'engine');
     dropBallast(settings.dataDir);
     checkDataFormat(settings.dataDir);
     await checkAddresses(settings);

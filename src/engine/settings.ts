@@ -53,6 +53,8 @@ export interface UpOptions
    * to end its Pods, because another program may be using the recorded port.
    */
   anyPort?: boolean;
+  /** Whether the engine is stopped by the last session that uses it. The option is not recorded. */
+  forSessions?: boolean;
   podCidr?: string;
   serviceCidr?: string;
   nodeName?: string;

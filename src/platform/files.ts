@@ -127,15 +127,19 @@ export interface DataDirLock {
 
 const lockPath = (dataDir: string): string => join(dataDir, 'lock');
 
+/** Returns the error for a machine without the flock command. */
+export const missingFlock = (): UserError =>
+  new UserError(`the command 'flock' is missing: install the package util-linux`);
+
 /**
  * Runs the flock command on this process's open file, and returns whether the lock was acquired. A lock of flock(2) belongs to the
  * open file description, so it outlives the command, and the kernel releases it when this process ends, even by kill -9. Node.js opens
  * files with O_CLOEXEC, so no other child process keeps the lock. Throws a UserError if the flock command is not installed.
  */
-function tryFlock(fd: number, ...how: string[]): boolean {
+export function tryFlock(fd: number, ...how: string[]): boolean {
   const result = spawnSync('flock', [...how, '3'], { stdio: ['ignore', 'ignore', 'pipe', fd] });
   if (result.error !== undefined && hasCode(result.error, 'ENOENT')) {
-    throw new UserError(`the command 'flock' is missing: install the package util-linux`);
+    throw missingFlock();
   }
   if (result.error !== undefined) throw result.error;
   if (result.status === 0) return true;
@@ -146,8 +150,11 @@ function tryFlock(fd: number, ...how: string[]): boolean {
   throw new Error(`flock failed: ${result.stderr.toString().trim()}`);
 }
 
-/** The kind of process that has locked a data folder: an engine, or a `lifepod down` that cleans up after an engine. */
-export type DataDirRole = 'engine' | 'down';
+/**
+ * The kind of process that has locked a data folder: an engine, an engine that a session has started and that the last session stops, or a
+ * `lifepod down` that cleans up after an engine.
+ */
+export type DataDirRole = 'engine' | 'session' | 'down';
 
 /** How long lockDataDir() waits for shared locks, which other processes hold briefly in dataDirOwner() and dataDirReleased(). */
 const SHARED_LOCK_SECONDS = 1;
@@ -176,7 +183,10 @@ interface Owner {
 function readOwner(dataDir: string): Owner {
   const [text = '', role] = readTextIfPresent(lockPath(dataDir))?.split(/\s/) ?? [];
   const pid = Number(text);
-  return { pid: Number.isInteger(pid) && pid > 0 ? pid : undefined, role: role === 'down' ? 'down' : 'engine' };
+  return {
+    pid: Number.isInteger(pid) && pid > 0 ? pid : undefined,
+    role: role === 'down' || role === 'session' ? role : 'engine',
+  };
 }
 
 const inUse = (dataDir: string, { pid, role }: Owner): UserError =>
@@ -208,6 +218,9 @@ export function dataDirOwner(dataDir: string): number | undefined {
   if (owner.role === 'down') throw inUse(dataDir, owner);
   return owner.pid;
 }
+
+/** Returns whether a session has started the engine that has locked the data folder. The caller knows that an engine is running. */
+export const isSessionEngine = (dataDir: string): boolean => readOwner(dataDir).role === 'session';
 
 /**
  * Resolves when no engine and no `lifepod down` has locked the data folder. Does not poll: flock waits in the kernel. Rejects if

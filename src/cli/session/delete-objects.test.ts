@@ -1,0 +1,98 @@
+import { expect, test } from 'vitest';
+import type { ConfigMap, Pod } from '../../api/generated/types.ts';
+import { CONFIG_MAPS, PODS } from '../../api/resources.ts';
+import { registryBackend } from '../../client/registry-fixture.ts';
+import { clientOf } from '../../client/typed-client.ts';
+import type { ObjectMeta } from '../../machinery/meta.ts';
+import { forbidden, insufficientStorage } from '../../machinery/status.ts';
+import { systemTimers } from '../../platform/node-js.ts';
+import { silentLog } from '../../platform/silent-log.ts';
+import { deleteObjects, reversed } from './delete-objects.ts';
+import { SESSION_LABEL } from './plan.ts';
+
+const POD = { ...PODS, kind: 'Pod', namespace: 'a' };
+const CONFIG = { ...CONFIG_MAPS, kind: 'ConfigMap', namespace: 'a' };
+const metadata = (name: string, id?: string): ObjectMeta => ({
+  name,
+  namespace: 'a',
+  labels: id === undefined ? {} : { [SESSION_LABEL]: id },
+});
+
+/** Creates a ConfigMap and Pods of the session `s1`, and objects of others with similar names. */
+async function session() {
+  const backend = await registryBackend();
+  const config = (name: string, id?: string): ConfigMap => ({
+    apiVersion: 'v1',
+    kind: 'ConfigMap',
+    metadata: metadata(name, id),
+  });
+  const pod = (name: string, id?: string): Pod => {
+    // A Pod that is bound to a node would remain until a node agent has ended it.
+    const spec = { containers: [{ name: 'app', image: 'x' }] };
+    return { apiVersion: 'v1', kind: 'Pod', metadata: metadata(name, id), spec };
+  };
+  for (const each of [config('mine', 's1'), config('other', 's2'), config('free')])
+    await backend.set(CONFIG_MAPS, each);
+  for (const each of [pod('one', 's1'), pod('two', 's1'), pod('free')]) await backend.set(PODS, each);
+  const said: string[] = [];
+  const platform = { timers: systemTimers(), log: silentLog };
+  const objects = [CONFIG, { ...POD, name: 'two' }, { ...POD, name: 'one' }].map((each) => ({ name: 'mine', ...each }));
+  const stop = new AbortController();
+  const run = (more: object = {}) =>
+    deleteObjects(
+      { id: 's1', pid: 1, objects },
+      { client: clientOf(backend), platform, say: (line) => said.push(line), ...more },
+      stop.signal,
+    );
+  const names = (): string[] =>
+    [...backend.objects(PODS), ...backend.objects(CONFIG_MAPS)]
+      .filter((each) => each.metadata.namespace === 'a')
+      .map((each) => each.metadata.name);
+  const deletes = (): string[] => backend.calls.filter((call) => call.startsWith('delete '));
+  return { backend, run, said, names, deletes, stop };
+}
+
+test('the objects of a session are deleted in reverse order, Pods first, and no others', async () => {
+  const { run, said, names, deletes } = await session();
+  let left: string[] = [];
+  const podsGone = async (): Promise<void> => {
+    left = names();
+  };
+  await run({ podsGone });
+  expect(deletes()).toEqual(['delete pods a/one', 'delete pods a/two', 'delete configmaps a/mine']);
+  expect(left).toContain('mine');
+  expect(names()).toEqual(expect.arrayContaining(['free', 'other']));
+  expect(names().filter((name) => ['one', 'two', 'mine'].includes(name))).toEqual([]);
+  expect(said.sort()).toEqual(['configmap/mine deleted', 'pod/one deleted', 'pod/two deleted']);
+});
+
+test('a delete that fails for a while is repeated, and one that is refused ends the deletion', async () => {
+  const { backend, run, said } = await session();
+  backend.failNext('delete pods a/one', insufficientStorage('the disk is full'));
+  backend.failNext('delete configmaps', forbidden(CONFIG_MAPS, 'mine', 'no'));
+  await expect(run()).rejects.toThrow('no');
+  expect(said).toContain('pod/one cannot be deleted yet: the disk is full; retrying');
+});
+
+test('the deletion of a Pod with a finalizer does not wait for the finalizer', async () => {
+  const { backend, run, said } = await session();
+  const pod = await backend.get(PODS, 'a', 'one');
+  await backend.set(PODS, { ...pod, metadata: { ...pod.metadata, finalizers: ['example.com/keep'] } });
+  await run();
+  expect(said).toContain('pod/one ended, but its finalizers keep the object');
+});
+
+test('the deletion ends when its signal aborts', async () => {
+  const { run, stop } = await session();
+  stop.abort(new Error('the engine has stopped'));
+  await expect(run()).rejects.toThrow('the engine has stopped');
+});
+
+test('objects whose name the server has chosen are deleted in the place of their manifest', () => {
+  const found = ['x-1', 'b', 'a'].map((name) => ({
+    object: { apiVersion: 'v1', kind: 'Pod', metadata: { name } },
+    first: POD,
+  }));
+  const order = reversed(found, [{ ...POD, name: 'a' }, POD, { ...POD, name: 'b' }]);
+  expect(order.map(({ object }) => object.metadata.name)).toEqual(['b', 'x-1', 'a']);
+});

@@ -1,0 +1,166 @@
+/**
+ * How sessions share an engine: a session starts an engine if none runs, and the last session stops an engine that a session has started.
+ *
+ * Writes the records of sessions. Invariants:
+ *  1. An engine that a user has started is never stopped.
+ *  2. An engine with Pods that no session has created is not stopped, because that would delete them.
+ */
+import type { Pod } from '../../api/generated/types.ts';
+import { PODS } from '../../api/resources.ts';
+import type { HttpClient } from '../../client/http-client.ts';
+import { clientFromKubeconfig } from '../../client/kubeconfig.ts';
+import { checkMachine } from '../../engine/machine-checks.ts';
+import {
+  kubeconfigPath,
+  readEngineRecord,
+  resolveSettings,
+  type Settings,
+  type UpOptions,
+  usesPrivateContainerd,
+} from '../../engine/settings.ts';
+import { dataDirOwner, dataDirReleased, ensureDataDir, isSessionEngine, UserError } from '../../platform/files.ts';
+import { startDetached } from '../detach.ts';
+import { down, hasPods } from '../down.ts';
+import { onlyFinalizersLeft } from '../end-pods.ts';
+import {
+  claimDeadRecords,
+  createRecord,
+  type DeadRecord,
+  hasLiveSessions,
+  lockGate,
+  type OwnRecord,
+} from './session-records.ts';
+
+type Say = (line: string) => void;
+
+export interface EngineUse {
+  client: HttpClient;
+  record: OwnRecord;
+  /** The records of killed sessions, whose objects this session must delete. */
+  dead: DeadRecord[];
+}
+
+/** Options that do not describe the engine, or that a running engine does not need. */
+const NOT_OF_ENGINE = ['dataDir', 'logLevel', 'anyPort', 'forSessions'];
+const SETTING_NAMES: Readonly<Record<string, keyof Settings>> = { runtimeHandler: 'runtimeHandlers' };
+
+/** Throws a UserError if an option is not valid, or if the engine is running with other options. Creates nothing. */
+export function checkOptions(options: UpOptions): void {
+  checkMachine(() => usesPrivateContainerd(options));
+  const { dataDir } = options;
+  const record = readEngineRecord(dataDir);
+  const asked = resolveSettings(options, record);
+  if (dataDirOwner(dataDir) === undefined) return;
+  const running = resolveSettings({ dataDir }, record);
+  const other = Object.entries(options).flatMap(([key, value]) => {
+    const name = SETTING_NAMES[key] ?? (key as keyof Settings);
+    if (NOT_OF_ENGINE.includes(key) || value === undefined || !(name in running) || (key === 'port' && value === 0))
+      return [];
+    const isSame = JSON.stringify(asked[name]) === JSON.stringify(running[name]);
+    return isSame ? [] : [`--${key.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`];
+  });
+  if (other.length === 0) return;
+  throw new UserError(
+    `the engine in ${dataDir} is running with another value of ${other.join(', ')}: omit the option, or run 'lifepod down' first`,
+  );
+}
+
+/**
+ * Joins the engine of the data folder, and starts one if none is running. `stop` interrupts the start. If this rejects, everything that it
+ * has started is stopped again.
+ */
+export async function joinEngine(options: UpOptions, say: Say, stop: AbortSignal): Promise<EngineUse> {
+  const { dataDir } = options;
+  ensureDataDir(dataDir);
+  const gate = await lockGate(dataDir, stop);
+  try {
+    const record = createRecord(dataDir);
+    const dead = claimDeadRecords(dataDir);
+    try {
+      if (dataDirOwner(dataDir) === undefined) await start(options, say, stop);
+      return { client: await clientFromKubeconfig(kubeconfigPath(dataDir)), record, dead };
+    } catch (error) {
+      for (const each of dead) each.release();
+      record.remove();
+      throw error;
+    }
+  } finally {
+    gate.release();
+  }
+}
+
+/** Starts an engine that the last session stops. Removes what an engine that did not become ready has left, if it had no Pods. */
+async function start(options: UpOptions, say: Say, stop: AbortSignal): Promise<void> {
+  try {
+    const { server, nodeName, startMillis, warnings } = await startDetached({ ...options, forSessions: true }, stop);
+    say(`the engine is ready after ${(startMillis / 1000).toFixed(1)} s: ${server}, node ${nodeName}`);
+    for (const warning of warnings) say(`warning: ${warning}`);
+  } catch (error) {
+    const { dataDir } = options;
+    const mayClear = readEngineRecord(dataDir)?.state === 'up' && dataDirOwner(dataDir) === undefined;
+    if (mayClear && !(await hasPods(dataDir))) await down(dataDir, stop.aborted ? say : () => undefined);
+    throw error;
+  }
+}
+
+/** Starts the session's engine again after it has ended unexpectedly, so that its Pods can end. */
+export async function restartEngine(dataDir: string, say: Say): Promise<HttpClient> {
+  const gate = await lockGate(dataDir, new AbortController().signal);
+  try {
+    if (dataDirOwner(dataDir) === undefined) {
+      say('the engine is not running: starting it to end its Pods gracefully');
+      await startDetached({ dataDir, anyPort: true, forSessions: true }, new AbortController().signal);
+    }
+    return await clientFromKubeconfig(kubeconfigPath(dataDir));
+  } finally {
+    gate.release();
+  }
+}
+
+/** How an engine that ended during a session has ended. */
+export type EngineEnd = 'down' | 'stopped' | 'failed';
+
+/**
+ * Resolves when the engine has ended: with `down` after `lifepod down`, which has deleted everything, with `failed` if the engine was started
+ * by a session, and otherwise with `stopped`. Does not settle after `signal` has aborted.
+ */
+export async function engineEnded(dataDir: string, record: OwnRecord, signal: AbortSignal): Promise<EngineEnd> {
+  const ofSession = isSessionEngine(dataDir);
+  await dataDirReleased(dataDir, signal).catch((error: unknown) => {
+    if (!signal.aborted) throw error;
+    return new Promise<never>(() => undefined);
+  });
+  if (record.isRevoked()) return 'down';
+  return ofSession ? 'failed' : 'stopped';
+}
+
+/** Ends the use of the engine. `isClean` is whether all objects of the session are deleted; otherwise another process deletes them later. */
+export async function leaveEngine(dataDir: string, record: OwnRecord, isClean: boolean, say: Say): Promise<void> {
+  const gate = await lockGate(dataDir, new AbortController().signal);
+  try {
+    const isDown = record.isRevoked();
+    if (isClean) record.remove();
+    else record.abandon();
+    if (isClean && !isDown) await stopUnused(dataDir, say);
+  } finally {
+    gate.release();
+  }
+}
+
+/** Stops the engine if a session has started it, and if nothing uses it any more. The caller has locked the gate. */
+async function stopUnused(dataDir: string, say: Say): Promise<void> {
+  if (dataDirOwner(dataDir) === undefined || !isSessionEngine(dataDir)) return;
+  if (hasLiveSessions(dataDir)) {
+    say('the engine keeps running, because another session uses it');
+    return;
+  }
+  const client = await clientFromKubeconfig(kubeconfigPath(dataDir));
+  const { items } = await client.resource<Pod>(PODS).list();
+  const others = items.filter((pod) => !onlyFinalizersLeft(pod));
+  if (others.length > 0) {
+    const names = others.map(({ metadata }) => `${metadata.namespace}/${metadata.name}`).join(', ');
+    say(`the engine keeps running, because no session has created these Pods: ${names}; 'lifepod down' ends them`);
+    return;
+  }
+  await down(dataDir, say);
+}

@@ -1,0 +1,51 @@
+/** What signals ask of a session: the first to end it, the second to end its Pods at once, the third to leave. */
+
+/** How the signals end a session. */
+export interface Interrupts {
+  /** Aborts with the first signal. */
+  readonly stop: AbortSignal;
+  /** Aborts with the second signal. */
+  readonly hurry: AbortSignal;
+  /** The exit code that the first signal asks for; undefined before it. Source: the exit codes of shells. */
+  exitCode(): number | undefined;
+  /** Counts a signal, or an event that counts as one. */
+  interrupt(exitCode: number): void;
+}
+
+const SIGNAL_CODES = { SIGHUP: 129, SIGINT: 130, SIGTERM: 143 } as const;
+/** The exit code of a program that writes to a closed pipe. */
+export const CLOSED_PIPE_CODE = 141;
+
+/** `leave` is called with the exit code for the third signal. */
+export function createInterrupts(leave: (exitCode: number) => void): Interrupts {
+  const [stop, hurry] = [new AbortController(), new AbortController()];
+  let first: number | undefined;
+  return {
+    stop: stop.signal,
+    hurry: hurry.signal,
+    exitCode: () => first,
+    interrupt(exitCode) {
+      if (first === undefined) {
+        first = exitCode;
+        stop.abort();
+      } else if (!hurry.signal.aborted) hurry.abort();
+      else leave(first);
+    },
+  };
+}
+
+/** Passes the signals of this process to `interrupts`. The handlers remain until the process ends, so that no signal ends it early. */
+export function handleSignals(interrupts: Interrupts): void {
+  for (const [name, code] of Object.entries(SIGNAL_CODES)) {
+    process.on(name, () => {
+      // The kernel and the shell both send SIGHUP when a terminal is closed.
+      if (name !== 'SIGHUP' || interrupts.exitCode() === undefined) interrupts.interrupt(code);
+    });
+  }
+  // A closed terminal or pipe must not end the process before it has deleted its objects.
+  for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined);
+  // The program that reads the logs has ended.
+  process.stdout.once('error', () => {
+    if (interrupts.exitCode() === undefined) interrupts.interrupt(CLOSED_PIPE_CODE);
+  });
+}

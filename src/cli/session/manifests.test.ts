@@ -1,0 +1,71 @@
+import { expect, test } from 'vitest';
+import { parseManifests } from './manifests.ts';
+
+const namesIn = (text: string): (string | undefined)[] =>
+  parseManifests(text, 'f.yaml').map(({ object }) => object.metadata.name ?? object.metadata.generateName);
+const config = (name: string): object => ({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name } });
+
+test.each([
+  ['a YAML document', 'apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}', ['a']],
+  [
+    'YAML documents, some of them empty',
+    '---\n# only a comment\n---\napiVersion: v1\nkind: Pod\nmetadata: {name: a}\n---\n',
+    ['a'],
+  ],
+  ['a JSON document', JSON.stringify(config('a')), ['a']],
+  [
+    'concatenated JSON documents',
+    `${JSON.stringify(config('a}"{'))}${JSON.stringify(config('b'), undefined, 2)}\n`,
+    ['a}"{', 'b'],
+  ],
+  ['a List', JSON.stringify({ apiVersion: 'v1', kind: 'List', items: [config('a'), config('b')] }), ['a', 'b']],
+  [
+    'a typed list whose items have no kind',
+    JSON.stringify({ apiVersion: 'v1', kind: 'PodList', items: [{ metadata: { name: 'a' } }] }),
+    ['a'],
+  ],
+  ['a name that the server chooses', 'apiVersion: v1\nkind: Pod\nmetadata: {generateName: a-}', ['a-']],
+  ['an empty file', '', []],
+  ['JSON with comments, which is YAML', '{apiVersion: v1, kind: Pod, metadata: {name: a}} # comment', ['a']],
+])('%s is read', (_, text, names) => {
+  expect(namesIn(text)).toEqual(names);
+});
+
+test('scalars have the types that kubectl gives them', () => {
+  const text =
+    'apiVersion: v1\nkind: X\nmetadata: {name: a}\nvalues: [0644, yes, off, 12:30, 2020-01-31, "0644", 1e3, ~]';
+  const values = parseManifests(text, 'f.yaml').map(({ object }) => (object as unknown as { values: unknown }).values);
+  expect(values.flat()).toEqual([420, true, false, '12:30', '2020-01-31', '0644', 1000, null]);
+});
+
+test.each([
+  ['text', 'hello', 'f.yaml is not a Kubernetes object: it must have the fields apiVersion, kind and metadata'],
+  ['a list', '- a', 'f.yaml is not a Kubernetes object: it must have the fields apiVersion, kind and metadata'],
+  ['no kind', 'apiVersion: v1', 'f.yaml: the field kind is missing'],
+  ['no name', 'apiVersion: v1\nkind: Pod', 'f.yaml: Pod has no name: set metadata.name or metadata.generateName'],
+  [
+    'a wrong item',
+    '{"apiVersion":"v1","kind":"List","items":[1]}',
+    'f.yaml, item 1 is not a Kubernetes object: it must have the fields apiVersion, kind and metadata',
+  ],
+  [
+    'a wrong second document',
+    'apiVersion: v1\nkind: Pod\nmetadata: {name: a}\n---\nkind: Pod',
+    'f.yaml, document 2: the field apiVersion is missing',
+  ],
+  [
+    'a namespace that is not a text',
+    'apiVersion: v1\nkind: Pod\nmetadata: {name: a, namespace: 1}',
+    'f.yaml: metadata.namespace of Pod a is not a text',
+  ],
+])('%s is refused with its place', (_, text, message) => {
+  expect(() => parseManifests(text, 'f.yaml')).toThrow(message);
+});
+
+test.each([
+  ['a: [1,\n b: {', /^f\.yaml is not valid YAML at line 2, column \d+: /],
+  ['a: 1\na: 2', /^f\.yaml is not valid YAML at line 2, column 1: Map keys must be unique/],
+  ['{"a": 1,}{', /^f\.yaml is not valid YAML at line 1, column \d+: /],
+])('invalid YAML is refused with its line: %j', (text, message) => {
+  expect(() => parseManifests(text, 'f.yaml')).toThrow(message);
+});

@@ -1,0 +1,115 @@
+/**
+ * Reads the objects of manifests as kubectl reads them: YAML documents, concatenated JSON documents, and Lists. Pure.
+ * Source: kubectl apply of v1.33, whose YAML library follows YAML 1.1 without times and numbers in base 60 (behavior).
+ */
+import { LineCounter, parseAllDocuments, type Tags } from 'yaml';
+import type { KubeList, KubeObject } from '../../machinery/meta.ts';
+import { UserError } from '../../platform/files.ts';
+
+export interface Manifest {
+  object: KubeObject;
+  /** Where the object is, such as `shop.yaml` or `shop.yaml, document 2`; empty if it is in no file. */
+  source: string;
+}
+
+/** The number of times that one anchor of a YAML document may be expanded. */
+const MAX_ALIASES = 1000;
+
+/** Returns the objects of a file in order. Throws a UserError that names the place if the text is not valid. */
+export function parseManifests(text: string, file: string): Manifest[] {
+  const documents = jsonDocuments(text) ?? yamlDocuments(text, file);
+  return documents.flatMap((document, index) => {
+    if (document === null || document === undefined) return [];
+    const source = documents.length === 1 ? file : `${file}, document ${index + 1}`;
+    return objectsOf(document, source);
+  });
+}
+
+/** Returns the values of concatenated JSON documents; undefined if the text is something else. */
+function jsonDocuments(text: string): unknown[] | undefined {
+  if (!/^\s*\{/.test(text)) return undefined;
+  try {
+    return splitJson(text).map((part) => JSON.parse(part) as unknown);
+  } catch {
+    // YAML has a flow style that looks similar, and its errors have positions.
+    return undefined;
+  }
+}
+
+/** Splits text after each brace that closes an outermost object. The last part is what remains, if it is not blank. */
+function splitJson(text: string): string[] {
+  const parts: string[] = [];
+  let [depth, start, isString] = [0, 0, false];
+  for (let i = 0; i < text.length; i++) {
+    const char = text[i];
+    if (isString) {
+      if (char === '\\') i++;
+      else if (char === '"') isString = false;
+    } else if (char === '"') isString = true;
+    else if (char === '{') depth++;
+    else if (char === '}' && --depth === 0) {
+      parts.push(text.slice(start, i + 1));
+      start = i + 1;
+    }
+  }
+  const rest = text.slice(start);
+  return rest.trim() === '' ? parts : [...parts, rest];
+}
+
+const withoutTimes = (tags: Tags): Tags =>
+  tags.filter(
+    (tag) =>
+      typeof tag === 'string' ||
+      (tag.tag !== 'tag:yaml.org,2002:timestamp' && !('format' in tag && tag.format === 'TIME')),
+  );
+
+function yamlDocuments(text: string, file: string): unknown[] {
+  const lines = new LineCounter();
+  const documents = parseAllDocuments(text, {
+    version: '1.1',
+    customTags: withoutTimes,
+    prettyErrors: false,
+    lineCounter: lines,
+  });
+  return [...documents].map((document) => {
+    const [error] = document.errors;
+    if (error !== undefined) {
+      const { line, col } = lines.linePos(error.pos[0]);
+      throw new UserError(`${file} is not valid YAML at line ${line}, column ${col}: ${error.message}`);
+    }
+    try {
+      return document.toJS({ maxAliasCount: MAX_ALIASES }) as unknown;
+    } catch (error) {
+      throw new UserError(`${file} is not valid YAML: ${(error as Error).message}`);
+    }
+  });
+}
+
+/** Returns the object, or the objects of a List. Throws a UserError if a value is not an object with a kind and a name. */
+function objectsOf(document: unknown, source: string): Manifest[] {
+  if (typeof document !== 'object' || document === null || Array.isArray(document)) {
+    throw new UserError(`${source} is not a Kubernetes object: it must have the fields apiVersion, kind and metadata`);
+  }
+  const { apiVersion, kind, metadata, items } = document as Partial<KubeList & KubeObject>;
+  for (const [field, value] of Object.entries({ apiVersion, kind })) {
+    if (typeof value !== 'string' || value === '') throw new UserError(`${source}: the field ${field} is missing`);
+  }
+  if (kind?.endsWith('List') && Array.isArray(items)) {
+    // The items of a typed list, such as a PodList, may have no kind of their own.
+    const inherited = kind === 'List' ? {} : { apiVersion, kind: kind.slice(0, -'List'.length) };
+    return items.flatMap((item: unknown, index) =>
+      objectsOf(
+        typeof item === 'object' && item !== null ? { ...inherited, ...item } : item,
+        `${source}, item ${index + 1}`,
+      ),
+    );
+  }
+  const { name, generateName, namespace } = typeof metadata === 'object' && metadata !== null ? metadata : {};
+  if (typeof (name ?? generateName) !== 'string' || (name ?? generateName) === '') {
+    throw new UserError(`${source}: ${kind} has no name: set metadata.name or metadata.generateName`);
+  }
+  if (namespace !== undefined && typeof namespace !== 'string') {
+    throw new UserError(`${source}: metadata.namespace of ${kind} ${name ?? generateName} is not a text`);
+  }
+  return [{ object: document as KubeObject, source }];
+}

@@ -1,0 +1,160 @@
+/**
+ * The order in which a session creates and deletes its objects, which objects it can check before it creates anything, and how it marks
+ * them. Pure.
+ */
+import type { KubeObject, ResourceRef } from '../../machinery/meta.ts';
+import { UserError } from '../../platform/files.ts';
+
+/** The label of every object that a session has created. Its value is the ID of the session. */
+export const SESSION_LABEL = 'lifepod.io/session';
+
+/** What discovery reports about a kind. */
+export interface KindInfo extends ResourceRef {
+  kind: string;
+  namespaced: boolean;
+}
+
+/** An object that the session will create. */
+export interface PlannedObject {
+  object: KubeObject;
+  /** Where the object is in the manifests. */
+  source: string;
+  info: KindInfo;
+  /** Undefined if the kind has no namespace. */
+  namespace: string | undefined;
+}
+
+/** The kinds that are created first, in this order. Objects of other kinds follow in the order of the manifests. */
+const FIRST: readonly (readonly string[])[] = [
+  ['Namespace'],
+  ['CustomResourceDefinition'],
+  [
+    'PriorityClass',
+    'RuntimeClass',
+    'StorageClass',
+    'IngressClass',
+    'ClusterRole',
+    'Role',
+    'ResourceQuota',
+    'LimitRange',
+  ],
+  ['ServiceAccount', 'Secret', 'ConfigMap', 'PersistentVolume'],
+  ['ClusterRoleBinding', 'RoleBinding', 'PersistentVolumeClaim', 'NetworkPolicy'],
+  // The containers of a Pod get the addresses of the Services that exist when they start.
+  ['Service'],
+];
+
+const rankOf = ({ info }: PlannedObject): number => {
+  const rank = FIRST.findIndex((kinds) => kinds.includes(info.kind));
+  return rank === -1 ? FIRST.length : rank;
+};
+
+/** Returns the objects in the order in which the session creates them. */
+export const inOrder = (objects: readonly PlannedObject[]): PlannedObject[] =>
+  [...objects].sort((a, b) => rankOf(a) - rankOf(b));
+
+/** Returns a name such as `pod/web`, like kubectl; for an object without a name, what its name will begin with. */
+export const titleOf = (kind: string, { name, generateName }: Partial<KubeObject['metadata']>): string =>
+  `${kind.toLowerCase()}/${name ?? `${generateName}*`}`;
+
+export const nameOf = ({ info, object }: PlannedObject): string => titleOf(info.kind, object.metadata);
+
+const placeOf = ({ namespace }: PlannedObject): string => (namespace === undefined ? '' : ` in namespace ${namespace}`);
+
+/** Returns for example `pod/web in namespace shop`. */
+export const fullNameOf = (planned: PlannedObject): string => nameOf(planned) + placeOf(planned);
+
+/** Throws a UserError if two objects have the same kind, namespace and name. */
+export function requireDistinct(objects: readonly PlannedObject[]): void {
+  const seen = new Map<string, PlannedObject>();
+  for (const planned of objects) {
+    if (planned.object.metadata.name === undefined) continue;
+    const { group, resource } = planned.info;
+    const key = [group, resource, planned.namespace, planned.object.metadata.name].join('/');
+    const other = seen.get(key);
+    if (other !== undefined) {
+      throw new UserError(`${fullNameOf(planned)} is defined twice: in ${other.source} and in ${planned.source}`);
+    }
+    seen.set(key, planned);
+  }
+}
+
+interface PodReferences {
+  spec?: {
+    serviceAccountName?: string;
+    serviceAccount?: string;
+    priorityClassName?: string;
+    runtimeClassName?: string;
+  };
+}
+
+/**
+ * Returns whether the object cannot be checked before other objects of the manifests exist: its Namespace, the definition of its kind, or,
+ * for a Pod, what the admission of Pods looks up.
+ */
+export function needsOthers(planned: PlannedObject, objects: readonly PlannedObject[]): boolean {
+  const has = (kind: string, name: string | undefined, namespace?: string): boolean =>
+    name !== undefined &&
+    objects.some(
+      (each) => each.info.kind === kind && each.object.metadata.name === name && each.namespace === namespace,
+    );
+  if (has('Namespace', planned.namespace)) return true;
+  if (planned.info.kind !== 'Pod' || planned.info.group !== '') return false;
+  const { spec = {} } = planned.object as PodReferences;
+  return (
+    has('ServiceAccount', spec.serviceAccountName ?? spec.serviceAccount, planned.namespace) ||
+    has('PriorityClass', spec.priorityClassName) ||
+    has('RuntimeClass', spec.runtimeClassName)
+  );
+}
+
+interface ClaimTemplates {
+  spec?: { volumeClaimTemplates?: KubeObject[] };
+}
+
+const labeled = <T extends { metadata?: Partial<KubeObject['metadata']> }>(object: T, id: string): T => ({
+  ...object,
+  metadata: { ...object.metadata, labels: { ...object.metadata?.labels, [SESSION_LABEL]: id } },
+});
+
+/**
+ * Returns the object with the label of the session. The claims of a StatefulSet get the label as well, so that the session deletes those
+ * that it has caused, and keeps those that existed before.
+ */
+export function markedObject({ object, info, namespace }: PlannedObject, id: string): KubeObject {
+  const marked = labeled(object, id);
+  if (namespace !== undefined) marked.metadata.namespace = namespace;
+  const { spec } = object as ClaimTemplates;
+  if (info.kind !== 'StatefulSet' || !Array.isArray(spec?.volumeClaimTemplates)) return marked;
+  const volumeClaimTemplates = spec.volumeClaimTemplates.map((claim) => labeled(claim, id));
+  return { ...marked, spec: { ...spec, volumeClaimTemplates } } as KubeObject;
+}
+
+/** The kinds whose objects create Pods, or objects that create Pods, and never end by themselves. */
+const ENDLESS = ['CronJob', 'DaemonSet', 'Deployment', 'ReplicaSet', 'ReplicationController', 'StatefulSet'];
+/** The kinds whose objects end by themselves. */
+const ENDING = ['Job', 'Pod'];
+
+/** Returns whether the object runs until it is deleted. A Pod whose containers always restart never reaches a final phase. */
+export const isEndless = (kind: string): boolean => ENDLESS.includes(kind);
+export const endsByItself = (kind: string): boolean => ENDING.includes(kind);
+
+/** Returns whether objects of the kind own other objects, which must be deleted before the object is removed. */
+export const ownsPods = (kind: string): boolean => ENDLESS.includes(kind) || kind === 'Job';
+
+/** The groups of built-in kinds with a dot in their name end with this; those of custom resources do not. */
+const BUILT_IN = '.k8s.io';
+
+/**
+ * Returns the number of the step of the deletion in which objects of the kind are deleted. The objects of one step are gone before the next
+ * one begins, so that the Pods of an operator can finalize its objects, and destructors can use Services, accounts and settings.
+ */
+export function deletionStep({ group, kind }: { group: string; kind: string }): number {
+  if (group.includes('.') && !group.endsWith(BUILT_IN)) return 0;
+  if (ownsPods(kind) || kind === 'Pod') return WORKLOADS_STEP;
+  if (kind === 'Namespace') return 3;
+  return kind === 'CustomResourceDefinition' ? 4 : 2;
+}
+
+/** The step in which Pods and the objects that create Pods are deleted. */
+export const WORKLOADS_STEP = 1;

@@ -1,0 +1,67 @@
+/** Reads the manifests that `lifepod up` names: files, the files of folders, and standard input. */
+import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { text as readText } from 'node:stream/consumers';
+import { UserError } from '../../platform/files.ts';
+import { untilAborted } from '../../platform/on-abort.ts';
+import { type Manifest, parseManifests } from './manifests.ts';
+
+/** The files of a folder that are manifests. Source: kubectl apply -f FOLDER. */
+const MANIFEST = /\.(?:yaml|yml|json)$/;
+
+/**
+ * Returns the objects of all files in order; the files of a folder in the order of their names. `-` means standard input. Rejects with a
+ * UserError if a file cannot be read or is not valid, or if there is no object. Rejects if `signal` aborts.
+ */
+export async function readManifests(paths: readonly string[], signal: AbortSignal): Promise<Manifest[]> {
+  if (paths.filter((path) => path === '-').length > 1)
+    throw new UserError('give - only once: there is one standard input');
+  const manifests: Manifest[] = [];
+  for (const path of paths) {
+    if (path === '-') {
+      manifests.push(...parseManifests(await standardInput(signal), 'standard input'));
+    } else {
+      for (const file of filesOf(path)) manifests.push(...parseManifests(contentOf(file), file));
+    }
+  }
+  if (manifests.length > 0) return manifests;
+  const names = paths.map((path) => (path === '-' ? 'standard input' : path)).join(', ');
+  throw new UserError(`no object in ${names}: give manifests with at least one object`);
+}
+
+async function standardInput(signal: AbortSignal): Promise<string> {
+  const text = readText(process.stdin);
+  text.catch(() => undefined);
+  try {
+    return await untilAborted(signal, text);
+  } finally {
+    // An open standard input would keep the process alive.
+    process.stdin.destroy();
+  }
+}
+
+function filesOf(path: string): string[] {
+  const found = readable(path, () => statSync(path));
+  if (!found.isDirectory()) return [path];
+  const files = readable(path, () => readdirSync(path)).filter((name) => MANIFEST.test(name));
+  if (files.length === 0) throw new UserError(`the folder ${path} has no file that ends in .yaml, .yml or .json`);
+  return files.sort().map((name) => join(path, name));
+}
+
+const contentOf = (path: string): string => readable(path, () => readFileSync(path, 'utf8'));
+
+const REASONS: Readonly<Record<string, string>> = {
+  ENOENT: 'does not exist',
+  ENOTDIR: 'does not exist',
+  EACCES: 'cannot be read: permission denied',
+  EISDIR: 'is a folder',
+};
+
+function readable<T>(path: string, read: () => T): T {
+  try {
+    return read();
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    throw new UserError(`the manifest ${path} ${REASONS[code ?? ''] ?? `cannot be read: ${message}`}`);
+  }
+}

@@ -1,0 +1,136 @@
+/**
+ * The records of the sessions of a data folder, and which sessions are alive.
+ *
+ * Reads and writes the folder `sessions` of the data folder: a file for each session, named after its ID, with what the session may have
+ * created; and the file `gate`.
+ * Invariants:
+ *  1. A session keeps its file locked while it lives. A file without a lock is that of a session that was killed.
+ *  2. The file names a kind before the session creates an object of it, so that another process can find and delete every object.
+ *  3. A session joins and leaves with the gate locked, so that an engine is not stopped while another session begins to use it.
+ */
+import { randomBytes } from 'node:crypto';
+import { fsyncSync, ftruncateSync, readdirSync, rmSync, writeSync } from 'node:fs';
+import { join } from 'node:path';
+import type { ResourceRef } from '../../machinery/meta.ts';
+import { ensurePrivateFolder, readTextIfPresent } from '../../platform/files.ts';
+import { type FileLock, lockFile, tryLockFile } from './file-locks.ts';
+
+/** An object that a session has created, or may have created. */
+export interface RecordedObject extends ResourceRef {
+  kind: string;
+  namespace?: string;
+  /** Absent if the server chooses the name. */
+  name?: string;
+}
+
+export interface SessionRecord {
+  /** The value of the session's label. */
+  id: string;
+  pid: number;
+  /** In the order in which they are created. */
+  objects: RecordedObject[];
+}
+
+/** The record of this process's session. */
+export interface OwnRecord extends SessionRecord {
+  /** Records the objects that the session is going to create. */
+  write(objects: RecordedObject[]): void;
+  /** Removes the record, because everything has been deleted. */
+  remove(): void;
+  /** Leaves the record to another process, which deletes the objects. */
+  abandon(): void;
+  /** Returns whether `lifepod down` has deleted all objects, and the record. */
+  isRevoked(): boolean;
+}
+
+/** The record of a session that was killed. No other process claims it until it is removed or released. */
+export interface DeadRecord extends SessionRecord {
+  remove(): void;
+  release(): void;
+}
+
+const GATE = 'gate';
+const folderOf = (dataDir: string): string => join(dataDir, 'sessions');
+const pathOf = (dataDir: string, id: string): string => join(folderOf(dataDir), id);
+
+const idsIn = (dataDir: string): string[] => {
+  try {
+    return readdirSync(folderOf(dataDir)).filter((name) => name !== GATE);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return [];
+    throw error;
+  }
+};
+
+/** Waits for the gate and locks it. The data folder must exist. Rejects if `signal` aborts. */
+export function lockGate(dataDir: string, signal: AbortSignal): Promise<FileLock> {
+  ensurePrivateFolder(folderOf(dataDir));
+  return lockFile(pathOf(dataDir, GATE), signal);
+}
+
+/** Creates the record of a new session. The caller has locked the gate. */
+export function createRecord(dataDir: string): OwnRecord {
+  const id = randomBytes(5).toString('hex');
+  const path = pathOf(dataDir, id);
+  const lock = tryLockFile(path, { create: true });
+  if (lock === undefined) throw new Error(`another process has locked the new file ${path}`);
+  const self: OwnRecord = {
+    id,
+    pid: process.pid,
+    objects: [],
+    write(objects) {
+      self.objects = objects;
+      // The file is overwritten in place, because the lock belongs to the open file.
+      const written = writeSync(lock.fd, `${JSON.stringify({ pid: process.pid, objects })}\n`, 0);
+      ftruncateSync(lock.fd, written);
+      fsyncSync(lock.fd);
+    },
+    remove() {
+      rmSync(path, { force: true });
+      lock.release();
+    },
+    abandon: lock.release,
+    isRevoked: () => readTextIfPresent(path) === undefined,
+  };
+  self.write([]);
+  return self;
+}
+
+/** Returns the records of all sessions, dead or alive. A record that was written only in part has no objects. */
+export const readRecords = (dataDir: string): SessionRecord[] => idsIn(dataDir).map((id) => readRecord(dataDir, id));
+
+function readRecord(dataDir: string, id: string): SessionRecord {
+  try {
+    const { pid, objects } = JSON.parse(readTextIfPresent(pathOf(dataDir, id)) ?? '') as SessionRecord;
+    return { id, pid, objects };
+  } catch {
+    return { id, pid: 0, objects: [] };
+  }
+}
+
+/** Removes the record of a session after its objects have been deleted. */
+export const removeRecord = (dataDir: string, id: string): void => rmSync(pathOf(dataDir, id), { force: true });
+
+/** Returns the records of the sessions that were killed. The caller has locked the gate, and must remove or release each record. */
+export function claimDeadRecords(dataDir: string): DeadRecord[] {
+  return idsIn(dataDir).flatMap((id) => {
+    const path = pathOf(dataDir, id);
+    const lock = tryLockFile(path, { create: false });
+    if (lock === undefined) return [];
+    const remove = (): void => {
+      rmSync(path, { force: true });
+      lock.release();
+    };
+    return [{ ...readRecord(dataDir, id), remove, release: lock.release }];
+  });
+}
+
+/** Returns whether a session is alive, or another process is deleting what a killed one has left. The caller has locked the gate. */
+export function hasLiveSessions(dataDir: string): boolean {
+  return idsIn(dataDir).some((id) => {
+    const path = pathOf(dataDir, id);
+    const lock = tryLockFile(path, { create: false });
+    lock?.release();
+    return lock === undefined && readTextIfPresent(path) !== undefined;
+  });
+}

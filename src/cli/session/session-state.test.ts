@@ -1,0 +1,164 @@
+import { describe, expect, test } from 'vitest';
+import type { ContainerStatus, Job, Pod } from '../../api/generated/types.ts';
+import {
+  exitCodeOf,
+  firstFailure,
+  giveUp,
+  isOver,
+  OBSTACLE_MILLIS,
+  type Obstructed,
+  obstacleOf,
+  type SessionState,
+  withObstacle,
+} from './session-state.ts';
+
+const exited = (name: string, exitCode: number, second = 0): ContainerStatus =>
+  ({ name, state: { terminated: { exitCode, finishedAt: `2026-01-01T00:00:0${second}Z` } } }) as ContainerStatus;
+const waits = (name: string, reason: string, message?: string): ContainerStatus =>
+  ({ name, state: { waiting: { reason, message } } }) as ContainerStatus;
+
+interface Statuses {
+  init?: ContainerStatus[];
+  app?: ContainerStatus[];
+  defer?: ContainerStatus[];
+}
+function pod(name: string, phase: string, { init = [], app = [], defer = [] }: Statuses = {}, job?: string): Pod {
+  const named = (statuses: ContainerStatus[]) => statuses.map((status) => ({ name: status.name, image: 'i' }));
+  const controller = { apiVersion: 'batch/v1', kind: 'Job', name: 'j', uid: job ?? '', controller: true };
+  return {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name, uid: name, ...(job === undefined ? {} : { ownerReferences: [controller] }) },
+    spec: { initContainers: named(init), containers: named(app), deferContainers: named(defer) },
+    status: { phase, initContainerStatuses: init, containerStatuses: app, deferContainerStatuses: defer },
+  };
+}
+const job = (uid: string, condition?: string): Job => ({
+  apiVersion: 'batch/v1',
+  kind: 'Job',
+  metadata: { name: uid, uid },
+  status: { conditions: condition === undefined ? [] : [{ type: condition, status: 'True' }] } as Job['status'],
+});
+
+/** Returns the state of a complete session. Names with `-` in front are gone. */
+function state(pods: Pod[], jobs: Job[] = [], more: Partial<SessionState> & { gone?: string[] } = {}): SessionState {
+  const { gone = [], ...rest } = more;
+  const seen = <T extends Pod | Job>(objects: T[]) =>
+    new Map(
+      objects.map((object) => [object.metadata.uid ?? '', { object, isGone: gone.includes(object.metadata.name) }]),
+    );
+  const ending = new Set([...pods, ...jobs].map(({ metadata }) => metadata.uid ?? ''));
+  return { isComplete: true, hasEndless: false, ending, pods: seen(pods), jobs: seen(jobs), ...rest };
+}
+
+describe('a session is over', () => {
+  test.each<[string, SessionState, boolean]>([
+    ['when all Pods have ended', state([pod('a', 'Succeeded'), pod('b', 'Failed')]), true],
+    ['not while a Pod runs', state([pod('a', 'Succeeded'), pod('b', 'Running')]), false],
+    ['when the last Pod is gone', state([pod('a', 'Running')], [], { gone: ['a'] }), true],
+    ['not while a Pod has not been seen', state([], [], { ending: new Set(['a']) }), false],
+    ['not before all objects are created', state([pod('a', 'Failed')], [], { isComplete: false }), false],
+    ['not while a Deployment exists', state([pod('a', 'Failed')], [], { hasEndless: true }), false],
+    ['not if it runs nothing', state([]), false],
+    ['when its Job is complete', state([], [job('j', 'Complete')]), true],
+    ['when its Job has failed', state([], [job('j', 'Failed')]), true],
+    [
+      'not while its Job has only failed Pods',
+      state([pod('a', 'Failed', {}, 'j')], [job('j')], { ending: new Set(['j']) }),
+      false,
+    ],
+    ['when its Job is gone', state([], [job('j')], { gone: ['j'] }), true],
+  ])('%s', (_, given, over) => {
+    expect(isOver(given)).toBe(over);
+  });
+});
+
+describe('the exit code', () => {
+  test.each<[string, Statuses, number]>([
+    ['is that of the failed container', { app: [exited('a', 0), exited('b', 3)] }, 3],
+    ['is that of the container that failed first', { app: [exited('a', 4, 2), exited('b', 3, 1)] }, 3],
+    ['is that of an init container', { init: [exited('a', 5)], app: [waits('b', 'PodInitializing')] }, 5],
+    ['is that of a defer container if the app has succeeded', { app: [exited('a', 0)], defer: [exited('b', 6)] }, 6],
+    ['is 1 without a failed container', { app: [waits('a', 'ContainerCreating')] }, 1],
+  ])('%s, for a failed Pod', (_, statuses, code) => {
+    expect(exitCodeOf(pod('p', 'Failed', statuses))).toBe(code);
+  });
+
+  const failed = (name: string, code: number, second: number, job?: string): Pod =>
+    pod(name, 'Failed', { app: [exited('a', code, second)] }, job);
+  test.each<[string, SessionState, number | undefined]>([
+    ['is that of the Pod that failed first', state([failed('a', 2, 5), failed('b', 3, 1)]), 3],
+    ['is absent if no Pod has failed', state([pod('a', 'Succeeded'), pod('b', 'Running')]), undefined],
+    ['ignores the failed Pod of a complete Job', state([failed('a', 2, 1, 'j')], [job('j', 'Complete')]), undefined],
+    [
+      'is that of the first failed Pod of a failed Job',
+      state([failed('a', 2, 2, 'j'), failed('b', 9, 1, 'j')], [job('j', 'Failed')]),
+      9,
+    ],
+    ['is 1 for a failed Job without a Pod', state([], [job('j', 'Failed')]), 1],
+    ['ignores the failed Pod of another controller', state([failed('a', 2, 1, 'replica-set')]), undefined],
+    ['counts a failed Pod that is gone', state([failed('a', 2, 1)], [], { gone: ['a'] }), 2],
+  ])('%s, for a session', (_, given, code) => {
+    expect(firstFailure(given)?.exitCode).toBe(code);
+  });
+});
+
+describe('an obstacle', () => {
+  const unschedulable: Pod = {
+    ...pod('p', 'Pending'),
+    status: {
+      phase: 'Pending',
+      conditions: [{ type: 'PodScheduled', status: 'False', reason: 'Unschedulable', message: '0/1 nodes' }],
+    },
+  };
+  test.each<[string, Pod, ReturnType<typeof obstacleOf>]>([
+    ['none: the containers are created', pod('p', 'Pending', { app: [waits('a', 'ContainerCreating')] }), undefined],
+    ['none: a container restarts', pod('p', 'Running', { app: [waits('a', 'CrashLoopBackOff')] }), undefined],
+    [
+      'none: the image of a defer container may be loaded later',
+      pod('p', 'Running', { defer: [waits('a', 'ErrImagePull')] }),
+      undefined,
+    ],
+    ['none: the Pod has ended', pod('p', 'Failed', { app: [waits('a', 'ErrImagePull')] }), undefined],
+    [
+      'an image',
+      pod('p', 'Pending', { app: [waits('a', 'ImagePullBackOff', 'no')] }),
+      { text: 'container a: ImagePullBackOff: no', isFinal: false },
+    ],
+    [
+      'an image that is never pulled',
+      pod('p', 'Pending', { app: [waits('a', 'ErrImageNeverPull')] }),
+      { text: 'container a: ErrImageNeverPull', isFinal: true },
+    ],
+    [
+      'the final one of two',
+      pod('p', 'Pending', { app: [waits('a', 'ErrImagePull'), waits('b', 'InvalidImageName')] }),
+      { text: 'container b: InvalidImageName', isFinal: true },
+    ],
+    ['no node', unschedulable, { text: 'no node can run it: 0/1 nodes', isFinal: false }],
+  ])('is %s', (_, given, obstacle) => {
+    expect(obstacleOf(given)).toEqual(obstacle);
+  });
+
+  const changed = (before: Obstructed, reason: string, now: number): Obstructed =>
+    withObstacle(before, pod('p', 'Pending', { app: [waits('a', reason)] }), false, now);
+  test('that may pass ends the session after two minutes in which the Pod always had one', () => {
+    const pulling = changed(changed(new Map(), 'ErrImagePull', 1000), 'ImagePullBackOff', 60_000);
+    expect(giveUp(pulling, 60_000)).toEqual({ askAt: 1000 + OBSTACLE_MILLIS });
+    expect(giveUp(pulling, 1000 + OBSTACLE_MILLIS)).toEqual({
+      because: 'pod/p cannot start for 120 s: container a: ImagePullBackOff',
+    });
+    const started = changed(pulling, 'ContainerCreating', 90_000);
+    expect(giveUp(started, 300_000)).toBeUndefined();
+    expect(giveUp(changed(started, 'ErrImagePull', 100_000), 130_000)).toEqual({ askAt: 100_000 + OBSTACLE_MILLIS });
+  });
+  test('that is final ends the session at once', () => {
+    expect(giveUp(changed(new Map(), 'InvalidImageName', 5), 5)).toEqual({
+      because: 'pod/p cannot start: container a: InvalidImageName',
+    });
+  });
+  test('ends with its Pod', () => {
+    const gone = withObstacle(changed(new Map(), 'ErrImagePull', 0), pod('p', 'Pending'), true, 10);
+    expect(giveUp(gone, 300_000)).toBeUndefined();
+  });
+});

@@ -1,0 +1,170 @@
+/**
+ * Decides about a session from what it sees of its Pods and Jobs: whether everything has ended, the exit code, and what keeps a Pod from
+ * starting. Pure.
+ *
+ * Source of the exit codes: docker compose and docker run, whose exit code is that of the container that failed (behavior).
+ */
+import { hasEnded } from '../../api/core/v1/pod/status/final-phase.ts';
+import type { ContainerStatus, Job, Pod } from '../../api/generated/types.ts';
+import { uidOf } from '../../machinery/meta.ts';
+import { podContainers } from '../pod-containers.ts';
+
+/** The objects of the session that run something, with the last version that was seen. */
+export interface SessionState {
+  /** Whether all objects have been created. */
+  isComplete: boolean;
+  /** Whether one of the objects never ends by itself, such as a Deployment. */
+  hasEndless: boolean;
+  /** The UIDs of the Pods and Jobs that the manifests define. */
+  ending: ReadonlySet<string>;
+  /** By UID: the Pods of the session, whatever created them, also those that are gone. */
+  pods: ReadonlyMap<string, Seen<Pod>>;
+  /** By UID: the Jobs of the session. */
+  jobs: ReadonlyMap<string, Seen<Job>>;
+}
+
+export interface Seen<T> {
+  object: T;
+  isGone: boolean;
+}
+
+const conditionOf = (job: Job, type: string): boolean =>
+  (job.status?.conditions ?? []).some((each) => each.type === type && each.status === 'True');
+
+export const isFinished = (job: Job): boolean => conditionOf(job, 'Complete') || conditionOf(job, 'Failed');
+
+/**
+ * Returns whether nothing of the session runs any more or will run again: all Pods and Jobs of the manifests have ended or are gone, and no
+ * object runs until it is deleted. A session that runs nothing never ends by itself.
+ */
+export function isOver({ isComplete, hasEndless, ending, pods, jobs }: SessionState): boolean {
+  if (!isComplete || hasEndless || ending.size === 0) return false;
+  return [...ending].every((uid) => {
+    const [pod, job] = [pods.get(uid), jobs.get(uid)];
+    if (pod !== undefined) return pod.isGone || hasEnded(pod.object);
+    return job !== undefined && (job.isGone || isFinished(job.object));
+  });
+}
+
+const controllerOf = (pod: Pod): { kind: string; uid: string } | undefined =>
+  pod.metadata.ownerReferences?.find(({ controller }) => controller === true);
+
+/**
+ * Returns whether the Pod has failed for good. The failed Pod of a Job counts once the Job has failed, because the Job may try again; that of
+ * another controller never counts, because the controller replaces it.
+ */
+function hasFailed({ object }: Seen<Pod>, jobs: SessionState['jobs']): boolean {
+  if (object.status?.phase !== 'Failed') return false;
+  const controller = controllerOf(object);
+  if (controller === undefined) return true;
+  const job = jobs.get(controller.uid);
+  return job !== undefined && conditionOf(job.object, 'Failed');
+}
+
+export interface Failure {
+  /** Such as `pod/web`. */
+  title: string;
+  exitCode: number;
+}
+
+/** Returns the failure of the Pod that failed first; undefined if none has failed. A failed Job without a Pod has the exit code 1. */
+export function firstFailure({ pods, jobs }: SessionState): Failure | undefined {
+  const failed = [...pods.values()].filter((each) => hasFailed(each, jobs)).map(({ object }) => object);
+  const [first] = failed.sort((a, b) => endOf(a).localeCompare(endOf(b)));
+  if (first !== undefined) return { title: `pod/${first.metadata.name}`, exitCode: exitCodeOf(first) };
+  const job = [...jobs.values()].find(({ object }) => conditionOf(object, 'Failed'));
+  return job && { title: `job/${job.object.metadata.name}`, exitCode: 1 };
+}
+
+/** Returns the exits with an error, app containers first, then init and defer containers; each kind in the order of the exits. */
+function failedExits(pod: Pod): { exitCode: number; finishedAt: string }[] {
+  const ofKind = (kind: string): { exitCode: number; finishedAt: string }[] =>
+    podContainers(pod)
+      .filter((each) => each.kind === kind)
+      .flatMap(({ status }) => status?.state?.terminated ?? [])
+      .filter(({ exitCode }) => exitCode !== 0)
+      .map(({ exitCode, finishedAt = '' }) => ({ exitCode, finishedAt }))
+      .sort((a, b) => a.finishedAt.localeCompare(b.finishedAt));
+  return ['app', 'init', 'defer'].flatMap(ofKind);
+}
+
+const endOf = (pod: Pod): string => failedExits(pod)[0]?.finishedAt ?? '';
+
+/** Returns the exit code of the container that failed first; 1 if no container of the Pod has failed, for example after an eviction. */
+export const exitCodeOf = (pod: Pod): number => failedExits(pod)[0]?.exitCode ?? 1;
+
+/** A reason why a Pod does not start. */
+export interface Obstacle {
+  text: string;
+  /** Whether only a change of the Pod removes the obstacle. */
+  isFinal: boolean;
+}
+
+/** Reasons of a container that waits for something that will not happen. */
+const FINAL_REASONS = ['ErrImageNeverPull', 'InvalidImageName'];
+/** Reasons of a container that waits for something that may happen. */
+const PASSING_REASONS = [
+  'CreateContainerConfigError',
+  'CreateContainerError',
+  'ErrImagePull',
+  'ImageInspectError',
+  'ImagePullBackOff',
+  'RegistryUnavailable',
+  'RunContainerError',
+  'SignatureValidationFailed',
+];
+
+/** Returns what keeps the Pod from starting; undefined if it starts, runs, is being deleted or has ended. */
+export function obstacleOf(pod: Pod): Obstacle | undefined {
+  if (hasEnded(pod) || pod.metadata.deletionTimestamp !== undefined) return undefined;
+  const scheduled = pod.status?.conditions?.find(({ type }) => type === 'PodScheduled');
+  if (scheduled?.status === 'False' && scheduled.reason === 'Unschedulable') {
+    return { text: `no node can run it: ${scheduled.message}`, isFinal: false };
+  }
+  const waiting = podContainers(pod)
+    // A defer container starts when the Pod terminates.
+    .filter(({ kind }) => kind !== 'defer' && kind !== 'ephemeral')
+    .flatMap(({ name, status }) => waitingOf(name, status) ?? []);
+  return waiting.find(({ isFinal }) => isFinal) ?? waiting[0];
+}
+
+function waitingOf(name: string, status: ContainerStatus | undefined): Obstacle | undefined {
+  const { reason = '', message = '' } = status?.state?.waiting ?? {};
+  const isFinal = FINAL_REASONS.includes(reason);
+  if (!isFinal && !PASSING_REASONS.includes(reason)) return undefined;
+  return { text: `container ${name}: ${reason}${message === '' ? '' : `: ${message}`}`, isFinal };
+}
+
+/** How long an obstacle that may pass may last. */
+export const OBSTACLE_MILLIS = 120_000;
+
+/** Since when each Pod has an obstacle, by UID. A Pod without one has no entry. */
+export type Obstructed = ReadonlyMap<string, { since: number; title: string; obstacle: Obstacle }>;
+
+/** Returns the obstacles after a change of the Pod. An obstacle that only changes its text lasts since the first one. */
+export function withObstacle(before: Obstructed, pod: Pod, isGone: boolean, now: number): Obstructed {
+  const after = new Map(before);
+  const obstacle = isGone ? undefined : obstacleOf(pod);
+  const uid = uidOf(pod);
+  if (obstacle === undefined) after.delete(uid);
+  else after.set(uid, { since: before.get(uid)?.since ?? now, title: `pod/${pod.metadata.name}`, obstacle });
+  return after;
+}
+
+/**
+ * Returns a sentence about a Pod that cannot start, or when to ask again; undefined if no Pod has an obstacle. A Pod cannot start if its
+ * obstacle is final or has lasted for OBSTACLE_MILLIS.
+ */
+export function giveUp(obstructed: Obstructed, now: number): { because: string } | { askAt: number } | undefined {
+  const due = [...obstructed.values()]
+    .map((each) => ({ ...each, at: each.obstacle.isFinal ? each.since : each.since + OBSTACLE_MILLIS }))
+    .sort((a, b) => a.at - b.at);
+  const [first] = due;
+  if (first === undefined) return undefined;
+  const final = due.find(({ obstacle, at }) => obstacle.isFinal || at <= now);
+  if (final === undefined) return { askAt: first.at };
+  const { title, obstacle } = final;
+  return {
+    because: `${title} cannot start${obstacle.isFinal ? '' : ` for ${OBSTACLE_MILLIS / 1000} s`}: ${obstacle.text}`,
+  };
+}

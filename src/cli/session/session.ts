@@ -1,0 +1,224 @@
+/**
+ * A session: creates the objects of manifests, follows the logs of their Pods, and deletes everything when what ends by itself has ended,
+ * after Ctrl+C, or if a Pod cannot start. Sets the exit code of this process.
+ *
+ * Boundary: this file is the order of events. The decisions are in plan.ts and session-state.ts, which are pure; the other files of the
+ * folder have the effects.
+ * Reads manifests, and writes the objects in them and the record of the session (session-records.ts).
+ * Invariants:
+ *  1. Nothing is created before all manifests are read and all options are checked.
+ *  2. The record of the session is removed only after all its objects are deleted.
+ *  3. The session deletes and stops only what it, or a session that was killed, has created or started.
+ */
+import { requireRoot } from '../../engine/machine-checks.ts';
+import type { UpOptions } from '../../engine/settings.ts';
+import { UserError } from '../../platform/files.ts';
+import { nodePlatform } from '../../platform/node-js.ts';
+import { onAbort } from '../../platform/on-abort.ts';
+import { failureText } from '../failures.ts';
+import { hasColors } from '../logs/copy-log.ts';
+import { createObjects, planObjects } from './create-objects.ts';
+import { deleteObjects } from './delete-objects.ts';
+import { createFindKind } from './discovery.ts';
+import { checkOptions, type EngineUse, engineEnded, joinEngine, leaveEngine, restartEngine } from './engine-use.ts';
+import { createInterrupts, handleSignals, type Interrupts } from './interrupts.ts';
+import type { Manifest } from './manifests.ts';
+import { endsByItself, isEndless } from './plan.ts';
+import { readManifests } from './read-manifests.ts';
+import { createSessionLogs } from './session-logs.ts';
+import { firstFailure } from './session-state.ts';
+import { type WatchedSession, watchSession } from './watch-session.ts';
+
+export interface SessionOptions extends UpOptions {
+  /** The namespace of objects that name none. */
+  namespace?: string;
+}
+
+interface Session {
+  options: SessionOptions;
+  interrupts: Interrupts;
+  /** Whether the lines of logs begin with the names of their Pod and container. */
+  hasPrefix: boolean;
+  /** Prints a line about the session. */
+  say(line: string): void;
+  /** Like say(), for lines that are not printed if the session has only one Pod. */
+  detail(line: string): void;
+}
+
+const warn = (line: string): void => void process.stderr.write(`${line}\n`);
+const DEFAULT_NAMESPACE = 'default';
+
+/** `lifepod up FILE…`. */
+export const upFiles = (files: readonly string[], options: SessionOptions): Promise<void> =>
+  runSession(options, { hasPrefix: true, say: warn, detail: warn }, (stop) => readManifests(files, stop));
+
+/** Runs a session with the manifests that `read` returns. Sets the exit code; rejects only with errors before the session begins. */
+export async function runSession(
+  options: SessionOptions,
+  output: Pick<Session, 'hasPrefix' | 'say' | 'detail'>,
+  read: (stop: AbortSignal) => Promise<Manifest[]>,
+): Promise<void> {
+  requireRoot();
+  const interrupts = createInterrupts((exitCode) => {
+    output.say(`leaving at once: the next 'lifepod up FILE' or 'lifepod down' deletes what is left`);
+    process.exit(exitCode);
+  });
+  handleSignals(interrupts);
+  const session = { options, interrupts, ...output };
+  try {
+    checkOptions(options);
+    const manifests = await read(interrupts.stop);
+    const use = await joinEngine(options, session.detail, interrupts.stop);
+    process.exitCode = await liveAndLeave(manifests, use, session);
+  } catch (error) {
+    // The error of an interrupted step only shows which step it was.
+    if (interrupts.exitCode() === undefined) throw error;
+    process.exitCode = interrupts.exitCode();
+  }
+}
+
+async function liveAndLeave(manifests: readonly Manifest[], use: EngineUse, session: Session): Promise<number> {
+  const { dataDir } = session.options;
+  const ending = new AbortController();
+  const lost = new AbortController();
+  let end: Awaited<ReturnType<typeof engineEnded>> | undefined;
+  void engineEnded(dataDir, use.record, ending.signal).then((how) => {
+    end = how;
+    lost.abort(new UserError(`the engine of ${dataDir} has stopped`));
+  }, lost.abort.bind(lost));
+  let isClean = false;
+  try {
+    const exitCode = await live(manifests, use, session, lost.signal);
+    isClean = true;
+    return exitCode;
+  } catch (error) {
+    session.say(`lifepod: ${failureText(lost.signal.aborted ? lost.signal.reason : error)}`);
+    isClean = end === 'down' || (end === 'failed' && (await cleanUp(use, session)));
+    if (!isClean) session.say(`the next 'lifepod up FILE' or 'lifepod down' deletes what the session has created`);
+    return 1;
+  } finally {
+    ending.abort();
+    for (const each of use.dead) each.release();
+    await leaveEngine(dataDir, use.record, isClean, session.detail);
+  }
+}
+
+/** Deletes the objects of a session whose engine has failed. Resolves with whether that succeeded. */
+async function cleanUp({ record }: EngineUse, { options, detail, say }: Session): Promise<boolean> {
+  try {
+    const client = await restartEngine(options.dataDir, detail);
+    await deleteObjects(record, { client, platform: nodePlatform('error'), say: detail }, new AbortController().signal);
+    return true;
+  } catch (error) {
+    say(`lifepod: ${failureText(error)}`);
+    return false;
+  }
+}
+
+/** Resolves with the exit code when all objects are deleted. Rejects if they cannot be deleted, or with the reason of `lost`. */
+async function live(
+  manifests: readonly Manifest[],
+  { client, record, dead }: EngineUse,
+  session: Session,
+  lost: AbortSignal,
+): Promise<number> {
+  const { interrupts, say, detail, options } = session;
+  const platform = nodePlatform('error');
+  const deletion = { client, platform, say: detail, hurry: interrupts.hurry };
+  for (const each of dead) {
+    detail(`deleting what a session that was killed has left (PID ${each.pid})`);
+    await deleteObjects(each, deletion, lost);
+    each.remove();
+  }
+  if (interrupts.stop.aborted) return interrupts.exitCode() ?? 0;
+  const ending = new AbortController();
+  const signal = AbortSignal.any([lost, ending.signal]);
+  const findKind = createFindKind(client, signal);
+  try {
+    const objects = await planObjects(manifests, findKind, options.namespace ?? DEFAULT_NAMESPACE).catch(refused(say));
+    if (objects === undefined) return 1;
+    const namespaces = [...new Set(objects.flatMap(({ namespace }) => namespace ?? []))];
+    const format = { hasPrefix: session.hasPrefix, hasColors: hasColors(), hasNamespace: namespaces.length > 1 };
+    const logs = createSessionLogs(client, format, say, signal);
+    const hasJobs = objects.some(({ info }) => info.kind === 'Job' || info.kind === 'CronJob');
+    const watched = await watchSession({
+      id: record.id,
+      client,
+      findKind,
+      namespaces,
+      hasJobs,
+      logs,
+      platform,
+      say,
+      signal,
+    });
+    const created = (object: Parameters<WatchedSession['created']>[0], title: string): void => {
+      watched.created(object);
+      detail(`${title} created`);
+    };
+    const isCreated = await createObjects(objects, {
+      client,
+      record,
+      created,
+      warn: (text) => say(`warning: ${text}`),
+      signal: interrupts.stop,
+    }).then(
+      () => true,
+      (error: unknown) => (interrupts.stop.aborted ? undefined : refused(say)(error)),
+    );
+    if (isCreated) detail(waitingText(objects.map(({ info }) => info.kind)));
+    const exitCode = isCreated
+      ? await untilOver(watched, logs.ended, session, lost)
+      : interrupts.stop.aborted
+        ? undefined
+        : 1;
+    if (record.objects.length > 0 && interrupts.stop.aborted)
+      detail('deleting the objects; Ctrl+C again ends the Pods at once');
+    await deleteObjects(record, { ...deletion, pods: watched.pods, podsGone: logs.ended }, lost);
+    return exitCode ?? interrupts.exitCode() ?? 0;
+  } finally {
+    ending.abort();
+  }
+}
+
+/** Prints an error about the manifests. Throws other errors. */
+const refused =
+  (say: (line: string) => void) =>
+  (error: unknown): undefined => {
+    if (!(error instanceof UserError)) throw error;
+    for (const line of error.message.split('\n')) say(`lifepod: ${line}`);
+  };
+
+function waitingText(kinds: readonly string[]): string {
+  if (kinds.some(isEndless)) return 'Ctrl+C ends the session';
+  if (kinds.some(endsByItself)) return 'the session ends when all Pods and Jobs have ended, or after Ctrl+C';
+  return 'no object runs a Pod: Ctrl+C ends the session';
+}
+
+/**
+ * Resolves when the session shall end, with the exit code that its Pods ask for; undefined if no Pod has failed. If all Pods have ended,
+ * their logs are printed first.
+ */
+async function untilOver(
+  watched: WatchedSession,
+  logsEnded: () => Promise<void>,
+  { interrupts, say, detail }: Session,
+  lost: AbortSignal,
+): Promise<number | undefined> {
+  watched.complete();
+  const stopped = new Promise<void>((resolve, reject) => {
+    onAbort(interrupts.stop, () => resolve());
+    onAbort(lost, () => reject(lost.reason));
+  });
+  stopped.catch(() => undefined);
+  const because = await Promise.race([watched.over, stopped]);
+  if (because !== undefined) {
+    say(`lifepod: ${because}`);
+    return 1;
+  }
+  await Promise.race([watched.settled().then(logsEnded), stopped]);
+  const failure = firstFailure(watched.state());
+  if (failure === undefined) return undefined;
+  detail(`lifepod: ${failure.title} has failed: exit code ${failure.exitCode}`);
+  return failure.exitCode;
+}

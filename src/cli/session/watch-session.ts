@@ -1,0 +1,216 @@
+/**
+ * Watches the Pods and Jobs of a session: keeps the state for session-state.ts current, follows the logs of all Pods, and reports when
+ * the session is over or a Pod cannot start.
+ *
+ * Reads Pods and Jobs in the namespaces of the session, and the owners of Pods. Writes nothing.
+ * Invariants:
+ *  1. A Pod or Job belongs to the session if it, its controller, or a controller of that one has the label of the session.
+ *  2. The only timer is the one for Pods that cannot start.
+ */
+import type { Job, Pod } from '../../api/generated/types.ts';
+import { PODS } from '../../api/resources.ts';
+import type { HttpClient } from '../../client/http-client.ts';
+import { createInformer, type Informer } from '../../client/informer.ts';
+import { type KubeObject, type OwnerReference, type ResourceRef, uidOf } from '../../machinery/meta.ts';
+import { isApiError } from '../../machinery/status.ts';
+import type { Platform, Timer } from '../../platform/platform.ts';
+import type { FindKind } from './discovery.ts';
+import { endsByItself, isEndless, SESSION_LABEL } from './plan.ts';
+import type { SessionLogs } from './session-logs.ts';
+import { giveUp, isOver, type Obstructed, type Seen, type SessionState, withObstacle } from './session-state.ts';
+
+const JOBS: ResourceRef = { group: 'batch', version: 'v1', resource: 'jobs' };
+
+export interface WatchedSession {
+  /** Adds an object that the session has created. */
+  created(object: KubeObject): void;
+  /** Reports that all objects have been created. */
+  complete(): void;
+  state(): SessionState;
+  /** Returns the Pods of the session that exist. */
+  pods(): Pod[];
+  /** Resolves with undefined when the session is over, or with a sentence about a Pod that cannot start. */
+  readonly over: Promise<string | undefined>;
+  /** Resolves when the state contains all changes of Pods until now. */
+  settled(): Promise<void>;
+}
+
+export interface WatchOptions {
+  id: string;
+  client: HttpClient;
+  findKind: FindKind;
+  /** The namespaces of the session's objects. */
+  namespaces: readonly string[];
+  /** Whether an object of the session may create Jobs. */
+  hasJobs: boolean;
+  logs: SessionLogs;
+  platform: Platform;
+  say(line: string): void;
+  signal: AbortSignal;
+}
+
+/** Resolves when the Pods and Jobs that exist already are known. */
+export async function watchSession(options: WatchOptions): Promise<WatchedSession> {
+  const { client, platform, namespaces, hasJobs, signal } = options;
+  const watched = new Watched(options);
+  const follow = <T extends KubeObject>(ref: ResourceRef, kind: 'pods' | 'jobs'): Informer<T>[] =>
+    namespaces.map((namespace) =>
+      createInformer<T>(
+        client.resource<T>(ref),
+        { ...platform, namespace, signal },
+        {
+          added: (object) => watched.see(kind, object, false),
+          updated: (object) => watched.see(kind, object, false),
+          deleted: (object) => watched.see(kind, object, true),
+        },
+      ),
+    );
+  const pods = follow<Pod>(PODS, 'pods');
+  const jobs = hasJobs ? follow<Job>(JOBS, 'jobs') : [];
+  await Promise.all([...pods, ...jobs].map(({ synced }) => synced));
+  return {
+    created: (object) => watched.created(object),
+    complete: () => watched.complete(),
+    state: () => watched.state,
+    pods: () => watched.existingPods(),
+    over: watched.over.promise,
+    async settled() {
+      for (const [index, namespace] of namespaces.entries()) {
+        const { metadata } = await client.resource<Pod>(PODS).list({ namespace, limit: 1 });
+        await pods[index]?.reached(metadata.resourceVersion);
+      }
+      await watched.decided();
+    },
+  };
+}
+
+class Watched {
+  readonly over = Promise.withResolvers<string | undefined>();
+  readonly #options: WatchOptions;
+  readonly #ending = new Set<string>();
+  readonly #pods = new Map<string, Seen<Pod>>();
+  readonly #jobs = new Map<string, Seen<Job>>();
+  /** By UID: whether an owner belongs to the session. */
+  readonly #owners = new Map<string, Promise<boolean>>();
+  /** The versions of objects about which it is not known yet whether they belong to the session. */
+  readonly #undecided = new Set<Promise<void>>();
+  #isComplete = false;
+  #hasEndless = false;
+  #obstructed: Obstructed = new Map();
+  #timer: Timer | undefined;
+
+  constructor(options: WatchOptions) {
+    this.#options = options;
+    options.signal.addEventListener('abort', () => this.#timer?.cancel(), { once: true });
+  }
+
+  get state(): SessionState {
+    return {
+      isComplete: this.#isComplete,
+      hasEndless: this.#hasEndless,
+      ending: this.#ending,
+      pods: this.#pods,
+      jobs: this.#jobs,
+    };
+  }
+
+  existingPods(): Pod[] {
+    return [...this.#pods.values()].filter(({ isGone }) => !isGone).map(({ object }) => object);
+  }
+
+  created(object: KubeObject): void {
+    if (isEndless(object.kind)) this.#hasEndless = true;
+    if (endsByItself(object.kind)) this.#ending.add(uidOf(object));
+  }
+
+  complete(): void {
+    this.#isComplete = true;
+    this.#look();
+  }
+
+  async decided(): Promise<void> {
+    while (this.#undecided.size > 0) await Promise.all(this.#undecided);
+  }
+
+  see(kind: 'pods' | 'jobs', object: KubeObject, isGone: boolean): void {
+    const known: Map<string, Seen<KubeObject>> = kind === 'pods' ? this.#pods : this.#jobs;
+    if (known.has(uidOf(object)) || this.#hasLabel(object)) {
+      this.#put(kind, object, isGone);
+      return;
+    }
+    const controller = object.metadata.ownerReferences?.find((each) => each.controller === true);
+    if (controller === undefined) return;
+    const decided = this.#isOwner(controller, object.metadata.namespace).then((belongs) => {
+      // A later version may have been decided first.
+      if (belongs && !known.has(uidOf(object))) this.#put(kind, object, isGone);
+      this.#undecided.delete(decided);
+    });
+    this.#undecided.add(decided);
+  }
+
+  #hasLabel({ metadata }: KubeObject): boolean {
+    return metadata.labels?.[SESSION_LABEL] === this.#options.id;
+  }
+
+  /** Resolves with whether the owner, or its controller, has the label. An answer is kept unless the owner could not be read. */
+  #isOwner(reference: OwnerReference, namespace: string | undefined): Promise<boolean> {
+    const known = this.#owners.get(reference.uid);
+    if (known !== undefined) return known;
+    const found = this.#readOwner(reference, namespace).catch(() => {
+      this.#owners.delete(reference.uid);
+      return false;
+    });
+    this.#owners.set(reference.uid, found);
+    return found;
+  }
+
+  async #readOwner({ apiVersion, kind, name, uid }: OwnerReference, namespace: string | undefined): Promise<boolean> {
+    const { client, findKind } = this.#options;
+    const info = await findKind(apiVersion, kind);
+    if (info === undefined) return false;
+    const owner = await client
+      .resource(info)
+      .get(name, info.namespaced ? namespace : undefined)
+      .catch((error: unknown) => {
+        if (isApiError(error, 'NotFound')) return undefined;
+        throw error;
+      });
+    if (owner === undefined || uidOf(owner) !== uid) return false;
+    if (this.#hasLabel(owner)) return true;
+    const controller = owner.metadata.ownerReferences?.find((each) => each.controller === true);
+    return controller !== undefined && this.#isOwner(controller, namespace);
+  }
+
+  #put(kind: 'pods' | 'jobs', object: KubeObject, isGone: boolean): void {
+    if (kind === 'jobs') {
+      this.#jobs.set(uidOf(object), { object: object as Job, isGone });
+    } else {
+      const pod = object as Pod;
+      this.#pods.set(uidOf(pod), { object: pod, isGone });
+      if (!isGone) this.#options.logs.follow(pod);
+      this.#noteObstacle(pod, isGone);
+    }
+    this.#look();
+  }
+
+  #noteObstacle(pod: Pod, isGone: boolean): void {
+    const before = this.#obstructed.get(uidOf(pod));
+    this.#obstructed = withObstacle(this.#obstructed, pod, isGone, this.#options.platform.timers.now());
+    const after = this.#obstructed.get(uidOf(pod));
+    if (after !== undefined && after.obstacle.text !== before?.obstacle.text) {
+      this.#options.say(`${after.title} waits: ${after.obstacle.text}`);
+    }
+  }
+
+  #look(): void {
+    const { timers } = this.#options.platform;
+    if (this.#options.signal.aborted) return;
+    if (isOver(this.state)) this.over.resolve(undefined);
+    const verdict = giveUp(this.#obstructed, timers.now());
+    this.#timer?.cancel();
+    this.#timer = undefined;
+    if (verdict === undefined) return;
+    if ('because' in verdict) this.over.resolve(verdict.because);
+    else this.#timer = timers.at(verdict.askAt, () => this.#look());
+  }
+}

@@ -1,0 +1,98 @@
+/** `lifepod up FILE…` and `lifepod run`: exit codes, destructors, and what is left afterwards. */
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { watchLeaks } from '../../support/leaks.ts';
+import type { Lifepod } from '../../support/lifepod.ts';
+import { pod, WAIT } from '../../support/manifests.ts';
+import { engineRuns, markedKeys, startSession, stoppedLifepod } from '../../support/session-command.ts';
+
+let lifepod: Lifepod;
+beforeAll(async () => {
+  lifepod = await stoppedLifepod();
+});
+afterAll(() => lifepod?.stop());
+
+function fileOf(name: string, ...objects: object[]): string {
+  const path = join(lifepod.dataDir, `${name}.json`);
+  writeFileSync(path, objects.map((object) => JSON.stringify(object)).join('\n'));
+  return path;
+}
+const config = (name: string): object => ({
+  apiVersion: 'v1',
+  kind: 'ConfigMap',
+  metadata: { name },
+  data: { a: 'b' },
+});
+
+test('a session ends when its Pod has ended, with the exit code of its container, and leaves nothing behind', async () => {
+  const job = pod('job', {
+    init: [{ name: 'init', script: 'echo first' }],
+    app: [{ name: 'app', script: 'echo second; exit 3' }],
+    defer: [{ name: 'last', script: 'echo third' }],
+    spec: { restartPolicy: 'Never' },
+  });
+  const session = startSession(lifepod.dataDir, 'up', ['-'], `${JSON.stringify(config('c'))}${JSON.stringify(job)}`);
+  const { code, stdout, stderr } = await session.ended;
+  expect(stdout, stderr).toBe('job/init | first\njob/app | second\njob/last | third\n');
+  expect(stderr).toContain('lifepod: pod/job has failed: exit code 3\n');
+  expect(code).toBe(3);
+  expect(engineRuns(lifepod)).toBe(false);
+  expect(await (await watchLeaks(lifepod.dataDir)).left()).toEqual([]);
+  expect(await markedKeys(lifepod)).toEqual([]);
+});
+
+test('Ctrl+C runs the destructors of all Pods, prints their logs, and leaves nothing behind', async () => {
+  const template = pod('unused', {
+    app: [{ name: 'app', script: `echo serves; ${WAIT}` }],
+    defer: [{ name: 'bye', script: 'sleep 1; echo destructor' }],
+  }) as { spec: object };
+  const labels = { app: 'web' };
+  const deployment = {
+    apiVersion: 'apps/v1',
+    kind: 'Deployment',
+    metadata: { name: 'web', namespace: 'shop' },
+    spec: { replicas: 2, selector: { matchLabels: labels }, template: { metadata: { labels }, spec: template.spec } },
+  };
+  const namespace = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'shop' } };
+  const session = startSession(lifepod.dataDir, 'up', [fileOf('shop', deployment, namespace)]);
+  await session.printed(/(\/app \| serves\n[\s\S]*){2}/);
+  const leaks = await watchLeaks(lifepod.dataDir);
+  expect(leaks.parts).toContainEqual(expect.stringMatching(/^link veth/));
+  session.signal('SIGINT');
+  const { code, stdout, stderr } = await session.ended;
+  expect(stdout.match(/^web-\w+-\w+\/bye \| destructor$/gm), stderr).toHaveLength(2);
+  expect(code, stderr).toBe(130);
+  expect(engineRuns(lifepod)).toBe(false);
+  expect(await leaks.left()).toEqual([]);
+  expect(await markedKeys(lifepod)).toEqual([]);
+});
+
+test('a session on a running engine creates nothing if one object is wrong, and leaves the engine running', async () => {
+  await lifepod.up();
+  const wrong = pod('wrong', { app: [{ name: 'not_valid', script: 'true' }] });
+  const session = startSession(lifepod.dataDir, 'up', [fileOf('wrong', config('fine'), wrong)]);
+  const { code, stderr } = await session.ended;
+  expect(stderr).toMatch(/wrong\.json, document 2: pod\/wrong in namespace default: .*not_valid/);
+  expect(stderr).not.toContain('created');
+  expect([code, engineRuns(lifepod)]).toEqual([1, true]);
+  expect((await lifepod.kubectl('get', 'configmap', 'fine')).stderr).toContain('NotFound');
+
+  await lifepod.apply(config('mine'));
+  const existing = await startSession(lifepod.dataDir, 'up', [fileOf('mine', config('mine'), config('fine'))]).ended;
+  expect(existing.stderr).toContain('configmap/mine in namespace default exists already');
+  expect(existing.code).toBe(1);
+  expect(await lifepod.kubectlOk('get', 'configmap', 'mine', '-o', 'name')).toBe('configmap/mine\n');
+
+  const ran = await startSession(lifepod.dataDir, 'run', [
+    'busybox:1.28',
+    '--env',
+    'A=7',
+    '--',
+    'sh',
+    '-c',
+    'echo hi; exit $A',
+  ]).ended;
+  expect(ran).toEqual({ code: 7, stdout: 'hi\n', stderr: '' });
+  expect(await lifepod.kubectlOk('get', 'pods', '-A', '-o', 'name')).toBe('');
+});

@@ -1,0 +1,87 @@
+/** Runs `lifepod up FILE…` and `lifepod run` in the background, in a data folder whose runtime already has the image busybox:1.28. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { REGISTRY_PREFIX } from '../../src/apiserver/cache/keys.ts';
+import { SESSION_LABEL } from '../../src/cli/session/plan.ts';
+import { dataDirOwner } from '../../src/platform/files.ts';
+import { silentLog } from '../../src/platform/silent-log.ts';
+import { openLmdbStore } from '../../src/store/lmdb/lmdb-store.ts';
+import { LAUNCHER, type Lifepod, startLifepod } from './lifepod.ts';
+
+/** After this time a command is killed, so that a test reports its output instead of hanging. */
+const DEADLINE_MILLIS = 120_000;
+
+export interface SessionCommand {
+  pid: number;
+  /** Resolves when the output matches. Rejects with the output if the command ends before. */
+  printed(pattern: RegExp): Promise<RegExpExecArray>;
+  signal(name: NodeJS.Signals): void;
+  /** Resolves when the command has ended. The exit code is null if a signal ended it. */
+  ended: Promise<{ code: number | null; stdout: string; stderr: string }>;
+}
+
+/** Starts a command of lifepod in its own process group. `input` is its standard input. */
+export function startSession(dataDir: string, command: 'up' | 'run', args: string[], input = ''): SessionCommand {
+  const child: ChildProcess = spawn(LAUNCHER, [command, '--data-dir', dataDir, ...args], {
+    stdio: ['pipe', 'pipe', 'pipe'],
+    detached: true,
+    timeout: DEADLINE_MILLIS,
+    killSignal: 'SIGKILL',
+  });
+  const output = { stdout: '', stderr: '' };
+  const looks = new Set<() => void>();
+  let isClosed = false;
+  for (const name of ['stdout', 'stderr'] as const) {
+    child[name]?.on('data', (chunk: Buffer) => {
+      output[name] += chunk.toString();
+      for (const look of looks) look();
+    });
+  }
+  child.stdin?.on('error', () => undefined);
+  child.stdin?.end(input);
+  const ended = once(child, 'close').then(([code]) => {
+    isClosed = true;
+    for (const look of looks) look();
+    return { code: code as number | null, ...output };
+  });
+  return {
+    pid: child.pid ?? 0,
+    ended,
+    // The whole group gets the signal, as from a terminal.
+    signal: (name) => void process.kill(-(child.pid ?? 0), name),
+    printed: (pattern) =>
+      new Promise((resolve, reject) => {
+        const look = (): void => {
+          const match = pattern.exec(output.stdout) ?? pattern.exec(output.stderr);
+          if (match !== null) resolve(match);
+          else if (isClosed)
+            reject(new Error(`the command ended without ${pattern}:\n${output.stdout}${output.stderr}`));
+          else return;
+          looks.delete(look);
+        };
+        looks.add(look);
+        look();
+      }),
+  };
+}
+
+/** Starts an engine once, so that its data folder has the image and options of tests, and stops it. */
+export async function stoppedLifepod(): Promise<Lifepod> {
+  const lifepod = await startLifepod();
+  await lifepod.cliOk('down');
+  return lifepod;
+}
+
+export const engineRuns = ({ dataDir }: Lifepod): boolean => dataDirOwner(dataDir) !== undefined;
+
+/** Returns the keys of the objects with the label of a session in the store of an engine that does not run. */
+export async function markedKeys({ dataDir }: Lifepod): Promise<string[]> {
+  const store = await openLmdbStore({ directory: join(dataDir, 'store'), log: silentLog });
+  try {
+    const { items } = await store.range({ prefix: REGISTRY_PREFIX });
+    return items.filter(({ value }) => Buffer.from(value).includes(SESSION_LABEL)).map(({ key }) => key);
+  } finally {
+    await store.close();
+  }
+}
