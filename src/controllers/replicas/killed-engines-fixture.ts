@@ -2,6 +2,7 @@
 import { mortal } from '../../../test/support/simulated-nodes/mortal.ts';
 import { type RegistryBackend, withInformers } from '../../client/registry-fixture.ts';
 import { clientOf } from '../../client/typed-client.ts';
+import type { ResourceRef } from '../../machinery/meta.ts';
 import { silentLog } from '../../platform/silent-log.ts';
 import { createVirtualTimers } from '../../platform/virtual-timers.ts';
 import type { ResourceApi } from '../../ports/backend.ts';
@@ -12,8 +13,13 @@ const WRITES = ['create', 'update', 'patch', 'delete'] as const;
 export interface KilledEngines {
   /** Kills the running engine as with kill -9 after this many more of its writes, and then starts the next one. */
   killAfter(writes: number): void;
-  /** Returns the number of creates that have been under way since the last call when an engine was killed, and may still take effect. */
+  /**
+   * Returns the number of creates, except of Events, that have been under way since the last call when an engine was killed, and may still
+   * take effect.
+   */
   takeLateCreates(): number;
+  /** Like takeLateCreates(), for deletes. */
+  takeLateDeletes(): number;
   /** Resolves once the running engine has nothing left to do; it is not killed meanwhile. */
   settled(): Promise<void>;
   end(): void;
@@ -36,20 +42,20 @@ export interface KilledEnginesOptions {
 export function killedEngines(backend: RegistryBackend, options: KilledEnginesOptions): KilledEngines {
   const { start, lags, written } = options;
   const timers = createVirtualTimers();
-  let late = 0;
+  const late = { create: 0, delete: 0 };
   let engine = begin();
 
   function begin() {
     const stop = new AbortController();
-    const state = { isAlive: true, writesLeft: Number.POSITIVE_INFINITY, creates: 0 };
+    const state = { isAlive: true, writesLeft: Number.POSITIVE_INFINITY, underWay: { create: 0, delete: 0 } };
     const die = (): void => {
       state.isAlive = false;
-      late += state.creates;
+      late.create += state.underWay.create;
+      late.delete += state.underWay.delete;
       stop.abort();
     };
-    const ended = (isCreate: boolean): void => {
+    const ended = (): void => {
       written();
-      state.creates -= Number(isCreate);
       state.writesLeft -= 1;
       if (state.writesLeft > 0 || !state.isAlive) return;
       die();
@@ -65,8 +71,12 @@ export function killedEngines(backend: RegistryBackend, options: KilledEnginesOp
     for (const verb of WRITES) {
       const call = backend[verb] as (...args: unknown[]) => Promise<unknown>;
       const counted = (...args: unknown[]): Promise<unknown> => {
-        state.creates += Number(verb === 'create');
-        return call(...args).finally(() => ended(verb === 'create'));
+        const isLate = (verb === 'create' || verb === 'delete') && (args[0] as ResourceRef).resource !== 'events';
+        if (isLate) state.underWay[verb] += 1;
+        return call(...args).finally(() => {
+          if (isLate) state.underWay[verb] -= 1;
+          ended();
+        });
       };
       Object.assign(api, { [verb]: counted });
     }
@@ -75,15 +85,18 @@ export function killedEngines(backend: RegistryBackend, options: KilledEnginesOp
     return { state, die };
   }
 
+  const take = (verb: keyof typeof late): number => {
+    const taken = late[verb];
+    late[verb] = 0;
+    return taken;
+  };
+
   return {
     killAfter(writes) {
       engine.state.writesLeft = writes;
     },
-    takeLateCreates() {
-      const taken = late;
-      late = 0;
-      return taken;
-    },
+    takeLateCreates: () => take('create'),
+    takeLateDeletes: () => take('delete'),
     async settled() {
       engine.state.writesLeft = Number.POSITIVE_INFINITY;
       for (let i = 0; i < 3; i++) {
