@@ -1,5 +1,5 @@
 /**
- * Rules for amounts that are a number or a percentage, such as maxUnavailable.
+ * Amounts that are a number or a percentage, such as maxUnavailable: their rules, and what they amount to.
  * Source: ValidatePositiveIntOrPercent and IsNotMoreThan100Percent of pkg/apis/apps/validation of v1.33 (behavior and wording).
  */
 import { nonNegative } from './rules.ts';
@@ -24,4 +24,14 @@ export function amountOf(value: number | string): number {
   if (typeof value === 'number') return value;
   if (isPercent(value)) return Number(value.slice(0, -1));
   return /^[+-]?[0-9]+$/.test(value) ? Number(value) : 0;
+}
+
+/**
+ * Returns the amount, or the part of `total` that a percentage is, rounded up or down; 0 if the amount is absent.
+ * Source: GetScaledValueFromIntOrPercent of k8s.io/apimachinery/pkg/util/intstr of v1.33.
+ */
+export function resolveAmount(value: number | string | undefined, total: number, round: 'up' | 'down'): number {
+  if (typeof value !== 'string') return value ?? 0;
+  const part = (amountOf(value) * total) / 100;
+  return round === 'up' ? Math.ceil(part) : Math.floor(part);
 }

@@ -34,6 +34,11 @@ export const NETWORK_POLICIES = networkingResource('networkpolicies');
 export const NODES = coreResource('nodes');
 export const PERSISTENT_VOLUME_CLAIMS = coreResource('persistentvolumeclaims');
 export const PERSISTENT_VOLUMES = coreResource('persistentvolumes');
+export const POD_DISRUPTION_BUDGETS: ResourceRef = {
+  group: 'policy',
+  version: 'v1',
+  resource: 'poddisruptionbudgets',
+};
 export const PODS = coreResource('pods');
 export const PRIORITY_CLASSES: ResourceRef = {
   group: 'scheduling.k8s.io',

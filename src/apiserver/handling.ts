@@ -51,7 +51,7 @@ export function createHandling(
     enterFlight: requestsInFlight(limits, options.timers, measure),
     authorizer: privilegedOr(options.authorizer),
     documents: openApi(options.catalog, options.version),
-    version: versionInfo(options.version),
+    version: versionInfo(options.version, options.gitCommit),
     serveIssuer: issuerDocuments(options.pki, TOKEN_ISSUER),
     outgoing,
     watches: places(limits.watches),

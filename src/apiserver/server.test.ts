@@ -127,7 +127,8 @@ test('/version reports the version of the API and of lifepod', async () => {
   expect((await at.call('GET', '/version')).json).toMatchObject({
     major: '1',
     minor: '33',
-    gitVersion: 'v1.33.0+lifepod-0.0.0',
+    gitVersion: 'v1.33.0+lifepod.0.0.0',
+    gitCommit: 'abc',
   });
 });
 

@@ -60,8 +60,10 @@ export interface ApiServerOptions {
   host?: string;
   /** The port to listen on; 0 picks a free port. */
   port: number;
-  /** The version of lifepod, for example 0.1.0. /version and the OpenAPI documents contain it. */
+  /** The version of the API and of lifepod, for example v1.33.0+lifepod.0.1.0. /version and the OpenAPI documents contain it. */
   version: string;
+  /** The hash of the commit that lifepod was built from, for /version. The default is unknown. */
+  gitCommit?: string | undefined;
   timers: Timers;
   /** The clock with which the dates of the certificates of clients are compared. The default is that of the timers. */
   clock?: Clock;

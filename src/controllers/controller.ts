@@ -32,6 +32,7 @@ export type ControllerName =
   | 'clusterrole-aggregation-controller'
   | 'daemon-set-controller'
   | 'deployment-controller'
+  | 'disruption-controller'
   | 'endpoint-controller'
   | 'endpointslice-controller'
   | 'endpointslicemirroring-controller'

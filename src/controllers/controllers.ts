@@ -14,6 +14,7 @@ import { startClusterRoleAggregation } from './cluster-role-aggregation/cluster-
 import type { ControllerName, ControllerOptions } from './controller.ts';
 import { startDaemonSets } from './daemon-set/daemon-set.ts';
 import { startDeployments } from './deployment/deployment.ts';
+import { startDisruption } from './disruption/disruption.ts';
 import { startEndpointSlices } from './endpoint-slice/endpoint-slice.ts';
 import { startEndpointSliceMirroring } from './endpoint-slice-mirroring/endpoint-slice-mirroring.ts';
 import { startEndpoints } from './endpoints/endpoints.ts';
@@ -89,6 +90,7 @@ export async function startControllers({
     startSystemObjects({ ...optionsOf('system-object-controller'), ...options }),
     startDaemonSets(creatorOf('daemon-set-controller')),
     startDeployments(optionsOf('deployment-controller')),
+    startDisruption({ ...optionsOf('disruption-controller'), catalog }),
     startJobs(creatorOf('job-controller')),
     startEndpoints(optionsOf('endpoint-controller')),
     startEndpointSlices(optionsOf('endpointslice-controller')),

@@ -32,7 +32,7 @@ import type { LateNode } from './node-placeholder.ts';
 import { addressForPods, listenAddresses, requestsInFlight } from './options/api-settings.ts';
 import { recordOf, type Settings, writeEngineRecord } from './settings.ts';
 import { together } from './settle-all.ts';
-import { LIFEPOD_VERSION } from './version.ts';
+import { gitCommit, SERVED_VERSION } from './version.ts';
 
 export const CLUSTER_DOMAIN = 'cluster.local';
 
@@ -141,7 +141,8 @@ export async function serveApi(
     authentication: authenticationSettings(settings),
     host,
     port: settings.port,
-    version: LIFEPOD_VERSION,
+    version: SERVED_VERSION,
+    gitCommit: gitCommit(),
     timers,
     clock: machineClock,
     log,

@@ -18,7 +18,7 @@ import { machineAddresses, type NodeAddresses, openNodeAddresses } from './node-
 import type { lateNode } from './node-placeholder.ts';
 import type { Settings } from './settings.ts';
 import { together } from './settle-all.ts';
-import { KUBERNETES_VERSION, LIFEPOD_VERSION } from './version.ts';
+import { SERVED_VERSION } from './version.ts';
 
 /** Options for every part that uses the API. */
 export interface PartOptions extends Platform {
@@ -93,7 +93,7 @@ export async function startNode(
       podCidrs: settings.podCidr.split(','),
       internalIps: addresses.read,
       capacity,
-      version: `${KUBERNETES_VERSION}+lifepod.${LIFEPOD_VERSION}`,
+      version: SERVED_VERSION,
       pressure,
       problems: shutdown.problems,
     }),

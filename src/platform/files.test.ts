@@ -62,6 +62,12 @@ test('a data folder whose path is, or passes through, a file is refused', () => 
   }
 });
 
+test('a data folder in a file system that creates no folders is refused', () => {
+  expect(() => ensureDataDir('/proc/lifepod/data')).toThrow(
+    'the data folder /proc/lifepod/data cannot be created: ENOENT',
+  );
+});
+
 test('writeFileAtomic replaces content and mode and leaves no temporary file', () => {
   const path = join(folder, 'x');
   writeFileSync(path, 'old', { mode: 0o644 });

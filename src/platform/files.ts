@@ -7,6 +7,7 @@ import {
   chmodSync,
   closeSync,
   constants,
+  existsSync,
   fsyncSync,
   ftruncateSync,
   lstatSync,
@@ -16,6 +17,7 @@ import {
   realpathSync,
   renameSync,
   rmSync,
+  statSync,
   writeSync,
 } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
@@ -49,8 +51,20 @@ export function realFolder(path: string): string {
 
 /** Creates the folder and its missing parents with mode 0700. If the folder exists, its mode is set to 0700. */
 export function ensurePrivateFolder(path: string): void {
-  mkdirSync(path, { recursive: true, mode: 0o700 });
+  createFolders(path);
   chmodSync(path, 0o700);
+}
+
+/** Like mkdirSync() with `recursive`, which never returns in file systems that report ENOENT for a new folder, such as /proc. */
+function createFolders(path: string): void {
+  try {
+    mkdirSync(path, 0o700);
+  } catch (error) {
+    if (hasCode(error, 'EEXIST') && statSync(path).isDirectory()) return;
+    if (!hasCode(error, 'ENOENT') || existsSync(dirname(path))) throw error;
+    createFolders(dirname(path));
+    createFolders(path);
+  }
 }
 
 /** Like ensurePrivateFolder(), for the data folder given by the user. Throws a UserError if this fails. */

@@ -74,7 +74,7 @@ async function overHttps(): Promise<Client> {
     nodes: noNodes,
     pki,
     port: 0,
-    version: '0.0.0',
+    version: 'v1.33.0',
     timers,
     log,
   });

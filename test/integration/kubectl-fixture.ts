@@ -82,7 +82,7 @@ export async function startKubectlFixture(program = KUBECTL): Promise<KubectlFix
     nodes,
     pki,
     port: 0,
-    version: '0.0.0',
+    version: 'v1.33.0',
     timers,
     log,
   });

@@ -113,8 +113,10 @@ export const workloads: readonly Sentence[] = [
   },
   {
     says: 'A PodDisruptionBudget counts a Pod in its list as disrupted from T0, exit work included.',
-    tests: [[order, 'without a deletionTimestamp the Pod is not Ready from the start of the termination on']],
-    awaits: ['src/controllers/disruption'],
+    tests: [
+      ['src/controllers/disruption/reconcile.test.ts', 'runs its defer containers without being deleted'],
+      [order, 'without a deletionTimestamp the Pod is not Ready from the start of the termination on'],
+    ],
   },
 ];
 

@@ -99,7 +99,7 @@ export const reasons: readonly Sentence[] = [
       [causes, 'DeletionReason'],
       [causes, 'an eviction through the API has the reason Evicted'],
       [
-        'src/apiserver/registry/eviction.test.ts',
+        'src/apiserver/registry/evictions/evict.test.ts',
         'sets the condition DisruptionTarget and deletes the Pod with the grace period of the Pod',
       ],
       [onContainers, 'onReasons: the condition DeletionReason gives the reason of a deletion'],

@@ -194,7 +194,7 @@ describe.each([
 });
 
 describe('the Swagger document', () => {
-  const info = { title: 'Kubernetes', version: '0.0.0' };
+  const info = { title: 'Kubernetes', version: 'v1.33.0+lifepod.0.0.0' };
   const encoded = async (form: 'json' | 'protobuf', of: OpenApiDocument = document): Promise<Buffer> =>
     Buffer.concat(await swaggerDocument([() => of], info, form));
   const swaggerOf = async (of?: OpenApiDocument): Promise<Any> => JSON.parse((await encoded('json', of)).toString());

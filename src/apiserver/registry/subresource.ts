@@ -10,13 +10,13 @@ import type { KubeObject, ResourceRef } from '../../machinery/meta.ts';
 import { badRequest, invalidObject, methodNotAllowed } from '../../machinery/status.ts';
 import { runInTurns } from '../../platform/work-in-turns.ts';
 import type { WriteOptions } from '../../ports/backend.ts';
+import type { Alongside } from '../admission/plugin.ts';
 import { admissionRequest } from './admit.ts';
 import { decodeBody } from './body.ts';
 import { modify } from './commit.ts';
 import type { RegistryContext, Sent } from './context.ts';
-import { checkPreconditions, deleteObject } from './delete.ts';
+import { evict } from './evictions/evict.ts';
 import { ownersAfterUpdate, setOwners, writerOf } from './field-owners.ts';
-import { propagationPolicyOf } from './propagation.ts';
 import { getObject, keyOf } from './reads/list.ts';
 import type { Resource } from './resources.ts';
 import { checkTokenRequest, issueToken } from './tokens/token-request.ts';
@@ -58,49 +58,21 @@ export async function createSubresource(
     return issueToken(context, account, own as AuthenticationV1TokenRequest, options.request);
   }
   if (definition.operation === 'evict') {
-    await evict(context, resource, { ...target, name }, definition, own as Eviction, options);
+    const at = { ...target, name };
+    await evict(context, {
+      resource,
+      namespace,
+      name,
+      eviction: own as Eviction,
+      options,
+      mark: definition.apply ?? ((old) => old),
+      change: ({ apply, alongside, dryRun }) =>
+        applyTo(context, resource, at, { ...definition, apply }, own, { ...options, dryRun }, alongside),
+    });
     return created();
   }
   await applyTo(context, resource, { ...target, name }, definition, own, options);
   return created();
-}
-
-/**
- * Adds the condition DisruptionTarget to the Pod, then deletes the Pod. Throws 400 BadRequest if the Eviction has another name than the
- * Pod, 404 NotFound if the Pod does not exist, and 409 Conflict if the Pod does not match the preconditions.
- * Source: pkg/registry/core/pod/storage/eviction.go of v1.33 (behavior and wording).
- */
-async function evict(
-  context: RegistryContext,
-  resource: Resource,
-  target: SubresourceTarget & { name: string },
-  definition: SubresourceDefinition,
-  eviction: Eviction,
-  options: Sent<WriteOptions>,
-): Promise<void> {
-  const { name, namespace } = target;
-  if (eviction.metadata?.name !== name) throw badRequest('name in URL does not match name in Eviction object');
-  const { gracePeriodSeconds, preconditions, dryRun } = eviction.deleteOptions ?? {};
-  const isDryRun = options.dryRun === true || (dryRun ?? []).length > 0;
-  const apply: SubresourceDefinition['apply'] = (old, ...more) => {
-    checkPreconditions(resource, old.metadata, { preconditions });
-    return definition.apply?.(old, ...more) ?? old;
-  };
-  const { metadata } = await applyTo(context, resource, target, { ...definition, apply }, eviction, {
-    ...options,
-    dryRun: isDryRun,
-  });
-  const propagationPolicy = propagationPolicyOf(eviction.deleteOptions ?? {});
-  const deletion = { dryRun: isDryRun, gracePeriodSeconds, propagationPolicy };
-  // The uid protects another Pod of the same name. The resourceVersion cannot be checked again, because writing the condition
-  // changed it.
-  const { uid = '' } = metadata;
-  await deleteObject(
-    context,
-    resource,
-    { namespace, name },
-    { ...deletion, preconditions: { uid }, request: options.request, isAdmitted: true },
-  );
 }
 
 /**
@@ -120,6 +92,7 @@ export function createForSubresource(
   return createSubresource(context, context.resources.find(resource), target, body, { ...options, request });
 }
 
+/** `alongside`: returns other objects that are written in the same transaction; called after apply() of the definition. */
 async function applyTo(
   context: RegistryContext,
   resource: Resource,
@@ -127,6 +100,7 @@ async function applyTo(
   definition: SubresourceDefinition,
   body: KubeObject,
   options: Sent<WriteOptions>,
+  alongside?: () => Alongside[],
 ): Promise<KubeObject> {
   const { apply, validate, ends } = definition;
   if (apply === undefined) throw methodNotAllowed();
@@ -144,7 +118,7 @@ async function applyTo(
     if (errors.length > 0) throw invalidObject(resource.kind, name, errors);
     const writer = writerOf(context, resource, options, subresource);
     setOwners(object, await runInTurns(ownersAfterUpdate(resource, old, object, writer), betweenSteps));
-    return { action: 'put', object };
+    return { action: 'put', object, alongside };
   });
   return written;
 }

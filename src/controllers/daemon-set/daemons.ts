@@ -5,6 +5,7 @@
 
 import { hasEnded } from '../../api/core/v1/pod/status/final-phase.ts';
 import type { DaemonSet, Node, Pod } from '../../api/generated/types.ts';
+import { resolveAmount } from '../../api/int-or-percent.ts';
 import { type Millis, parseTime } from '../../machinery/time.ts';
 import { isPodAvailable } from '../ownership/pod-state.ts';
 import { nodeOf, type Placement, placements } from './placement.ts';
@@ -79,16 +80,12 @@ export function pairOf(
   return updated.length > 1 || old.length > 1 ? undefined : { updated: updated[0], old: old[0] };
 }
 
-function amount(value: number | string | undefined, of: number): number {
-  return typeof value === 'string' ? Math.ceil((Number.parseInt(value, 10) * of) / 100) : (value ?? 0);
-}
-
 /** Returns how many of the nodes may have no available Pod during an update, and how many may have two. Percentages are rounded up. */
 export function updateAmounts({ daemonSet, nodes }: Daemons): { maxSurge: number; maxUnavailable: number } {
   const desired = nodes.filter(({ placement }) => placement.shouldRun).length;
   const { updateStrategy } = daemonSet.spec ?? {};
   const isRolling = updateStrategy?.type !== 'OnDelete';
-  const maxSurge = isRolling ? amount(updateStrategy?.rollingUpdate?.maxSurge, desired) : 0;
-  const maxUnavailable = isRolling ? amount(updateStrategy?.rollingUpdate?.maxUnavailable, desired) : 0;
+  const maxSurge = isRolling ? resolveAmount(updateStrategy?.rollingUpdate?.maxSurge, desired, 'up') : 0;
+  const maxUnavailable = isRolling ? resolveAmount(updateStrategy?.rollingUpdate?.maxUnavailable, desired, 'up') : 0;
   return { maxSurge, maxUnavailable: maxSurge === 0 && maxUnavailable === 0 ? 1 : maxUnavailable };
 }

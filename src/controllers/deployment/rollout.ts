@@ -3,6 +3,7 @@
  * Source: pkg/controller/deployment/util/deployment_util.go of v1.33 (behavior).
  */
 import type { Deployment, ReplicaSet } from '../../api/generated/types.ts';
+import { resolveAmount } from '../../api/int-or-percent.ts';
 import { parseTime } from '../../machinery/time.ts';
 
 /** A Deployment with its ReplicaSets. A step returns a new rollout with changed copies of ReplicaSets; it never modifies one. */
@@ -33,16 +34,11 @@ export const createdAt = ({ metadata }: ReplicaSet): number => parseTime(metadat
 export const olderFirst = (a: ReplicaSet, b: ReplicaSet): number =>
   createdAt(a) - createdAt(b) || (a.metadata.name < b.metadata.name ? -1 : 1);
 
-function amount(value: number | string | undefined, of: number, round: (value: number) => number): number {
-  if (typeof value === 'string') return round((Number.parseInt(value, 10) * of) / 100);
-  return value ?? 0;
-}
-
 /** Resolves the surge, rounded up, and the unavailable replicas, rounded down. If both are 0, one replica may be unavailable. */
 function amounts(deployment: Deployment): { surge: number; unavailable: number } {
   const { maxSurge, maxUnavailable } = deployment.spec?.strategy?.rollingUpdate ?? {};
-  const surge = amount(maxSurge, wanted(deployment), Math.ceil);
-  const unavailable = amount(maxUnavailable, wanted(deployment), Math.floor);
+  const surge = resolveAmount(maxSurge, wanted(deployment), 'up');
+  const unavailable = resolveAmount(maxUnavailable, wanted(deployment), 'down');
   return { surge, unavailable: surge === 0 && unavailable === 0 ? 1 : unavailable };
 }
 

@@ -4,7 +4,7 @@ import { type RegistryBackend, withInformers } from '../../client/registry-fixtu
 import { clientOf } from '../../client/typed-client.ts';
 import type { ResourceRef } from '../../machinery/meta.ts';
 import { silentLog } from '../../platform/silent-log.ts';
-import { createVirtualTimers } from '../../platform/virtual-timers.ts';
+import { createVirtualTimers, type VirtualTimers } from '../../platform/virtual-timers.ts';
 import type { ResourceApi } from '../../ports/backend.ts';
 import type { ControllerOptions } from '../controller.ts';
 
@@ -36,12 +36,13 @@ export interface KilledEnginesOptions {
   lags: Readonly<Record<string, number>>;
   /** Called after each write of an engine. */
   written: () => void;
+  /** The clock of the engines; absent: one of their own. */
+  timers?: VirtualTimers;
 }
 
 /** Starts the first engine. */
 export function killedEngines(backend: RegistryBackend, options: KilledEnginesOptions): KilledEngines {
-  const { start, lags, written } = options;
-  const timers = createVirtualTimers();
+  const { start, lags, written, timers = createVirtualTimers() } = options;
   const late = { create: 0, delete: 0 };
   let engine = begin();
 

@@ -3,7 +3,9 @@
  * Source: updateStatefulSet and updateStatefulSetAfterInvariantEstablished of pkg/controller/statefulset/stateful_set_control.go of v1.33
  * (behavior). The step waits for minReadySeconds with both policies, as the documentation of the field says.
  */
+
 import type { Pod } from '../../api/generated/types.ts';
+import { resolveAmount } from '../../api/int-or-percent.ts';
 import {
   isRunningAndAvailable,
   isTerminating,
@@ -58,6 +60,5 @@ const isOutdated = ({ revisions }: Members, pod: Pod): boolean => revisionOf(pod
 
 /** Percentages are rounded down, and the result is at least 1. */
 function amountOf(value: number | string, of: number): number {
-  const amount = typeof value === 'string' ? Math.floor((Number.parseInt(value, 10) * of) / 100) : value;
-  return Math.max(1, amount || 0);
+  return Math.max(1, resolveAmount(value, of, 'down'));
 }

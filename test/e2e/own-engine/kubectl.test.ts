@@ -27,7 +27,9 @@ const anonymous = (path: string): Promise<{ code: number; body: string }> =>
   });
 
 test('kubectl version and cluster-info work', async () => {
-  expect(await lifepod.kubectlOk('version')).toMatch(/^Server Version: v1\.33\.\d+/m);
+  const { kubeletVersion } = JSON.parse(await lifepod.kubectlOk('get', 'nodes', '-o', 'json')).items[0].status.nodeInfo;
+  expect(kubeletVersion).toMatch(/^v1\.33\.\d+\+lifepod\.\d/);
+  expect(await lifepod.kubectlOk('version')).toContain(`Server Version: ${kubeletVersion}\n`);
   expect(await lifepod.kubectlOk('cluster-info')).toContain(`is running at`);
 });
 
