@@ -1,9 +1,10 @@
 /**
  * Runs the commands in the README of an example in their order. Each code block of the language sh is a step, and a code block of the
  * language text that follows it is the expected output. In the output, `…` matches any text within a line, and the widths of columns are
- * ignored. The folder /tmp/lifepod-NN, which README and manifests use on the node, is replaced with a scratch folder.
+ * ignored. The folder /tmp/lifepod-NN, which README and manifests use on the node, is replaced with a scratch folder, and so is the data
+ * folder of the program `lifepod`.
  */
-import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
 import { expect } from 'vitest';
@@ -12,7 +13,7 @@ import { runCommand } from '../../src/platform/processes.ts';
 import { makeBusyboxArchive } from '../../src/runtime/images/local-images.ts';
 import { LAUNCHER, type Lifepod, REPOSITORY, startLifepod } from './lifepod.ts';
 
-const DEADLINE_MILLIS = 60_000;
+const DEADLINE_MILLIS = 240_000;
 
 export interface Example {
   lifepod: Lifepod;
@@ -55,11 +56,15 @@ export async function startExample(name: string): Promise<Example> {
     throw error;
   }
   const steps = readmeSteps(readFileSync(join(folder, 'README.md'), 'utf8'));
+  const programs = join(scratch, 'programs');
+  mkdirSync(programs);
+  const script = `#!/bin/sh\ncommand=$1\nshift\nexec '${LAUNCHER}' "$command" --data-dir '${lifepod.dataDir}' "$@"\n`;
+  writeFileSync(join(programs, 'lifepod'), script, { mode: 0o755 });
   const env = {
     ...process.env,
     KUBECONFIG: lifepod.kubeconfig,
     HOME: lifepod.dataDir,
-    PATH: `${dirname(LAUNCHER)}${delimiter}${process.env['PATH']}`,
+    PATH: [programs, dirname(LAUNCHER), process.env['PATH']].join(delimiter),
   };
   return {
     lifepod,

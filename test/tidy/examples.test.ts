@@ -4,10 +4,14 @@ import { parse, parseAllDocuments } from 'yaml';
 import type { Pod } from '../../src/api/generated/types.ts';
 import { parsePolicy } from '../../src/apiserver/audit/policy.ts';
 import { type Started, startRegistry } from '../../src/apiserver/registry/testing.ts';
-import type { KubeObject } from '../../src/machinery/meta.ts';
+import type { KubeObject, ResourceRef } from '../../src/machinery/meta.ts';
 import { files, read } from './sources.ts';
 
-const RESOURCES: Readonly<Record<string, string>> = { Pod: 'pods', Service: 'services', ConfigMap: 'configmaps' };
+/** Returns where the API has the objects of a kind of the examples. */
+function resourceOf({ apiVersion = '', kind = '' }: KubeObject): ResourceRef {
+  const [version = '', group = ''] = apiVersion.split('/').toReversed();
+  return { group, version, resource: `${kind.toLowerCase()}s` };
+}
 
 const AUDIT_POLICY = 'examples/07-audit-log/policy.yaml';
 const manifests = files.filter((path) => /^examples\/.*\.yaml$/.test(path) && path !== AUDIT_POLICY);
@@ -45,16 +49,11 @@ test.each(objects)(
   'the API accepts $object.kind $object.metadata.name of $path without a warning',
   async ({ object }) => {
     const warnings: string[] = [];
-    await started.registry.create(
-      { group: '', version: 'v1', resource: RESOURCES[object.kind ?? ''] ?? '' },
-      'default',
-      object,
-      {
-        dryRun: true,
-        fieldValidation: 'Strict',
-        onWarning: (text) => warnings.push(text),
-      },
-    );
+    await started.registry.create(resourceOf(object), 'default', object, {
+      dryRun: true,
+      fieldValidation: 'Strict',
+      onWarning: (text) => warnings.push(text),
+    });
     expect(warnings).toEqual([]);
   },
 );

@@ -1,7 +1,8 @@
 /** Runs examples/04-leader-hand-over as its README describes, with a second client that sends requests without a pause. */
 import { readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { Pod } from '../../../src/api/generated/types.ts';
 import { type Example, millisOf, startExample } from '../../support/example.ts';
 import { type PodRecord, recordPods } from '../../support/pods.ts';
 
@@ -25,86 +26,93 @@ interface Answers {
   without: string[];
 }
 
-/** Asks one member after the other for the leader and to accept a write, until `action` has ended. */
+/** Asks one member after the other for the leader and to accept a write: once before `action`, until it has ended, and once more. */
 async function asking(action: () => Promise<unknown>): Promise<Answers> {
   const answers: Answers = { terms: [], leaders: new Map(), without: [] };
-  let ended = false;
-  const end = (): void => {
-    ended = true;
-  };
-  const acting = action();
-  acting.then(end, end);
-  for (let turn = 0; !ended; turn++) {
-    const address = addressOf(turn);
-    if (address === undefined) continue;
-    const leads = await ask(address, 'who');
-    if (!/^member-\d leads in term \d+$/.test(leads)) answers.without.push(`who: ${leads}`);
-    const write = await ask(address, 'write');
-    const [, leader = '', term = ''] = /^accepted by (member-\d) in term (\d+)$/.exec(write) ?? [];
+  const askNext = async (turn: number): Promise<void> => {
+    const leads = await ask(turn, 'who');
+    if (!/^members-\S+ leads in term \d+$/.test(leads)) answers.without.push(`who: ${leads}`);
+    const write = await ask(turn, 'write');
+    const [, leader = '', term = ''] = /^accepted by (members-\S+) in term (\d+)$/.exec(write) ?? [];
     if (leader === '') answers.without.push(`write: ${write}`);
     else {
       answers.terms.push(Number(term));
       answers.leaders.set(Number(term), (answers.leaders.get(Number(term)) ?? new Set()).add(leader));
     }
-  }
+  };
+  let turn = 0;
+  await askNext(turn++);
+  let isOver = false;
+  const acting = action().finally(() => {
+    isOver = true;
+  });
+  // The failure of the action is reported after the loop.
+  acting.catch(() => undefined);
+  while (!isOver) await askNext(turn++);
+  await askNext(turn++);
   await acting;
   return answers;
 }
 
-/** Returns the address of one of the members, by `turn`. Returns undefined if the member leaves the list during the call. */
-function addressOf(turn: number): string | undefined {
+/** Asks one of the members, by `turn`, and another one if that member has left meanwhile. Resolves with the answer. */
+async function ask(turn: number, question: string): Promise<string> {
   const folder = join(example.nodeFolder, 'members');
   const members = readdirSync(folder);
+  const member = join(folder, members[turn % members.length] ?? '');
   try {
-    return readFileSync(join(folder, members[turn % members.length] ?? ''), 'utf8').trim();
-  } catch {
-    return undefined;
-  }
-}
-
-async function ask(address: string, question: string): Promise<string> {
-  try {
-    const answer = await fetch(`http://${address}:8080/cgi-bin/ask?${question}`, {
-      signal: AbortSignal.timeout(15_000),
-    });
-    return (await answer.text()).trim();
+    const address = readFileSync(member, 'utf8').trim();
+    const response = await fetch(`http://${address}:8080/cgi-bin/ask?${question}`);
+    return (await response.text()).trim();
   } catch (error) {
-    return String(error);
+    return readdirSync(folder).includes(basename(member)) ? String(error) : ask(turn + 1, question);
   }
 }
 
 const handedOver = (name: string) => record.now(name).status?.deferContainerStatuses?.[0]?.state?.terminated;
-const named = (output: string): string => /pod "(member-\d)"/.exec(output)?.[1] ?? '';
 
-test('04-leader-hand-over: the group has a leader', async () => {
-  expect(await example.step('/scripts/leader')).toMatch(/member-\d\n$/);
-});
-
-test('04-leader-hand-over: when the leader leaves, there is always a leader that accepts writes, and never two in one term', async () => {
-  let leaving = '';
-  const { terms, leaders, without } = await asking(async () => {
-    leaving = named(await example.step('kubectl delete pod'));
-  });
+/** Expects that the writes of each term were accepted by one member, and that no write or read was without a leader. */
+function expectOneLeader({ terms, leaders, without }: Answers): void {
   expect(without).toEqual([]);
   expect(terms).toEqual(terms.toSorted((a, b) => a - b));
-  expect([...new Set(terms)]).toEqual([1, 2]);
-  expect(leaders.get(1)).toEqual(new Set([leaving]));
-  expect(leaders.get(2)?.size).toBe(1);
-  expect(leaders.get(2)).not.toEqual(leaders.get(1));
-  expect(handedOver(leaving)).toMatchObject({ exitCode: 0, reason: 'Completed' });
-  const app = record.now(leaving).status?.containerStatuses?.[0]?.state?.terminated;
-  expect(millisOf(handedOver(leaving)?.finishedAt)).toBeLessThanOrEqual(millisOf(app?.finishedAt));
+  expect([...leaders.values()].map(({ size }) => size)).toEqual([...leaders.keys()].map(() => 1));
+}
+
+/** Expects that the member ended for the reason, and handed over before its app got the stop signal. */
+async function expectHandedOver(name: string, reason: string): Promise<void> {
+  await record.gone(name);
+  expect(record.now(name).status?.termination?.reason, name).toBe(reason);
+  expect(handedOver(name), name).toMatchObject({ exitCode: 0, reason: 'Completed' });
+  const app = record.now(name).status?.containerStatuses?.[0]?.state?.terminated;
+  expect(millisOf(handedOver(name)?.finishedAt)).toBeLessThanOrEqual(millisOf(app?.finishedAt));
+}
+
+async function memberNames(): Promise<string[]> {
+  const { items } = await example.lifepod.get<{ items: Pod[] }>('pods', '-l', 'app=member');
+  return items.map(({ metadata }) => metadata.name);
+}
+
+test('04-leader-hand-over: the group has a leader', async () => {
+  expect(await example.step('/scripts/leader')).toMatch(/members-\S+\n$/);
 });
 
-test('04-leader-hand-over: the term does not change when a follower leaves', async () => {
-  let leaving = '';
-  const { terms, without } = await asking(async () => {
-    leaving = named(await example.step('/scripts/follower'));
-  });
-  expect(without).toEqual([]);
-  expect([...new Set(terms)]).toEqual([2]);
-  expect(handedOver(leaving)).toMatchObject({ exitCode: 0 });
-  expect(await example.lifepod.kubectlOk('logs', 'client', '--tail=1')).toMatch(/ 0 refused;/);
+test('04-leader-hand-over: when a scale-down removes the leader, there is always a leader that accepts writes, and never two in one term', async () => {
+  const answers = await asking(() => example.step('kubectl scale deployment/members --replicas=2'));
+  expectOneLeader(answers);
+  expect([...answers.leaders.keys()]).toEqual([1, 2]);
+  const [left = ''] = answers.leaders.get(1) ?? [];
+  await expectHandedOver(left, 'ScaledDown');
+});
+
+test('04-leader-hand-over: the same holds while a rolling update replaces all members', async () => {
+  await example.step('kubectl scale deployment/members --replicas=3');
+  const before = await memberNames();
+  const answers = await asking(() => example.step('kubectl rollout restart'));
+  expectOneLeader(answers);
+  expect(before).toHaveLength(3);
+  for (const name of before) await expectHandedOver(name, 'Replaced');
+  // The client asked once more after all old members had been deleted.
+  const [leader] = answers.leaders.get(Math.max(...answers.leaders.keys())) ?? [];
+  expect(await memberNames()).toContain(leader);
 });
 
 test('04-leader-hand-over: a leader deleted by force, without its list, leaves the group without a leader for a time', async () => {
@@ -112,6 +120,14 @@ test('04-leader-hand-over: a leader deleted by force, without its list, leaves t
     expect(await example.step('--force')).not.toContain(' 0 refused');
   });
   expect(without.length).toBeGreaterThan(0);
-  await example.step('kubectl delete pod client');
+});
+
+test('04-leader-hand-over: members that are deleted with their Deployment do not hand over', async () => {
+  const members = await memberNames();
+  await example.step('kubectl delete -f members.yaml');
+  for (const name of members) {
+    await record.gone(name);
+    expect(handedOver(name)).toMatchObject({ reason: 'Skipped', message: 'not due on OwnerDeleted' });
+  }
   expect(example.rest()).toEqual([]);
 });
