@@ -1,8 +1,25 @@
 /**
- * Checks the schedules of CronJobs.
+ * Parses the schedules of CronJobs.
  * Source: ParseStandard of github.com/robfig/cron v3, which v1.33 uses (behavior and wording).
  */
-import { parseDuration } from '../../../../machinery/time.ts';
+import { type Millis, parseDuration } from '../../../../machinery/time.ts';
+
+/** The values of one field, in ascending order. */
+export interface ScheduleField {
+  /** Empty for a field such as `,`, which matches nothing. */
+  values: readonly number[];
+  /** Whether a part of the field is `*` or `?`, without a step of more than 1. It decides how the two fields of days are combined. */
+  isAny: boolean;
+}
+
+export interface Schedule {
+  /** The time zone in the schedule. The API accepts one only in CronJobs that had one before. */
+  timeZone?: string;
+  /** The whole seconds between two times, in milliseconds, for `@every`; otherwise the schedule has fields. */
+  every?: Millis;
+  /** The minutes, hours, days of the month, months, and days of the week from Sunday, which is 0. */
+  fields: readonly ScheduleField[];
+}
 
 interface Bounds {
   min: number;
@@ -20,7 +37,16 @@ const FIELDS: readonly Bounds[] = [
   { min: 1, max: 12, names: numbered(1, 'jan feb mar apr may jun jul aug sep oct nov dec') },
   { min: 0, max: 6, names: numbered(0, 'sun mon tue wed thu fri sat') },
 ];
-const DESCRIPTORS = new Set(['@yearly', '@annually', '@monthly', '@weekly', '@daily', '@midnight', '@hourly']);
+const DESCRIPTORS: Readonly<Record<string, string>> = {
+  '@yearly': '0 0 1 1 *',
+  '@annually': '0 0 1 1 *',
+  '@monthly': '0 0 1 * *',
+  '@weekly': '0 0 * * 0',
+  '@daily': '0 0 * * *',
+  '@midnight': '0 0 * * *',
+  '@hourly': '0 * * * *',
+};
+const SECOND: Millis = 1000;
 
 const quoted = (text: string): string => JSON.stringify(text);
 
@@ -35,8 +61,15 @@ function numberOf(text: string, names: Bounds['names']): number | string {
   return names?.[text.toLowerCase()] ?? numberError(text) ?? Number(text);
 }
 
-/** Returns the error in one part of a list, such as `1-5/2`. */
-function rangeError(part: string, { min, max, names }: Bounds): string | undefined {
+interface Range {
+  start: number;
+  end: number;
+  step: number;
+  isAny: boolean;
+}
+
+/** Parses one part of a list, such as `1-5/2`. Returns the error if it is invalid. */
+function parseRange(part: string, { min, max, names }: Bounds): Range | string {
   const [range = '', step, ...more] = part.split('/');
   const [low = '', high, ...rest] = range.split('-');
   const isAny = low === '*' || low === '?';
@@ -52,29 +85,58 @@ function rangeError(part: string, { min, max, names }: Bounds): string | undefin
   if (start < min) return `beginning of range (${start}) below minimum (${min}): ${part}`;
   if (end > max) return `end of range (${end}) above maximum (${max}): ${part}`;
   if (start > end) return `beginning of range (${start}) beyond end of range (${end}): ${part}`;
-  return step !== undefined && Number(step) === 0 ? `step of range should be a positive number: ${part}` : undefined;
+  const by = step === undefined ? 1 : Number(step);
+  if (by === 0) return `step of range should be a positive number: ${part}`;
+  return { start, end, step: by, isAny: isAny && by === 1 };
 }
 
-/** Returns the error in a schedule such as `0 5 * * mon-fri`, `@daily` or `@every 1h`; undefined if it is valid. */
-export function scheduleError(schedule: string): string | undefined {
-  let spec = schedule;
-  const zone = /^(?:CRON_)?TZ=(\S*) ?/.exec(spec);
-  if (zone !== null) spec = spec.slice(zone[0].length).trim();
-  if (spec === '') return 'empty spec string';
-  if (spec.startsWith('@')) {
-    if (DESCRIPTORS.has(spec)) return undefined;
-    if (!spec.startsWith('@every ')) return `unrecognized descriptor: ${spec}`;
-    const duration = spec.slice('@every '.length);
-    if (parseDuration(duration) !== undefined) return undefined;
-    return `failed to parse duration ${spec}: time: invalid duration ${quoted(duration)}`;
+/** Parses a list of ranges. Returns the error if it is invalid. */
+function parseField(text: string, bounds: Bounds): ScheduleField | string {
+  const values = new Set<number>();
+  let isAny = false;
+  for (const part of text.split(',').filter((each) => each !== '')) {
+    const range = parseRange(part, bounds);
+    if (typeof range === 'string') return range;
+    isAny ||= range.isAny;
+    for (let value = range.start; value <= range.end; value += range.step) values.add(value);
   }
-  const fields = spec.split(/\s+/).filter((field) => field !== '');
-  if (fields.length !== FIELDS.length)
-    return `expected exactly 5 fields, found ${fields.length}: [${fields.join(' ')}]`;
-  for (const [index, bounds] of FIELDS.entries())
-    for (const part of (fields[index] ?? '').split(',').filter((each) => each !== '')) {
-      const error = rangeError(part, bounds);
-      if (error !== undefined) return error;
-    }
-  return undefined;
+  return { values: [...values].sort((a, b) => a - b), isAny };
+}
+
+/** Parses a schedule such as `0 5 * * mon-fri`, `@daily` or `@every 1h`. Returns the error if it is invalid. */
+export function parseSchedule(schedule: string): Schedule | string {
+  const zone = /^(?:CRON_)?TZ=(\S*) ?/.exec(schedule);
+  const spec = zone === null ? schedule : schedule.slice(zone[0].length).trim();
+  const parsed = parseSpec(spec);
+  return typeof parsed === 'string' || zone === null ? parsed : { ...parsed, timeZone: zone[1] ?? '' };
+}
+
+function parseSpec(spec: string): Schedule | string {
+  if (spec === '') return 'empty spec string';
+  const descriptor = DESCRIPTORS[spec];
+  if (descriptor !== undefined) return parseFields(descriptor);
+  if (!spec.startsWith('@')) return parseFields(spec);
+  if (!spec.startsWith('@every ')) return `unrecognized descriptor: ${spec}`;
+  const duration = spec.slice('@every '.length);
+  const millis = parseDuration(duration);
+  if (millis === undefined) return `failed to parse duration ${spec}: time: invalid duration ${quoted(duration)}`;
+  return { every: Math.max(SECOND, Math.floor(millis / SECOND) * SECOND), fields: [] };
+}
+
+function parseFields(spec: string): Schedule | string {
+  const texts = spec.split(/\s+/).filter((text) => text !== '');
+  if (texts.length !== FIELDS.length) return `expected exactly 5 fields, found ${texts.length}: [${texts.join(' ')}]`;
+  const fields: ScheduleField[] = [];
+  for (const [index, bounds] of FIELDS.entries()) {
+    const field = parseField(texts[index] ?? '', bounds);
+    if (typeof field === 'string') return field;
+    fields.push(field);
+  }
+  return { fields };
+}
+
+/** Returns the error in a schedule; undefined if it is valid. */
+export function scheduleError(schedule: string): string | undefined {
+  const parsed = parseSchedule(schedule);
+  return typeof parsed === 'string' ? parsed : undefined;
 }
