@@ -3,6 +3,7 @@ import type { ResourceRef } from '../machinery/meta.ts';
 
 export const coreResource = (resource: string): ResourceRef => ({ group: '', version: 'v1', resource });
 const appsResource = (resource: string): ResourceRef => ({ group: 'apps', version: 'v1', resource });
+const batchResource = (resource: string): ResourceRef => ({ group: 'batch', version: 'v1', resource });
 const networkingResource = (resource: string): ResourceRef => ({ group: 'networking.k8s.io', version: 'v1', resource });
 const rbacResource = (resource: string): ResourceRef => ({
   group: 'rbac.authorization.k8s.io',
@@ -19,6 +20,7 @@ export const CLUSTER_ROLE_BINDINGS = rbacResource('clusterrolebindings');
 export const CLUSTER_ROLES = rbacResource('clusterroles');
 export const CONFIG_MAPS = coreResource('configmaps');
 export const CONTROLLER_REVISIONS = appsResource('controllerrevisions');
+export const CRON_JOBS = batchResource('cronjobs');
 export const DAEMON_SETS = appsResource('daemonsets');
 export const DEPLOYMENTS = appsResource('deployments');
 export const ENDPOINT_SLICES: ResourceRef = { group: 'discovery.k8s.io', version: 'v1', resource: 'endpointslices' };
@@ -26,7 +28,7 @@ export const ENDPOINTS = coreResource('endpoints');
 export const EVENTS = coreResource('events');
 export const INGRESSES = networkingResource('ingresses');
 export const IP_ADDRESSES = networkingResource('ipaddresses');
-export const JOBS: ResourceRef = { group: 'batch', version: 'v1', resource: 'jobs' };
+export const JOBS = batchResource('jobs');
 export const LEASES: ResourceRef = { group: 'coordination.k8s.io', version: 'v1', resource: 'leases' };
 export const LIMIT_RANGES = coreResource('limitranges');
 export const NAMESPACES = coreResource('namespaces');

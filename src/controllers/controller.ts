@@ -30,6 +30,7 @@ export interface ControllerOptions {
 export type ControllerName =
   | 'certificate-controller'
   | 'clusterrole-aggregation-controller'
+  | 'cronjob-controller'
   | 'daemon-set-controller'
   | 'deployment-controller'
   | 'disruption-controller'

@@ -12,6 +12,7 @@ import type { KindCatalog } from '../api/catalog.ts';
 import { type CertificateOptions, startCertificates } from './certificates/certificates.ts';
 import { startClusterRoleAggregation } from './cluster-role-aggregation/cluster-role-aggregation.ts';
 import type { ControllerName, ControllerOptions } from './controller.ts';
+import { startCronJobs } from './cron-job/cron-job.ts';
 import { startDaemonSets } from './daemon-set/daemon-set.ts';
 import { startDeployments } from './deployment/deployment.ts';
 import { startDisruption } from './disruption/disruption.ts';
@@ -88,6 +89,7 @@ export async function startControllers({
     startServiceAccountTokens({ ...optionsOf('kube-controller-manager'), ...options }),
     startRootCaPublisher({ ...optionsOf('root-ca-cert-publisher'), ...options }),
     startSystemObjects({ ...optionsOf('system-object-controller'), ...options }),
+    startCronJobs(creatorOf('cronjob-controller')),
     startDaemonSets(creatorOf('daemon-set-controller')),
     startDeployments(optionsOf('deployment-controller')),
     startDisruption({ ...optionsOf('disruption-controller'), catalog }),

@@ -1,0 +1,111 @@
+/**
+ * Carries out the decision of reconcile() about a CronJob: first what the Jobs have shown, then the deletions, then the start.
+ * Source: pkg/controller/cronjob/cronjob_controllerv2.go of v1.33 (behavior and wording).
+ */
+import { isDeepStrictEqual } from 'node:util';
+import type { CronJob, CronJobStatus, Job, ObjectReference } from '../../api/generated/types.ts';
+import type { ResourceClient } from '../../client/client.ts';
+import type { EventRecorder } from '../../client/events.ts';
+import type { Informer } from '../../client/informer.ts';
+import { unlessChanged } from '../../client/unless-changed.ts';
+import { uidOf } from '../../machinery/meta.ts';
+import { isApiError } from '../../machinery/status.ts';
+import { formatTime } from '../../machinery/time.ts';
+import { isControlledBy } from '../ownership/owner.ts';
+import { isNamespaceTerminating } from '../ownership/pods-of-owner.ts';
+import { referenceTo } from './jobs.ts';
+import { type Decision, type Start, withActive } from './reconcile.ts';
+
+export interface CronJobWriter {
+  cronJobClient: ResourceClient<CronJob>;
+  jobClient: ResourceClient<Job>;
+  cronJobs: Informer<CronJob>;
+  jobs: Informer<Job>;
+  events: EventRecorder;
+}
+
+/**
+ * Resolves once the local copies contain the writes. Returns false, without an effect, if the CronJob has been changed or deleted meanwhile,
+ * because that change causes the next decision. Throws the error of another failed write.
+ */
+export async function carryOut(writer: CronJobWriter, cronJob: CronJob, decision: Decision): Promise<boolean> {
+  const { notes, status, remove, start } = decision;
+  const known = await writeStatus(writer, cronJob, status);
+  if (known === undefined) return false;
+  for (const { type, reason, message } of notes) writer.events.event(known, type, reason, message);
+  for (const job of remove) await removeJob(writer, known, job.metadata);
+  if (start !== undefined) await carryOutStart(writer, known, start);
+  return true;
+}
+
+async function carryOutStart(writer: CronJobWriter, cronJob: CronJob, start: Start): Promise<void> {
+  const status = cronJob.status ?? {};
+  const replaced = new Set(start.replaced.map(({ uid }) => uid));
+  const active = (status.active ?? []).filter(({ uid }) => !replaced.has(uid));
+  for (const job of start.replaced)
+    if (!(await removeJob(writer, cronJob, job))) throw new Error(`could not replace job ${job.namespace}/${job.name}`);
+  let job: Job | undefined;
+  try {
+    job = await createJob(writer, cronJob, start.job);
+  } catch (error) {
+    await writeStatus(writer, cronJob, withActive(status, active));
+    throw error;
+  }
+  if (job === undefined) return;
+  const lastScheduleTime = formatTime(start.scheduled);
+  await writeStatus(writer, cronJob, { ...withActive(status, [...active, referenceTo(job)]), lastScheduleTime });
+}
+
+/** Returns the Job of the scheduled time; undefined if the name is in use or the namespace is being deleted. */
+async function createJob(writer: CronJobWriter, cronJob: CronJob, job: Job): Promise<Job | undefined> {
+  const { name, namespace } = job.metadata;
+  try {
+    const created = await writer.jobClient.create(job);
+    writer.events.event(cronJob, 'Normal', 'SuccessfulCreate', `Created job ${name}`);
+    await writer.jobs.reached(created.metadata.resourceVersion);
+    return created;
+  } catch (error) {
+    if (isNamespaceTerminating(error)) return undefined;
+    if (isApiError(error, 'AlreadyExists')) {
+      // The call of an engine that has been killed may take effect after the next engine has read the Jobs.
+      const existing = await writer.jobClient.get(name, namespace);
+      await writer.jobs.reached(existing.metadata.resourceVersion);
+      return isControlledBy(existing, cronJob) ? existing : undefined;
+    }
+    writer.events.event(cronJob, 'Warning', 'FailedCreate', `Error creating job: ${(error as Error).message}`);
+    throw error;
+  }
+}
+
+/**
+ * Deletes the Job in the background, so that the garbage collector deletes its Pods and gives them their reason. Returns whether it
+ * succeeded. NotFound, and a Job with the name but another UID, are success.
+ */
+async function removeJob(
+  { jobClient, jobs, events }: CronJobWriter,
+  cronJob: CronJob,
+  { name = '', namespace, uid = '' }: Pick<ObjectReference, 'name' | 'namespace' | 'uid'>,
+): Promise<boolean> {
+  try {
+    await unlessChanged(jobClient.delete(name, namespace, { propagationPolicy: 'Background', preconditions: { uid } }));
+  } catch (error) {
+    events.event(cronJob, 'Warning', 'FailedDelete', `Deleted job: ${(error as Error).message}`);
+    return false;
+  }
+  events.event(cronJob, 'Normal', 'SuccessfulDelete', `Deleted job ${name}`);
+  const copy = jobs.get(namespace, name);
+  if (copy !== undefined && uidOf(copy) === uid) await jobs.gone(copy);
+  return true;
+}
+
+/** Returns the CronJob with the status; undefined if it has been changed or deleted meanwhile. */
+async function writeStatus(
+  { cronJobClient, cronJobs }: CronJobWriter,
+  cronJob: CronJob,
+  status: CronJobStatus,
+): Promise<CronJob | undefined> {
+  if (isDeepStrictEqual(cronJob.status ?? {}, status)) return cronJob;
+  const written = await unlessChanged(cronJobClient.updateStatus({ ...cronJob, status }));
+  await cronJobs.reached(written?.metadata.resourceVersion);
+  return written;
+}

@@ -1,0 +1,175 @@
+/**
+ * Decides what to do for a CronJob: its status, which Jobs to delete, and whether to start a Job. Pure.
+ *
+ * A Job that was created before a crash, but is not in the status yet, is found by its name and annotation. Its time counts as started, so that
+ * no time is started twice, even if the Job has already finished and is deleted because of the limits of the history.
+ * Source: syncCronJob of pkg/controller/cronjob/cronjob_controllerv2.go of v1.33 (behavior and wording).
+ */
+import { parseSchedule } from '../../api/batch/v1/cron-job/schedule.ts';
+import { isTimeZone } from '../../api/batch/v1/cron-job/time-zones.ts';
+import type { CronJob, CronJobStatus, Job, ObjectReference } from '../../api/generated/types.ts';
+import { uidOf } from '../../machinery/meta.ts';
+import { formatTime, type Millis, parseTime } from '../../machinery/time.ts';
+import { endOf, exceedingJobs, jobName, jobOf, referenceTo, scheduledTimeOf } from './jobs.ts';
+import { latestTime, missedTimes } from './missed-times.ts';
+import { type ScheduleTimes, scheduleTimes } from './schedule-times.ts';
+
+const SECOND: Millis = 1000;
+
+export interface CronJobInput {
+  cronJob: CronJob;
+  /** The Jobs that the CronJob controls. */
+  jobs: readonly Job[];
+  /** Returns whether the API has no such Job any more. Called for Jobs in the status that are not in `jobs`. */
+  isMissing(job: ObjectReference): boolean;
+  now: Millis;
+  /** The time zone of schedules without one. */
+  localZone: string;
+  /** The latest time about which an Event MissSchedule has been sent. */
+  reported?: Millis | undefined;
+}
+
+export interface Note {
+  type: 'Normal' | 'Warning';
+  reason: string;
+  message: string;
+}
+
+export interface Start {
+  scheduled: Millis;
+  job: Job;
+  /** The running Jobs that must be deleted first. */
+  replaced: readonly ObjectReference[];
+}
+
+export interface Decision {
+  notes: Note[];
+  /** What the Jobs have shown. It is written before a Job is deleted or started. */
+  status: CronJobStatus;
+  remove: Job[];
+  start?: Start;
+  /** A time that was missed because of the starting deadline, and for which `notes` contains MissSchedule. */
+  missed?: Millis;
+}
+
+const warning = (reason: string, message: string): Note => ({ type: 'Warning', reason, message });
+const normal = (reason: string, message: string): Note => ({ type: 'Normal', reason, message });
+
+export function reconcile(input: CronJobInput): Decision {
+  const { cronJob, jobs } = input;
+  const { status, notes } = learn(input);
+  const decision: Decision = { notes, status, remove: exceedingJobs(cronJob, jobs) };
+  if (cronJob.metadata.deletionTimestamp !== undefined || cronJob.spec?.suspend === true) return decision;
+  const known = { ...cronJob, status };
+  const times = timesOf(known, input.localZone);
+  if (!('next' in times)) {
+    notes.push(times);
+    return decision;
+  }
+  return { ...decision, ...schedule({ ...input, cronJob: known }, times, notes) };
+}
+
+/** Returns the status after the changes of the Jobs. */
+function learn({ cronJob, jobs, isMissing }: CronJobInput): { status: CronJobStatus; notes: Note[] } {
+  const notes: Note[] = [];
+  const status: CronJobStatus = { ...cronJob.status };
+  const active = new Map((status.active ?? []).map((job) => [job.uid, job]));
+  const existing = new Set(jobs.map(uidOf));
+  for (const job of jobs) {
+    const scheduled = scheduledTimeOf(job, cronJob);
+    if (scheduled !== undefined && scheduled > (parseTime(status.lastScheduleTime) ?? 0))
+      status.lastScheduleTime = formatTime(scheduled);
+    const end = endOf(job);
+    if (end === undefined) {
+      if (active.has(uidOf(job)) || job.metadata.deletionTimestamp !== undefined) continue;
+      if (scheduled !== undefined) active.set(uidOf(job), referenceTo(job));
+      else
+        notes.push(
+          warning('UnexpectedJob', `Saw a job that the controller did not create or forgot: ${job.metadata.name}`),
+        );
+      continue;
+    }
+    if (active.delete(uidOf(job)))
+      notes.push(normal('SawCompletedJob', `Saw completed job: ${job.metadata.name}, condition: ${end.type}`));
+    const completed = end.type === 'Complete' ? parseTime(job.status?.completionTime) : undefined;
+    if (completed !== undefined && completed > (parseTime(status.lastSuccessfulTime) ?? 0))
+      status.lastSuccessfulTime = formatTime(completed);
+  }
+  for (const [uid, job] of active) {
+    if (existing.has(uid ?? '') || !isMissing(job)) continue;
+    active.delete(uid);
+    notes.push(normal('MissingJob', `Active job went missing: ${job.name}`));
+  }
+  return { status: withActive(status, [...active.values()]), notes };
+}
+
+/** Returns the status with other active Jobs. An empty list is omitted, as the API does. */
+export function withActive({ active: _, ...status }: CronJobStatus, active: ObjectReference[]): CronJobStatus {
+  return active.length === 0 ? status : { active, ...status };
+}
+
+/** The time after which a time of the schedule may be due. */
+const earliestOf = ({ metadata, status }: CronJob): Millis =>
+  parseTime(status?.lastScheduleTime) ?? parseTime(metadata.creationTimestamp) ?? 0;
+
+/** Returns the times of the CronJob's schedule, or why it has none. */
+function timesOf(cronJob: CronJob, localZone: string): ScheduleTimes | Note {
+  const { schedule: text = '', timeZone } = cronJob.spec ?? {};
+  if (timeZone !== undefined && !isTimeZone(timeZone))
+    return warning('UnknownTimeZone', `invalid timeZone: ${JSON.stringify(timeZone)}: unknown time zone ${timeZone}`);
+  const parsed = parseSchedule(text);
+  const zone = typeof parsed === 'string' ? undefined : (parsed.timeZone ?? timeZone ?? localZone);
+  const isKnown = typeof parsed === 'string' || parsed.timeZone === undefined || isTimeZone(parsed.timeZone);
+  if (typeof parsed === 'string' || zone === undefined || !isKnown) {
+    const why = typeof parsed === 'string' ? parsed : `provided bad location ${zone}: unknown time zone ${zone}`;
+    return warning('UnparseableSchedule', `unparseable schedule: ${JSON.stringify(text)} : ${why}`);
+  }
+  return scheduleTimes(parsed, zone, earliestOf(cronJob));
+}
+
+/** Returns when the CronJob must be reconciled although no object changes; undefined if its schedule has no further time. */
+export function nextStart(cronJob: CronJob, now: Millis, localZone: string): Millis | undefined {
+  if (cronJob.metadata.deletionTimestamp !== undefined || cronJob.spec?.suspend === true) return undefined;
+  const times = timesOf(cronJob, localZone);
+  return 'next' in times ? times.next(Math.max(now, earliestOf(cronJob))) : undefined;
+}
+
+/** Decides whether a time is due, and whether its Job may start. Adds to `notes` what users should know. */
+function schedule(
+  { cronJob, jobs, now, reported }: CronJobInput,
+  times: ScheduleTimes,
+  notes: Note[],
+): Pick<Decision, 'start' | 'missed'> {
+  const { schedule: text = '', startingDeadlineSeconds, concurrencyPolicy } = cronJob.spec ?? {};
+  const earliest = earliestOf(cronJob);
+  const deadline = startingDeadlineSeconds === undefined ? earliest : now - startingDeadlineSeconds * SECOND;
+  let due: ReturnType<typeof missedTimes>;
+  try {
+    due = missedTimes(times, Math.max(earliest, deadline), now);
+  } catch (error) {
+    notes.push(warning('InvalidSchedule', `invalid schedule: ${text} : ${(error as Error).message}`));
+    return {};
+  }
+  const scheduled = due.latest;
+  if (scheduled === undefined) {
+    const missed = deadline > earliest ? latestTime(times, earliest, Math.min(deadline, now)) : undefined;
+    if (missed === undefined || missed <= (reported ?? 0)) return {};
+    const shown = new Date(missed).toUTCString().replace('GMT', '+0000');
+    notes.push(warning('MissSchedule', `Missed scheduled time to start a job: ${shown}`));
+    return { missed };
+  }
+  if (due.tooMany) {
+    const advice = 'Set or decrease .spec.startingDeadlineSeconds or check clock skew';
+    notes.push(warning('TooManyMissedTimes', `too many missed start times. ${advice}`));
+  }
+  const name = jobName(cronJob, scheduled);
+  if (jobs.some(({ metadata }) => metadata.name === name)) return {};
+  const active = cronJob.status?.active ?? [];
+  if (concurrencyPolicy === 'Forbid' && active.length > 0) {
+    const why = 'prior execution is running and concurrency policy is Forbid';
+    notes.push(normal('JobAlreadyActive', `Not starting job because ${why}`));
+    return {};
+  }
+  const replaced = concurrencyPolicy === 'Replace' ? active : [];
+  return { start: { scheduled, job: jobOf(cronJob, scheduled), replaced } };
+}
