@@ -4,7 +4,16 @@ import type { CronJob, Job } from '../../src/api/generated/types.ts';
 import { lifepod, record, test } from '../support/shared-engine.ts';
 
 const create = (name: string, schedule: string): Promise<string> =>
-  lifepod.kubectlOk('create', 'cronjob', name, '--image=busybox:1.28', `--schedule=${schedule}`, '--', 'true');
+  lifepod.kubectlOk(
+    'create',
+    'cronjob',
+    name,
+    '--image=busybox:1.28',
+    `--schedule=${schedule}`,
+    '--',
+    'echo',
+    'ticked',
+  );
 const jobs = async (): Promise<Job[]> => JSON.parse(await lifepod.kubectlOk('get', 'jobs', '-o', 'json')).items;
 
 test('a CronJob creates a Job at the time of its schedule, and none while it is suspended', async () => {
@@ -20,6 +29,10 @@ test('a CronJob creates a Job at the time of its schedule, and none while it is 
     name: `tick-${Math.floor(Date.parse(scheduled) / 60_000)}`,
     ownerReferences: [{ apiVersion: 'batch/v1', kind: 'CronJob', name: 'tick', uid: metadata.uid, controller: true }],
   });
+  await lifepod.kubectlOk('wait', `job/${job?.metadata.name}`, '--for=condition=complete', '--timeout=120s');
+  expect(await lifepod.kubectlOk('logs', `job/${job?.metadata.name}`)).toBe('ticked\n');
+  await record.event('tick', /^Normal SawCompletedJob: Saw completed job: tick-\d+, condition: Complete$/);
+  await lifepod.kubectlOk('wait', 'cronjob/tick', '--for=jsonpath={.status.lastSuccessfulTime}', '--timeout=60s');
   expect(Date.parse(status?.lastScheduleTime ?? '')).toBeGreaterThanOrEqual(Date.parse(scheduled));
   expect(await lifepod.kubectlOk('get', 'cj', 'tick')).toMatch(/^tick +@every 1s +<none> +True +\d +\S+ +\S+$/m);
 });
@@ -37,6 +50,7 @@ test('kubectl creates a Job from a CronJob, which reports the Job', async () => 
       ],
     }),
   ]);
+  await lifepod.kubectlOk('wait', 'job/now', '--for=condition=complete', '--timeout=120s');
   await record.event('yearly', /^Warning UnexpectedJob: Saw a job that the controller did not create or forgot: now$/);
 });
 
