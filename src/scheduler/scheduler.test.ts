@@ -5,6 +5,7 @@ import type {
   PersistentVolume,
   PersistentVolumeClaim,
   Pod,
+  PodDisruptionBudget,
   PriorityClass,
 } from '../api/generated/types.ts';
 import {
@@ -12,6 +13,7 @@ import {
   NODES,
   PERSISTENT_VOLUME_CLAIMS,
   PERSISTENT_VOLUMES,
+  POD_DISRUPTION_BUDGETS,
   PODS,
   PRIORITY_CLASSES,
 } from '../api/resources.ts';
@@ -74,8 +76,8 @@ async function setUp(objects: { nodes?: Node[]; pods?: Pod[]; deleted?: string[]
   await startScheduler(
     withInformers({ client, timers, log: silentLog, schedulerName: 'default-scheduler', signal: stop.signal }),
   );
-  // startScheduler() resolves after the first lists, before the watches start: 5 watches of informers, and 2 of this test.
-  while (backend.calls.filter((call) => call.startsWith('watch')).length < 7) await new Promise(setImmediate);
+  // startScheduler() resolves after the first lists, before the watches start: 6 watches of informers, and 2 of this test.
+  while (backend.calls.filter((call) => call.startsWith('watch')).length < 8) await new Promise(setImmediate);
   return { backend, timers, stop, until, podNamed, nodeOf, events };
 }
 
@@ -227,6 +229,26 @@ test('Pods of lower priority are preempted, and the freed resources go to the pr
   await until(() => nodeOf('high') === 'n' && events().length === 4);
   expect(nodeOf('late')).toBeUndefined();
   expect(events().filter((event) => event.includes('Preempted'))).toHaveLength(1);
+  stop.abort();
+});
+
+test('preemption keeps a Pod whose PodDisruptionBudget allows no disruption, although the Pod is less important', async () => {
+  const guarded = pod('guarded', { nodeName: 'n' }, '400m');
+  const { backend, until, podNamed, stop } = await setUp({
+    nodes: [node('n')],
+    pods: [{ ...guarded, metadata: { ...guarded.metadata, labels: { app: 'web' } } }],
+    classes: [priorityClass('low', 1), priorityClass('high', 5)],
+  });
+  await backend.set(PODS, pod('free', { nodeName: 'n', priorityClassName: 'low' }, '400m'));
+  await backend.set(POD_DISRUPTION_BUDGETS, {
+    apiVersion: 'policy/v1',
+    kind: 'PodDisruptionBudget',
+    metadata: { name: 'web', namespace: 'a' },
+    spec: { minAvailable: 1, selector: { matchLabels: { app: 'web' } } },
+  } as PodDisruptionBudget);
+  await backend.set(PODS, pod('high', { priorityClassName: 'high' }, '600m'));
+  await until(() => podNamed('free')?.metadata.deletionTimestamp !== undefined);
+  expect(podNamed('guarded')?.metadata.deletionTimestamp).toBeUndefined();
   stop.abort();
 });
 

@@ -17,8 +17,8 @@
 
 import { isDeepStrictEqual } from 'node:util';
 import { hasEnded } from '../api/core/v1/pod/status/final-phase.ts';
-import type { Node, Pod } from '../api/generated/types.ts';
-import { NODES, PODS } from '../api/resources.ts';
+import type { Node, Pod, PodDisruptionBudget } from '../api/generated/types.ts';
+import { NODES, POD_DISRUPTION_BUDGETS, PODS } from '../api/resources.ts';
 import type { Client } from '../client/client.ts';
 import { createEventRecorder, type EventRecorder } from '../client/events.ts';
 import type { Informer } from '../client/informer.ts';
@@ -47,6 +47,7 @@ export interface SchedulerOptions {
 interface Scheduler {
   pods: Informer<Pod>;
   nodes: Informer<Node>;
+  budgets: Informer<PodDisruptionBudget>;
   storage: VolumeFacts;
   placed: PlacedPods;
   unschedulable: Unschedulable;
@@ -115,12 +116,13 @@ export async function startScheduler(options: SchedulerOptions): Promise<void> {
       },
     },
   );
+  const budgets = informers.follow<PodDisruptionBudget>(POD_DISRUPTION_BUDGETS, { signal });
   const { facts: storage, synced } = followStorage(informers, signal, unschedulable);
   const writes = schedulerWrites({ client, events, timers, schedulerName });
-  const scheduler = { pods, nodes, storage, placed, unschedulable, events, writes, isOurs };
+  const scheduler = { pods, nodes, budgets, storage, placed, unschedulable, events, writes, isOurs };
   const queue = createWorkQueue({ name: 'scheduler', process: (key) => scheduleOne(scheduler, key), ...working });
 
-  await Promise.all([pods.synced, nodes.synced, synced]);
+  await Promise.all([pods.synced, nodes.synced, budgets.synced, synced]);
   ready = true;
   for (const pod of pods.list()) if (pod.status?.nominatedNodeName) placed.nominate(pod, pod.status.nominatedNodeName);
   for (const pod of pods.list().sort(importantFirst)) consider(pod);
@@ -148,12 +150,12 @@ async function scheduleOne(scheduler: Scheduler, key: string): Promise<void> {
 
 /** Reports that `pod` cannot be scheduled, and preempts Pods of lower priority if that lets `pod` fit. */
 async function reportFailure(scheduler: Scheduler, pod: Pod, message: string): Promise<void> {
-  const { nodes, storage, placed, events, writes } = scheduler;
+  const { nodes, budgets, storage, placed, events, writes } = scheduler;
   // While a claim is being bound, the informer may not have the claim's volume yet. That is not a failure: the next change of the claim
   // retries the Pod.
   if (unboundClaims(pod, storage).some((claim) => isBound(claim) && claim.status?.phase !== 'Lost')) return;
   events.event(pod, 'Warning', 'FailedScheduling', message);
-  const room = roomFor(pod, nodes.list(), placed.before(pod), storage);
+  const room = roomFor(pod, nodes.list(), placed.before(pod), storage, budgets.list());
   placed.nominate(pod, room?.node);
   await writes.reportUnschedulable(pod, message, room?.node);
   for (const victim of room?.victims ?? []) await writes.preempt(victim, pod, room?.node ?? '');

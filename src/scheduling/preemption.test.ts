@@ -1,6 +1,12 @@
 import { expect, test } from 'vitest';
 import { containerOf, nodeOf, podOf } from '../api/core/v1/pod/pod-fixtures.ts';
-import type { PersistentVolume, PersistentVolumeClaim, Pod, PodSpec } from '../api/generated/types.ts';
+import type {
+  PersistentVolume,
+  PersistentVolumeClaim,
+  Pod,
+  PodDisruptionBudget,
+  PodSpec,
+} from '../api/generated/types.ts';
 import { podsByNode } from './node-pods.ts';
 import { roomFor } from './preemption.ts';
 import { BIND_COMPLETED, type VolumeFacts } from './volume-claims.ts';
@@ -119,4 +125,61 @@ test('preemption: only the Pod that uses the same ReadWriteOncePod claim is pree
   const pods = [podWith('with', '100m', 0, { volumes }), podWith('without', '100m', 0)];
   const { victims } = roomFor(high('1', { volumes }), [nodeOf('n')], podsByNode(pods), facts) ?? {};
   expect(victims?.map(({ metadata }) => metadata.name)).toEqual(['with']);
+});
+
+const labeled = (pod: Pod, app: string): Pod => ({ ...pod, metadata: { ...pod.metadata, labels: { app } } });
+const budget = (app: string, disruptionsAllowed: number, more: object = {}): PodDisruptionBudget => ({
+  apiVersion: 'policy/v1',
+  kind: 'PodDisruptionBudget',
+  metadata: { name: app, namespace: podOf({ containers: [] }).metadata.namespace },
+  spec: { selector: { matchLabels: { app } } },
+  status: { disruptionsAllowed, currentHealthy: 0, desiredHealthy: 0, expectedPods: 0, ...more },
+});
+
+test.each<[string, PodDisruptionBudget[], Pod[], string]>([
+  [
+    'keeps the Pod whose budget allows no disruption, although it is less important',
+    [budget('guarded', 0)],
+    [labeled(podWith('guarded', '1', 0), 'guarded'), podWith('free', '1', 5)],
+    'free',
+  ],
+  [
+    'preempts a Pod whose budget allows it',
+    [budget('guarded', 1)],
+    [labeled(podWith('guarded', '1', 0), 'guarded'), podWith('free', '1', 5)],
+    'guarded',
+  ],
+  [
+    'preempts an evicted Pod, which the budget counts already',
+    [budget('guarded', 0, { disruptedPods: { guarded: '2026-01-01T00:00:00Z' } })],
+    [labeled(podWith('guarded', '1', 0), 'guarded'), podWith('free', '1', 5)],
+    'guarded',
+  ],
+  [
+    'violates a budget if nothing else makes room',
+    [budget('guarded', 0)],
+    [labeled(podWith('guarded', '2', 0), 'guarded')],
+    'guarded',
+  ],
+])('preemption %s', (_, budgets, pods, expected) => {
+  const { victims } = roomFor(high('1'), [nodeOf('n')], podsByNode(pods), undefined, budgets) ?? {};
+  expect(victims?.map(({ metadata }) => metadata.name).join()).toBe(expected);
+});
+
+test('preemption selects the node with the fewest victims that violate a budget, then that with less important ones', () => {
+  const nodes = [nodeOf('m'), nodeOf('n')];
+  const on = (nodeName: string, name: string, priority: number) => podWith(name, '1', priority, { nodeName });
+  const pods = [
+    labeled(on('m', 'a', 0), 'guarded'),
+    labeled(on('m', 'b', 0), 'guarded'),
+    labeled(on('n', 'c', 5), 'guarded'),
+    labeled(on('n', 'd', 5), 'other'),
+  ];
+  const node = (...budgets: PodDisruptionBudget[]) =>
+    roomFor(high('2'), nodes, podsByNode(pods), undefined, budgets)?.node;
+  expect(node()).toBe('m');
+  expect(node(budget('guarded', 0))).toBe('n');
+  expect(node(budget('guarded', 1))).toBe('n');
+  expect(node(budget('guarded', 2))).toBe('m');
+  expect(node(budget('guarded', 0), budget('other', 0))).toBe('m');
 });

@@ -3,7 +3,8 @@
  * Source: "Pod Priority and Preemption" of the v1.33 documentation; the plugin DefaultPreemption of v1.33 (behavior).
  */
 import { isMirrorPod } from '../api/core/v1/pod/mirror.ts';
-import type { Node, Pod } from '../api/generated/types.ts';
+import type { Node, Pod, PodDisruptionBudget } from '../api/generated/types.ts';
+import { violating } from './disruption-budgets.ts';
 import { fitBeside } from './fit-with-others.ts';
 import type { PodsOnNode } from './node-pods.ts';
 import { claimProblem, type VolumeFacts } from './volume-claims.ts';
@@ -24,34 +25,40 @@ export const importantFirst = (a: Pod, b: Pod): number =>
 
 /**
  * Chooses the node on which preemption costs least. `podsOn`: as for schedule(). Returns undefined if preemption cannot make
- * the Pod fit on any node, or if the Pod's preemptionPolicy is Never. Without `volumes`, claims are ignored.
+ * the Pod fit on any node, or if the Pod's preemptionPolicy is Never. Without `volumes`, claims are ignored. PodDisruptionBudgets are
+ * respected as far as possible: they decide first between victims and between nodes, but do not prevent the preemption.
  */
 export function roomFor(
   pod: Pod,
   nodes: readonly Node[],
   podsOn: (node: string) => PodsOnNode,
   volumes?: VolumeFacts,
+  budgets: readonly PodDisruptionBudget[] = [],
 ): Room | undefined {
   if (pod.spec?.preemptionPolicy === 'Never') return undefined;
   if (volumes !== undefined && claimProblem(pod, volumes) !== undefined) return undefined;
   let best: (Room & Cost) | undefined;
   for (const node of nodes) {
-    const victims = victimsOn(pod, node, [...podsOn(node.metadata.name).pods], volumes);
-    if (victims === undefined) continue;
-    const room = { node: node.metadata.name, victims };
-    const priced = { ...room, ...costOf(room) };
+    const found = victimsOn(pod, node, [...podsOn(node.metadata.name).pods], volumes, budgets);
+    if (found === undefined) continue;
+    const { victims, violations } = found;
+    const priced = { node: node.metadata.name, victims, ...costOf(victims, violations) };
     if (best === undefined || compareRooms(priced, best) < 0) best = priced;
   }
   return best && { node: best.node, victims: best.victims };
 }
 
-/** The Pods to delete so that `pod` fits on the node; undefined if `pod` would not fit even if all preemptible Pods were deleted. */
+/**
+ * The Pods to delete so that `pod` fits on the node, and how many of them violate a budget; undefined if `pod` would not fit even if all preemptible Pods were
+ * deleted. Pods whose deletion would violate a budget are kept before others.
+ */
 function victimsOn(
   pod: Pod,
   node: Node,
   podsOnNode: readonly Pod[],
   volumes: VolumeFacts | undefined,
-): Pod[] | undefined {
+  budgets: readonly PodDisruptionBudget[],
+): { victims: Pod[]; violations: number } | undefined {
   // A mirror Pod is not preempted, because its deletion does not stop the static Pod.
   const isPreemptible = (other: Pod): boolean => priorityOf(other) < priorityOf(pod) && !isMirrorPod(other);
   const lower = podsOnNode.filter(isPreemptible).sort(importantFirst);
@@ -62,18 +69,26 @@ function victimsOn(
     volumes,
   );
   if (add === undefined) return undefined;
-  return lower.filter(({ metadata }) => metadata.deletionTimestamp === undefined).filter((other) => !add(other));
+  const candidates = lower.filter(({ metadata }) => metadata.deletionTimestamp === undefined);
+  const guarded = violating(candidates, budgets);
+  const keptFirst = [...guarded, ...candidates.filter((other) => !guarded.has(other))];
+  const victims = keptFirst.filter((other) => !add(other));
+  return { victims: victims.sort(importantFirst), violations: victims.filter((other) => guarded.has(other)).length };
 }
 
-/** The cost of preempting Pods on a node: the highest priority of a victim, the sum of the victims' priorities, and their number. */
+/**
+ * The cost of preempting Pods on a node: how many victims violate a PodDisruptionBudget, the highest priority of a victim, the sum of the
+ * victims' priorities, and their number.
+ */
 interface Cost {
+  violations: number;
   highest: number;
   sum: number;
   count: number;
 }
 
-function costOf({ victims }: Room): Cost {
-  const cost = { highest: Number.NEGATIVE_INFINITY, sum: 0, count: victims.length };
+function costOf(victims: readonly Pod[], violations: number): Cost {
+  const cost = { violations, highest: Number.NEGATIVE_INFINITY, sum: 0, count: victims.length };
   for (const victim of victims) {
     cost.highest = Math.max(cost.highest, priorityOf(victim));
     cost.sum += priorityOf(victim);
@@ -84,5 +99,11 @@ function costOf({ victims }: Room): Cost {
 /** Compares for sorting: by ascending cost, then by the name of the node. */
 function compareRooms(a: Room & Cost, b: Room & Cost): number {
   const order = (x: number, y: number): number => (x === y ? 0 : x < y ? -1 : 1);
-  return order(a.highest, b.highest) || order(a.sum, b.sum) || order(a.count, b.count) || a.node.localeCompare(b.node);
+  return (
+    order(a.violations, b.violations) ||
+    order(a.highest, b.highest) ||
+    order(a.sum, b.sum) ||
+    order(a.count, b.count) ||
+    a.node.localeCompare(b.node)
+  );
 }
