@@ -15,12 +15,17 @@ export interface ClientCommand {
   ended: Promise<CommandResult>;
 }
 
-/** Starts the command with the engine's kubeconfig and bin/ on the PATH. */
-export function startClient(lifepod: RunningLifepod, command: string, args: string[]): ClientCommand {
+/** Starts the command with the engine's kubeconfig and bin/ on the PATH. It is killed after the deadline. */
+export function startClient(
+  lifepod: RunningLifepod,
+  command: string,
+  args: string[],
+  deadlineMillis = DEADLINE_MILLIS,
+): ClientCommand {
   const child = spawn(command, [...args, '--kubeconfig', lifepod.kubeconfig], {
     env: { ...process.env, HOME: lifepod.dataDir, PATH: `${dirname(LAUNCHER)}${delimiter}${process.env['PATH']}` },
     stdio: ['ignore', 'pipe', 'pipe'],
-    timeout: DEADLINE_MILLIS,
+    timeout: deadlineMillis,
     killSignal: 'SIGKILL',
   });
   let stdout = '';
