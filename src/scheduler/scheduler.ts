@@ -27,6 +27,7 @@ import { createWorkQueue } from '../client/work-queue.ts';
 import type { Log, Timers } from '../platform/platform.ts';
 import { importantFirst, roomFor } from '../scheduling/preemption.ts';
 import { schedule } from '../scheduling/schedule.ts';
+import { hardConstraints } from '../scheduling/topology-spread.ts';
 import { isBound, unboundClaims, type VolumeFacts } from '../scheduling/volume-claims.ts';
 import { mayFitBetter } from './node-changes.ts';
 import { PlacedPods } from './placed-pods.ts';
@@ -91,12 +92,14 @@ export async function startScheduler(options: SchedulerOptions): Promise<void> {
       added(pod) {
         placed.observe(pod);
         consider(pod);
+        if (pod.spec?.nodeName) unschedulable.retrySpread();
       },
       updated(pod, old) {
         placed.observe(pod);
         // Only the spec affects where the Pod fits. Changes of only the status are frequent.
         if (!old.spec?.nodeName && !isDeepStrictEqual(pod.spec, old.spec)) consider(pod);
         if (hasEnded(pod) && !hasEnded(old)) unschedulable.retryAll();
+        else if (changesSpread(pod, old)) unschedulable.retrySpread();
       },
       deleted(pod) {
         const wasNominated = placed.isNominated(pod);
@@ -114,6 +117,7 @@ export async function startScheduler(options: SchedulerOptions): Promise<void> {
       updated(node, old) {
         if (mayFitBetter(node, old)) unschedulable.retryAll();
       },
+      deleted: unschedulable.retrySpread,
     },
   );
   const budgets = informers.follow<PodDisruptionBudget>(POD_DISRUPTION_BUDGETS, { signal });
@@ -134,7 +138,7 @@ async function scheduleOne(scheduler: Scheduler, key: string): Promise<void> {
   if (pod === undefined || !isOurs(pod) || placed.isAssumed(pod)) return;
   const placement = schedule(pod, nodes.list(), placed.before(pod), storage);
   if (!('node' in placement)) {
-    unschedulable.add(key);
+    unschedulable.add(key, { spreads: hardConstraints(pod).length > 0 });
     await reportFailure(scheduler, pod, placement.message);
     return;
   }
@@ -176,5 +180,12 @@ const needsNode = (pod: Pod): boolean =>
   (pod.spec?.schedulingGates ?? []).length === 0 &&
   pod.metadata.deletionTimestamp === undefined &&
   !hasEnded(pod);
+
+/** Whether the change of a Pod may change how many Pods a constraint on the spread counts in a domain. */
+const changesSpread = (pod: Pod, old: Pod): boolean =>
+  Boolean(pod.spec?.nodeName) &&
+  (!old.spec?.nodeName ||
+    pod.metadata.deletionTimestamp !== old.metadata.deletionTimestamp ||
+    !isDeepStrictEqual(pod.metadata.labels, old.metadata.labels));
 
 const parts = (key: string): [namespace: string, name: string] => key.split('/') as [string, string];

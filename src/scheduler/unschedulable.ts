@@ -5,9 +5,12 @@ import { claimNamesOf } from '../scheduling/volume-claims.ts';
 
 /** The set of unschedulable Pods. The key of a Pod is `namespace/name`. */
 export interface Unschedulable {
-  add(key: string): void;
+  /** `spreads`: whether the Pod must spread over domains. */
+  add(key: string, options?: { spreads?: boolean }): void;
   delete(key: string): void;
   retryAll(): void;
+  /** Retries the Pods that spread over domains. Called when the numbers of Pods in the domains, or the domains, have changed. */
+  retrySpread(): void;
   /** Retries the Pods that use any claim. Called when a volume or a storage class was added or changed. */
   retryWithClaims(): void;
   /** Retries the Pods that use the claim. */
@@ -26,14 +29,17 @@ export interface UnschedulableOptions {
  */
 export function createUnschedulable({ pod: find, retry }: UnschedulableOptions): Unschedulable {
   const keys = new Set<string>();
+  /** Those of the keys whose Pods spread over domains. */
+  const spreading = new Set<string>();
   let isPassScheduled = false;
   /** The Pods that the next pass retries. `withClaims`: those that use any claim. `named`: those that use a claim in `claims`. */
   let affected: 'all' | 'withClaims' | 'named' = 'named';
+  let isSpreadAffected = false;
   /** The keys (`namespace/name`) of the claims that have changed since the last pass. */
   const claims = new Set<string>();
 
-  const isAffected = (pod: Pod): boolean => {
-    if (affected === 'all') return true;
+  const isAffected = (key: string, pod: Pod): boolean => {
+    if (affected === 'all' || (isSpreadAffected && spreading.has(key))) return true;
     const names = claimNamesOf(pod);
     if (affected === 'withClaims') return names.length > 0;
     return names.some((name) => claims.has(`${pod.metadata.namespace}/${name}`));
@@ -43,9 +49,10 @@ export function createUnschedulable({ pod: find, retry }: UnschedulableOptions):
     const found: [string, Pod][] = [];
     for (const key of keys) {
       const pod = find(key);
-      if (pod !== undefined && isAffected(pod)) found.push([key, pod]);
+      if (pod !== undefined && isAffected(key, pod)) found.push([key, pod]);
     }
     affected = 'named';
+    isSpreadAffected = false;
     claims.clear();
     for (const [key] of found.sort(([, a], [, b]) => importantFirst(a, b))) retry(key);
   };
@@ -56,12 +63,25 @@ export function createUnschedulable({ pod: find, retry }: UnschedulableOptions):
     isPassScheduled = true;
   };
   return {
-    add: (key) => void keys.add(key),
-    delete: (key) => void keys.delete(key),
+    add(key, { spreads = false } = {}) {
+      keys.add(key);
+      if (spreads) spreading.add(key);
+      else spreading.delete(key);
+    },
+    delete(key) {
+      keys.delete(key);
+      spreading.delete(key);
+    },
     retryAll: () =>
       schedulePass(() => {
         affected = 'all';
       }),
+    retrySpread() {
+      if (spreading.size === 0) return;
+      schedulePass(() => {
+        isSpreadAffected = true;
+      });
+    },
     retryWithClaims: () =>
       schedulePass(() => {
         if (affected === 'named') affected = 'withClaims';

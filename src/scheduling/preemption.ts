@@ -7,6 +7,7 @@ import type { Node, Pod, PodDisruptionBudget } from '../api/generated/types.ts';
 import { violating } from './disruption-budgets.ts';
 import { fitBeside } from './fit-with-others.ts';
 import type { PodsOnNode } from './node-pods.ts';
+import { type Spread, spreadOf } from './topology-spread.ts';
 import { claimProblem, type VolumeFacts } from './volume-claims.ts';
 
 /** A node on which the Pod fits once other Pods have terminated. */
@@ -37,15 +38,23 @@ export function roomFor(
 ): Room | undefined {
   if (pod.spec?.preemptionPolicy === 'Never') return undefined;
   if (volumes !== undefined && claimProblem(pod, volumes) !== undefined) return undefined;
+  const spread = spreadOf(pod, nodes, podsOn);
   let best: (Room & Cost) | undefined;
   for (const node of nodes) {
-    const found = victimsOn(pod, node, [...podsOn(node.metadata.name).pods], volumes, budgets);
+    const found = victimsOn(pod, node, [...podsOn(node.metadata.name).pods], { volumes, spread, budgets });
     if (found === undefined) continue;
     const { victims, violations } = found;
     const priced = { node: node.metadata.name, victims, ...costOf(victims, violations) };
     if (best === undefined || compareRooms(priced, best) < 0) best = priced;
   }
   return best && { node: best.node, victims: best.victims };
+}
+
+/** What limits the preemption besides the resources of the node. */
+interface Limits {
+  volumes: VolumeFacts | undefined;
+  spread: Spread | undefined;
+  budgets: readonly PodDisruptionBudget[];
 }
 
 /**
@@ -56,8 +65,7 @@ function victimsOn(
   pod: Pod,
   node: Node,
   podsOnNode: readonly Pod[],
-  volumes: VolumeFacts | undefined,
-  budgets: readonly PodDisruptionBudget[],
+  { volumes, spread, budgets }: Limits,
 ): { victims: Pod[]; violations: number } | undefined {
   // A mirror Pod is not preempted, because its deletion does not stop the static Pod.
   const isPreemptible = (other: Pod): boolean => priorityOf(other) < priorityOf(pod) && !isMirrorPod(other);
@@ -68,11 +76,17 @@ function victimsOn(
     podsOnNode.filter((other) => !isPreemptible(other)),
     volumes,
   );
-  if (add === undefined) return undefined;
+  const spreading = spread?.beside(node, lower);
+  if (add === undefined || (spread !== undefined && spreading === undefined)) return undefined;
+  const canStay = (other: Pod): boolean => {
+    if (spreading?.fits(other) === false || !add(other)) return false;
+    spreading?.add(other);
+    return true;
+  };
   const candidates = lower.filter(({ metadata }) => metadata.deletionTimestamp === undefined);
   const guarded = violating(candidates, budgets);
   const keptFirst = [...guarded, ...candidates.filter((other) => !guarded.has(other))];
-  const victims = keptFirst.filter((other) => !add(other));
+  const victims = keptFirst.filter((other) => !canStay(other));
   return { victims: victims.sort(importantFirst), violations: victims.filter((other) => guarded.has(other)).length };
 }
 

@@ -5,14 +5,15 @@
  * Invariants: the chosen node is feasible; the same input yields the same node (best score, then first name). If no node is
  * feasible, the message explains why in upstream's wording: there are no nodes, the Pod's claims exclude every node, or each
  * reason with the number of nodes that it excludes.
- * Source: the scheduling cycle of v1.33's default profile, with only the filters in filters.ts and volume-claims.ts (for example,
- * without inter-pod affinity, topology spread, VolumeZone and NodeVolumeLimits), and with LeastAllocated as the only score. For
- * preemption see preemption.ts.
+ * Source: the scheduling cycle of v1.33's default profile, with only the filters in filters.ts, volume-claims.ts and topology-spread.ts (for
+ * example, without inter-pod affinity, VolumeZone and NodeVolumeLimits), and with LeastAllocated as the only score. For preemption see
+ * preemption.ts.
  */
 import type { Node, Pod } from '../api/generated/types.ts';
 import { feasible } from './filters.ts';
 import type { PodsOnNode } from './node-pods.ts';
 import { leastAllocatedScore } from './scores.ts';
+import { spreadOf } from './topology-spread.ts';
 import { claimProblem, type VolumeFacts, volumeReasons } from './volume-claims.ts';
 
 /** The name of the chosen node, or the message that explains why no node is feasible. */
@@ -31,12 +32,14 @@ export function schedule(
   if (nodes.length === 0) return { message: 'no nodes available to schedule pods' };
   const problem = volumes === undefined ? undefined : claimProblem(pod, volumes);
   if (problem !== undefined) return { message: `0/${nodes.length} nodes are available: ${problem}.` };
+  const spread = spreadOf(pod, nodes, podsOn);
   const reasons = new Map<string, number>();
   let best: { name: string; score: number } | undefined;
   for (const node of nodes) {
     const { name } = node.metadata;
     const onNode = podsOn(name);
-    const against = reasonsAgainst(pod, node, onNode, volumes);
+    const other = reasonsAgainst(pod, node, onNode, volumes);
+    const against = other.length > 0 ? other : (spread?.reasonsAgainst(node) ?? []);
     if (against.length > 0) {
       for (const reason of against) reasons.set(reason, (reasons.get(reason) ?? 0) + 1);
       continue;
@@ -49,7 +52,7 @@ export function schedule(
   return { message: `0/${nodes.length} nodes are available: ${histogram.join(', ')}.` };
 }
 
-/** Why the Pod does not fit on the node in addition to the Pods `onNode`; empty if it fits. */
+/** Why the Pod does not fit on the node in addition to the Pods `onNode`, apart from the spread over nodes; empty if it fits. */
 export function reasonsAgainst(pod: Pod, node: Node, onNode: PodsOnNode, volumes?: VolumeFacts): string[] {
   const result = feasible(pod, node, onNode);
   if (!result.fits) return result.reasons;
