@@ -42,6 +42,16 @@ test.each([
 });
 
 test.each([
+  ['empties it for a newer revision', 0, '2', 'Replaced'],
+  ['is scaled to none', 0, '0', 'ScaledDown'],
+  ['is scaled down', 1, '1', 'ScaledDown'],
+  ['rolls out the ReplicaSet and is scaled down', 1, '2', 'ScaledDown'],
+])('why Pods of the newest ReplicaSet are deleted if its Deployment %s', (_, replicas, desired, reason) => {
+  const metadata = { annotations: { [REVISION]: '1', 'deployment.kubernetes.io/desired-replicas': desired } };
+  expect(shown({ replicas }, 2, metadata).reason).toBe(reason);
+});
+
+test.each([
   ['ScaledDown', 'True', true],
   ['Replaced', 'True', true],
   ['OwnerDeleted', 'True', false],

@@ -14,6 +14,8 @@ export const BURST = 500;
 
 /** Deployments number their ReplicaSets in this annotation; the current one has the highest number. */
 export const REVISION = 'deployment.kubernetes.io/revision';
+/** Deployments write their number of replicas into this annotation of their ReplicaSets. */
+const DESIRED = 'deployment.kubernetes.io/desired-replicas';
 
 export interface ReplicasInput {
   owner: ReplicaOwner;
@@ -36,7 +38,7 @@ export interface Decision {
 }
 
 export function reconcile({ owner, pods, siblings, related, now }: ReplicasInput): Decision {
-  const reason = isSuperseded(owner, siblings) ? 'Replaced' : 'ScaledDown';
+  const reason = isSuperseded(owner, siblings) || isEmptied(owner) ? 'Replaced' : 'ScaledDown';
   // The Pods of an owner that is being deleted are the garbage collector's.
   if (owner.metadata.deletionTimestamp !== undefined) return { create: 0, remove: [], reason, unmark: [] };
   const surplus = pods.length - wantedReplicas(owner);
@@ -54,6 +56,13 @@ function isSuperseded(owner: ReplicaOwner, siblings: readonly ReplicaOwner[]): b
   const revision = revisionOf(owner);
   return siblings.some((sibling) => revisionOf(sibling) > revision);
 }
+
+/**
+ * Whether a Deployment wants Pods, but none of this owner. With the strategy Recreate, the ReplicaSet of a newer revision is created only once
+ * these Pods have ended.
+ */
+const isEmptied = (owner: ReplicaOwner): boolean =>
+  wantedReplicas(owner) === 0 && Number.parseInt(owner.metadata.annotations?.[DESIRED] ?? '', 10) > 0;
 
 const revisionOf = ({ metadata }: ReplicaOwner): number =>
   Number.parseInt(metadata.annotations?.[REVISION] ?? '', 10) || 0;
