@@ -1,13 +1,13 @@
 /**
  * The example of the page "Disruptions" of v1.33, step by step, on three simulated nodes: a Deployment with three replicas, of which its
  * PodDisruptionBudget requires two, and another Pod without a budget, while the nodes are drained one after the other. The table of the page is
- * checked at every step.
+ * checked at every step. Also budgets of Pods with defer containers.
  */
 import { expect, test } from 'vitest';
-import type { Deployment, Node, Pod, PodDisruptionBudget, ReplicaSet } from '../../src/api/generated/types.ts';
+import type { Deployment, Node, Pod, PodDisruptionBudget, PodSpec, ReplicaSet } from '../../src/api/generated/types.ts';
 import { DEPLOYMENTS, NODES, POD_DISRUPTION_BUDGETS, PODS, REPLICA_SETS } from '../../src/api/resources.ts';
 import type { ApiError } from '../../src/machinery/status.ts';
-import { isReady, simpleDeployment, simpleReplicaSet } from '../support/simulated-nodes/objects.ts';
+import { isReady, simpleDeployment, simplePod, simpleReplicaSet } from '../support/simulated-nodes/objects.ts';
 import { type SimulatedCluster, startSimulatedCluster } from '../support/simulated-nodes/simulated-cluster.ts';
 
 /** How long a Pod takes to terminate, and a new one to become available, which is longer. */
@@ -215,4 +215,49 @@ test('a cluster of three nodes is drained node by node as on the page "Disruptio
     'node-3': ['pod-c available', 'pod-y available'],
     'node-4': ['pod-e available', 'pod-f available'],
   });
+});
+
+test('a Pod whose app has ended counts as disrupted while its defer containers run', async () => {
+  await using cluster = await startSimulatedCluster({
+    nodes: 1,
+    time: 'virtual',
+    script: ({ pod, container }) => {
+      if (container === 'bye') return { runMillis: 60_000, exitCode: 0 };
+      return pod.name === 'ends' ? { runMillis: 30_000, exitCode: 0 } : {};
+    },
+  });
+  const { client, during, until } = cluster;
+  const pods = client.resource<Pod>(PODS);
+  await during(
+    client
+      .resource<PodDisruptionBudget>(POD_DISRUPTION_BUDGETS)
+      .create({ ...BUDGET, spec: { ...BUDGET.spec, minAvailable: 1 } }),
+  );
+  const deferContainers = [{ name: 'bye', image: 'busybox:1.28', trigger: 'PostExit' }];
+  for (const [name, restartPolicy] of [
+    ['ends', 'Never'],
+    ['stays', 'Always'],
+  ] as const) {
+    const made = simplePod(name, {
+      restartPolicy,
+      deferContainers,
+      terminationGracePeriodSeconds: 120,
+    } as Partial<PodSpec>);
+    await during(pods.create({ ...made, metadata: { ...made.metadata, labels: { app: 'web' } } }));
+  }
+  const counted = (healthy: number) =>
+    until<PodDisruptionBudget>(POD_DISRUPTION_BUDGETS, ([budget]) => budget?.status?.currentHealthy === healthy);
+  const evict = (name: string): Promise<unknown> => {
+    const eviction = { apiVersion: 'policy/v1', kind: 'Eviction', metadata: { name, namespace: 'default' } };
+    return during(pods.createSubresource(name, 'default', 'eviction', eviction));
+  };
+  const phaseOf = async (name: string) => (await during(pods.get(name, 'default'))).status?.phase;
+
+  await counted(2);
+  await counted(1);
+  expect(await phaseOf('ends')).toBe('Terminating');
+  await expect(evict('stays')).rejects.toMatchObject({ code: 429 });
+  // The Pod whose entry runs is disrupted already: its eviction needs no budget.
+  await evict('ends');
+  expect(await phaseOf('stays')).toBe('Running');
 });
