@@ -323,6 +323,20 @@ describe('the end of a Job', () => {
     expect([last.status.failed, trueConditions(last)[1]]).toEqual([1, 'Failed DeadlineExceeded']);
   });
 
+  test('a Job that succeeds counts the Pods that a user has deleted, but not those that it deletes itself', () => {
+    const met = { type: 'SuccessCriteriaMet', status: 'True', reason: 'SuccessPolicy', message: 'x' };
+    const job = storedJob(indexed(5), { conditions: [met], completedIndexes: '4' });
+    const marked = { type: 'DeletionReason', status: 'True' as const, reason: 'Completed' };
+    const pods = [
+      jobPod('active', { index: 0 }),
+      jobPod('deleted', { index: 1, deleted: true }),
+      jobPod('deferring', { index: 2, deleted: true, defers: true }),
+      jobPod('own', { index: 3, deleted: true, defers: true, conditions: [marked] }),
+    ];
+    const { untrack, status } = decide(job, pods);
+    expect([names(untrack), status.uncountedTerminatedPods]).toEqual(['active deleted own', { failed: ['deleted'] }]);
+  });
+
   test('a Job keeps its first verdict', () => {
     const conditions = [{ type: 'FailureTarget', status: 'True', reason: 'BackoffLimitExceeded', message: 'x' }];
     const job = storedJob({ activeDeadlineSeconds: 1 }, { conditions, failed: 7, succeeded: 1 });

@@ -10,6 +10,7 @@ import { hasEnded } from '../../api/core/v1/pod/status/final-phase.ts';
 import type { JobStatus, Pod } from '../../api/generated/types.ts';
 import { defined } from '../../machinery/drop-undefined.ts';
 import { uidOf } from '../../machinery/meta.ts';
+import { isMarked } from '../ownership/deletion-mark.ts';
 import type { Verdict } from './conditions.ts';
 import { matchFailurePolicy } from './failure-policy.ts';
 import { formatIntervals, total } from './intervals.ts';
@@ -64,12 +65,13 @@ export function track(view: JobView, verdict: Verdict | undefined, delayed: Read
   for (const pod of [...tracked.filter(isKnown), ...tracked.filter((each) => !isKnown(each))]) {
     if (untrack.length >= MAX_UNCOUNTED) break;
     const outcome = outcomeOf(spec, pod, isFailing);
-    if (outcome === undefined && !isDeleted && !hasSucceeded) continue;
+    // The Pods that a Job deletes because it has succeeded do not count.
+    const isOwnDeletion = hasSucceeded && (pod.metadata.deletionTimestamp === undefined || isMarked(pod));
+    if (outcome === undefined && !isDeleted && !isOwnDeletion) continue;
     if (delayed.has(pod) && !isDeleted && verdict === undefined) continue;
     untrack.push(pod);
     if (isKnown(pod) || !isValid(spec, pod)) continue;
-    // A Pod that is deleted because the Job has succeeded has not failed.
-    if (hasSucceeded && !hasEnded(pod)) continue;
+    if (isOwnDeletion && !hasEnded(pod)) continue;
     if (outcome === 'succeeded' && !isIndexed(spec)) succeeded.push(uidOf(pod));
     if (outcome === 'failed' && matchFailurePolicy(spec, pod).isCounted) failed.push(uidOf(pod));
   }
