@@ -126,9 +126,10 @@ class Client implements Outgoing {
   #output: Writable;
   readonly #path: string;
   readonly #shared: Shared;
-  readonly #holder: Holder;
-  /** The kept objects, each with its memory and the number of calls of keep() without a matching drop(). */
-  readonly #own = new Map<object, { times: number; bytes: number }>();
+  /** Undefined before the first call of hold(), because most responses hold no object. */
+  #holder: Holder | undefined;
+  /** The kept objects, each with its memory and the number of calls of keep() without a matching drop(); undefined before the first of them. */
+  #own: Map<object, { times: number; bytes: number }> | undefined;
   #ownBytes = 0;
   /** The unsent bytes of the output at the last call of refresh(). */
   #buffered = 0;
@@ -137,7 +138,6 @@ class Client implements Outgoing {
     this.#output = output;
     this.#path = path;
     this.#shared = shared;
-    this.#holder = shared.objects.open((heldBytes) => this.#cutAndLog({ heldBytes }));
     shared.waiting.clients.add(this);
     this.#closeWith(output);
   }
@@ -162,11 +162,13 @@ class Client implements Outgoing {
   }
 
   hold(object: KubeObject): void {
+    if (!this.#isOpen) return;
+    this.#holder ??= this.#shared.objects.open((heldBytes) => this.#cutAndLog({ heldBytes }));
     this.#holder.hold(object);
   }
 
   release(object: KubeObject): void {
-    this.#holder.release(object);
+    this.#holder?.release(object);
   }
 
   /** The bytes of the kept objects, and the unsent bytes of the output. */
@@ -210,6 +212,7 @@ class Client implements Outgoing {
 
   keep(object: object, bytes: number): void {
     if (!this.#isOpen) return;
+    this.#own ??= new Map();
     const times = this.#own.get(object)?.times ?? 0;
     this.#own.set(object, { times: times + 1, bytes });
     this.#ownBytes += bytes;
@@ -218,15 +221,15 @@ class Client implements Outgoing {
   }
 
   drop(object: object, bytes: number): void {
-    const own = this.#own.get(object);
+    const own = this.#own?.get(object);
     if (own === undefined) return;
     this.#ownBytes -= bytes;
     if (own.times > 1) own.times -= 1;
-    else this.#own.delete(object);
+    else this.#own?.delete(object);
     this.#shared.waiting.drop(object, bytes);
   }
 
-  /** False after #forget(). keep() then has no effect, because the object would never stop counting. */
+  /** False after #forget(). hold() and keep() then have no effect, because the object would never stop counting. */
   get #isOpen(): boolean {
     return this.#shared.waiting.clients.has(this);
   }
@@ -239,10 +242,10 @@ class Client implements Outgoing {
 
   #forget(): void {
     if (!this.#shared.waiting.clients.delete(this)) return;
-    this.#holder.close();
+    this.#holder?.close();
     this.#shared.waiting.add(-this.#buffered);
     this.#buffered = 0;
-    for (const [object, { times, bytes }] of [...this.#own]) {
+    for (const [object, { times, bytes }] of [...(this.#own ?? [])]) {
       for (let time = 0; time < times; time++) this.drop(object, bytes);
     }
   }
