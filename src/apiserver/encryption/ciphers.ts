@@ -54,9 +54,10 @@ const derive = (secret: KeyObject, label: string, info: Uint8Array = NOTHING): B
   createHmac('sha256', secret).update(label).update(info).update(FIRST_BLOCK).digest();
 
 /** Returns whether the value begins with the ASCII text. */
-export const beginsWith = (value: Uint8Array, prefix: string): boolean =>
-  value.length >= prefix.length &&
-  Buffer.from(value.buffer, value.byteOffset, prefix.length).toString('latin1') === prefix;
+export function beginsWith(value: Uint8Array, prefix: string): boolean {
+  for (let at = 0; at < prefix.length; at++) if (value[at] !== prefix.charCodeAt(at)) return false;
+  return true;
+}
 
 /** Returns a name for a key that depends only on its secret, so that a file with another key has another name. */
 export const keyNameOf = (secret: Uint8Array): string =>

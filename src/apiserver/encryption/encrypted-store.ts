@@ -81,17 +81,15 @@ export function encryptedStore(store: Store, transformerFor: TransformerFor): En
     event.type === 'put'
       ? { ...event, kv: decrypted(event.kv), previous: readable(event.previous) }
       : { ...event, previous: decrypted(event.previous) };
-  const encrypted = ({ puts, ...txn }: Txn): Txn =>
-    puts === undefined
+  const encryptedPut = ({ key, value }: { key: string; value: Uint8Array }) => {
+    const stored = transformerFor(key).toStorage(key, value);
+    if (stored !== value) written.set(stored, { key, value });
+    return { key, value: stored };
+  };
+  const encrypted = (txn: Txn): Txn =>
+    txn.puts === undefined || txn.puts.every(({ key }) => transformerFor(key) === PLAIN)
       ? txn
-      : {
-          ...txn,
-          puts: puts.map(({ key, value }) => {
-            const stored = transformerFor(key).toStorage(key, value);
-            if (stored !== value) written.set(stored, { key, value });
-            return { key, value: stored };
-          }),
-        };
+      : { ...txn, puts: txn.puts.map(encryptedPut) };
   return {
     revision: () => store.revision(),
     get: async (key, revision) => readable(await store.get(key, revision)),
@@ -99,14 +97,12 @@ export function encryptedStore(store: Store, transformerFor: TransformerFor): En
       const range = await store.range(options);
       return { ...range, items: range.items.map(decrypted) };
     },
-    async txn(txn): Promise<TxnResult> {
+    txn(txn): Promise<TxnResult> {
       const call = store.txn(encrypted(txn));
       running.add(call);
-      try {
-        return await call;
-      } finally {
-        running.delete(call);
-      }
+      const end = (): void => void running.delete(call);
+      call.then(end, end);
+      return call;
     },
     watch: (prefix, afterRevision, listener) =>
       store.watch(prefix, afterRevision, (events) => listener(events.map(eventOf))),
