@@ -5,7 +5,7 @@ import { createAuthentication } from './auth/authentication/authenticate.ts';
 import { createObjectReader, createSecretLabeler } from './auth/authentication/bound-objects.ts';
 import { privilegedOr } from './auth/authorization/authorizer.ts';
 import { issuerDocuments, type ServeIssuer } from './discovery/token-issuer.ts';
-import { bodyReader } from './http/body.ts';
+import { bodyReader } from './http/body-reader.ts';
 import { type EnterFlight, requestsInFlight } from './http/bounds/in-flight.ts';
 import { DEFAULT_LIMITS, limitedWaits, places } from './http/bounds/limits.ts';
 import type { OutgoingBudget } from './http/bounds/outgoing.ts';

@@ -58,9 +58,9 @@ export function createRequestHandler(options: ApiServerOptions): RequestHandler 
   const handler: RequestHandler = {
     onIdleWhileClosing: () => undefined,
     async handle(request, response, upgrading) {
-      bodies.begin(request);
       const sharesConnection = request.httpVersionMajor > 1;
       if (upgrading === undefined && !sharesConnection && !(await isNext(request.socket, response))) return;
+      bodies.begin(request);
       const abort = new AbortController();
       let taken: 'stream' | 'answer' | undefined;
       const begun = performance.now();

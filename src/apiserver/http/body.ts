@@ -1,24 +1,14 @@
-/** Reads request bodies up to a limit, decodes them from JSON, YAML or protobuf, and checks the kind of the object. */
+/** Decodes request bodies from JSON, YAML or protobuf, and checks the kind of the object. */
 import type { IncomingMessage } from 'node:http';
 import { META } from '../../api/facts/facts.ts';
 import { decode, placeError, typeMetaError } from '../../api/schema.ts';
 import { isDeeperThan, MAX_DEPTH } from '../../machinery/json-value.ts';
 import type { KubeObject } from '../../machinery/meta.ts';
 import type { PatchType } from '../../machinery/patch/patch.ts';
-import {
-  ApiError,
-  badRequest,
-  requestEntityTooLarge,
-  tooManyRequests,
-  unsupportedMediaType,
-} from '../../machinery/status.ts';
+import { ApiError, badRequest, unsupportedMediaType } from '../../machinery/status.ts';
 import { apiVersionOf } from '../registry/resources.ts';
 import { parseYaml } from '../yaml/off-thread.ts';
-import type { CompletePart, Unfinished } from './bounds/unfinished.ts';
-import type { Exchange } from './exchange.ts';
 
-/** The limit on the length of a request body. Upstream has the same limit. */
-export const BODY_LIMIT_BYTES = 3 * 1024 * 1024;
 const OBJECT_TYPES = ['application/json', 'application/yaml', 'application/vnd.kubernetes.protobuf'] as const;
 type ObjectType = (typeof OBJECT_TYPES)[number];
 const PATCH_TYPES: readonly PatchType[] = [
@@ -38,83 +28,6 @@ export interface ExpectedKind {
   schema: string;
   /** Other versions of the group in which the kind is the same, so that a body of one of them is read too. */
   olderVersions?: readonly string[];
-}
-
-type Sender = Pick<Exchange, 'request' | 'user'>;
-
-export interface BodyReader {
-  /**
-   * Reads the body, calls `use` with the body and its room, and resolves to the result. Rejects with 413 RequestEntityTooLarge if the
-   * body exceeds BODY_LIMIT_BYTES, with 429 TooManyRequests if all parts that are being read (see unfinished.ts) are together too large
-   * and this body is the largest of the user with the most bytes, and with 400 BadRequest if the connection ends before `use` is called.
-   * Does not read the rest of a rejected body. Before `use` is called, the body waits for room among the complete parts. The body counts as
-   * one of them until `use` ends, because `use` may keep the decoded body. Meanwhile, `use` may give up the room while it waits (see
-   * waits.ts).
-   */
-  read<T>(exchange: Sender, use: (body: Buffer, room: CompletePart) => Promise<T>): Promise<T>;
-}
-
-export function bodyReader(unfinished: Unfinished): BodyReader {
-  return {
-    async read({ request, user }, use) {
-      if (Number(request.headers['content-length'] ?? 0) > BODY_LIMIT_BYTES) {
-        throw requestEntityTooLarge(BODY_LIMIT_BYTES);
-      }
-      // Copy the chunks into one buffer, because a chunk of one byte takes hundreds of bytes of memory.
-      let body: Buffer = Buffer.alloc(0);
-      let bytes = 0;
-      const part = await new Promise<CompletePart>((resolve, reject) => {
-        const end = (): void => {
-          // Node.js emits close even after a request has been read completely, so listen for the end of the connection instead.
-          request.off('close', fail);
-          request.socket.once('close', fail);
-          reading.complete((complete) => settle(() => resolve(complete)));
-        };
-        const failWith = (error: Error): void =>
-          settle(() => {
-            reading.end();
-            reject(error);
-          });
-        const fail = (): void => failWith(badRequest('the request body ended early'));
-        const refuse = (error: Error): void => {
-          request.pause();
-          failWith(error);
-        };
-        const reading = unfinished.begin(
-          () => refuse(tooManyRequests('too many bytes of requests are being read, please try again later', 1)),
-          user.name,
-        );
-        const data = (chunk: Buffer): void => {
-          if (bytes + chunk.length > BODY_LIMIT_BYTES) {
-            refuse(requestEntityTooLarge(BODY_LIMIT_BYTES));
-            return;
-          }
-          if (bytes + chunk.length > body.length) body = enlarged(body, bytes + chunk.length);
-          chunk.copy(body, bytes);
-          bytes += chunk.length;
-          reading.add(chunk.length);
-        };
-        const settle = (finish: () => void): void => {
-          request.off('data', data).off('end', end).off('close', fail).off('error', fail);
-          request.socket.off('close', fail);
-          finish();
-        };
-        request.on('data', data).on('end', end).on('close', fail).on('error', fail);
-      });
-      try {
-        return await use(body.subarray(0, bytes), part);
-      } finally {
-        part.end();
-      }
-    },
-  };
-}
-
-/** Returns a buffer that begins with `bytes` and is twice as long, but has at least `atLeast` and at most BODY_LIMIT_BYTES bytes. */
-function enlarged(bytes: Buffer, atLeast: number): Buffer {
-  const larger = Buffer.allocUnsafe(Math.min(Math.max(2 * bytes.length, atLeast), BODY_LIMIT_BYTES));
-  bytes.copy(larger);
-  return larger;
 }
 
 const mediaType = (request: IncomingMessage): string =>

@@ -7,7 +7,7 @@ import type { NodeConnection } from '../../ports/node-connection.ts';
 import type { NodeReports } from '../../ports/node-reports.ts';
 import type { Authentication } from '../auth/authentication/authenticate.ts';
 import type { StreamRoom } from '../streaming/spdy/stream-limit.ts';
-import type { BodyReader } from './body.ts';
+import type { BodyReader } from './body-reader.ts';
 import type { Places, Waits } from './bounds/limits.ts';
 import type { Unfinished } from './bounds/unfinished.ts';
 

@@ -14,7 +14,7 @@ afterEach(() => {
 });
 
 /** Returns a WebSocket client, the server side of its connection, and a promise of the close code that the client receives. */
-async function connected(unfinished: Unfinished) {
+async function connected(unfinished: Pick<Unfinished, 'begin'>) {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
   const client = new WebSocket(`ws://127.0.0.1:${(server.address() as AddressInfo).port}`);
@@ -34,7 +34,7 @@ async function connected(unfinished: Unfinished) {
 /** Returns an Unfinished without a limit, and a function that returns the bytes that it counts. */
 function counted() {
   let bytes = 0;
-  const unfinished: Unfinished = {
+  const unfinished: Pick<Unfinished, 'begin'> = {
     begin() {
       let own = 0;
       return {

@@ -7,11 +7,14 @@ const TRY_AGAIN_LATER = 1013;
 /** An estimate of the memory of one received chunk in addition to its bytes. */
 const CHUNK_BYTES = 1024;
 
+/** The messages count as parts that are being read. */
+type Parts = Pick<Unfinished, 'begin'>;
+
 /**
  * Counts the bytes of each message from their arrival until the reader of messageStream() has consumed the message. `socket` is
  * the connection of the WebSocket, `owner` its user. Closes the WebSocket if `unfinished` refuses a message.
  */
-export function countMessages(webSocket: WebSocket, socket: Duplex, unfinished: Unfinished, owner?: string): void {
+export function countMessages(webSocket: WebSocket, socket: Duplex, unfinished: Parts, owner?: string): void {
   let part: UnfinishedPart | undefined;
   let chunks = 0;
   const end = (): void => {

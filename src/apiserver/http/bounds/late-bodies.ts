@@ -18,10 +18,16 @@ export function lateBodies(timers: Timers): Deadlines<IncomingMessage> {
   return {
     ...deadlines,
     begin(request) {
-      const { headers } = request;
-      if (headers['content-length'] === undefined && headers['transfer-encoding'] === undefined) return;
+      if (hasArrived(request)) return;
       deadlines.begin(request);
       request.once('close', () => deadlines.end(request));
     },
   };
 }
+
+/**
+ * Whether the whole body has arrived. When the handler of a request begins, Node.js has often read the body, but has not yet seen that it is
+ * complete.
+ */
+export const hasArrived = (request: IncomingMessage): boolean =>
+  request.complete || Number(request.headers['content-length'] ?? Number.NaN) === request.readableLength;

@@ -181,3 +181,37 @@ describe('room for complete parts', () => {
     expect(happened()).toEqual(['first 200 complete', 'third 100 complete']);
   });
 });
+
+test('a body that has arrived as a whole is complete at once if it has room and no other body waits for room', async () => {
+  const unfinished = unfinishedParts(220_000, 2);
+  const large = unfinished.completed(150_000);
+  expect(large?.bytes).toBe(150_000);
+  expect(unfinished.completed(100_000)).toBeUndefined();
+  const waiting = unfinished.begin(() => undefined);
+  waiting.add(100_000);
+  let proceeded: CompletePart | undefined;
+  waiting.complete((part) => {
+    proceeded = part;
+  });
+  expect(proceeded).toBeUndefined();
+  // This one would have room, but must not overtake the waiting one.
+  expect(unfinished.completed(66_000)).toBeUndefined();
+  const small = [unfinished.completed(10), unfinished.completed(10)];
+  expect(small).not.toContain(undefined);
+  expect(unfinished.completed(10)).toBeUndefined();
+  small[0]?.end();
+  const next = unfinished.completed(10);
+  next?.leave();
+  const other = unfinished.completed(10);
+  let isBack = false;
+  void next?.return().then(() => {
+    isBack = true;
+  });
+  await turns(1);
+  expect(isBack).toBe(false);
+  other?.end();
+  await turns(1);
+  expect(isBack).toBe(true);
+  large?.end();
+  expect(proceeded).toBeDefined();
+});

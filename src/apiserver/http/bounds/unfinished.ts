@@ -17,6 +17,8 @@ export interface Unfinished {
    * larger than those of any other user, and this part is the largest of them, the part ends and `refuse` is called.
    */
   begin(refuse: () => void, owner?: string): UnfinishedPart;
+  /** Returns a complete part of a body that has arrived as a whole; undefined if it has no room now. */
+  completed(bytes: number, owner?: string): CompletePart | undefined;
 }
 
 export interface UnfinishedPart {
@@ -98,6 +100,12 @@ function completeParts(hasRoom: (parts: ReturnType<typeof countedParts>, part: P
       waiting.set(part, proceed);
       admitWaiting();
     },
+    /** Adds the part if it need not wait for room. */
+    addNow(part: Part): boolean {
+      const isAdded = waiting.size === 0 && hasRoom(parts, part);
+      if (isAdded) parts.add(part);
+      return isAdded;
+    },
     remove(part: Part): void {
       waiting.delete(part);
       parts.remove(part);
@@ -116,6 +124,21 @@ export function unfinishedParts(limit = LIMIT_BYTES, maxSmall = MAX_SMALL): Unfi
     small.remove(part);
     large.remove(part);
   };
+  const completePart = (part: Part): CompletePart => {
+    let ended = false;
+    return {
+      bytes: part.bytes,
+      leave: () => setOf(part).remove(part),
+      return: () =>
+        new Promise((resolve) => {
+          if (!ended) setOf(part).add(part, resolve);
+        }),
+      end() {
+        ended = true;
+        end(part);
+      },
+    };
+  };
   const refuseLargest = (): void => {
     const largest = reading.largest();
     end(largest);
@@ -124,11 +147,6 @@ export function unfinishedParts(limit = LIMIT_BYTES, maxSmall = MAX_SMALL): Unfi
   return {
     begin(refuse, owner = '') {
       const part = { owner, bytes: 0, refuse };
-      let ended = false;
-      const endPart = (): void => {
-        ended = true;
-        end(part);
-      };
       reading.add(part);
       return {
         add(bytes) {
@@ -140,19 +158,15 @@ export function unfinishedParts(limit = LIMIT_BYTES, maxSmall = MAX_SMALL): Unfi
           if (!reading.has(part)) return;
           setOf(part).add(part, () => {
             reading.remove(part);
-            proceed({
-              bytes: part.bytes,
-              leave: () => setOf(part).remove(part),
-              return: () =>
-                new Promise((resolve) => {
-                  if (!ended) setOf(part).add(part, resolve);
-                }),
-              end: endPart,
-            });
+            proceed(completePart(part));
           });
         },
-        end: endPart,
+        end: () => end(part),
       };
+    },
+    completed(bytes, owner = '') {
+      const part = { owner, bytes, refuse: () => undefined };
+      return setOf(part).addNow(part) ? completePart(part) : undefined;
     },
   };
 }
