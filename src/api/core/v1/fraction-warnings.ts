@@ -8,11 +8,19 @@ export function fractionWarnings(
   path: string,
 ): string[] {
   if (texts === undefined) return [];
-  return names.flatMap((name) => {
+  const warnings: string[] = [];
+  for (const name of names) {
     const text = texts[name];
-    const quantity = text === undefined ? undefined : parseQuantity(text);
-    return quantity === undefined || quantityMilli(quantity) % 1000n === 0n
-      ? []
-      : [`${path}[${name}]: fractional byte value ${JSON.stringify(text)} is invalid, must be an integer`];
-  });
+    if (text !== undefined && isFraction(text))
+      warnings.push(`${path}[${name}]: fractional byte value ${JSON.stringify(text)} is invalid, must be an integer`);
+  }
+  return warnings;
+}
+
+/** The amounts that most Pods have, whose parts need not be computed. */
+const WHOLE = /^\d+(?:[KMGTPE]i|[kMGTPE])?$/;
+
+function isFraction(text: string): boolean {
+  const quantity = WHOLE.test(text) ? undefined : parseQuantity(text);
+  return quantity !== undefined && quantityMilli(quantity) % 1000n !== 0n;
 }

@@ -5,10 +5,10 @@ import { fractionWarnings } from '../fraction-warnings.ts';
 const CLASS_ANNOTATION = 'volume.beta.kubernetes.io/storage-class';
 
 /** Warns about sizes that are not whole bytes. `path`: the path of the spec. */
-export const claimSpecWarnings = (spec: PersistentVolumeClaimSpec | undefined, path: string): string[] =>
-  (['requests', 'limits'] as const).flatMap((list) =>
-    fractionWarnings(spec?.resources?.[list], ['storage'], `${path}.resources.${list}`),
-  );
+export const claimSpecWarnings = (spec: PersistentVolumeClaimSpec | undefined, path: string): string[] => [
+  ...fractionWarnings(spec?.resources?.requests, ['storage'], `${path}.resources.requests`),
+  ...fractionWarnings(spec?.resources?.limits, ['storage'], `${path}.resources.limits`),
+];
 
 export const claimWarnings = ({ metadata, spec }: PersistentVolumeClaim): string[] => [
   ...(metadata.annotations?.[CLASS_ANNOTATION] === undefined

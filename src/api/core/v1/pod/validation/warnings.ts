@@ -118,6 +118,7 @@ function volumeWarnings(volume: Volume, index: number): string[] {
     .filter((source) => volume[source] != null && deprecatedVolumes[source] !== undefined)
     .map((source) => `${path}.${source}: ${deprecatedVolumes[source]}`);
   const claim = volume.ephemeral?.volumeClaimTemplate?.spec;
+  if (claim === undefined) return deprecated;
   return [...deprecated, ...claimSpecWarnings(claim, `${path}.ephemeral.volumeClaimTemplate.spec`)];
 }
 
