@@ -46,6 +46,8 @@ async function stillWanted({ context, object, old }: AdmissionRequest, waiting: 
 function chainOf(all: readonly AdmissionPlugin[], target: AdmissionTarget): AdmissionChain | undefined {
   const plugins = all.filter((plugin) => plugin.handles(target));
   if (plugins.length === 0) return undefined;
+  const guarding = plugins.filter(({ guards }) => guards !== undefined);
+  const writing = plugins.filter(({ alongside }) => alongside !== undefined);
   return {
     changes: plugins.some(({ admit }) => admit !== undefined),
     async admit(request, outside) {
@@ -78,7 +80,7 @@ function chainOf(all: readonly AdmissionPlugin[], target: AdmissionTarget): Admi
       }
       return release;
     },
-    guards: (request) => plugins.flatMap((plugin) => plugin.guards?.(request) ?? []),
-    alongside: (request) => plugins.flatMap((plugin) => plugin.alongside?.(request) ?? []),
+    guards: (request) => guarding.flatMap((plugin) => plugin.guards?.(request) ?? []),
+    alongside: (request) => writing.flatMap((plugin) => plugin.alongside?.(request) ?? []),
   };
 }

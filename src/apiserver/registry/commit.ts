@@ -86,14 +86,19 @@ interface Put extends Encoded {
   sender: Sender | undefined;
 }
 
-/** Returns what the objects that plugins change alongside add to a transaction. */
-const writesOf = (alongside: readonly Alongside[]) => ({
-  compare: alongside.map(({ key, modRevision }) => ({ key, modRevision })),
-  puts: alongside.flatMap(({ key, object }) =>
-    object === undefined ? [] : [{ key, value: Buffer.from(storedText(object)) }],
-  ),
-  deletes: alongside.flatMap(({ key, deleted }) => (deleted ? [key] : [])),
-});
+/** Whether a plugin changes other objects alongside, such as a quota, for which writes take turns: otherwise all but one fail at each attempt. */
+export const changesObjects = (alongside: readonly Alongside[]): boolean =>
+  alongside.some(({ object }) => object !== undefined);
+
+/** Returns the transaction with what the objects that plugins change alongside add to it. */
+function withAlongside(txn: Required<Txn>, alongside: readonly Alongside[]): Txn {
+  for (const { key, modRevision, object, deleted } of alongside) {
+    txn.compare.push({ key, modRevision });
+    if (object !== undefined) txn.puts.push({ key, value: Buffer.from(storedText(object)) });
+    if (deleted) txn.deletes.push(key);
+  }
+  return txn;
+}
 
 /**
  * Runs the transaction that puts the object, and the objects that plugins change alongside, which are small. Until the cache counts the
@@ -108,12 +113,7 @@ async function transactInRoom(
   { modRevision, alongside }: { modRevision: number; alongside: readonly Alongside[] },
 ): Promise<TxnResult> {
   const { store, cache, room } = context;
-  const others = writesOf(alongside);
-  const txn = {
-    ...others,
-    compare: [{ key, modRevision }, ...others.compare],
-    puts: [{ key, value }, ...others.puts],
-  };
+  const txn = withAlongside({ compare: [{ key, modRevision }], puts: [{ key, value }], deletes: [] }, alongside);
   if (kind.uncached) return transact(store, txn);
   const before = cache.heldBytes(key);
   const values = countValues(object);
@@ -257,21 +257,18 @@ async function modifyInTurns(
       const modRevision = revisionOf(stored);
       const { action } = wanted;
       if (action === 'delete') {
-        const writes = writesOf(others);
-        const compare = [{ key: at.key, modRevision }, ...writes.compare];
-        const deletes = [at.key, ...writes.deletes];
-        const { succeeded, revision } = await transact(context.store, { ...writes, compare, deletes });
+        const txn = withAlongside({ compare: [{ key: at.key, modRevision }], puts: [], deletes: [at.key] }, others);
+        const { succeeded, revision } = await transact(context.store, txn);
         if (succeeded) return { action, object: atRevision(old, revision) };
         continue;
       }
       const { object } = wanted;
       const put = { key: at.key, object, sender: at.sender, ...encode(resource, object) };
-      const write = () => transactInRoom(context, resource, put, { modRevision, alongside: alongside() });
-      // Many writes that change the same object, such as a quota, take turns: otherwise all but one would fail at each attempt.
-      const takeTurns = others.some((other) => other.object !== undefined);
-      const { succeeded, revision } = await (takeTurns
-        ? context.takingTurns(object.metadata.namespace ?? '', write)
-        : write());
+      const write = (also: readonly Alongside[]) =>
+        transactInRoom(context, resource, put, { modRevision, alongside: also });
+      const { succeeded, revision } = await (changesObjects(others)
+        ? context.takingTurns(object.metadata.namespace ?? '', () => write(alongside()))
+        : write(others));
       if (succeeded) return { action, object: written(context, resource, put, revision) };
     } finally {
       settled();

@@ -13,10 +13,10 @@ import { formatTime } from '../../machinery/time.ts';
 import { type LongWork, longWork, workInTurns } from '../../platform/work-in-turns.ts';
 import type { WriteOptions } from '../../ports/backend.ts';
 import type { AdmissionChain } from '../admission/chain.ts';
-import type { AdmissionRequest } from '../admission/plugin.ts';
+import type { AdmissionRequest, Alongside } from '../admission/plugin.ts';
 import { admissionRequest } from './admit.ts';
 import { decodeBody } from './body.ts';
-import { insert, refuseManyValues } from './commit.ts';
+import { changesObjects, insert, refuseManyValues } from './commit.ts';
 import type { RegistryContext, Sent } from './context.ts';
 import { setOwners } from './field-owners.ts';
 import { generatedName, randomUid } from './random-names.ts';
@@ -131,15 +131,17 @@ async function insertNew(
 ): Promise<KubeObject | undefined> {
   const { namespace, name } = object.metadata;
   const key = keyOf(resource, namespace, name);
-  const tryInsert = async (): Promise<KubeObject | undefined> => {
-    const guards = [...(chain?.guards(admitted) ?? []), ...(chain?.alongside(admitted) ?? [])];
+  const alongside = (): Alongside[] => chain?.alongside(admitted) ?? [];
+  const tryInsert = async (others: Alongside[]): Promise<KubeObject | undefined> => {
+    const guards = [...(chain?.guards(admitted) ?? []), ...others];
     return options.dryRun ? object : insert(context, resource, key, object, guards, options.request);
   };
   for (;;) {
     if ((await readCurrent(context, resource, key)) !== undefined) return undefined;
-    // Many creates that change the same object, such as a quota, take turns: otherwise all but one would fail at each attempt.
-    const changesOthers = chain?.alongside(admitted).some((other) => other.object !== undefined) === true;
-    const created = await (changesOthers ? context.takingTurns(namespace ?? '', tryInsert) : tryInsert());
+    const others = alongside();
+    const created = await (changesObjects(others)
+      ? context.takingTurns(namespace ?? '', () => tryInsert(alongside()))
+      : tryInsert(others));
     if (created !== undefined) return created;
   }
 }
