@@ -150,14 +150,17 @@ function bytesDecoder(place: Place): Decoder {
 function listDecoder(field: FieldFacts, inner: Decoder, place: Place): Decoder {
   return (value, context) => {
     if (!Array.isArray(value)) return mismatch(context, value, place);
-    const result: JsonValue[] = [];
+    // A copy has no more room than the list needs, unlike a list to which elements are added. The watch cache keeps the result.
+    const result: JsonValue[] = value.slice();
+    let kept = 0;
     value.forEach((item, index) => {
       count(context);
       context.path.push(index);
       const decoded = item === null ? zeroOf(field) : inner(item, context);
-      if (decoded !== undefined) result.push(decoded);
+      if (decoded !== undefined) result[kept++] = decoded;
       context.path.pop();
     });
+    result.length = kept;
     return result;
   };
 }

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { KubeObject } from '../../machinery/meta.ts';
-import { storedText, textAtRevision } from './stored-object.ts';
+import { countValues, decodeStored, giveContent, objectBytes, storedText, textAtRevision } from './stored-object.ts';
 
 const metadata = { name: 'a', annotations: { text: '","metadata":{"name":"b"}' } };
 const spec = { template: { metadata: { name: 'in the template' } } };
@@ -24,4 +24,51 @@ test.each<[string, object]>([
 test('the stored text has no resourceVersion', () => {
   const object = { apiVersion: 'v1', kind: 'Pod', metadata: { ...metadata, resourceVersion: '5' } };
   expect(JSON.parse(storedText(object))).toEqual({ ...object, metadata });
+});
+
+/** Encodes the object, gives its content, and returns its value in the store and the count of giveContent(). */
+function given(object: object) {
+  const value = Buffer.from(storedText(object as KubeObject));
+  const values = giveContent(value, object as KubeObject);
+  return { stored: { key: '/registry/core/pods/a/b', value, createRevision: 3, modRevision: 7 }, values };
+}
+
+test('the decoded value of a written object shares its content, and is the same as that of the JSON', () => {
+  const object = {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { ...metadata, resourceVersion: '5' },
+    spec: { ...spec, list: [1, 0.5, true, null, '', '\ud800', { ['__proto__']: 1 }] },
+  };
+  const { stored, values } = given(object);
+  const decoded = decodeStored(stored) as typeof object;
+  const parsed = decodeStored({ ...stored, value: Buffer.from(stored.value) });
+  expect(decoded).toStrictEqual(parsed);
+  expect(decoded.spec).toBe(object.spec);
+  expect(Object.isFrozen(decoded.metadata) && Object.isFrozen(object.spec.list)).toBe(true);
+  expect(decoded.metadata.resourceVersion).toBe('7');
+  expect(values).toBe(countValues(object));
+  expect(objectBytes(decoded)).toBe(objectBytes(parsed));
+});
+
+test('each decoded value has the revision of its write', () => {
+  const { stored } = given({ apiVersion: 'v1', kind: 'Pod', metadata, spec });
+  const [first, second] = [decodeStored(stored), decodeStored({ ...stored, modRevision: 8 })];
+  expect([first, second].map((object) => object.metadata.resourceVersion)).toEqual(['7', '8']);
+});
+
+test.each<[string, unknown]>([
+  ['an absent value', undefined],
+  ['a negative zero', -0],
+  ['a number without JSON', Number.NaN],
+  ['a date', new Date(0)],
+  ['an object without a prototype', Object.create(null)],
+  ['a list with holes', new Array(2)],
+])('the JSON of an object with %s is parsed', (_, value) => {
+  const object = { apiVersion: 'v1', kind: 'Pod', metadata, spec: { deep: [{ value }] } };
+  const { stored, values } = given(object);
+  const decoded = decodeStored(stored) as unknown as typeof object;
+  expect(decoded.spec).toStrictEqual(JSON.parse(JSON.stringify(object.spec)));
+  expect(Object.isFrozen(object.spec)).toBe(false);
+  expect(values).toBe(countValues(object));
 });

@@ -28,9 +28,36 @@ export function textAtRevision(stored: string, revision: number): string | undef
   return head && `${head}"resourceVersion":"${revision}",${stored.slice(head.length)}`;
 }
 
+/** The objects of which values are the JSON. The watch cache gets these values back, and then need not parse them. */
+const contents = new WeakMap<Uint8Array, KubeObject>();
+
+/**
+ * Makes decodeStored() return the content of the object for `value`, which must be its JSON, unless parsing the JSON could return something
+ * else. Once decodeStored() has been called, the content is frozen. Returns the countValues() of the object.
+ */
+export function giveContent(value: Uint8Array, object: KubeObject): number {
+  const count = countJson(object);
+  if (Number.isNaN(count)) return countValues(object);
+  contents.set(value, object);
+  return count;
+}
+
+/** Returns the countValues() of a value, or NaN if it differs from the value that is parsed from its JSON. */
+function countJson(value: unknown): number {
+  if (typeof value === 'string' || typeof value === 'boolean' || value === null) return 1;
+  if (typeof value === 'number') return Number.isFinite(value) && !Object.is(value, -0) ? 1 : Number.NaN;
+  if (typeof value !== 'object') return Number.NaN;
+  let count = 1;
+  if (Array.isArray(value)) for (const item of value) count += countJson(item);
+  else if (Object.getPrototypeOf(value) !== Object.prototype) return Number.NaN;
+  else for (const key in value) count += countJson((value as Record<string, unknown>)[key]);
+  return count;
+}
+
 /** Throws an UnreadableValueError if the value cannot be decrypted, or is not JSON. */
 export function decodeStored(stored: StoredValue): KubeObject {
-  const object = parse(stored);
+  const content = contents.get(stored.value);
+  const object = content === undefined ? parse(stored) : { ...content, metadata: { ...content.metadata } };
   object.metadata.resourceVersion = String(stored.modRevision);
   knownBytes.set(object, heldBytes(countValues(object, Object.freeze), stored.value.length));
   return object;

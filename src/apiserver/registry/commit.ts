@@ -12,7 +12,15 @@ import type { RequestContext } from '../../ports/request.ts';
 import { StorageFullError, type Store, type Txn, type TxnResult } from '../../store/store.ts';
 import type { Outside } from '../admission/chain.ts';
 import type { Alongside } from '../admission/plugin.ts';
-import { atRevision, countValues, heldBytes, revisionOf, storedText, textAtRevision } from '../cache/stored-object.ts';
+import {
+  atRevision,
+  countValues,
+  giveContent,
+  heldBytes,
+  revisionOf,
+  storedText,
+  textAtRevision,
+} from '../cache/stored-object.ts';
 import type { RegistryContext } from './context.ts';
 import { whenCurrent } from './reads/freshness.ts';
 import { readCurrent } from './reads/list.ts';
@@ -27,17 +35,19 @@ const MAX_STORED_BYTES = 6 * 1024 * 1024;
 /** The parts of the registry that a single write needs. */
 type Storage = Pick<RegistryContext, 'store' | 'cache' | 'room'>;
 
-/** An object encoded for the store: its JSON, as text and in UTF-8. */
+/** An object encoded for the store: its JSON, as text and in UTF-8, and the number of its values. */
 interface Encoded {
   text: string;
   value: Uint8Array;
+  values: number;
 }
 
 /** Encodes the object for the store. Throws 413 RequestEntityTooLarge if the object exceeds MAX_STORED_BYTES. */
 function encode(resource: Resource, object: KubeObject): Encoded {
-  const text = storedText(resource.toStored(object));
+  const stored = resource.toStored(object);
+  const text = storedText(stored);
   const value = Buffer.from(text);
-  if (value.length <= MAX_STORED_BYTES) return { text, value };
+  if (value.length <= MAX_STORED_BYTES) return { text, value, values: giveContent(value, stored) };
   throw entityTooLarge(`the object would have ${value.length} bytes, the limit is ${MAX_STORED_BYTES}`);
 }
 
@@ -109,14 +119,13 @@ function withAlongside(txn: Required<Txn>, alongside: readonly Alongside[]): Txn
 async function transactInRoom(
   context: Storage,
   { kind }: Resource,
-  { key, object, value, sender }: Put,
+  { key, value, values, sender }: Put,
   { modRevision, alongside }: { modRevision: number; alongside: readonly Alongside[] },
 ): Promise<TxnResult> {
   const { store, cache, room } = context;
   const txn = withAlongside({ compare: [{ key, modRevision }], puts: [{ key, value }], deletes: [] }, alongside);
   if (kind.uncached) return transact(store, txn);
   const before = cache.heldBytes(key);
-  const values = countValues(object);
   const growth = heldBytes(values, value.length) - before;
   if (sender?.source === 'client' && growth > 0 && values > MAX_VALUES) throw tooManyValues();
   const leave = room.take(sender?.source === 'client', growth, before > 0);
