@@ -7,11 +7,31 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { expect, test } from 'vitest';
 import { processesNaming } from '../../src/engine/leftovers.ts';
-import { LAUNCHER } from '../support/lifepod.ts';
+import { LAUNCHER, scratchFolder } from '../support/lifepod.ts';
 import { pod, SHARED, WAIT } from '../support/manifests.ts';
 import { lifepod, useOwnEngine } from '../support/own-engine.ts';
 
-useOwnEngine();
+const scratch = scratchFolder();
+/** These files exist once `slow-runc` creates a container, and once the engine has been killed meanwhile. */
+const [creating, killed] = [join(scratch.path, 'creating'), join(scratch.path, 'killed')];
+useOwnEngine(() => {
+  // A handler that does not create the first container, except that of the sandbox, before the engine is killed, nor soon afterwards.
+  const program = join(scratch.path, 'slow-runc');
+  const script = `#!/bin/sh
+case "$*" in *' create '*)
+  bundle=$(echo "$*" | sed 's/.*--bundle \\([^ ]*\\).*/\\1/')
+  if [ ! -e ${creating} ] && grep -q '"io.kubernetes.cri.container-type":"container"' $bundle/config.json; then
+    touch ${creating}
+    until [ -e ${killed} ]; do sleep 0.1; done
+    sleep 3
+    exit 1
+  fi
+esac
+exec runc "$@"
+`;
+  writeFileSync(program, script, { mode: 0o700 });
+  return { scratch, options: ['--runtime-handler', `slow=${program}`] };
+});
 
 interface ContainerStatus {
   name: string;
@@ -99,13 +119,38 @@ test.each([1, 2, 3])(
     await lifepod.up();
     await waitFor(name, 'condition=Ready');
     expect(await lifepod.kubectlOk('logs', name, '-c', 'app')).toBe('1\n2\n3\n4\n');
-    // When the engine dies during a start, containerd cancels the start and kills the container, which the next engine starts again.
+    // When the engine dies between the creation of a process and the report of its start, containerd kills the process.
     for (const [index, status] of ((await statusOf(name)).initContainerStatuses ?? []).entries()) {
       expect(status.restartCount).toBeLessThanOrEqual(index < completed ? 0 : 1);
       if (status.restartCount > 0) expect(status.lastState?.terminated?.reason).toBe('StartError');
     }
   },
 );
+
+test('after kill -9 of the engine while a container is created, the container runs once, also with restartPolicy Never', async () => {
+  await lifepod.apply({
+    apiVersion: 'node.k8s.io/v1',
+    kind: 'RuntimeClass',
+    metadata: { name: 'slow' },
+    handler: 'slow',
+  });
+  const created = new Promise<void>((resolve) => {
+    const watcher = watch(scratch.path, (_, file) => {
+      if (file !== 'creating') return;
+      watcher.close();
+      resolve();
+    });
+  });
+  const app = [{ name: 'app', script: 'echo ran' }];
+  await lifepod.apply(pod('cut', { app, spec: { runtimeClassName: 'slow', restartPolicy: 'Never' } }));
+  await created;
+  await lifepod.kill('SIGKILL');
+  writeFileSync(killed, '');
+  await lifepod.up();
+  await waitFor('cut', 'jsonpath={.status.phase}=Succeeded');
+  expect((await statusOf('cut')).containerStatuses).toMatchObject([{ restartCount: 0 }]);
+  expect(await lifepod.kubectlOk('logs', 'cut')).toBe('ran\n');
+});
 
 test('after kill -9 of the engine, a running app is adopted without a restart, keeps its address, and its log is readable', async () => {
   await lifepod.apply(pod('during-app', { app: [{ name: 'app', script: `echo begun; ${WAIT}` }] }));

@@ -169,6 +169,25 @@ test.each(CREATIONS)(
   },
 );
 
+test.each([
+  ['was cut before it had a process', 'failed to create containerd task: context canceled', true],
+  ['failed', 'failed to create containerd task: no such file', false],
+])(
+  'the creation of a container whose name is in use by one whose start %s, with the message "%s", replaces it: %s',
+  async (_, message, isReplaced) => {
+    const runtime = await connected();
+    const state = 'CONTAINER_EXITED';
+    answers['ListContainers'] = { containers: [{ id: 'cut', state, labels: labels(3) }] };
+    answers['ContainerStatus'] = { status: { state, startedAt: 0, message } };
+    const created = [failure('that name is already in use'), { containerId: 'new' }];
+    Object.defineProperty(answers, 'CreateContainer', { get: () => created.shift() });
+    expect(await runtime.createContainer('s1', sandbox, container, signal)).toBe(isReplaced ? 'new' : 'cut');
+    expect(calls.filter(([method]) => method === 'RemoveContainer')).toEqual(
+      isReplaced ? [['RemoveContainer', { containerId: 'cut' }]] : [],
+    );
+  },
+);
+
 test('a start that fails has succeeded if the container has a start time', async () => {
   const runtime = await connected();
   await runtime.startContainer('c1', signal);

@@ -16,6 +16,7 @@ import type { ShimExits } from '../containerd/shim-exits.ts';
 import type { ContainerRuntime, ContainerStreams, RuntimeUsage, RuntimeVersion, SandboxPods } from '../runtime.ts';
 import { callMetrics } from './call-metrics.ts';
 import { callErrorOf, connect, hasCode } from './connection.ts';
+import { isStartCut } from './cut-start.ts';
 import { followEvents } from './events/follow-events.ts';
 import { shareEvents } from './events/shared-events.ts';
 import { execSync } from './exec.ts';
@@ -165,6 +166,12 @@ function containerCalls(surroundings: Surroundings): ContainerCalls {
           return answer.containerId;
         },
         () => observer.listContainers({ labels }, signal),
+        async ({ id, state }) => {
+          const status = state === 'CONTAINER_EXITED' ? await observer.containerStatus(id, signal) : undefined;
+          if (status === undefined || !isStartCut(status)) return false;
+          await removeContainer(surroundings, id, signal);
+          return true;
+        },
       );
       containerFacts(facts, id, config.pod.uid);
       return id;
@@ -195,15 +202,21 @@ const isNameTaken = (error: unknown): boolean =>
 
 /**
  * Calls `create`. If the name is already in use, returns the ID of the existing object, which `find` returns. If `find` returns no
- * object, throws the error of `create`: the name is then normally in use by a creation that is still under way.
+ * object, throws the error of `create`: the name is then normally in use by a creation that is still under way. `makeRoom` removes the
+ * existing object if it is unusable, and resolves with whether it has done so; then `create` is called again.
  */
-async function createOrFind(create: () => Promise<string>, find: () => Promise<{ id: string }[]>): Promise<string> {
+async function createOrFind<Listed extends { id: string }>(
+  create: () => Promise<string>,
+  find: () => Promise<Listed[]>,
+  makeRoom?: (existing: Listed) => Promise<boolean>,
+): Promise<string> {
   try {
     return await create();
   } catch (error) {
     if (!isNameTaken(error)) throw error;
     const existing = (await find())[0];
     if (existing === undefined) throw error;
+    if (await makeRoom?.(existing)) return await create();
     return existing.id;
   }
 }

@@ -165,6 +165,27 @@ test('a container that the kernel killed for its memory is OOMKilled whatever CR
   expect(await observedContainer()).toMatchObject({ reason: 'OOMKilled', exitCode: 3 });
 });
 
+const CUT = 'failed to create containerd task: failed to create shim task: context canceled: unknown';
+const FAILED_START = { exitCode: 128, reason: 'StartError', startedAt: 0 };
+
+test('a container whose start was cut before it had a process is not observed, and queried once', async () => {
+  containers = [CONTAINER];
+  statuses = { ContainerStatus: { ...CONTAINER_STATUS, ...FAILED_START, message: CUT } };
+  expect(await observedContainer()).toBeUndefined();
+  expect(await observedContainer()).toBeUndefined();
+  expect(calls).toEqual(['ContainerStatus c1']);
+});
+
+test.each([
+  ['may have run before its start was cut', 'failed to start containerd task "c1": context canceled: unknown', 0],
+  ['ran', CUT, 2_000_000],
+  ['could not be started', 'failed to create containerd task: exec: "context canceled": not found: unknown', 0],
+])('a container that %s is observed', async (_, message, startedAt) => {
+  containers = [CONTAINER];
+  statuses = { ContainerStatus: { ...CONTAINER_STATUS, ...FAILED_START, message, startedAt } };
+  expect(await observedContainer()).toMatchObject({ state: 'exited', reason: 'StartError', message });
+});
+
 test('a container that is removed after the list is omitted, and its facts are deleted', async () => {
   containers = [CONTAINER];
   expect(await observedContainer()).toBeUndefined();

@@ -8,6 +8,7 @@
 import type { ShimExits } from '../containerd/shim-exits.ts';
 import type { ContainerObservation, PodObservation, SandboxObservation } from '../runtime.ts';
 import type { Connection } from './connection.ts';
+import { isStartCut } from './cut-start.ts';
 import { type ContainerFacts, containerFacts, type Facts, sandboxFacts } from './facts.ts';
 import { kindOf, type Labels, POD_UID_LABEL, podUidOf, splitImageName } from './labels.ts';
 import { type ObjectQueries, objectQueries } from './object-queries.ts';
@@ -114,13 +115,14 @@ async function observeSandbox(
   };
 }
 
-/** Returns undefined if a status call shows that the container was removed after it was listed. */
+/** Returns undefined if a status call shows that the container was removed after it was listed, or that its start was cut (cut-start.ts). */
 async function observeContainer(
   { queries, facts, shimExits }: View,
   listed: ListedContainer,
   signal: AbortSignal,
 ): Promise<ContainerObservation | undefined> {
   const known = containerFacts(facts, listed.id, podUidOf(listed.labels));
+  if (known.isCut === true) return undefined;
   if (known.final !== undefined) return known.final;
   if (isSettled(listed, known)) return fromFacts(listed, known);
   const status = await queries.containerStatus(listed.id, signal);
@@ -129,6 +131,10 @@ async function observeContainer(
     return undefined;
   }
   learn(known, status);
+  if (isStartCut(status)) {
+    known.isCut = true;
+    return undefined;
+  }
   if (status.state !== 'CONTAINER_EXITED') return fromFacts({ ...listed, state: status.state }, known);
   if (isEndUnknown(status)) known.exit ??= shimExits?.exitOf(listed.id);
   known.final =
