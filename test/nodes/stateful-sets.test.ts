@@ -1,7 +1,7 @@
 /** StatefulSets on simulated nodes, with the real scheduler: order, updates, defer containers, and nodes whose agents are killed. */
 import { expect, test } from 'vitest';
-import type { Pod, StatefulSet, StatefulSetSpec } from '../../src/api/generated/types.ts';
-import { PODS, STATEFUL_SETS } from '../../src/api/resources.ts';
+import type { PersistentVolumeClaim, Pod, StatefulSet, StatefulSetSpec } from '../../src/api/generated/types.ts';
+import { PERSISTENT_VOLUME_CLAIMS, PODS, STATEFUL_SETS } from '../../src/api/resources.ts';
 import { allReady, isReady, simpleDeployment } from '../support/simulated-nodes/objects.ts';
 import {
   type SimulatedCluster,
@@ -157,4 +157,52 @@ test('a StatefulSet keeps its Pods while the agent of a node is killed and start
   await cluster.pass(30_000);
   const after = byOrdinal(await cluster.until<Pod>(PODS, allReady(3)));
   expect(after.map(({ metadata }) => metadata.uid)).toEqual(before.map(({ metadata }) => metadata.uid));
+});
+
+test('claims are deleted with their Pod on a scale-down and with the StatefulSet, as the retention policy says', async () => {
+  await using cluster = await start({ nodes: 1 });
+  const claim: PersistentVolumeClaim = {
+    apiVersion: 'v1',
+    kind: 'PersistentVolumeClaim',
+    metadata: { name: 'data' },
+    spec: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Mi' } } },
+  };
+  const persistentVolumeClaimRetentionPolicy = { whenDeleted: 'Delete', whenScaled: 'Delete' };
+  await created(cluster, 2, { volumeClaimTemplates: [claim], persistentVolumeClaimRetentionPolicy });
+  await completed(cluster, 2, '1');
+  const untilClaims = (...names: string[]): Promise<readonly PersistentVolumeClaim[]> =>
+    cluster.until<PersistentVolumeClaim>(
+      PERSISTENT_VOLUME_CLAIMS,
+      (claims) =>
+        claims
+          .map(({ metadata }) => metadata.name)
+          .sort()
+          .join() === names.join(),
+    );
+  const [, scaled] = [...(await untilClaims('data-db-0', 'data-db-1'))].sort((a, b) =>
+    a.metadata.name < b.metadata.name ? -1 : 1,
+  );
+  await change(cluster, { replicas: 1 });
+  await untilClaims('data-db-0');
+  await change(cluster, { replicas: 2 });
+  await completed(cluster, 2, '1');
+  const again = await untilClaims('data-db-0', 'data-db-1');
+  expect(again.map(({ metadata }) => metadata.uid)).not.toContain(scaled?.metadata.uid);
+  await cluster.during(cluster.client.resource<StatefulSet>(STATEFUL_SETS).delete('db', 'default'));
+  await untilClaims();
+});
+
+test('a StatefulSet that is created again adopts the Pods of one that was deleted with orphans', async () => {
+  await using cluster = await start();
+  await created(cluster, 2);
+  await completed(cluster, 2, '1');
+  const before = byOrdinal(await cluster.until<Pod>(PODS, allReady(2)));
+  const sets = cluster.client.resource<StatefulSet>(STATEFUL_SETS);
+  await cluster.during(sets.delete('db', 'default', { propagationPolicy: 'Orphan' }));
+  await cluster.until<StatefulSet>(STATEFUL_SETS, (all) => all.length === 0);
+  await created(cluster, 2);
+  await completed(cluster, 2, '1');
+  const after = byOrdinal(await cluster.until<Pod>(PODS, allReady(2)));
+  expect(after.map(({ metadata }) => metadata.uid)).toEqual(before.map(({ metadata }) => metadata.uid));
+  expect(after.every(({ metadata }) => metadata.ownerReferences?.[0]?.kind === 'StatefulSet')).toBe(true);
 });
