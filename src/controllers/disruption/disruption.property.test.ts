@@ -1,7 +1,8 @@
 /**
  * Properties of PodDisruptionBudgets while several clients evict Pods at the same time through two API servers on one store, while Pods become
- * ready, fail, are deleted and replaced, and while the engine with the controller, or the second API server, is killed between any two writes. The informers are
- * some turns of the event loop behind. LIFEPOD_SEED repeats a run; the seed is printed.
+ * ready, fail, are deleted and replaced, and while the engine with the controller, or the second API server, is killed between any two of its
+ * writes. The informers are some turns of the event loop behind. LIFEPOD_SEED repeats a run, whose seed is printed; LIFEPOD_RUNS sets the number
+ * of runs.
  */
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
@@ -31,7 +32,8 @@ import { replicaSet } from '../replicas/replicas-fixture.ts';
 import { startDisruption } from './disruption.ts';
 
 const seed = Number(process.env['LIFEPOD_SEED']);
-console.log(`properties of PodDisruptionBudgets: seed ${seed} (LIFEPOD_SEED sets it)`);
+const RUNS = Number(process.env['LIFEPOD_RUNS'] ?? 30);
+console.log(`properties of PodDisruptionBudgets: seed ${seed}, ${RUNS} runs (LIFEPOD_SEED and LIFEPOD_RUNS set them)`);
 
 const REPLICAS = 6;
 const AMOUNTS = [
@@ -249,32 +251,36 @@ class World {
   }
 }
 
-test('evictions never leave fewer healthy Pods than the budget requires', async () => {
-  let [evicted, refused] = [0, 0];
-  const lags = fc.record({ pods: fc.nat(20), poddisruptionbudgets: fc.nat(20), replicasets: fc.nat(20) });
-  const property = fc.asyncProperty(
-    lags,
-    fc.nat(AMOUNTS.length - 1),
-    fc.array(step, { minLength: 1, maxLength: 25, size: 'max' }),
-    async (lag, amount, steps) => {
-      const timers = createVirtualTimers();
-      const backend = await registryBackend({ timers });
-      const second = await secondServer(backend.store, timers);
-      const engines = { lags: lag, timers };
-      const world = new World(backend, second, REQUIRED[amount] ?? 0, engines);
-      try {
-        await world.begin(AMOUNTS[amount] ?? {});
-        for (const next of steps) await world.take(next);
-        await world.settle();
-        expect(world.faults).toEqual([]);
-        evicted += world.evicted;
-        refused += world.refused;
-      } finally {
-        world.end();
-      }
-    },
-  );
-  await fc.assert(property, { numRuns: 30, ...(Number.isNaN(seed) ? {} : { seed }) });
-  expect(evicted).toBeGreaterThan(0);
-  expect(refused).toBeGreaterThan(0);
-}, 60_000);
+test(
+  'evictions never leave fewer healthy Pods than the budget requires',
+  async () => {
+    let [evicted, refused] = [0, 0];
+    const lags = fc.record({ pods: fc.nat(20), poddisruptionbudgets: fc.nat(20), replicasets: fc.nat(20) });
+    const property = fc.asyncProperty(
+      lags,
+      fc.nat(AMOUNTS.length - 1),
+      fc.array(step, { minLength: 1, maxLength: 25, size: 'max' }),
+      async (lag, amount, steps) => {
+        const timers = createVirtualTimers();
+        const backend = await registryBackend({ timers });
+        const second = await secondServer(backend.store, timers);
+        const engines = { lags: lag, timers };
+        const world = new World(backend, second, REQUIRED[amount] ?? 0, engines);
+        try {
+          await world.begin(AMOUNTS[amount] ?? {});
+          for (const next of steps) await world.take(next);
+          await world.settle();
+          expect(world.faults).toEqual([]);
+          evicted += world.evicted;
+          refused += world.refused;
+        } finally {
+          world.end();
+        }
+      },
+    );
+    await fc.assert(property, { numRuns: RUNS, ...(Number.isNaN(seed) ? {} : { seed }) });
+    expect(evicted).toBeGreaterThan(0);
+    expect(refused).toBeGreaterThan(0);
+  },
+  Math.max(60_000, RUNS * 1000),
+);

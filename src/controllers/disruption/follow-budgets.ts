@@ -65,7 +65,8 @@ export function followBudgets(
         if (found.length > 1) ambiguous(pod, found);
       },
       updated(pod, old) {
-        if (!isRelevant(pod, old)) return;
+        const hasNone = budgets.by(namespaceOf, pod.metadata.namespace ?? '').size === 0;
+        if (hasNone || !isRelevant(pod, old)) return;
         podChanged(pod);
         podChanged(old);
       },
