@@ -4,8 +4,23 @@
  * checked at every step. Also budgets of Pods with defer containers.
  */
 import { expect, test } from 'vitest';
-import type { Deployment, Node, Pod, PodDisruptionBudget, PodSpec, ReplicaSet } from '../../src/api/generated/types.ts';
-import { DEPLOYMENTS, NODES, POD_DISRUPTION_BUDGETS, PODS, REPLICA_SETS } from '../../src/api/resources.ts';
+import type {
+  Deployment,
+  Node,
+  Pod,
+  PodDisruptionBudget,
+  PodSpec,
+  ReplicaSet,
+  StatefulSet,
+} from '../../src/api/generated/types.ts';
+import {
+  DEPLOYMENTS,
+  NODES,
+  POD_DISRUPTION_BUDGETS,
+  PODS,
+  REPLICA_SETS,
+  STATEFUL_SETS,
+} from '../../src/api/resources.ts';
 import type { ApiError } from '../../src/machinery/status.ts';
 import { isReady, simpleDeployment, simplePod, simpleReplicaSet } from '../support/simulated-nodes/objects.ts';
 import { type SimulatedCluster, startSimulatedCluster } from '../support/simulated-nodes/simulated-cluster.ts';
@@ -16,7 +31,7 @@ const START_MILLIS = 90_000;
 
 /** Returns the spec of Pods of which a node has room for two. */
 const podSpec = (nodeSelector: Record<string, string> = {}) => {
-  const readinessProbe = { exec: { command: ['check'] }, periodSeconds: 1 };
+  const readinessProbe = { exec: { command: ['check'] }, periodSeconds: 10 };
   const resources = { requests: { cpu: '1' } };
   const containers = [{ name: 'app', image: 'busybox:1.28', readinessProbe, resources }];
   return { terminationGracePeriodSeconds: 60, nodeSelector, containers };
@@ -215,6 +230,53 @@ test('a cluster of three nodes is drained node by node as on the page "Disruptio
     'node-3': ['pod-c available', 'pod-y available'],
     'node-4': ['pod-e available', 'pod-f available'],
   });
+});
+
+test('a StatefulSet is drained one Pod at a time, because the successor of a Pod starts only when the Pod has terminated', async () => {
+  await using cluster = await startSimulatedCluster({
+    nodes: 3,
+    time: 'virtual',
+    script: () => ({ readyAfterMillis: START_MILLIS, stopMillis: STOP_MILLIS }),
+  });
+  const { client, during, until } = cluster;
+  const { template = {} } = deployment.spec ?? {};
+  const selector = { matchLabels: { app: 'web' } };
+  await during(
+    client.resource<StatefulSet>(STATEFUL_SETS).create({
+      apiVersion: 'apps/v1',
+      kind: 'StatefulSet',
+      metadata: { name: 'web', namespace: 'default' },
+      spec: {
+        replicas: 3,
+        serviceName: 'web',
+        podManagementPolicy: 'Parallel',
+        selector,
+        template: { ...template, spec: podSpec() },
+      },
+    }),
+  );
+  const budgets = client.resource<PodDisruptionBudget>(POD_DISRUPTION_BUDGETS);
+  await during(budgets.create({ ...BUDGET, spec: { maxUnavailable: 1, selector } }));
+  const allowed = (count: number) =>
+    until<PodDisruptionBudget>(POD_DISRUPTION_BUDGETS, ([budget]) => budget?.status?.disruptionsAllowed === count);
+  const evict = (name: string): Promise<unknown> => {
+    const eviction = { apiVersion: 'policy/v1', kind: 'Eviction', metadata: { name, namespace: 'default' } };
+    return during(client.resource<Pod>(PODS).createSubresource(name, 'default', 'eviction', eviction));
+  };
+  await allowed(1);
+  const names = ['web-0', 'web-1', 'web-2'];
+  for (const [index, name] of names.entries()) {
+    const next = names[(index + 1) % 3] ?? '';
+    await evict(name);
+    await expect(evict(next)).rejects.toMatchObject({ code: 429 });
+    await until<Pod>(PODS, (pods) => pods.some((pod) => pod.metadata.name === name && stateOf(pod) === 'starting'));
+    await expect(evict(next)).rejects.toMatchObject({ code: 429 });
+    await until<Pod>(PODS, (pods) => {
+      expect(pods.filter((pod) => stateOf(pod) === 'available').length).toBeGreaterThanOrEqual(2);
+      return pods.every((pod) => stateOf(pod) === 'available');
+    });
+    await allowed(1);
+  }
 });
 
 test('a Pod whose app has ended counts as disrupted while its defer containers run', async () => {
