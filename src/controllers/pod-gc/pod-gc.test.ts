@@ -150,6 +150,22 @@ test('a node that returns within 40 s keeps its Pods', async () => {
   expect([names(), errors]).toEqual([['a'], 0]);
 });
 
+test('the 40 s of a node that returns and is removed again count from the second removal', async () => {
+  await put('a', { phase: 'Running' }, {}, 'm');
+  await start();
+  timers.advance(30_000);
+  await backend.set(NODES, { apiVersion: 'v1', kind: 'Node', metadata: { name: 'm' } });
+  await settled();
+  await backend.remove(NODES, undefined, 'm');
+  await settled();
+  timers.advance(39_999);
+  await settled();
+  expect(names()).toEqual(['a']);
+  timers.advance(1);
+  await settled();
+  expect(names()).toEqual([]);
+});
+
 test('the Pods of a node that the copy lacks but the API has remain', async () => {
   await put('a', { phase: 'Running' }, {}, 'm');
   const { watch } = backend;

@@ -6,7 +6,7 @@
  * Reads: nodes, pods. Writes: pods (status: phase Failed, the conditions DisruptionTarget and Deferred; delete, without a grace period).
  * Invariants:
  *  1. A Pod is deleted only after its phase is final, so that its owner and a finalizer never see a running Pod disappear.
- *  2. A node counts as removed only if it is still missing 40 s later, in the copy and in the API.
+ *  2. A node counts as removed only once it has been missing for 40 s without a break, in the copy, and is missing in the API.
  *  3. The phase Unknown is only read: no component of v1.33 sets it. A Pod in this phase does not count as terminated.
  *  4. A change of a node or a Pod examines only the Pods of that node.
  * Source: "Pod garbage collection" and "Non-graceful node shutdown handling" of the v1.33 documentation; pkg/controller/podgc of v1.33,
@@ -54,10 +54,15 @@ export async function startPodGc(options: ControllerOptions & { terminatedPods?:
   const changed = (node: Node): void => {
     if (isOutOfService(node)) queue.add(node.metadata.name);
   };
+  const exists = (node: Node): void => {
+    quarantined.delete(node.metadata.name);
+    wakes.cancel(node.metadata.name);
+    changed(node);
+  };
   const nodes = informers.follow<Node>(
     NODES,
     { signal },
-    { added: changed, updated: changed, deleted: ({ metadata }) => suspect(metadata.name) },
+    { added: exists, updated: changed, deleted: ({ metadata }) => suspect(metadata.name) },
   );
   await nodes.synced;
   const pods = informers.follow<Pod>(
@@ -97,13 +102,13 @@ export async function startPodGc(options: ControllerOptions & { terminatedPods?:
     const node = nodes.get(undefined, key);
     if (node !== undefined)
       return removeAll(options, isOutOfService(node) ? ofNode.filter(isBeingDeleted) : [], 'out-of-service');
-    if (quarantined.has(key) || ofNode.length === 0 || (await exists(options, key))) return;
+    if (quarantined.has(key) || ofNode.length === 0 || (await isInApi(options, key))) return;
     await removeAll(options, ofNode, 'orphaned');
   }
 }
 
 /** Reads the API, because the copy may be incomplete. */
-async function exists({ client }: ControllerOptions, node: string): Promise<boolean> {
+async function isInApi({ client }: ControllerOptions, node: string): Promise<boolean> {
   try {
     await client.resource<Node>(NODES).get(node);
     return true;
