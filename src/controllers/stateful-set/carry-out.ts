@@ -45,7 +45,7 @@ export async function carryOut(writer: StatefulWriter, set: StatefulSet, decisio
   };
   const turn = { writer, set, visible };
   await Promise.all(decision.unmark.map((pod) => attempt(unmarkPod(writer, pod))));
-  for (const member of decision.claims) await attempt(createClaims(turn, member));
+  for (const member of decision.claims) await attempt(unlessNamespaceEnds(createClaims(turn, member)));
   await Promise.all(decision.own.map((change) => attempt(changeOwners(turn, change))));
   await Promise.all(decision.correct.map((pod) => attempt(correctPod(turn, pod))));
   if (failures.length === 0) await Promise.all(decision.remove.map((removal) => attempt(removePod(turn, removal))));
@@ -65,7 +65,18 @@ interface Turn {
   visible: Promise<void>[];
 }
 
-async function createMember(turn: Turn, member: NewMember): Promise<void> {
+/** Ignores the error with which the API rejects every create in a namespace that is being deleted, together with the StatefulSet. */
+async function unlessNamespaceEnds(creation: Promise<void>): Promise<void> {
+  try {
+    await creation;
+  } catch (error) {
+    if (!isNamespaceTerminating(error)) throw error;
+  }
+}
+
+const createMember = (turn: Turn, member: NewMember): Promise<void> => unlessNamespaceEnds(tryCreate(turn, member));
+
+async function tryCreate(turn: Turn, member: NewMember): Promise<void> {
   const { writer, set, visible } = turn;
   const { name, namespace } = member.pod.metadata;
   try {
@@ -75,8 +86,7 @@ async function createMember(turn: Turn, member: NewMember): Promise<void> {
     const message = `create Pod ${name} in StatefulSet ${set.metadata.name} successful`;
     writer.events.event(set, 'Normal', 'SuccessfulCreate', message);
   } catch (error) {
-    // Every create would fail, and the StatefulSet is about to be deleted.
-    if (isNamespaceTerminating(error)) return;
+    if (isNamespaceTerminating(error)) throw error;
     if (isApiError(error, 'AlreadyExists')) {
       const existing = await unlessChanged(writer.podClient.get(name, namespace));
       // The copy did not contain the Pod yet. A Pod of another owner has no event for this StatefulSet, so the create is tried again.

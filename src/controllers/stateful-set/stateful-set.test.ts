@@ -6,7 +6,14 @@ import type {
   Pod,
   StatefulSet,
 } from '../../api/generated/types.ts';
-import { CONTROLLER_REVISIONS, EVENTS, PERSISTENT_VOLUME_CLAIMS, PODS, STATEFUL_SETS } from '../../api/resources.ts';
+import {
+  CONTROLLER_REVISIONS,
+  EVENTS,
+  NAMESPACES,
+  PERSISTENT_VOLUME_CLAIMS,
+  PODS,
+  STATEFUL_SETS,
+} from '../../api/resources.ts';
 import { backend, controllerOptions, settled, timers, useRegistry } from '../controller-fixture.ts';
 import { startStatefulSets } from './stateful-set.ts';
 import { claimTemplate, imageOf, makeReady, removeClaim, statefulSet, templateWith } from './stateful-set-fixture.ts';
@@ -201,6 +208,18 @@ describe('a StatefulSet', () => {
     await settled();
     expect(backend.calls.slice(before).filter((call) => /^(create|update|delete)/.test(call))).toEqual([]);
   });
+});
+
+test('a StatefulSet in a namespace that is being deleted creates nothing, and tries no more', async () => {
+  await create({ volumeClaimTemplates: [claimTemplate('data')] });
+  await backend.delete(NAMESPACES, undefined, 'a');
+  await removeClaim(backend, 'data-db-0');
+  await settled();
+  expect(claims()).toEqual([]);
+  const before = backend.calls.length;
+  timers.advance(600_000);
+  await settled();
+  expect(backend.calls.slice(before)).toEqual([]);
 });
 
 describe('the claims of a StatefulSet', () => {
