@@ -10,7 +10,7 @@ import { type Millis, parseTime } from '../../machinery/time.ts';
 import type { OwnerKind } from '../ownership/owner.ts';
 import { hasDeferContainers } from '../ownership/owner-deleted.ts';
 import { readyCondition } from '../ownership/pod-state.ts';
-import { podFromTemplate } from '../ownership/pods-of-owner.ts';
+import { type DeletionReason, podFromTemplate } from '../ownership/pods-of-owner.ts';
 
 export const JOB: OwnerKind = { apiVersion: 'batch/v1', kind: 'Job', resource: JOBS };
 /** Keeps the object of a Pod until its Job has counted it. */
@@ -44,12 +44,21 @@ export const isValid = (spec: JobSpec, pod: Pod): boolean =>
 
 export type Outcome = 'succeeded' | 'failed';
 
+const OWN_ENDS: readonly (string | undefined)[] = ['Completed', 'DeadlineExceeded'] satisfies DeletionReason[];
+
+/** Whether the Job had ended when it deleted the Pod. The mark is only in Pods with defer containers. */
+export const isEndedByJob = ({ metadata, status }: Pod): boolean =>
+  metadata.deletionTimestamp !== undefined &&
+  (status?.conditions ?? []).some(
+    (each) => each.type === 'DeletionReason' && each.status === 'True' && OWN_ENDS.includes(each.reason),
+  );
+
 /**
  * Returns how the Pod has ended; undefined if it has not ended. `isFailing`: the Job fails, which deletes its Pods and counts those that have
- * not ended as failed.
+ * not ended as failed. A Pod with defer containers counts after them, but as what it was when the Job ended: it had not succeeded.
  */
 export function outcomeOf(spec: JobSpec, pod: Pod, isFailing = false): Outcome | undefined {
-  if (pod.status?.phase === 'Succeeded') return 'succeeded';
+  if (pod.status?.phase === 'Succeeded') return isEndedByJob(pod) ? 'failed' : 'succeeded';
   if (pod.status?.phase === 'Failed') return 'failed';
   const isDeleted = pod.metadata.deletionTimestamp !== undefined;
   if (!isDeleted && !isFailing) return undefined;

@@ -120,9 +120,11 @@ class World {
   async #settled(): Promise<void> {
     await this.#engines.settled();
     this.#late = 0;
-    this.#allowed = this.#job().spec?.parallelism ?? 1;
-    const untracked = this.#pods().filter((pod) => isPodActive(pod) && !isTracked(pod));
-    if (untracked.length > 0) this.faults.push('an active Pod has no finalizer');
+    const active = this.#pods().filter(isPodActive);
+    // Without a number of completions, all Pods that are active after the first success remain.
+    const kept = this.#spec.completions === undefined ? active.length : 0;
+    this.#allowed = Math.max(this.#job().spec?.parallelism ?? 1, kept);
+    if (!active.every(isTracked)) this.faults.push('an active Pod has no finalizer');
   }
 
   /** Resumes the Job, lets all Pods succeed until the Job has ended, and compares the status with what has happened. */

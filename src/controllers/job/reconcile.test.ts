@@ -316,7 +316,9 @@ describe('the end of a Job', () => {
     expect([names(first.remove), names(first.untrack), first.status.terminating]).toEqual(['p', '', 1]);
     const second = decide(storedJob(spec, first.status), [jobPod('p', { defers: true, deleted: true })]);
     expect([names(second.untrack), trueConditions(second)]).toEqual(['', ['FailureTarget DeadlineExceeded']]);
-    const ended = jobPod('p', { defers: true, deleted: true, phase: 'Failed' });
+    // The Pod is counted as failed although its container ends with 0 on the stop signal.
+    const marked = { type: 'DeletionReason', status: 'True' as const, reason: 'DeadlineExceeded' };
+    const ended = jobPod('p', { defers: true, deleted: true, phase: 'Succeeded', conditions: [marked] });
     const third = decide(storedJob(spec, second.status), [ended]);
     expect([names(third.untrack), third.status.uncountedTerminatedPods]).toEqual(['p', { failed: ['p'] }]);
     const last = decide(storedJob(spec, third.status), []);

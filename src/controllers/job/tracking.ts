@@ -10,11 +10,10 @@ import { hasEnded } from '../../api/core/v1/pod/status/final-phase.ts';
 import type { JobStatus, Pod } from '../../api/generated/types.ts';
 import { defined } from '../../machinery/drop-undefined.ts';
 import { uidOf } from '../../machinery/meta.ts';
-import { isMarked } from '../ownership/deletion-mark.ts';
 import type { Verdict } from './conditions.ts';
 import { matchFailurePolicy } from './failure-policy.ts';
 import { formatIntervals, total } from './intervals.ts';
-import { isIndexed, isTracked, isValid, outcomeOf } from './job-pods.ts';
+import { isEndedByJob, isIndexed, isTracked, isValid, outcomeOf } from './job-pods.ts';
 import type { JobView } from './view.ts';
 
 /** How many Pods a status may contain that are not counted yet. Source: MaxUncountedPods of pkg/controller/job. */
@@ -66,12 +65,12 @@ export function track(view: JobView, verdict: Verdict | undefined, delayed: Read
     if (untrack.length >= MAX_UNCOUNTED) break;
     const outcome = outcomeOf(spec, pod, isFailing);
     // The Pods that a Job deletes because it has succeeded do not count.
-    const isOwnDeletion = hasSucceeded && (pod.metadata.deletionTimestamp === undefined || isMarked(pod));
+    const isOwnDeletion = hasSucceeded && (pod.metadata.deletionTimestamp === undefined || isEndedByJob(pod));
     if (outcome === undefined && !isDeleted && !isOwnDeletion) continue;
     if (delayed.has(pod) && !isDeleted && verdict === undefined) continue;
     untrack.push(pod);
     if (isKnown(pod) || !isValid(spec, pod)) continue;
-    if (isOwnDeletion && !hasEnded(pod)) continue;
+    if (isOwnDeletion && (!hasEnded(pod) || isEndedByJob(pod))) continue;
     if (outcome === 'succeeded' && !isIndexed(spec)) succeeded.push(uidOf(pod));
     if (outcome === 'failed' && matchFailurePolicy(spec, pod).isCounted) failed.push(uidOf(pod));
   }
