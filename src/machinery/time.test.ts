@@ -30,6 +30,12 @@ test.each(['', '5', 's', '-', '1h 30m', '5s and more', '1d', '1.2.3s'])('parseDu
   expect(parseDuration(text)).toBeUndefined(),
 );
 
+test('parseDuration refuses a very long text at once', () => {
+  expect(parseDuration('1'.repeat(500_000))).toBeUndefined();
+  expect(parseDuration('1.'.repeat(500_000))).toBeUndefined();
+  expect(parseDuration(`${'1h'.repeat(500_000)}x`)).toBeUndefined();
+});
+
 test.each([
   [Date.UTC(2026, 0, 31, 9, 30), '2026-01-31T09:30:00'],
   [Date.UTC(9999, 11, 31, 23, 59, 59), '9999-12-31T23:59:59'],

@@ -63,7 +63,7 @@ const UNIT_MILLIS: Readonly<Record<string, Millis>> = {
   '\u03bcs': 1e-3,
   ns: 1e-6,
 };
-const DURATION = /^([+-]?)((?:(?:\d+\.?\d*|\.\d+)(?:ns|[u\u00b5\u03bc]s|ms|s|m|h))+)$/;
+const DURATION = /^([+-]?)((?:(?:\d+(?:\.\d*)?|\.\d+)(?:ns|[u\u00b5\u03bc]s|ms|s|m|h))+)$/;
 
 /** Parses a Go duration such as 1h30m, 1.5s, -5s or 0; undefined if the text is not a duration. Source: Go's time.ParseDuration. */
 export function parseDuration(text: string): Millis | undefined {
