@@ -94,7 +94,8 @@ function parseRange(part: string, { min, max, names }: Bounds): Range | string {
 function parseField(text: string, bounds: Bounds): ScheduleField | string {
   const values = new Set<number>();
   let isAny = false;
-  for (const part of text.split(',').filter((each) => each !== '')) {
+  // Parts that repeat are parsed once: a schedule can be as long as an object.
+  for (const part of new Set(text.split(',').filter((each) => each !== ''))) {
     const range = parseRange(part, bounds);
     if (typeof range === 'string') return range;
     isAny ||= range.isAny;
