@@ -1,6 +1,14 @@
 import { expect, test } from 'vitest';
 import type { KubeObject } from '../../machinery/meta.ts';
-import { deletionStep, inOrder, markedObject, needsOthers, type PlannedObject, requireDistinct } from './plan.ts';
+import {
+  deletionStep,
+  inOrder,
+  markedObject,
+  needsOthers,
+  type PlannedObject,
+  requireDistinct,
+  runsUntilDeleted,
+} from './plan.ts';
 
 const GROUPS: Readonly<Record<string, string>> = { StatefulSet: 'apps', Deployment: 'apps', Widget: 'example.com' };
 const CLUSTER_KINDS = ['Namespace', 'PriorityClass', 'RuntimeClass', 'CustomResourceDefinition'];
@@ -108,6 +116,17 @@ test('the claims of a StatefulSet get the label of the session', () => {
   expect(markedObject(set, 'id1')).toMatchObject({
     spec: { volumeClaimTemplates: [{ metadata: { name: 'data', labels: { 'lifepod.io/session': 'id1' } } }] },
   });
+});
+
+test.each([
+  ['Deployment', {}, true],
+  ['Pod', {}, true],
+  ['Pod', { restartPolicy: 'OnFailure' }, false],
+  ['Pod', { activeDeadlineSeconds: 5 }, false],
+  ['Job', {}, false],
+  ['ConfigMap', {}, false],
+])('whether a %s with the spec %j runs until it is deleted', (kind, spec, endless) => {
+  expect(runsUntilDeleted(planned(kind, 'a', 'x', spec))).toBe(endless);
 });
 
 test('custom resources are deleted first, then Pods and their owners, other objects, Namespaces and definitions', () => {

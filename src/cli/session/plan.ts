@@ -79,12 +79,15 @@ export function requireDistinct(objects: readonly PlannedObject[]): void {
   }
 }
 
-interface PodReferences {
+/** What the plan reads from an object that may be a Pod. The server has not checked it yet. */
+interface PodFields {
   spec?: {
     serviceAccountName?: string;
     serviceAccount?: string;
     priorityClassName?: string;
     runtimeClassName?: string;
+    restartPolicy?: string;
+    activeDeadlineSeconds?: number;
   };
 }
 
@@ -100,7 +103,7 @@ export function needsOthers(planned: PlannedObject, objects: readonly PlannedObj
     );
   if (has('Namespace', planned.namespace)) return true;
   if (planned.info.kind !== 'Pod' || planned.info.group !== '') return false;
-  const { spec = {} } = planned.object as PodReferences;
+  const spec = (planned.object as PodFields).spec ?? {};
   return (
     has('ServiceAccount', spec.serviceAccountName ?? spec.serviceAccount, planned.namespace) ||
     has('PriorityClass', spec.priorityClassName) ||
@@ -135,9 +138,16 @@ const ENDLESS = ['CronJob', 'DaemonSet', 'Deployment', 'ReplicaSet', 'Replicatio
 /** The kinds whose objects end by themselves. */
 const ENDING = ['Job', 'Pod'];
 
-/** Returns whether the object runs until it is deleted. A Pod whose containers always restart never reaches a final phase. */
+/** Returns whether objects of the kind run until they are deleted. */
 export const isEndless = (kind: string): boolean => ENDLESS.includes(kind);
 export const endsByItself = (kind: string): boolean => ENDING.includes(kind);
+
+/** Returns whether the object is expected to run until it is deleted, as a Pod whose containers always restart. */
+export function runsUntilDeleted({ info, object }: PlannedObject): boolean {
+  const spec = (object as PodFields).spec ?? {};
+  const restarts = info.kind === 'Pod' && (spec.restartPolicy ?? 'Always') === 'Always';
+  return isEndless(info.kind) || (restarts && spec.activeDeadlineSeconds === undefined);
+}
 
 /** Returns whether objects of the kind own other objects, which must be deleted before the object is removed. */
 export const ownsPods = (kind: string): boolean => ENDLESS.includes(kind) || kind === 'Job';

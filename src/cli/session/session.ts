@@ -23,7 +23,7 @@ import { createFindKind } from './discovery.ts';
 import { checkOptions, type EngineUse, engineEnded, joinEngine, leaveEngine, restartEngine } from './engine-use.ts';
 import { createInterrupts, handleSignals, type Interrupts } from './interrupts.ts';
 import type { Manifest } from './manifests.ts';
-import { endsByItself, isEndless } from './plan.ts';
+import { endsByItself, type PlannedObject, runsUntilDeleted } from './plan.ts';
 import { readManifests } from './read-manifests.ts';
 import { createSessionLogs } from './session-logs.ts';
 import { firstFailure } from './session-state.ts';
@@ -166,7 +166,7 @@ async function live(
       () => true,
       (error: unknown) => (interrupts.stop.aborted ? undefined : refused(say)(error)),
     );
-    if (isCreated) detail(waitingText(objects.map(({ info }) => info.kind)));
+    if (isCreated) detail(waitingText(objects));
     const exitCode = isCreated
       ? await untilOver(watched, logs.ended, session, lost)
       : interrupts.stop.aborted
@@ -189,9 +189,11 @@ const refused =
     for (const line of error.message.split('\n')) say(`lifepod: ${line}`);
   };
 
-function waitingText(kinds: readonly string[]): string {
-  if (kinds.some(isEndless)) return 'Ctrl+C ends the session';
-  if (kinds.some(endsByItself)) return 'the session ends when all Pods and Jobs have ended, or after Ctrl+C';
+function waitingText(objects: readonly PlannedObject[]): string {
+  if (objects.some(runsUntilDeleted)) return 'Ctrl+C ends the session';
+  if (objects.some(({ info }) => endsByItself(info.kind))) {
+    return 'the session ends when all Pods and Jobs have ended, or after Ctrl+C';
+  }
   return 'no object runs a Pod: Ctrl+C ends the session';
 }
 

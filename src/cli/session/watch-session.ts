@@ -197,7 +197,8 @@ class Watched {
     const before = this.#obstructed.get(uidOf(pod));
     this.#obstructed = withObstacle(this.#obstructed, pod, isGone, this.#options.platform.timers.now());
     const after = this.#obstructed.get(uidOf(pod));
-    if (after !== undefined && after.obstacle.text !== before?.obstacle.text) {
+    // A final obstacle ends the session, which reports it.
+    if (after !== undefined && !after.obstacle.isFinal && after.obstacle.text !== before?.obstacle.text) {
       this.#options.say(`${after.title} waits: ${after.obstacle.text}`);
     }
   }
