@@ -29,6 +29,9 @@ import { END_WORKLOADS } from './up.ts';
  */
 const CONTAINERS_END_MILLIS = 30_000;
 
+/** How long to wait for the objects of a session that are no Pods, because only another program can remove some finalizers. */
+const OBJECTS_END_MILLIS = 30_000;
+
 type Say = (line: string) => void;
 
 const print: Say = (line) => void process.stdout.write(`${line}\n`);
@@ -118,7 +121,7 @@ async function endEngine(dataDir: string, record: EngineRecord, pid: number, say
     const platform = nodePlatform('error');
     // Controllers must run to delete what the objects of sessions own, and they would create the Pods again after the next start.
     for (const session of readRecords(dataDir)) {
-      await deleteObjects(session, { client, platform, say }, ended.signal);
+      await deleteObjects(session, { client, platform, say, limitMillis: OBJECTS_END_MILLIS }, ended.signal);
       removeRecord(dataDir, session.id);
     }
     sendSignal(pid, END_WORKLOADS);

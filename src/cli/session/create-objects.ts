@@ -95,7 +95,8 @@ async function check(objects: readonly PlannedObject[], { client, record, warn, 
   const problems: string[] = [];
   for (const each of objects) {
     signal.throwIfAborted();
-    await send(client, each, record.id, { dryRun: true, onWarning: warn }).catch((error: unknown) => {
+    const onWarning = (text: string): void => warn(`${nameOf(each)}: ${text}`);
+    await send(client, each, record.id, { dryRun: true, onWarning }).catch((error: unknown) => {
       problems.push(problemOf(error, each));
     });
   }

@@ -82,6 +82,14 @@ test('the deletion of a Pod with a finalizer does not wait for the finalizer', a
   expect(said).toContain('pod/one ended, but its finalizers keep the object');
 });
 
+test('lifepod down does not wait for finalizers of other programs', async () => {
+  const { backend, run, said } = await session();
+  const config = await backend.get(CONFIG_MAPS, 'a', 'mine');
+  await backend.set(CONFIG_MAPS, { ...config, metadata: { ...config.metadata, finalizers: ['example.com/keep'] } });
+  await run({ limitMillis: 1 });
+  expect(said).toContain('not deleted yet: configmap/mine');
+});
+
 test('the deletion ends when its signal aborts', async () => {
   const { run, stop } = await session();
   stop.abort(new Error('the engine has stopped'));

@@ -13,6 +13,7 @@ import type { Client } from '../../client/client.ts';
 import { createInformer, type Informer } from '../../client/informer.ts';
 import { type KubeObject, uidOf } from '../../machinery/meta.ts';
 import { isApiError } from '../../machinery/status.ts';
+import { onAbort } from '../../platform/on-abort.ts';
 import type { Platform } from '../../platform/platform.ts';
 import { deletePatiently } from '../delete-patiently.ts';
 import { onlyFinalizersLeft } from '../end-pods.ts';
@@ -27,6 +28,8 @@ export interface Deletion {
   hurry?: AbortSignal;
   /** Returns the Pods to end at once: those of the session, whatever created them. */
   pods?(): readonly Pod[];
+  /** How long to wait for objects that are no Pods and create none. Absent: until they are gone. */
+  limitMillis?: number;
   /** Called when all Pods are gone, before the next step. */
   podsGone?(): Promise<void>;
 }
@@ -38,15 +41,34 @@ const HURRIED_GRACE_SECONDS = 1;
 export async function deleteObjects(record: SessionRecord, deletion: Deletion, signal: AbortSignal): Promise<void> {
   const steps = Map.groupBy(record.objects, deletionStep);
   for (const step of [...steps.keys()].sort((a, b) => a - b)) {
-    await deleteStep(record.id, steps.get(step) ?? [], deletion, signal);
+    const limited = step === WORKLOADS_STEP ? { ...deletion, limitMillis: undefined } : deletion;
+    await deleteStep(record.id, steps.get(step) ?? [], limited, signal);
     if (step === WORKLOADS_STEP) await deletion.podsGone?.();
   }
 }
 
-/** The resources of a step in one namespace. */
-interface Part {
-  first: RecordedObject;
-  informer: Informer<KubeObject>;
+/** The objects of a step that still exist. */
+interface Remaining {
+  add(object: KubeObject): void;
+  /** Reports how the object has ended, and removes it. */
+  remove(object: KubeObject, how: string): void;
+  isEmpty(): boolean;
+  titles(): string;
+}
+
+function createRemaining(say: (line: string) => void, emptied: () => void): Remaining {
+  /** Titles by UID. */
+  const open = new Map<string, string>();
+  return {
+    add: (object) => void open.set(uidOf(object), titleOf(object.kind, object.metadata)),
+    remove(object, how) {
+      if (!open.delete(uidOf(object))) return;
+      say(`${titleOf(object.kind, object.metadata)} ${how}`);
+      if (open.size === 0) emptied();
+    },
+    isEmpty: () => open.size === 0,
+    titles: () => [...open.values()].join(', '),
+  };
 }
 
 async function deleteStep(
@@ -55,60 +77,85 @@ async function deleteStep(
   deletion: Deletion,
   signal: AbortSignal,
 ): Promise<void> {
-  const { client, platform, say } = deletion;
+  const { platform, say, limitMillis } = deletion;
   const [done, ending] = [Promise.withResolvers<void>(), new AbortController()];
   const stop = (): void => done.reject(signal.reason);
-  signal.addEventListener('abort', stop, { once: true });
-  if (signal.aborted) stop();
+  onAbort(signal, stop);
   const watching = AbortSignal.any([signal, ending.signal]);
-  const open = new Set<string>();
-  let synced = false;
-  const gone = (object: KubeObject, how: string): void => {
-    if (!open.delete(uidOf(object))) return;
-    say(`${titleOf(object.kind, object.metadata)} ${how}`);
-    if (synced && open.size === 0) done.resolve();
-  };
+  let hasBegun = false;
+  const remaining = createRemaining(say, () => hasBegun && done.resolve());
   const remove = (object: KubeObject, part: RecordedObject): void => {
-    open.add(uidOf(object));
+    remaining.add(object);
     deleteOne(object, part, deletion, watching).catch(done.reject);
   };
-  const start = (first: RecordedObject): Part => ({
-    first,
-    informer: createInformer<KubeObject>(
-      client.resource(first),
-      {
-        ...platform,
-        namespace: first.namespace,
-        labelSelector: `${SESSION_LABEL}=${id}`,
-        signal: watching,
-      },
-      {
-        // An object that appears later was created by a request that was under way.
-        added: (object) => synced && remove(object, first),
-        updated: (object) => {
-          if (first.resource === 'pods' && onlyFinalizersLeft(object))
-            gone(object, 'ended, but its finalizers keep the object');
-        },
-        deleted: (object) => gone(object, 'deleted'),
-      },
-    ),
-  });
   deletion.hurry?.addEventListener('abort', () => hurry(deletion, watching), { signal: watching, once: true });
-  const parts = [...Map.groupBy(recorded, keyOf).values()].flatMap(([first]) =>
-    first === undefined ? [] : [start(first)],
-  );
+  const parts = [...Map.groupBy(recorded, keyOf).values()].flatMap(([first]) => {
+    if (first === undefined) return [];
+    // An object that appears later was created by a request that was under way.
+    const added = (object: KubeObject): void => void (hasBegun && remove(object, first));
+    return [{ first, informer: watchPart(id, first, deletion, { added, remaining }, watching) }];
+  });
   try {
     await Promise.race([Promise.all(parts.map(({ informer }) => informer.synced)), done.promise]);
-    synced = true;
-    const found = parts.flatMap(({ first, informer }) => informer.list().map((object) => ({ object, first })));
+    const found = parts.flatMap(({ first, informer }) =>
+      informer.list().flatMap((object) => (hasEndedAs(first, object) ? [] : [{ object, first }])),
+    );
+    for (const { object } of found) remaining.add(object);
+    hasBegun = true;
     for (const { object, first } of reversed(found, recorded)) remove(object, first);
     if (deletion.hurry?.aborted) hurry(deletion, watching);
-    if (open.size > 0) await done.promise;
+    if (remaining.isEmpty()) return;
+    const giveUp = (): void => {
+      say(`not deleted yet: ${remaining.titles()}`);
+      done.resolve();
+    };
+    const { timers } = platform;
+    const timer = limitMillis === undefined ? undefined : timers.at(timers.now() + limitMillis, giveUp);
+    await done.promise.finally(() => timer?.cancel());
   } finally {
     ending.abort();
     signal.removeEventListener('abort', stop);
   }
 }
+
+/** Watches the objects of the session of one kind in one namespace, and removes those that are gone from `remaining`. */
+function watchPart(
+  id: string,
+  first: RecordedObject,
+  { client, platform, say }: Deletion,
+  { added, remaining }: { added(object: KubeObject): void; remaining: Remaining },
+  signal: AbortSignal,
+): Informer<KubeObject> {
+  const selection = { namespace: first.namespace, labelSelector: `${SESSION_LABEL}=${id}` };
+  return createInformer<KubeObject>(
+    client.resource(first),
+    { ...platform, ...selection, signal },
+    {
+      added,
+      updated(object, old) {
+        const finalizers = awaited(object);
+        if (finalizers !== '' && finalizers !== awaited(old)) {
+          say(`${titleOf(object.kind, object.metadata)} waits for its finalizers: ${finalizers}`);
+        }
+        if (hasEndedAs(first, object)) {
+          remaining.remove(object, 'ended, but its finalizers keep the object');
+        }
+      },
+      deleted: (object) => remaining.remove(object, 'deleted'),
+    },
+  );
+}
+
+/** Returns whether the object is a Pod that has ended, but whose finalizers keep its object. */
+const hasEndedAs = ({ resource }: RecordedObject, object: KubeObject): boolean =>
+  resource === 'pods' && onlyFinalizersLeft(object);
+
+const foreignFinalizers = ({ metadata }: KubeObject): string[] =>
+  (metadata.finalizers ?? []).filter((name) => name.includes('/') && !/(?:^|\.)(?:kubernetes|k8s)\.io\//.test(name));
+
+/** Returns the finalizers of an object that is being deleted and waits for clients that are no part of Kubernetes. */
+const awaited = (object: KubeObject): string =>
+  object.metadata.deletionTimestamp === undefined ? '' : foreignFinalizers(object).join(', ');
 
 const keyOf = ({ group, version, resource, namespace }: RecordedObject): string =>
   [group, version, resource, namespace].join('/');

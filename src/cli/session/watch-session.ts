@@ -9,7 +9,7 @@
  */
 import type { Job, Pod } from '../../api/generated/types.ts';
 import { PODS } from '../../api/resources.ts';
-import type { HttpClient } from '../../client/http-client.ts';
+import type { Client } from '../../client/client.ts';
 import { createInformer, type Informer } from '../../client/informer.ts';
 import { type KubeObject, type OwnerReference, type ResourceRef, uidOf } from '../../machinery/meta.ts';
 import { isApiError } from '../../machinery/status.ts';
@@ -37,13 +37,13 @@ export interface WatchedSession {
 
 export interface WatchOptions {
   id: string;
-  client: HttpClient;
+  client: Client;
   findKind: FindKind;
   /** The namespaces of the session's objects. */
   namespaces: readonly string[];
   /** Whether an object of the session may create Jobs. */
   hasJobs: boolean;
-  logs: SessionLogs;
+  logs: Pick<SessionLogs, 'follow'>;
   platform: Platform;
   say(line: string): void;
   signal: AbortSignal;

@@ -1,0 +1,123 @@
+import { expect, test } from 'vitest';
+import { kinds } from '../../api/kinds.ts';
+import { CONFIG_MAPS, NAMESPACES } from '../../api/resources.ts';
+import { registryBackend } from '../../client/registry-fixture.ts';
+import { clientOf } from '../../client/typed-client.ts';
+import type { KubeObject } from '../../machinery/meta.ts';
+import { createObjects, planObjects } from './create-objects.ts';
+import type { FindKind } from './discovery.ts';
+import { SESSION_LABEL } from './plan.ts';
+import type { OwnRecord, RecordedObject } from './session-records.ts';
+
+const findKind: FindKind = (apiVersion, name) => {
+  const [version = '', group = ''] = apiVersion.split('/').reverse();
+  const kind = kinds.find((each) => each.group === group && each.version === version && each.kind === name);
+  return Promise.resolve(kind && { group, version, resource: kind.plural, kind: name, namespaced: kind.namespaced });
+};
+
+/** Creates the objects in a registry with the namespace `a`. Resolves with what happened. */
+async function create(objects: object[], existing: string[] = []) {
+  const backend = await registryBackend();
+  for (const name of existing) await backend.set(CONFIG_MAPS, config(name));
+  const manifests = objects.map((object, index) => ({ object: object as KubeObject, source: `${index}.yaml` }));
+  const [created, warnings, recorded] = [[] as string[], [] as string[], [] as RecordedObject[]];
+  const record = { id: 's1', write: (all: RecordedObject[]) => recorded.push(...all) } as unknown as OwnRecord;
+  const error = await planObjects(manifests, findKind, 'a')
+    .then((plan) =>
+      createObjects(plan, {
+        client: clientOf(backend),
+        record,
+        created: (object, title) => created.push(`${title} ${object.metadata.labels?.[SESSION_LABEL]}`),
+        warn: (text) => warnings.push(text),
+        signal: new AbortController().signal,
+      }),
+    )
+    .then(
+      () => undefined,
+      (error: Error) => error.message,
+    );
+  const has = (name: string): boolean => backend.objects(CONFIG_MAPS).some(({ metadata }) => metadata.name === name);
+  return { backend, created, warnings, recorded, error, has };
+}
+const config = (name: string, more: object = {}, namespace = 'a'): KubeObject => ({
+  apiVersion: 'v1',
+  kind: 'ConfigMap',
+  metadata: { name, namespace },
+  ...more,
+});
+const namespace = (name: string): object => ({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
+
+test('objects are created in order, with the label of the session, after the record names them', async () => {
+  const pod = {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { generateName: 'g-' },
+    spec: { containers: [{ name: 'a', image: 'i' }] },
+  };
+  const { created, recorded, error, backend } = await create([pod, config('one'), namespace('new')]);
+  expect(error).toBeUndefined();
+  expect(created).toEqual(['namespace/new s1', 'configmap/one s1', expect.stringMatching(/^pod\/g-\w+ s1$/)]);
+  expect(recorded.map(({ resource, name }) => [resource, name])).toEqual([
+    ['namespaces', 'new'],
+    ['configmaps', 'one'],
+    ['pods', undefined],
+  ]);
+  // The dry runs precede the first write.
+  expect(backend.calls.filter((call) => call.startsWith('create ')).map((call) => call.split(' ')[1])).toEqual([
+    'namespaces',
+    'configmaps',
+    'pods',
+    'namespaces',
+    'configmaps',
+    'pods',
+  ]);
+});
+
+test('nothing is created and nothing is recorded if some objects are wrong, and the error names each of them', async () => {
+  const { created, recorded, error, has } = await create(
+    [config('fine'), config('Wrong'), config('strict', { datta: {} }), config('mine'), config('lost', {}, 'nowhere')],
+    ['mine'],
+  );
+  expect(error?.split('\n')).toEqual([
+    expect.stringMatching(/^1\.yaml: configmap\/Wrong in namespace a: ConfigMap "Wrong" is invalid: metadata\.name: /),
+    expect.stringMatching(/^2\.yaml: configmap\/strict in namespace a: .*unknown field "datta"/),
+    '3.yaml: configmap/mine in namespace a exists already, and a session changes no object that it has not created: delete it or choose another name',
+    '4.yaml: the namespace nowhere of configmap/lost does not exist: create it, or add it to the manifests',
+  ]);
+  expect([created, recorded, has('fine')]).toEqual([[], [], false]);
+});
+
+test('an object in a Namespace of the manifests is checked when the Namespace exists, before other objects are created', async () => {
+  const { created, recorded, error, has, backend } = await create([
+    config('fine'),
+    namespace('new'),
+    config('Wrong', {}, 'new'),
+  ]);
+  expect(error).toMatch(/^2\.yaml: configmap\/Wrong in namespace new: /);
+  expect(created).toEqual(['namespace/new s1']);
+  // The session deletes the Namespace, because the record names it.
+  expect(recorded).toHaveLength(3);
+  expect([has('fine'), backend.objects(NAMESPACES).some(({ metadata }) => metadata.name === 'new')]).toEqual([
+    false,
+    true,
+  ]);
+});
+
+test.each([
+  [
+    { apiVersion: 'v1', kind: 'Nothing', metadata: { name: 'a' } },
+    '0.yaml: the server has no kind Nothing in v1: correct apiVersion and kind',
+  ],
+  [
+    { ...namespace('n'), metadata: { name: 'n', namespace: 'a' } },
+    '0.yaml: namespace/n cannot have a namespace: omit metadata.namespace',
+  ],
+])('an object that cannot be planned is refused: %j', async (object, message) => {
+  expect((await create([object])).error).toBe(message);
+});
+
+test('warnings of the server name their object', async () => {
+  const spec = { containers: [{ name: 'a', image: 'i' }], deferContainers: [{ name: 'b', image: 'i' }] };
+  const { warnings } = await create([{ apiVersion: 'v1', kind: 'Pod', metadata: { name: 'p' }, spec }]);
+  expect(warnings).toEqual([expect.stringMatching(/^pod\/p: spec\.deferContainers\[0\]/)]);
+});

@@ -1,0 +1,120 @@
+import { expect, test } from 'vitest';
+import type { Deployment, Pod, ReplicaSet } from '../../api/generated/types.ts';
+import { DEPLOYMENTS, PODS, REPLICA_SETS } from '../../api/resources.ts';
+import { registryBackend } from '../../client/registry-fixture.ts';
+import { clientOf } from '../../client/typed-client.ts';
+import { type KubeObject, type OwnerReference, uidOf } from '../../machinery/meta.ts';
+import { silentLog } from '../../platform/silent-log.ts';
+import { createVirtualTimers } from '../../platform/virtual-timers.ts';
+import type { FindKind } from './discovery.ts';
+import { SESSION_LABEL } from './plan.ts';
+import { OBSTACLE_MILLIS } from './session-state.ts';
+import { watchSession } from './watch-session.ts';
+
+const RESOURCES: Readonly<Record<string, string>> = { Deployment: 'deployments', ReplicaSet: 'replicasets' };
+const findKind: FindKind = (_, kind) =>
+  Promise.resolve({ group: 'apps', version: 'v1', resource: RESOURCES[kind] ?? '', kind, namespaced: true });
+const spec = { containers: [{ name: 'app', image: 'x' }] };
+const labels = { [SESSION_LABEL]: 's1' };
+const podOf = (name: string, metadata: object): Pod => ({
+  apiVersion: 'v1',
+  kind: 'Pod',
+  metadata: { name, namespace: 'a', ...metadata },
+  spec,
+});
+const ownerOf = (owner: KubeObject): { ownerReferences: OwnerReference[] } => ({
+  ownerReferences: [
+    { apiVersion: 'apps/v1', kind: owner.kind, name: owner.metadata.name, uid: uidOf(owner), controller: true },
+  ],
+});
+
+async function watch() {
+  const backend = await registryBackend();
+  const timers = createVirtualTimers();
+  const [followed, said, stop] = [[] as string[], [] as string[], new AbortController()];
+  const watched = await watchSession({
+    id: 's1',
+    client: clientOf(backend),
+    findKind,
+    namespaces: ['a'],
+    hasJobs: true,
+    logs: { follow: ({ metadata }) => followed.includes(metadata.name) || followed.push(metadata.name) },
+    platform: { timers, log: silentLog },
+    say: (line) => said.push(line),
+    signal: stop.signal,
+  });
+  const setStatus = async (name: string, status: object): Promise<void> => {
+    await backend.setStatus(PODS, 'a', name, status);
+    await watched.settled();
+  };
+  return { backend, watched, followed, said, stop, timers, setStatus };
+}
+
+test('the Pods of a session are those with its label and those that its objects have created', async () => {
+  const { backend, watched, followed } = await watch();
+  const template = { metadata: { name: '', labels: { app: 'web' } }, spec };
+  const selector = { matchLabels: { app: 'web' } };
+  const replicaSet = (name: string, metadata: object): ReplicaSet => ({
+    apiVersion: 'apps/v1',
+    kind: 'ReplicaSet',
+    metadata: { name, namespace: 'a', ...metadata },
+    spec: { selector, template },
+  });
+  const deployment = await backend.set<Deployment>(DEPLOYMENTS, {
+    apiVersion: 'apps/v1',
+    kind: 'Deployment',
+    metadata: { name: 'web', namespace: 'a', labels },
+    spec: { selector, template },
+  });
+  const own = await backend.set(REPLICA_SETS, replicaSet('own', ownerOf(deployment)));
+  const other = await backend.set(REPLICA_SETS, replicaSet('other', {}));
+  await backend.set(PODS, podOf('labeled', { labels }));
+  await backend.set(PODS, podOf('created', ownerOf(own)));
+  await backend.set(PODS, podOf('of-other', ownerOf(other)));
+  await backend.set(PODS, podOf('of-another-session', { labels: { [SESSION_LABEL]: 's2' } }));
+  await backend.set(
+    PODS,
+    podOf('of-a-former-owner', ownerOf({ ...own, metadata: { ...own.metadata, uid: 'former' } })),
+  );
+  await watched.settled();
+  expect(followed.sort()).toEqual(['created', 'labeled']);
+  await backend.remove(PODS, 'a', 'labeled');
+  await watched.settled();
+  expect(watched.pods().map(({ metadata }) => metadata.name)).toEqual(['created']);
+});
+
+test('a session is over when its Pods have ended, but not before all objects are created', async () => {
+  const { backend, watched, setStatus } = await watch();
+  watched.created(await backend.set(PODS, podOf('one', { labels })));
+  await setStatus('one', { phase: 'Succeeded' });
+  let isOver = false;
+  void watched.over.then(() => {
+    isOver = true;
+  });
+  watched.created(await backend.set(PODS, podOf('two', { labels })));
+  await watched.settled();
+  watched.complete();
+  await setStatus('one', { phase: 'Succeeded', message: 'changed' });
+  expect(isOver).toBe(false);
+  await setStatus('two', { phase: 'Failed' });
+  expect(await watched.over).toBeUndefined();
+});
+
+test('a session whose Pod cannot start for two minutes is over, and reports each obstacle once', async () => {
+  const { backend, watched, said, timers, setStatus } = await watch();
+  watched.created(await backend.set(PODS, podOf('one', { labels })));
+  watched.complete();
+  const waits = (reason: string) => ({
+    phase: 'Pending',
+    containerStatuses: [
+      { name: 'app', image: 'x', imageID: '', ready: false, restartCount: 0, state: { waiting: { reason } } },
+    ],
+  });
+  for (const reason of ['ErrImagePull', 'ImagePullBackOff', 'ImagePullBackOff']) await setStatus('one', waits(reason));
+  expect(said).toEqual([
+    'pod/one waits: container app: ErrImagePull',
+    'pod/one waits: container app: ImagePullBackOff',
+  ]);
+  timers.advance(OBSTACLE_MILLIS);
+  expect(await watched.over).toBe('pod/one cannot start for 120 s: container app: ImagePullBackOff');
+});
