@@ -71,7 +71,7 @@ export async function startControllers({
   authorizer: CertificateOptions['authorizer'];
   /** How many terminated Pods are kept: 0 means all, and undefined means DEFAULT_TERMINATED_PODS. */
   terminatedPods?: number;
-  /** Stops only the controllers that create Pods, so that `lifepod down` does not wait for replacements of the Pods that it ends. */
+  /** Stops only the creation of Pods by controllers, so that `lifepod down` does not wait for replacements of the Pods that it ends. */
   noMorePods?: AbortSignal;
 }): Promise<void> {
   const creatorOf = (controller: ControllerName): ControllerOptions => {
@@ -93,7 +93,7 @@ export async function startControllers({
     startDaemonSets(creatorOf('daemon-set-controller')),
     startDeployments(optionsOf('deployment-controller')),
     startDisruption({ ...optionsOf('disruption-controller'), catalog }),
-    startJobs(creatorOf('job-controller')),
+    startJobs({ ...optionsOf('job-controller'), noMorePods }),
     startEndpoints(optionsOf('endpoint-controller')),
     startEndpointSlices(optionsOf('endpointslice-controller')),
     startEndpointSliceMirroring(optionsOf('endpointslicemirroring-controller')),

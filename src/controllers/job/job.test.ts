@@ -252,6 +252,22 @@ describe('a Job', () => {
     expect(pods().flatMap(({ metadata }) => metadata.finalizers ?? [])).toEqual([]);
   });
 
+  test('counts its Pods and creates none while the engine ends all Pods', async () => {
+    const noMorePods = new AbortController();
+    await startJobs({ ...controllerOptions(), noMorePods: noMorePods.signal });
+    await backend.create(JOBS, 'a', newJob({ completions: 2, parallelism: 2 }));
+    await settled();
+    await end('Running', 2);
+    noMorePods.abort();
+    await end('Succeeded');
+    await backend.delete(PODS, 'a', active()[0]?.metadata.name ?? '', {});
+    await pass(100);
+    expect(job().status).toMatchObject({ succeeded: 1, failed: 1, terminating: 1 });
+    await gone();
+    expect(pods().flatMap(({ metadata }) => metadata.finalizers ?? [])).toEqual([]);
+    expect(active()).toEqual([]);
+  });
+
   test('counts its Pods although it may create no new ones, and tries to create them again', async () => {
     await start({ parallelism: 1, completions: 2 });
     await end('Running');

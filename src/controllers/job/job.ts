@@ -30,9 +30,12 @@ import { followJobs } from './follow-jobs.ts';
 import { FINALIZER, JOB } from './job-pods.ts';
 import { reconcile } from './reconcile.ts';
 
-/** Starts the controller. Resolves once it has read the objects that it follows. */
-export async function startJobs(options: ControllerOptions): Promise<void> {
-  const { client, timers, log, signal } = options;
+/**
+ * Starts the controller. Resolves once it has read the objects that it follows. `noMorePods`: no Pods are created once it aborts; those that
+ * end are still counted.
+ */
+export async function startJobs(options: ControllerOptions & { noMorePods?: AbortSignal }): Promise<void> {
+  const { client, timers, log, signal, noMorePods } = options;
   const jobClient = client.resource<Job>(JOBS);
   const podClient = client.resource<Pod>(PODS);
   const events = createEventRecorder(client, { component: 'job-controller', timers, log, signal });
@@ -66,6 +69,7 @@ export async function startJobs(options: ControllerOptions): Promise<void> {
       job,
       pods: await claimed(writer, job),
       backOff: backOffs.get(uidOf(job)),
+      mayCreate: noMorePods?.aborted !== true,
       now: timers.now(),
     });
     const isDone = await carryOut(writer, job, decision);

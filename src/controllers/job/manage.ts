@@ -44,7 +44,7 @@ export function manage(view: JobView, delayed: ReadonlyMap<number, Pod>): PodCha
   if (remove.length > 0) return { create: [], remove };
   const terminating = replacesEndedOnly(spec) ? view.pods.filter(isTerminating) : [];
   const missing = Math.min(wanted - active.length - terminating.length, BURST);
-  return missing > 0 ? additions(view, missing, terminating, delayed) : NOTHING;
+  return missing > 0 && view.mayCreate ? additions(view, missing, terminating, delayed) : NOTHING;
 }
 
 /** Returns how many Pods should be active. */

@@ -5,7 +5,7 @@ import { ago, jobPod, NOW, storedJob } from './job-fixture.ts';
 import { type Decision, reconcile } from './reconcile.ts';
 
 const decide = (job: Job, pods: readonly Pod[], backOff: BackOff = { failures: 0, lastFailure: 0 }): Decision =>
-  reconcile({ job, pods, backOff, now: NOW });
+  reconcile({ job, pods, backOff, mayCreate: true, now: NOW });
 const names = (pods: readonly Pod[]): string => pods.map(({ metadata }) => metadata.name).join(' ');
 const indexes = ({ create }: Decision): string => create.map(({ index }) => index).join(' ');
 const trueConditions = ({ status }: Decision): string[] =>

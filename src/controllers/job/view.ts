@@ -15,6 +15,8 @@ export interface JobInput {
   pods: readonly Pod[];
   /** Undefined: this engine has not reconciled the Job yet. */
   backOff: BackOff | undefined;
+  /** Whether Pods may be created. */
+  mayCreate: boolean;
   now: Millis;
 }
 
@@ -37,10 +39,11 @@ export interface JobView {
   /** Undefined unless the Job limits the failures per index. */
   failedIndexes: Intervals | undefined;
   backOff: BackOff;
+  mayCreate: boolean;
   now: Millis;
 }
 
-export function viewOf({ job, pods, backOff, now }: JobInput): JobView {
+export function viewOf({ job, pods, backOff, mayCreate, now }: JobInput): JobView {
   const spec = job.spec ?? { template: {} };
   const status = countedStatus(job.status ?? {}, pods);
   const { succeeded: waiting = [], failed: waitingFailed = [] } = status.uncountedTerminatedPods ?? {};
@@ -66,6 +69,7 @@ export function viewOf({ job, pods, backOff, now }: JobInput): JobView {
     completedIndexes,
     failedIndexes: failedIndexesOf(spec, status, pods, completedIndexes ?? []),
     backOff: nextBackOff(spec, pods, newlyEnded, backOff),
+    mayCreate,
     now,
   };
 }
