@@ -98,7 +98,8 @@ async function reserve(range: string): Promise<boolean> {
   return true;
 }
 
-const anyRange = (): string => `10.${randomInt(128, 220)}.${randomInt(0, 256)}.0/24`;
+/** The tests of the network have fixed ranges from 10.200.0.0. */
+const anyRange = (): string => `10.${randomInt(128, 200)}.${randomInt(0, 256)}.0/24`;
 
 /**
  * Resolves with a Pod and a Service range, both /24, to which only a default route leads, and that neither an engine of this machine nor a
@@ -113,7 +114,7 @@ export async function chooseFreeRanges(candidate = anyRange): Promise<{ podCidr:
       if ((await reserve(text)) && !(await isUsed(parseIpRange(text) as IpRange))) return text;
     }
     throw new UserError(
-      'no free network was found in 10.128.0.0 to 10.219.255.255: give --pod-cidr and --service-cidr',
+      'no free network was found in 10.128.0.0 to 10.199.255.255: give --pod-cidr and --service-cidr',
     );
   };
   return { podCidr: await choose(), serviceCidr: await choose() };
