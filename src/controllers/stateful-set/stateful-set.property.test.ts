@@ -8,13 +8,13 @@ import { expect, test } from 'vitest';
 import type { ControllerRevision, Pod, StatefulSet } from '../../api/generated/types.ts';
 import { CONTROLLER_REVISIONS, PERSISTENT_VOLUME_CLAIMS, PODS, STATEFUL_SETS } from '../../api/resources.ts';
 import { type RegistryBackend, registryBackend } from '../../client/registry-fixture.ts';
-import { uidOf } from '../../machinery/meta.ts';
+import { type KubeObject, uidOf } from '../../machinery/meta.ts';
 import { isApiError } from '../../machinery/status.ts';
 import { isPodActive } from '../ownership/pod-state.ts';
 import { type KilledEngines, killedEngines, turns } from '../replicas/killed-engines-fixture.ts';
 import { isHealthy, isRunningAndReady, isTerminating, ordinalOf, revisionOf } from './members.ts';
 import { startStatefulSets } from './stateful-set.ts';
-import { claimTemplate, imageOf, makeReady, statefulSet, templateWith } from './stateful-set-fixture.ts';
+import { claimTemplate, imageOf, makeReady, removeClaim, statefulSet, templateWith } from './stateful-set-fixture.ts';
 
 const seed = Number(process.env['LIFEPOD_SEED']);
 console.log(`properties of StatefulSets: seed ${seed} (LIFEPOD_SEED sets it)`);
@@ -41,12 +41,15 @@ interface Shape {
   policy: 'OrderedReady' | 'Parallel';
   start: number;
   partition: number;
+  /** Whether the claims of a Pod that is scaled down are deleted or retained. */
+  whenScaled: 'Retain' | 'Delete';
 }
 
 const shape: fc.Arbitrary<Shape> = fc.record({
   policy: fc.constantFrom('OrderedReady', 'OrderedReady', 'Parallel'),
   start: fc.constantFrom(0, 3),
   partition: fc.constantFrom(0, 0, 1),
+  whenScaled: fc.constantFrom('Retain', 'Delete'),
 });
 
 class World {
@@ -56,6 +59,8 @@ class World {
   readonly #shape: Shape;
   readonly #set: StatefulSet;
   readonly #claims = new Set<string>();
+  /** The UIDs of the claims that belonged to Pods that are gone. */
+  readonly #collected = new Set<string>();
   /** The UIDs of the Pods at the last check. */
   #seen: ReadonlySet<string> = new Set();
   /** The Pods on a node that have not been removed by the node. */
@@ -75,6 +80,7 @@ class World {
       ordinals: { start: of.start },
       updateStrategy: { rollingUpdate: { partition: of.partition } },
       volumeClaimTemplates: [claimTemplate('data')],
+      persistentVolumeClaimRetentionPolicy: { whenDeleted: 'Retain', whenScaled: of.whenScaled },
       revisionHistoryLimit: 0,
     });
     this.#engines = killedEngines(backend, { start: startStatefulSets, lags, written: () => this.#check() });
@@ -109,6 +115,7 @@ class World {
       const results: boolean[] = [];
       for (const index of this.#pods().keys())
         for (const what of ['ready', 'end'] as const) results.push(await this.#progress(what, index));
+      results.push(await this.#collectClaims());
       if (!results.includes(true)) break;
     }
     const { start, partition } = this.#shape;
@@ -119,12 +126,30 @@ class World {
     expect(pods.map((pod) => this.#ordinal(pod))).toEqual(Array.from({ length: replicas }, (_, i) => start + i));
     for (const pod of pods.slice(partition)) expect(imageOf(pod)).toBe(image);
     expect(status).toMatchObject({ replicas, availableReplicas: replicas });
+    // Only the claims of Pods that are scaled down belong to Pods, and these claims are collected.
+    expect(this.#allClaims().flatMap(({ metadata }) => metadata.ownerReferences ?? [])).toEqual([]);
     expect(this.faults).toEqual([]);
     this.#isDisturbed = false;
     this.#late = 0;
   }
 
   end = (): void => this.#engines.end();
+
+  #allClaims = (): KubeObject[] => this.#backend.objects(PERSISTENT_VOLUME_CLAIMS);
+
+  /** Deletes the claims that belong to Pods that are gone, as the garbage collector does. Returns whether there was one. */
+  async #collectClaims(): Promise<boolean> {
+    const uids = new Set(this.#pods().map(uidOf));
+    const orphaned = this.#allClaims().filter(({ metadata }) => {
+      const owners = metadata.ownerReferences ?? [];
+      return owners.length > 0 && owners.every(({ uid }) => !uids.has(uid));
+    });
+    for (const claim of orphaned) {
+      this.#collected.add(uidOf(claim));
+      await removeClaim(this.#backend, claim.metadata.name);
+    }
+    return orphaned.length > 0;
+  }
 
   #pods = (): Pod[] => this.#backend.objects(PODS) as Pod[];
   #ordinal = (pod: Pod): number => ordinalOf(this.#set, pod) ?? -1;
@@ -176,9 +201,10 @@ class World {
     const uids = new Set(pods.map(uidOf));
     for (const [uid, name] of this.#bound)
       if (!uids.has(uid) && this.#seen.has(uid)) this.faults.push(`${name} is gone before its node has removed it`);
-    const claims = this.#backend.objects(PERSISTENT_VOLUME_CLAIMS);
+    const claims = this.#allClaims();
     const [claimUids, claimNames] = [new Set(claims.map(uidOf)), new Set(claims.map(({ metadata }) => metadata.name))];
-    for (const uid of this.#claims) if (!claimUids.has(uid)) this.faults.push('a claim is lost');
+    for (const uid of this.#claims)
+      if (!claimUids.has(uid) && !this.#collected.has(uid)) this.faults.push('a claim is lost');
     for (const uid of claimUids) this.#claims.add(uid);
     const revisions = this.#backend.objects(CONTROLLER_REVISIONS) as ControllerRevision[];
     const names = new Set(revisions.map(({ metadata }) => metadata.name));
