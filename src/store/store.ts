@@ -30,6 +30,8 @@ export interface RangeOptions {
   after?: string;
   /** Maximum number of items. With a limit, the result also ends once its values have 8 MiB in total. 0 or absent: no limit. */
   limit?: number;
+  /** Whether `remaining` may be 1 instead of any larger number, because counting takes time for each key. The default is false. */
+  remainingAsFlag?: boolean;
   /** Read the state at this revision; absent: the newest revision. */
   revision?: number;
   /**

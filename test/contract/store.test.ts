@@ -183,6 +183,24 @@ describe.each<{ name: string; create: (historyRevisions?: number) => Promise<Sto
     ]);
   });
 
+  test('a range reports whether keys remain, although it need not count them', async () => {
+    const store = await create();
+    for (const key of ['/p/a', '/p/b', '/p/c', '/p/d', '/q/a']) await store.txn(put(key, 'x'));
+    const { revision } = await store.range({ prefix: '/' });
+    const remains = async (options: { limit?: number; after?: string; revision?: number }) => {
+      const { items, remaining } = await store.range({ prefix: '/p/', remainingAsFlag: true, ...options });
+      return [items.length, remaining > 0];
+    };
+    await store.txn({ compare: [], deletes: ['/q/a'] });
+    for (const at of [{}, { revision }]) {
+      expect(await remains({ ...at, limit: 1 })).toEqual([1, true]);
+      expect(await remains({ ...at, limit: 3 })).toEqual([3, true]);
+      expect(await remains({ ...at, limit: 4 })).toEqual([4, false]);
+      expect(await remains({ ...at, limit: 9, after: '/p/b' })).toEqual([2, false]);
+      expect(await remains(at)).toEqual([4, false]);
+    }
+  });
+
   test('a range with a limit ends earlier when values are large; a range without a limit returns all', async () => {
     const store = await create();
     const large = 'x'.repeat(5 * 1024 * 1024);

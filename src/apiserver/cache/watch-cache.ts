@@ -134,8 +134,9 @@ class StoreCache implements WatchCache {
     const cache = new StoreCache(options, revision);
     const betweenSteps = workInTurns();
     let after: string | undefined;
+    const range = { prefix: REGISTRY_PREFIX, limit: LOAD_CHUNK, remainingAsFlag: true, revision };
     for (let remaining = 1; remaining > 0; ) {
-      const page = await options.store.range({ prefix: REGISTRY_PREFIX, after, limit: LOAD_CHUNK, revision });
+      const page = await options.store.range({ ...range, after });
       remaining = page.remaining;
       for (const stored of page.items) {
         const parts = parseKey(stored.key);

@@ -221,7 +221,7 @@ export function newestState(
   };
 }
 
-/** Reads a range as of the transaction, and with a limit also counts the keys after the last one that is returned. */
+/** Reads a range as of the transaction. With a limit, also counts the keys after the last one that is returned, unless one is enough. */
 export function readRange(
   current: Tables['current'],
   options: RangeOptions,
@@ -230,7 +230,10 @@ export function readRange(
   const bounds = { ...boundsOf(options), transaction };
   const items = firstValues(current.getRange(bounds), ({ key, value }) => toStored(key, value), options.limit);
   const last = items.at(-1);
-  const isPart = options.limit !== undefined && last !== undefined;
-  const remaining = isPart ? current.getKeysCount({ ...bounds, start: last.key, exclusiveStart: true }) : 0;
+  if (options.limit === undefined || last === undefined) return { items, remaining: 0 };
+  const rest = { ...bounds, start: last.key, exclusiveStart: true };
+  const remaining = options.remainingAsFlag
+    ? [...current.getKeys({ ...rest, limit: 1 })].length
+    : current.getKeysCount(rest);
   return { items, remaining };
 }
