@@ -71,10 +71,10 @@ export function encryptedStore(store: Store, transformerFor: TransformerFor): En
   /** The values that were passed to the store, by their encrypted form, which the store returns in the event. */
   const written = new WeakMap<Uint8Array, { key: string; value: Uint8Array }>();
   const decrypted = (kv: StoredValue): StoredValue => {
-    const known = written.get(kv.value);
-    if (known?.key === kv.key) return { ...kv, value: known.value };
     const transformer = transformerFor(kv.key);
-    return transformer === PLAIN && !beginsWith(kv.value, ENCRYPTED) ? kv : new DecryptedValue(kv, transformer);
+    if (transformer === PLAIN && !beginsWith(kv.value, ENCRYPTED)) return kv;
+    const known = written.get(kv.value);
+    return known?.key === kv.key ? { ...kv, value: known.value } : new DecryptedValue(kv, transformer);
   };
   const readable = <T extends StoredValue | undefined>(kv: T): T => (kv === undefined ? kv : (decrypted(kv) as T));
   const eventOf = (event: StoreEvent): StoreEvent =>

@@ -59,14 +59,24 @@ function follow(cache: WatchCache, prefix: string, change: (object: KubeObject |
   });
 }
 
-/** Returns a predicate, which returns whether a Pod in the cache that has not ended has the host port. */
+/**
+ * Returns a predicate, which returns whether a Pod in the cache that has not ended has the host port. Counts Pods only from its first call:
+ * clusters without node ports need no counts, and may have many Pods.
+ */
 export function followHostPorts(cache: WatchCache): (port: number) => boolean {
-  const counts = new Counts<number>();
-  follow(cache, PODS_PREFIX, (pod, by) => {
-    if (pod === undefined || hasEnded(pod as Pod)) return;
-    for (const { hostPort = 0 } of hostPortsOf(pod as Pod)) counts.add(hostPort, by);
-  });
-  return (port) => counts.of(port) > 0;
+  let counts: Counts<number> | undefined;
+  const count = (): Counts<number> => {
+    const all = new Counts<number>();
+    follow(cache, PODS_PREFIX, (pod, by) => {
+      if (pod === undefined || hasEnded(pod as Pod)) return;
+      for (const { hostPort = 0 } of hostPortsOf(pod as Pod)) all.add(hostPort, by);
+    });
+    return all;
+  };
+  return (port) => {
+    counts ??= count();
+    return counts.of(port) > 0;
+  };
 }
 
 /** Takes a Service and returns a predicate, which returns whether any other Service in the cache has an address or node port. */
