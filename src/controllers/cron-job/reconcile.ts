@@ -134,7 +134,10 @@ export function nextStart(cronJob: CronJob, now: Millis, localZone: string): Mil
   return 'next' in times ? times.next(Math.max(now, earliestOf(cronJob))) : undefined;
 }
 
-/** Decides whether a time is due, and whether its Job may start. Adds to `notes` what users should know. */
+/**
+ * Decides whether a time is due, and whether its Job may start. Adds to `notes` what users should know. Upstream has the Event MissSchedule too,
+ * but never sends it, because it considers only times within the starting deadline.
+ */
 function schedule(
   { cronJob, jobs, now, reported }: CronJobInput,
   times: ScheduleTimes,
