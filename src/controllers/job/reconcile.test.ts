@@ -360,6 +360,14 @@ describe('the end of a Job', () => {
     ]);
   });
 
+  test('a Job that ends when it is resumed keeps its start, which the API does not let it change then', () => {
+    const conditions = [{ type: 'Suspended', status: 'True', reason: 'JobSuspended', message: 'Job suspended' }];
+    const job = storedJob({}, { conditions });
+    expect(decide(job, [jobPod('p', { phase: 'Succeeded' })]).status.startTime).toBe(ago(60));
+    const deleted = storedJob({}, { conditions }, { deletionTimestamp: ago(1), finalizers: ['foregroundDeletion'] });
+    expect(decide(deleted, []).status.startTime).toBe(ago(60));
+  });
+
   test('a Job that is resumed has its whole deadline again', () => {
     const conditions = [{ type: 'Suspended', status: 'True', reason: 'JobSuspended', message: 'Job suspended' }];
     const job = storedJob({ activeDeadlineSeconds: 30 }, { conditions });

@@ -7,6 +7,7 @@
  */
 import type { JobStatus, Pod } from '../../api/generated/types.ts';
 import type { EventDraft } from '../../api/kind.ts';
+import { defined } from '../../machinery/drop-undefined.ts';
 import { formatTime, type Millis } from '../../machinery/time.ts';
 import { isMarked } from '../ownership/deletion-mark.ts';
 import { isPodReady } from '../ownership/pod-state.ts';
@@ -86,7 +87,8 @@ export function reconcile(input: JobInput): Decision {
 function begun(view: JobView): JobView {
   const { job, spec, status, now } = view;
   if (spec.suspend === true) return view;
-  const isResumed = trueCondition(job, 'Suspended') !== undefined && storedVerdict(job) === undefined;
+  const isOpen = storedVerdict(job) === undefined && job.metadata.deletionTimestamp === undefined;
+  const isResumed = isOpen && trueCondition(job, 'Suspended') !== undefined;
   if (status.startTime !== undefined && !isResumed) return view;
   return { ...view, status: { ...status, startTime: formatTime(now) } };
 }
@@ -130,8 +132,10 @@ interface Conclusion {
 }
 
 /** Announces the end of the Job, and ends it if all its Pods are counted. */
-function ended({ spec, now }: JobView, status: JobStatus, verdict: Verdict, isAtRest: boolean): Conclusion {
-  const announced = withVerdict(status, verdict, now);
+function ended({ job, spec, now }: JobView, status: JobStatus, verdict: Verdict, isAtRest: boolean): Conclusion {
+  // A Job that ends at the moment at which it is resumed does not start again.
+  const { startTime = status.startTime } = job.status ?? {};
+  const announced = withVerdict({ ...status, ...defined({ startTime }) }, verdict, now);
   return isAtRest
     ? { status: withEnd(announced, verdict, now), events: endEvents(spec.completions, status, verdict) }
     : { status: announced, events: [] };
