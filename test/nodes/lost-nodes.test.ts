@@ -9,7 +9,13 @@ const STRATEGIC = 'application/strategic-merge-patch+json';
 /** Longer than any wait of the controllers. */
 const LONG_MILLIS = 1_200_000;
 
-const start = (nodes: number): Promise<SimulatedCluster> => startSimulatedCluster({ nodes, time: 'virtual' });
+/** Defer containers, whose names begin with `defer-`, run for a second. */
+const start = (nodes: number): Promise<SimulatedCluster> =>
+  startSimulatedCluster({
+    nodes,
+    time: 'virtual',
+    script: ({ container }) => (container.startsWith('defer-') ? { runMillis: 1000 } : {}),
+  });
 
 const isOn =
   (...names: string[]) =>
@@ -138,12 +144,44 @@ test('while no agent lives, no Pod is evicted and no node keeps a NoExecute tain
   );
 });
 
+/** A Pod `db` on node-2 with a defer container, which a finalizer keeps after its end. */
+const keptPod = (): Pod => {
+  const pod = simplePod('db', { nodeName: 'node-2', deferContainers: [ENTRY] });
+  return { ...pod, metadata: { ...pod.metadata, finalizers: ['example.com/keep'] } };
+};
+const isOver = (pod: Pod): boolean => {
+  const reason = conditionOf(pod, 'Deferred')?.reason;
+  return reason !== undefined && reason !== 'DeferContainersRunning';
+};
+/** Removes the finalizer, and waits until the Pod is gone. */
+async function letGo(cluster: SimulatedCluster): Promise<void> {
+  const change = { metadata: { finalizers: [] } };
+  const pods = cluster.client.resource<Pod>(PODS);
+  await cluster.during(pods.patch('db', 'default', 'application/merge-patch+json', change));
+  await cluster.until<Pod>(PODS, ({ length }) => length === 0);
+}
+
+const ENTRY = { name: 'defer-keys', image: 'busybox:1.28', timeoutSeconds: 10 };
+
+test('a Pod that was evicted while its agent was dead runs its defer containers when the agent returns', async () => {
+  await using cluster = await start(2);
+  await cluster.during(cluster.client.resource<Pod>(PODS).create(keptPod()));
+  await cluster.until<Pod>(PODS, (pods) => pods.length === 1 && pods.every(isReady));
+  cluster.node('node-2').kill();
+  await cluster.until<Pod>(PODS, (pods) => pods.every(isDeleting));
+  await cluster.pass(LONG_MILLIS);
+  const [waiting] = await podsOf(cluster);
+  expect([waiting?.status?.phase, waiting?.status?.termination]).toEqual(['Running', undefined]);
+  await cluster.restart('node-2');
+  const [ended] = await cluster.until<Pod>(PODS, ([pod]) => pod !== undefined && isOver(pod));
+  expect(ended?.status?.termination?.reason).toBe('Evicted');
+  expect(conditionOf(ended as Pod, 'Deferred')).toMatchObject({ status: 'True', reason: 'DeferContainersSucceeded' });
+  await letGo(cluster);
+});
+
 test('the Pods of a removed node fail before they are removed, and the lists of their defer containers as NodeLost', async () => {
   await using cluster = await start(2);
-  const entry = { image: 'busybox:1.28', command: ['/bin/true'] };
-  const pod = simplePod('db', { nodeName: 'node-2', deferContainers: [{ name: 'hand-over', ...entry }] });
-  const kept: Pod = { ...pod, metadata: { ...pod.metadata, finalizers: ['example.com/keep'] } };
-  await cluster.during(cluster.client.resource<Pod>(PODS).create(kept));
+  await cluster.during(cluster.client.resource<Pod>(PODS).create(keptPod()));
   await cluster.until<Pod>(PODS, (pods) => pods.length === 1 && pods.every(isReady));
   await cluster.removeNode('node-2');
   const [failed] = await cluster.until<Pod>(PODS, (pods) => pods.every(isDeleting));
@@ -156,14 +194,9 @@ test('the Pods of a removed node fail before they are removed, and the lists of 
   expect(conditionOf(failed as Pod, 'Deferred')).toMatchObject({
     status: 'False',
     reason: 'NodeLost',
-    message: 'defer containers that did not complete: [hand-over]',
+    message: 'defer containers that did not complete: [defer-keys]',
   });
-  await cluster.during(
-    cluster.client
-      .resource<Pod>(PODS)
-      .patch('db', 'default', 'application/merge-patch+json', { metadata: { finalizers: [] } }),
-  );
-  await cluster.until<Pod>(PODS, ({ length }) => length === 0);
+  await letGo(cluster);
 });
 
 /** Starts a StatefulSet `db` with three Pods, the last on a node whose agent then dies. Returns the name of that node. */

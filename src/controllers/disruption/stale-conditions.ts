@@ -7,8 +7,8 @@ import { hasEnded } from '../../api/core/v1/pod/status/final-phase.ts';
 import { isTerminating } from '../../api/core/v1/pod/status/healthy.ts';
 import type { Pod, PodCondition } from '../../api/generated/types.ts';
 import { PODS } from '../../api/resources.ts';
+import { unlessChanged } from '../../client/unless-changed.ts';
 import { createWorkQueue } from '../../client/work-queue.ts';
-import { isApiError } from '../../machinery/status.ts';
 import { formatTime, type Millis, parseTime } from '../../machinery/time.ts';
 import type { ControllerOptions } from '../controller.ts';
 import { createWakes } from '../wakes.ts';
@@ -49,12 +49,8 @@ export async function startStaleConditions(options: ControllerOptions): Promise<
     const conditions = (pod.status?.conditions ?? []).map((each) =>
       each.type === 'DisruptionTarget' ? reset(now) : each,
     );
-    try {
-      await podClient.updateStatus({ ...pod, status: { ...pod.status, conditions } });
-    } catch (error) {
-      // The change of the Pod sets the next wake.
-      if (!isApiError(error, 'NotFound') && !isApiError(error, 'Conflict')) throw error;
-    }
+    // A change of the Pod sets the next wake.
+    await unlessChanged(podClient.updateStatus({ ...pod, status: { ...pod.status, conditions } }));
   }
 }
 
