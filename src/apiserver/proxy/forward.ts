@@ -11,12 +11,13 @@
  *  3. Credentials for the API server do not reach the Pod.
  * Source: k8s.io/apimachinery/pkg/util/proxy and httputil.ReverseProxy, as v1.33 uses them (behavior and messages).
  */
-import { request as httpRequest, type IncomingMessage } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { isIPv6, type Socket } from 'node:net';
 import { type Duplex, pipeline } from 'node:stream';
 import { createDeflate, createGunzip, createGzip, createInflate } from 'node:zlib';
 import { serviceUnavailable } from '../../machinery/status.ts';
+import { request as httpRequest } from '../../platform/builtins/http.ts';
 import type { Timers } from '../../platform/platform.ts';
 import type { Exchange } from '../http/exchange.ts';
 import { join } from '../streaming/join-connections.ts';

@@ -1,9 +1,10 @@
 /** Connects to the URL at which the node serves a stream, and upgrades the connection. */
-import { type IncomingMessage, request } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import { connect, type Socket, type TcpNetConnectOpts } from 'node:net';
 import type { DuplexOptions } from 'node:stream';
 import { WebSocket } from 'ws';
 import { ApiError, internalError } from '../../machinery/status.ts';
+import { request } from '../../platform/builtins/http.ts';
 import { MAX_MESSAGE_BYTES } from './web-socket.ts';
 
 /**

@@ -1,8 +1,9 @@
 /** Handles connections that Node.js hands over because their clients request an upgrade. Refusals are still sent as HTTP responses. */
-import { type IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import type { KindCatalog } from '../../api/catalog.ts';
 import type { KindDefinition, SubresourceDefinition } from '../../api/kind.ts';
+import { ServerResponse } from '../../platform/builtins/http.ts';
 import type { Upgrade } from '../http/exchange.ts';
 import { flag } from '../http/query.ts';
 

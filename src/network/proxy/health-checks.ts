@@ -3,9 +3,10 @@
  * endpoints of the Service. The ports are open on all addresses of the node, so that connections are bounded.
  * Source: pkg/proxy/healthcheck of v1.33 (paths, status codes, headers and body).
  */
-import { createServer, type Server, type ServerResponse } from 'node:http';
+import type { Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Service } from '../../api/generated/types.ts';
+import { createServer } from '../../platform/builtins/http.ts';
 
 export interface HealthChecks {
   /** Opens the port of the Service, changes what it answers, or closes the port. `service`: undefined if it does not exist. */

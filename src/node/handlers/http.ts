@@ -3,10 +3,11 @@
  * Certificates are not verified, and redirects are followed only on the same host.
  * Source: pkg/probe/http of v1.33 (behavior and texts).
  */
-import { type ClientRequest, type IncomingMessage, type RequestOptions, request as requestHttp } from 'node:http';
+import type { ClientRequest, IncomingMessage, RequestOptions } from 'node:http';
 import { request as requestHttps } from 'node:https';
 import { connect as connectTcp, isIP, type Socket } from 'node:net';
 import { connect as connectTls, createSecureContext, type SecureContext } from 'node:tls';
+import { request as requestHttp } from '../../platform/builtins/http.ts';
 import {
   DeadlineExceeded,
   dialFailure,

@@ -1,8 +1,9 @@
 /** A request on a stream of HTTP/2, as the IncomingMessage that the handlers of requests expect. */
-import { IncomingMessage } from 'node:http';
+
 import type { IncomingHttpHeaders, ServerHttp2Stream } from 'node:http2';
 import type { Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
+import { IncomingMessage } from '../../../platform/builtins/http.ts';
 import { StreamConnection } from './stream-connection.ts';
 
 class Http2Request extends IncomingMessage {

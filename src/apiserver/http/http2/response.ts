@@ -5,9 +5,10 @@
  *  1. A response that is destroyed before its end resets the stream, so that the client sees that the response is incomplete.
  *  2. The close event comes when the stream is closed, and the client then sends no more of its body.
  */
-import { type IncomingMessage, validateHeaderName, validateHeaderValue } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import { constants, type OutgoingHttpHeaders, type ServerHttp2Stream } from 'node:http2';
 import type { Socket } from 'node:net';
+import { validateHeaderName, validateHeaderValue } from '../../../platform/builtins/http.ts';
 import { isOver, reset } from './stream-connection.ts';
 
 /** Headers that concern a connection of HTTP/1.1, and are not allowed in HTTP/2. Source: RFC 9113, section 8.2.2. */
