@@ -46,10 +46,10 @@ beforeAll(async () => {
       return { runMillis: ENTRY_MILLIS };
     },
   });
-});
+}, 60_000);
 afterAll(async () => {
   await cluster[Symbol.asyncDispose]();
-});
+}, 60_000);
 const ending = (name: string) => ({ runMillis: 10_000, exitCode: name.startsWith('wins') ? 0 : 1 });
 
 const podSpec = (spec: Partial<PodSpec> = {}): PodSpec => ({
