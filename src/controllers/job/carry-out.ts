@@ -7,7 +7,7 @@ import { unlessChanged } from '../../client/unless-changed.ts';
 import { unmarkPod } from '../ownership/deletion-mark.ts';
 import { createPod, deletePod, isNamespaceTerminating, type PodWriter, slowStart } from '../ownership/pods-of-owner.ts';
 import { trackPod, untrackPod } from './finalizers.ts';
-import { podFor } from './job-pods.ts';
+import { isEndingByItself, podFor } from './job-pods.ts';
 import type { Decision } from './reconcile.ts';
 
 export interface JobWriter extends PodWriter {
@@ -42,9 +42,12 @@ async function changePods(writer: JobWriter, job: Job, { retrack, remove, reason
   return true;
 }
 
-/** Deletes an active Pod. A Pod that is too many loses its finalizer first, unless it has changed: it may have ended, and then it counts. */
+/**
+ * Deletes an active Pod. A Pod that is too many loses its finalizer first, unless it has changed: it may have ended, and then it counts. So
+ * does a Pod that ends by itself, because its work is done.
+ */
 async function removePod(writer: JobWriter, job: Job, pod: Pod, reason: Decision['reason']): Promise<void> {
-  if (reason === 'ScaledDown') await untrackPod(writer.podClient, pod, true);
+  if (reason === 'ScaledDown' && !isEndingByItself(pod)) await untrackPod(writer.podClient, pod, true);
   await deletePod(writer, job, pod, reason);
   await writer.pods.gone(pod);
 }

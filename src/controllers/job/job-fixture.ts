@@ -100,7 +100,7 @@ function containerStatus(phase: string, { exitCode, endedSecondsAgo = 0, restart
   return { name: 'app', image: 'x', imageID: '', ready: false, restartCount: restarts, ...state } as ContainerStatus;
 }
 
-/** Binds the Pod and writes its status, as the scheduler and a node do. */
+/** Binds the Pod and writes its status, as the scheduler and a node do. Terminating: the containers have completed, and the list runs. */
 export async function setPhase(
   backend: RegistryBackend,
   pod: Pod,
@@ -120,5 +120,7 @@ export async function setPhase(
   const container = { name: 'app', image: 'x', imageID: '', ready: false, restartCount: 0 };
   const containerStatuses = [{ ...container, ...(code === undefined ? running : ended) }];
   const ready = { type: 'Ready', status: phase === 'Running' ? 'True' : 'False', lastTransitionTime: formatTime(now) };
-  await backend.setStatus(PODS, namespace, name, { phase, conditions: [ready], containerStatuses });
+  const end = { reason: 'Completed', startedAt: formatTime(now), deadline: formatTime(now + 30_000) };
+  const termination = phase === 'Terminating' ? { termination: end } : {};
+  await backend.setStatus(PODS, namespace, name, { phase, conditions: [ready], containerStatuses, ...termination });
 }

@@ -46,6 +46,9 @@ export type Outcome = 'succeeded' | 'failed';
 
 const OWN_ENDS: readonly (string | undefined)[] = ['Completed', 'DeadlineExceeded'] satisfies DeletionReason[];
 
+/** The reasons of a termination that begins without a deletion. */
+const ENDS_BY_ITSELF: readonly (string | undefined)[] = ['Completed', 'DeadlineExceeded'];
+
 /** Whether the Job had ended when it deleted the Pod. The mark is only in Pods with defer containers. */
 export const isEndedByJob = ({ metadata, status }: Pod): boolean =>
   metadata.deletionTimestamp !== undefined &&
@@ -67,6 +70,13 @@ export function outcomeOf(spec: JobSpec, pod: Pod, isFailing = false): Outcome |
   if (hasDeferContainers(pod)) return undefined;
   return isFailing || !replacesEndedOnly(spec) ? 'failed' : undefined;
 }
+
+/**
+ * Whether the Pod has begun to end before anything deleted it, such as because its containers have completed, and runs its defer containers.
+ * Its work is done then, so it counts although the Job deletes it as one Pod too many.
+ */
+export const isEndingByItself = (pod: Pod): boolean =>
+  hasDeferContainers(pod) && !hasEnded(pod) && ENDS_BY_ITSELF.includes(pod.status?.termination?.reason);
 
 /** Whether the Pod is being deleted and has not ended. */
 export const isTerminating = (pod: Pod): boolean =>

@@ -23,7 +23,7 @@ const seed = Number(process.env['LIFEPOD_SEED']);
 const RUNS = Number(process.env['LIFEPOD_RUNS'] ?? 40);
 console.log(`properties of Jobs: seed ${seed} (LIFEPOD_SEED sets it)`);
 
-const PHASES = ['Running', 'Succeeded', 'Failed'] as const;
+const PHASES = ['Running', 'Terminating', 'Succeeded', 'Failed'] as const;
 type Step =
   | { do: 'phase'; pod: number; phase: (typeof PHASES)[number] }
   | { do: 'delete' | 'gone'; pod: number }
@@ -76,6 +76,8 @@ class World {
   readonly #spec: JobSpec;
   /** UIDs of the Pods that have ended with the finalizer, by phase. */
   readonly #ended = { Succeeded: new Set<string>(), Failed: new Set<string>() };
+  /** UIDs of the Pods with the finalizer whose containers have completed, and whose lists run. */
+  readonly #completed = new Set<string>();
   /** UIDs of the Pods with the finalizer that a user has deleted. */
   readonly #deleted = new Set<string>();
   /** The indexes of the Pods that have succeeded with the finalizer, by UID. */
@@ -187,10 +189,19 @@ class World {
 
   async #end(pod: Pod, phase: (typeof PHASES)[number]): Promise<void> {
     const isDeleted = pod.metadata.deletionTimestamp !== undefined;
-    if (hasEnded(pod) || (isDeleted && (phase === 'Running' || !pod.spec?.nodeName))) return;
+    const isFinal = phase === 'Succeeded' || phase === 'Failed';
+    if (hasEnded(pod) || (isDeleted && (!isFinal || !pod.spec?.nodeName))) return;
+    // Only a Pod with defer containers has the phase Terminating, and then only its list is left to run.
+    if (!isFinal && pod.status?.phase === 'Terminating') return;
+    if (phase === 'Terminating' && pod.spec?.deferContainers === undefined) return;
     await setPhase(this.#backend, pod, phase, Date.UTC(2026, 0));
     const current = this.#pods().find(({ metadata }) => metadata.uid === pod.metadata.uid);
-    if (phase === 'Running' || current === undefined || !isTracked(current)) return;
+    if (phase === 'Terminating' && current !== undefined && isTracked(current)) this.#completed.add(uidOf(pod));
+    if (!isFinal || current === undefined) return;
+    if (!isTracked(current)) {
+      if (this.#completed.has(uidOf(pod))) this.faults.push('a Pod that had completed was not counted');
+      return;
+    }
     this.#ended[phase].add(uidOf(pod));
     if (phase === 'Succeeded') this.#indexes.set(uidOf(pod), indexOf(pod) ?? 0);
   }

@@ -330,6 +330,26 @@ describe('a Job whose Pods have defer containers', () => {
     expect(conditions()).toContain('Failed=True BackoffLimitExceeded');
   });
 
+  test.each<[string, object, object]>([
+    ['it is suspended', { suspend: true }, { suspend: false }],
+    ['it allows fewer in parallel', { parallelism: 0 }, { parallelism: 1 }],
+  ])('counts a Pod whose containers had completed when %s, and does not repeat its work', async (_, less, more) => {
+    await start(deferring());
+    await end('Running');
+    await end('Terminating');
+    await change(less);
+    expect(deletionReasons()).toEqual(['ScaledDown']);
+    await change(more);
+    await pass(60);
+    expect(pods()).toHaveLength(1);
+    const [pod] = pods();
+    await setPhase(backend, pod as Pod, 'Succeeded', timers.now());
+    await settled();
+    expect(job().status).toMatchObject({ succeeded: 1 });
+    expect(conditions()).toContain('Complete=True CompletionsReached');
+    expect(pods().flatMap(({ metadata }) => metadata.finalizers ?? [])).toEqual([]);
+  });
+
   test('counts a Pod that an entry with failurePolicy FailPod has failed, and tries again', async () => {
     await start(deferring());
     await end('Running');

@@ -14,6 +14,7 @@ import { firstMissing, union, withIndexes } from './intervals.ts';
 import {
   indexFailures,
   indexOf,
+  isEndingByItself,
   isIndexed,
   isTerminating,
   isTracked,
@@ -42,10 +43,14 @@ export function manage(view: JobView, delayed: ReadonlyMap<number, Pod>): PodCha
   const wanted = wantedActive(view);
   const remove = surplus(view, Math.max(0, active.length - wanted)).slice(0, BURST);
   if (remove.length > 0) return { create: [], remove };
-  const terminating = replacesEndedOnly(spec) ? view.pods.filter(isTerminating) : [];
+  const isAwaited = replacesEndedOnly(spec) ? isTerminating : (pod: Pod) => isTerminating(pod) && isAwaitedAlways(pod);
+  const terminating = view.pods.filter(isAwaited);
   const missing = Math.min(wanted - active.length - terminating.length, BURST);
   return missing > 0 && view.mayCreate ? additions(view, missing, terminating, delayed) : NOTHING;
 }
+
+/** The work of a Pod that ended by itself before it was deleted is done, so a replacement would do it again. */
+const isAwaitedAlways = (pod: Pod): boolean => isTracked(pod) && isEndingByItself(pod);
 
 /** Returns how many Pods should be active. */
 export function wantedActive({ spec, active, succeeded }: JobView): number {
