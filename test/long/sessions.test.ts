@@ -33,6 +33,7 @@ function shop(): object[] {
     init: [{ name: 'init', script: 'echo prepares' }],
     app: [{ name: 'app', script: `echo serves; ${WAIT}` }],
     defer: [{ name: 'bye', script: 'echo destructor begins; sleep 1; echo destructor ends' }],
+    spec: { terminationGracePeriodSeconds: 120 },
   });
   const metadata = { name: 'web', namespace: 'shop' };
   const labels = { app: 'web' };

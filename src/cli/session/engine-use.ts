@@ -5,9 +5,10 @@
  *  1. An engine that a user has started is never stopped.
  *  2. An engine with Pods that no session has created is not stopped, because that would delete them.
  */
-import type { Pod } from '../../api/generated/types.ts';
-import { PODS } from '../../api/resources.ts';
+import type { Node, Pod } from '../../api/generated/types.ts';
+import { NODES, PODS } from '../../api/resources.ts';
 import type { HttpClient } from '../../client/http-client.ts';
+import { createInformer } from '../../client/informer.ts';
 import { clientFromKubeconfig } from '../../client/kubeconfig.ts';
 import { checkMachine } from '../../engine/machine-checks.ts';
 import {
@@ -19,6 +20,8 @@ import {
   usesPrivateContainerd,
 } from '../../engine/settings.ts';
 import { dataDirOwner, dataDirReleased, ensureDataDir, isSessionEngine, UserError } from '../../platform/files.ts';
+import { nodePlatform } from '../../platform/node-js.ts';
+import { onAbort } from '../../platform/on-abort.ts';
 import { startDetached } from '../detach.ts';
 import { down, hasPods } from '../down.ts';
 import { onlyFinalizersLeft } from '../end-pods.ts';
@@ -77,8 +80,11 @@ export async function joinEngine(options: UpOptions, say: Say, stop: AbortSignal
     const record = createRecord(dataDir);
     const dead = claimDeadRecords(dataDir);
     try {
-      if (dataDirOwner(dataDir) === undefined) await start(options, say, stop);
-      return { client: await clientFromKubeconfig(kubeconfigPath(dataDir)), record, dead };
+      const isRunning = dataDirOwner(dataDir) !== undefined;
+      if (!isRunning) await start(options, say, stop);
+      const client = await clientFromKubeconfig(kubeconfigPath(dataDir));
+      if (isRunning) await untilReady(dataDir, client, say, stop);
+      return { client, record, dead };
     } catch (error) {
       for (const each of dead) each.release();
       record.remove();
@@ -86,6 +92,31 @@ export async function joinEngine(options: UpOptions, say: Say, stop: AbortSignal
     }
   } finally {
     gate.release();
+  }
+}
+
+/** Waits for the node of an engine that another process has started, perhaps just before. Rejects if the engine ends, or if `stop` aborts. */
+async function untilReady(dataDir: string, client: HttpClient, say: Say, stop: AbortSignal): Promise<void> {
+  const ending = new AbortController();
+  const signal = AbortSignal.any([stop, ending.signal]);
+  const ready = Promise.withResolvers<void>();
+  let isReady = false;
+  const see = ({ status }: Node): void => {
+    isReady ||= status?.conditions?.some((each) => each.type === 'Ready' && each.status === 'True') === true;
+    if (isReady) ready.resolve();
+  };
+  onAbort(stop, () => ready.reject(stop.reason));
+  dataDirReleased(dataDir, signal).then(
+    () => ready.reject(new UserError(`the engine of ${dataDir} has stopped`)),
+    () => undefined,
+  );
+  const options = { ...nodePlatform('error'), signal };
+  const { synced } = createInformer(client.resource<Node>(NODES), options, { added: see, updated: see });
+  void synced.then(() => isReady || stop.aborted || say('waiting until the node is ready'));
+  try {
+    await ready.promise;
+  } finally {
+    ending.abort();
   }
 }
 

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import type { Deployment, Pod, ReplicaSet } from '../../api/generated/types.ts';
 import { DEPLOYMENTS, PODS, REPLICA_SETS } from '../../api/resources.ts';
 import { registryBackend } from '../../client/registry-fixture.ts';
@@ -79,8 +79,7 @@ test('the Pods of a session are those with its label and those that its objects 
   await watched.settled();
   expect(followed.sort()).toEqual(['created', 'labeled']);
   await backend.remove(PODS, 'a', 'labeled');
-  await watched.settled();
-  expect(watched.pods().map(({ metadata }) => metadata.name)).toEqual(['created']);
+  await vi.waitFor(() => expect(watched.pods().map(({ metadata }) => metadata.name)).toEqual(['created']));
 });
 
 test('a session is over when its Pods have ended, but not before all objects are created', async () => {

@@ -53,7 +53,7 @@ export interface WatchOptions {
 export async function watchSession(options: WatchOptions): Promise<WatchedSession> {
   const { client, platform, namespaces, hasJobs, signal } = options;
   const watched = new Watched(options);
-  const follow = <T extends KubeObject>(ref: ResourceRef, kind: 'pods' | 'jobs'): Informer<T>[] =>
+  const follow = <T extends KubeObject>(ref: ResourceRef, kind: 'pods' | 'jobs'): Pick<Informer<T>, 'synced'>[] =>
     namespaces.map((namespace) =>
       createInformer<T>(
         client.resource<T>(ref),
@@ -65,9 +65,8 @@ export async function watchSession(options: WatchOptions): Promise<WatchedSessio
         },
       ),
     );
-  const pods = follow<Pod>(PODS, 'pods');
-  const jobs = hasJobs ? follow<Job>(JOBS, 'jobs') : [];
-  await Promise.all([...pods, ...jobs].map(({ synced }) => synced));
+  const informers = [...follow<Pod>(PODS, 'pods'), ...(hasJobs ? follow<Job>(JOBS, 'jobs') : [])];
+  await Promise.all(informers.map(({ synced }) => synced));
   return {
     created: (object) => watched.created(object),
     complete: () => watched.complete(),
@@ -75,14 +74,17 @@ export async function watchSession(options: WatchOptions): Promise<WatchedSessio
     pods: () => watched.existingPods(),
     over: watched.over.promise,
     async settled() {
-      for (const [index, namespace] of namespaces.entries()) {
-        const { metadata } = await client.resource<Pod>(PODS).list({ namespace, limit: 1 });
-        await pods[index]?.reached(metadata.resourceVersion);
+      // A watch reports the revision of a list only with its next bookmark, up to a minute later, so the list itself is read.
+      for (const namespace of namespaces) {
+        const { items } = await client.resource<Pod>(PODS).list({ namespace });
+        for (const pod of items) watched.see('pods', pod, false);
       }
       await watched.decided();
     },
   };
 }
+
+const versionOf = ({ metadata }: KubeObject): number => Number(metadata.resourceVersion);
 
 class Watched {
   readonly over = Promise.withResolvers<string | undefined>();
@@ -134,7 +136,10 @@ class Watched {
 
   see(kind: 'pods' | 'jobs', object: KubeObject, isGone: boolean): void {
     const known: Map<string, Seen<KubeObject>> = kind === 'pods' ? this.#pods : this.#jobs;
-    if (known.has(uidOf(object)) || this.#hasLabel(object)) {
+    const latest = known.get(uidOf(object))?.object;
+    // settled() may have read a later version than the one that the watch reports now.
+    if (!isGone && latest !== undefined && versionOf(object) < versionOf(latest)) return;
+    if (latest !== undefined || this.#hasLabel(object)) {
       this.#put(kind, object, isGone);
       return;
     }
