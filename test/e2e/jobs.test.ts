@@ -24,8 +24,10 @@ test('kubectl creates a Job, waits for it, shows it and its log, and deletes it 
     'job.batch/hello created\n',
   );
   expect(await wait('hello', 'condition=complete')).toBe('job.batch/hello condition met\n');
-  expect(await lifepod.kubectlOk('get', 'job', 'hello')).toMatch(/^hello +Complete +1\/1 +\d+s +\d+s$/m);
+  expect(await lifepod.kubectlOk('get', 'job', 'hello')).toMatch(/^hello +Complete +1\/1 +\S+ +\S+$/m);
   expect(await lifepod.kubectlOk('logs', 'job/hello')).toBe('hello\n');
+  // The Event is written after the status.
+  await record.event('hello', /^Normal Completed: Job completed$/);
   const shown = await lifepod.kubectlOk('describe', 'job', 'hello');
   expect(shown).toMatch(/Pods Statuses: +0 Active \(0 Ready\) \/ 1 Succeeded \/ 0 Failed/);
   expect(shown).toMatch(/Normal +SuccessfulCreate .* job-controller +Created pod: hello-/);

@@ -121,7 +121,7 @@ test('the machine and Pods reach a Deployment through its Service, and connectio
 });
 
 test('a Pod with hostNetwork is reached through its Service by Pods and the machine', async () => {
-  const port = 28_089;
+  const port = 28_091;
   const script = SERVE.replace('8080', String(port)).replace('$HOSTNAME', 'host');
   const app = { name: 'app', script, readinessProbe: { tcpSocket: { port }, periodSeconds: 1 } };
   const spec = { hostNetwork: true, terminationGracePeriodSeconds: 1 };
