@@ -1,6 +1,6 @@
 import { expect, test, vi } from 'vitest';
 import type { Deployment, Pod, ReplicaSet } from '../../api/generated/types.ts';
-import { DEPLOYMENTS, PODS, REPLICA_SETS } from '../../api/resources.ts';
+import { CONFIG_MAPS, DEPLOYMENTS, PODS, REPLICA_SETS } from '../../api/resources.ts';
 import { registryBackend } from '../../client/registry-fixture.ts';
 import { clientOf } from '../../client/typed-client.ts';
 import { type KubeObject, type OwnerReference, uidOf } from '../../machinery/meta.ts';
@@ -97,6 +97,15 @@ test('a session is over when its Pods have ended, but not before all objects are
   expect(isOver).toBe(false);
   await setStatus('two', { phase: 'Failed' });
   expect(await watched.over).toBeUndefined();
+});
+
+test('the last changes of Pods are known without a bookmark, although objects of other kinds have changed since', async () => {
+  const { backend, watched } = await watch();
+  const one = await backend.set(PODS, podOf('one', { labels }));
+  await backend.setStatus(PODS, 'a', 'one', { phase: 'Failed' });
+  await backend.set(CONFIG_MAPS, { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'later', namespace: 'a' } });
+  await watched.settled();
+  expect(watched.state().pods.get(uidOf(one))?.object.status?.phase).toBe('Failed');
 });
 
 test('a session whose Pod cannot start for two minutes is over, and reports each obstacle once', async () => {
