@@ -103,6 +103,24 @@ describe('the exit code', () => {
   });
 });
 
+describe('the cause of a failure', () => {
+  const ended = (reason?: string, message?: string): ContainerStatus =>
+    ({ name: 'a', state: { terminated: { exitCode: 128, reason, message } } }) as ContainerStatus;
+  const failed = (status: object, ...app: ContainerStatus[]): Pod => {
+    const given = pod('p', 'Failed', { app });
+    return { ...given, status: { ...given.status, ...status } as Pod['status'] };
+  };
+  test.each<[string, Pod, string | undefined]>([
+    ['the program failed', failed({}, ended('Error')), undefined],
+    ['the program failed with a message', failed({}, ended('Error', 'log')), undefined],
+    ['the program could not start', failed({}, ended('StartError', 'not found')), 'StartError: not found'],
+    ['the program used too much memory', failed({}, ended('OOMKilled')), 'OOMKilled'],
+    ['the Pod was evicted', failed({ reason: 'Evicted', message: 'no memory' }), 'Evicted: no memory'],
+  ])('%s', (_, given, cause) => {
+    expect(firstFailure(state([given]))?.cause).toBe(cause);
+  });
+});
+
 describe('an obstacle', () => {
   const unschedulable: Pod = {
     ...pod('p', 'Pending'),

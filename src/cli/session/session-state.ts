@@ -5,7 +5,7 @@
  * Source of the exit codes: docker compose and docker run, whose exit code is that of the container that failed (behavior).
  */
 import { hasEnded } from '../../api/core/v1/pod/status/final-phase.ts';
-import type { ContainerStatus, Job, Pod } from '../../api/generated/types.ts';
+import type { ContainerStateTerminated, ContainerStatus, Job, Pod } from '../../api/generated/types.ts';
 import { uidOf } from '../../machinery/meta.ts';
 import { podContainers } from '../pod-containers.ts';
 
@@ -65,25 +65,30 @@ export interface Failure {
   /** Such as `pod/web`. */
   title: string;
   exitCode: number;
+  /** Why there is no output that explains the failure, such as a command that could not start; undefined if the program itself failed. */
+  cause?: string;
 }
 
 /** Returns the failure of the Pod that failed first; undefined if none has failed. A failed Job without a Pod has the exit code 1. */
 export function firstFailure({ pods, jobs }: SessionState): Failure | undefined {
   const failed = [...pods.values()].filter((each) => hasFailed(each, jobs)).map(({ object }) => object);
   const [first] = failed.sort((a, b) => endOf(a).localeCompare(endOf(b)));
-  if (first !== undefined) return { title: `pod/${first.metadata.name}`, exitCode: exitCodeOf(first) };
+  if (first !== undefined)
+    return { title: `pod/${first.metadata.name}`, exitCode: exitCodeOf(first), ...causeOf(first) };
   const job = [...jobs.values()].find(({ object }) => conditionOf(object, 'Failed'));
   return job && { title: `job/${job.object.metadata.name}`, exitCode: 1 };
 }
 
+type FailedExit = ContainerStateTerminated & { finishedAt: string };
+
 /** Returns the exits with an error, app containers first, then init and defer containers; each kind in the order of the exits. */
-function failedExits(pod: Pod): { exitCode: number; finishedAt: string }[] {
-  const ofKind = (kind: string): { exitCode: number; finishedAt: string }[] =>
+function failedExits(pod: Pod): FailedExit[] {
+  const ofKind = (kind: string): FailedExit[] =>
     podContainers(pod)
       .filter((each) => each.kind === kind)
       .flatMap(({ status }) => status?.state?.terminated ?? [])
       .filter(({ exitCode }) => exitCode !== 0)
-      .map(({ exitCode, finishedAt = '' }) => ({ exitCode, finishedAt }))
+      .map((exit) => ({ ...exit, finishedAt: exit.finishedAt ?? '' }))
       .sort((a, b) => a.finishedAt.localeCompare(b.finishedAt));
   return ['app', 'init', 'defer'].flatMap(ofKind);
 }
@@ -92,6 +97,17 @@ const endOf = (pod: Pod): string => failedExits(pod)[0]?.finishedAt ?? '';
 
 /** Returns the exit code of the container that failed first; 1 if no container of the Pod has failed, for example after an eviction. */
 export const exitCodeOf = (pod: Pod): number => failedExits(pod)[0]?.exitCode ?? 1;
+
+/** The reason of a container whose program ended with an error, which the program itself has reported. */
+const PROGRAM_FAILED = 'Error';
+
+/** Returns the reason and the message of the Pod, such as Evicted, else those of the container that failed first. */
+function causeOf(pod: Pod): { cause?: string } {
+  const [exit] = failedExits(pod);
+  const { reason, message } = pod.status?.reason === undefined ? (exit ?? {}) : pod.status;
+  if (reason === undefined || reason === PROGRAM_FAILED) return {};
+  return { cause: message ? `${reason}: ${message}` : reason };
+}
 
 /** A reason why a Pod does not start. */
 export interface Obstacle {

@@ -221,6 +221,9 @@ async function untilOver(
   await Promise.race([watched.settled().then(logsEnded), stopped]);
   const failure = firstFailure(watched.state());
   if (failure === undefined) return undefined;
-  detail(`lifepod: ${failure.title} has failed: exit code ${failure.exitCode}`);
+  const { title, exitCode, cause } = failure;
+  if (cause === undefined) detail(`lifepod: ${title} has failed: exit code ${exitCode}`);
+  // The logs do not show the cause.
+  else say(`lifepod: ${title} has failed: exit code ${exitCode}: ${cause}`);
   return failure.exitCode;
 }
