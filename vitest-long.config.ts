@@ -18,6 +18,7 @@ export default defineConfig({
           name: 'properties',
           include: ['src/simulation/defer.property.test.ts', 'src/simulation/defer-time.property.test.ts', HEAVY],
           testTimeout: 600_000,
+          hookTimeout: 180_000,
         },
       },
       {
@@ -33,6 +34,7 @@ export default defineConfig({
           ],
           maxWorkers: 2,
           testTimeout: 600_000,
+          hookTimeout: 180_000,
         },
       },
       {
