@@ -23,6 +23,14 @@ export default defineConfig({
       },
       {
         test: {
+          name: 'jobs',
+          env: { LIFEPOD_RUNS: process.env['LIFEPOD_RUNS'] ?? '10000' },
+          include: ['src/controllers/job/job.property.test.ts'],
+          testTimeout: 900_000,
+        },
+      },
+      {
+        test: {
           name: 'http2',
           env: HTTP2,
           include: ['src/apiserver/*.test.ts'],

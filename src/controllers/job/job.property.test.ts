@@ -13,7 +13,7 @@ import { uidOf } from '../../machinery/meta.ts';
 import { isApiError } from '../../machinery/status.ts';
 import { isPodActive } from '../ownership/pod-state.ts';
 import { type KilledEngines, killedEngines, turns } from '../replicas/killed-engines-fixture.ts';
-import { isFinished } from './conditions.ts';
+import { isFinished, trueCondition } from './conditions.ts';
 import { formatIntervals, hasIndex, parseIntervals, withIndexes } from './intervals.ts';
 import { startJobs } from './job.ts';
 import { newJob, setPhase } from './job-fixture.ts';
@@ -80,6 +80,8 @@ class World {
   readonly #completed = new Set<string>();
   /** UIDs of the Pods with the finalizer that a user has deleted. */
   readonly #deleted = new Set<string>();
+  /** UIDs of the Pods that were deleted with the finalizer, also by the Job. They may count as failed before they end, or not at all. */
+  readonly #ending = new Set<string>();
   /** The indexes of the Pods that have succeeded with the finalizer, by UID. */
   readonly #indexes = new Map<string, number>();
   /** The highest parallelism since the last settled(). */
@@ -144,7 +146,7 @@ class World {
     const { succeeded = 0, failed = 0 } = status;
     expect({ faults: this.faults, isFinished: isFinished(this.#job()) }).toEqual({ faults: [], isFinished: true });
     expect(failed).toBe(this.#announced.failed.size);
-    expect(missing(this.#ended.Failed, this.#announced.failed, this.#deleted)).toEqual([]);
+    expect(missing(this.#ended.Failed, this.#announced.failed, this.#ending)).toEqual([]);
     if (this.#spec.completionMode === 'Indexed') {
       const failedIndexes = parseIntervals(status.failedIndexes, 100);
       // A Pod that was being deleted may have been counted as failed before it succeeded.
@@ -158,7 +160,7 @@ class World {
       const both = new Set([...this.#announced.failed, ...this.#announced.succeeded]);
       expect(succeeded).toBe(this.#announced.succeeded.size);
       expect(both.size).toBe(failed + succeeded);
-      expect(missing(this.#ended.Succeeded, this.#announced.succeeded, this.#deleted)).toEqual([]);
+      expect(missing(this.#ended.Succeeded, this.#announced.succeeded, this.#ending)).toEqual([]);
       expect(missing(this.#deleted, both)).toEqual([]);
     }
     await this.#engines.settled();
@@ -199,7 +201,12 @@ class World {
     if (phase === 'Terminating' && current !== undefined && isTracked(current)) this.#completed.add(uidOf(pod));
     if (!isFinal || current === undefined) return;
     if (!isTracked(current)) {
-      if (this.#completed.has(uidOf(pod))) this.faults.push('a Pod that had completed was not counted');
+      // The Pods that a Job deletes because it has succeeded do not count.
+      const { succeeded, failed } = this.#announced;
+      const isCounted = succeeded.has(uidOf(pod)) || failed.has(uidOf(pod));
+      const hasSucceeded = trueCondition(this.#job(), 'SuccessCriteriaMet') !== undefined;
+      if (this.#completed.has(uidOf(pod)) && !isCounted && !hasSucceeded)
+        this.faults.push('a Pod that had completed was not counted');
       return;
     }
     this.#ended[phase].add(uidOf(pod));
@@ -210,13 +217,17 @@ class World {
     if (!isPodActive(pod)) return;
     await this.#backend.delete(PODS, 'a', pod.metadata.name, { preconditions: { uid: uidOf(pod) } });
     const current = this.#pods().find(({ metadata }) => metadata.uid === pod.metadata.uid);
-    if (current !== undefined && isTracked(current)) this.#deleted.add(uidOf(pod));
+    if (current !== undefined && isTracked(current))
+      for (const set of [this.#deleted, this.#ending]) set.add(uidOf(pod));
   }
 
   /** Checks after every write of the controller. */
   #check(): void {
     this.#late += this.#engines.takeLateCreates();
-    const active = this.#pods().filter(isPodActive).length;
+    const pods = this.#pods();
+    for (const pod of pods)
+      if (pod.metadata.deletionTimestamp !== undefined && isTracked(pod)) this.#ending.add(uidOf(pod));
+    const active = pods.filter(isPodActive).length;
     if (active > this.#allowed + this.#late) this.faults.push(`${active} Pods are active`);
     const { status = {} } = this.#job();
     for (const list of ['succeeded', 'failed'] as const)
