@@ -1,5 +1,6 @@
 /** Starts the engine as a background process, for `lifepod up --detach` and for commands that need a running engine. */
 import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { closeSync, openSync, renameSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { auditFlags } from '../engine/audit/audit-settings.ts';
@@ -53,7 +54,11 @@ export async function startDetached(options: UpOptions, signal?: AbortSignal): P
     signal.addEventListener('abort', interrupt, { once: true });
   }
   try {
+    const exited = once(child, 'exit');
+    exited.catch(() => undefined);
     const report = await startReport(child, systemTimers(), printWaiting);
+    // The engine reports its failure before it exits, and owns the data folder until then.
+    if (report === undefined || 'error' in report) await exited;
     if (report === undefined) throw new UserError(`the engine exited before it was ready: see its log ${logPath}`);
     if ('error' in report) throw new UserError(report.error);
     return report.ready;
