@@ -2,7 +2,7 @@
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { watch, writeFileSync } from 'node:fs';
+import { rmSync, watch, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { expect, test } from 'vitest';
@@ -54,6 +54,12 @@ const identity = (statuses: ContainerStatus[] = []): string[] =>
 
 const containerds = () =>
   processesNaming(lifepod.dataDir).filter(({ commandLine }) => /\/?containerd$/.test(commandLine[0] ?? ''));
+
+async function killContainerd(): Promise<void> {
+  const [containerd, ...others] = containerds();
+  expect(others).toEqual([]);
+  process.kill(containerd?.pid ?? 0, 'SIGKILL');
+}
 
 /** Runs `lifepod up` in its own session, as in a terminal. interrupt() sends SIGINT to all processes to which Ctrl+C would send it. */
 function upInForeground() {
@@ -127,30 +133,37 @@ test.each([1, 2, 3])(
   },
 );
 
-test('after kill -9 of the engine while a container is created, the container runs once, also with restartPolicy Never', async () => {
-  await lifepod.apply({
-    apiVersion: 'node.k8s.io/v1',
-    kind: 'RuntimeClass',
-    metadata: { name: 'slow' },
-    handler: 'slow',
-  });
-  const created = new Promise<void>((resolve) => {
-    const watcher = watch(scratch.path, (_, file) => {
-      if (file !== 'creating') return;
-      watcher.close();
-      resolve();
+test.each([
+  ['the engine', 'cut', () => lifepod.kill('SIGKILL')],
+  ['the engine and containerd', 'cut-twice', () => Promise.all([lifepod.kill('SIGKILL'), killContainerd()])],
+])(
+  'after kill -9 of %s while a container is created, the container runs once, also with restartPolicy Never',
+  async (_, name, kill) => {
+    for (const file of [creating, killed]) rmSync(file, { force: true });
+    await lifepod.apply({
+      apiVersion: 'node.k8s.io/v1',
+      kind: 'RuntimeClass',
+      metadata: { name: 'slow' },
+      handler: 'slow',
     });
-  });
-  const app = [{ name: 'app', script: 'echo ran' }];
-  await lifepod.apply(pod('cut', { app, spec: { runtimeClassName: 'slow', restartPolicy: 'Never' } }));
-  await created;
-  await lifepod.kill('SIGKILL');
-  writeFileSync(killed, '');
-  await lifepod.up();
-  await waitFor('cut', 'jsonpath={.status.phase}=Succeeded');
-  expect((await statusOf('cut')).containerStatuses).toMatchObject([{ restartCount: 0 }]);
-  expect(await lifepod.kubectlOk('logs', 'cut')).toBe('ran\n');
-});
+    const created = new Promise<void>((resolve) => {
+      const watcher = watch(scratch.path, (_, file) => {
+        if (file !== 'creating') return;
+        watcher.close();
+        resolve();
+      });
+    });
+    const app = [{ name: 'app', script: 'echo ran' }];
+    await lifepod.apply(pod(name, { app, spec: { runtimeClassName: 'slow', restartPolicy: 'Never' } }));
+    await created;
+    await kill();
+    writeFileSync(killed, '');
+    await lifepod.up();
+    await waitFor(name, 'jsonpath={.status.phase}=Succeeded');
+    expect((await statusOf(name)).containerStatuses).toMatchObject([{ restartCount: 0 }]);
+    expect(await lifepod.kubectlOk('logs', name)).toBe('ran\n');
+  },
+);
 
 test('after kill -9 of the engine, a running app is adopted without a restart, keeps its address, and its log is readable', async () => {
   await lifepod.apply(pod('during-app', { app: [{ name: 'app', script: `echo begun; ${WAIT}` }] }));
@@ -226,9 +239,7 @@ test('the engine restarts a containerd killed with SIGKILL and adopts the Pods a
   await lifepod.apply(pod('survivor'));
   await waitFor('survivor', 'condition=Ready');
   const before = await statusOf('survivor');
-  const [containerd, ...others] = containerds();
-  expect(others).toEqual([]);
-  process.kill(containerd?.pid ?? 0, 'SIGKILL');
+  await killContainerd();
   await lifepod.apply(pod('newcomer', { init: [{ name: 'first', script: 'true' }] }));
   await waitFor('newcomer', 'condition=Ready');
   expect(identity((await statusOf('survivor')).containerStatuses)).toEqual(identity(before.containerStatuses));

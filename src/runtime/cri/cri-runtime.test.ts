@@ -2,7 +2,7 @@
 import { afterAll, afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { silentLog } from '../../platform/silent-log.ts';
 import { createVirtualTimers } from '../../platform/virtual-timers.ts';
-import type { ContainerConfig, ContainerRuntime, SandboxConfig } from '../runtime.ts';
+import { type ContainerConfig, type ContainerRuntime, OutcomeUnknownError, type SandboxConfig } from '../runtime.ts';
 import { type Connection, connect, RuntimeCallError, type RuntimeErrorCode } from './connection.ts';
 import { connectRuntime } from './cri-runtime.ts';
 import { ATTEMPT_LABEL, CONTAINER_NAME_LABEL, POD_UID_LABEL } from './labels.ts';
@@ -210,6 +210,15 @@ test.each([
   answers['StartContainer'] = failure('no command');
   answers['ContainerStatus'] = answer;
   await expect(runtime.startContainer('c1', signal)).rejects.toBe(answers['StartContainer']);
+});
+
+test('the outcome of a start is unknown if an earlier start of the container was cut', async () => {
+  const runtime = await connected();
+  const message = 'failed to create containerd task: task c1: already exists';
+  answers['StartContainer'] = failure(message, 'AlreadyExists');
+  answers['ContainerStatus'] = { status: { state: 'CONTAINER_EXITED', startedAt: 0, message } };
+  const unknown = new OutcomeUnknownError(message, { cause: answers['StartContainer'] });
+  await expect(runtime.startContainer('c1', signal)).rejects.toEqual(unknown);
 });
 
 test('the container is not queried after a start that was aborted', async () => {

@@ -13,7 +13,14 @@ import { machineClock } from '../../platform/node-js.ts';
 import type { Log, Timers } from '../../platform/platform.ts';
 import { createSteadyStamps } from '../clock-conversion.ts';
 import type { ShimExits } from '../containerd/shim-exits.ts';
-import type { ContainerRuntime, ContainerStreams, RuntimeUsage, RuntimeVersion, SandboxPods } from '../runtime.ts';
+import {
+  type ContainerRuntime,
+  type ContainerStreams,
+  OutcomeUnknownError,
+  type RuntimeUsage,
+  type RuntimeVersion,
+  type SandboxPods,
+} from '../runtime.ts';
 import { callMetrics } from './call-metrics.ts';
 import { callErrorOf, connect, hasCode } from './connection.ts';
 import { isStartCut } from './cut-start.ts';
@@ -181,7 +188,8 @@ function containerCalls(surroundings: Surroundings): ContainerCalls {
       try {
         await connection.unary(`${SERVICE}/StartContainer`, { containerId: id }, signal);
       } catch (error) {
-        if (signal.aborted || !(await wasStarted(observer, id, signal))) throw error;
+        if (signal.aborted) throw error;
+        await checkStarted(observer, id, error, signal);
       } finally {
         facts.starting.delete(id);
       }
@@ -221,8 +229,13 @@ async function createOrFind<Listed extends { id: string }>(
   }
 }
 
-/** Whether a container has been started even though the call to start it failed. A container whose start failed has no start time. */
-async function wasStarted(observer: Observer, id: string, signal: AbortSignal): Promise<boolean> {
+/**
+ * Resolves if the container has been started even though the call to start it failed with `error`, and rejects otherwise. A container whose
+ * start failed has no start time. The outcome is unknown if the start was cut (cut-start.ts).
+ */
+async function checkStarted(observer: Observer, id: string, error: unknown, signal: AbortSignal): Promise<void> {
   const status = await observer.containerStatus(id, signal).catch(() => undefined);
-  return status !== undefined && status.startedAt > 0;
+  if (status === undefined) throw error;
+  if (isStartCut(status)) throw new OutcomeUnknownError(status.message, { cause: error });
+  if (status.startedAt === 0) throw error;
 }

@@ -1,12 +1,14 @@
 /**
- * Recognizes a container that never had a process because its start was cut: containerd cancels the call and records a failed start
- * (StartError, exit code 128) when the engine dies. The outcome of a canceled call is no failure of the container. Therefore nothing
- * observes the container, and it is removed when its successor, which has the same attempt, is created.
+ * Recognizes a container that never had a process because its start was cut. When the engine dies, containerd cancels the call and records a
+ * failed start (StartError, exit code 128). When containerd dies, the shim continues to create the task, and the next start of the container
+ * fails because that task exists; containerd has adopted or deleted a task that was complete when it started. Neither is a failure of the
+ * container. Therefore it is observed as created, and it is replaced when it is created again, with the same attempt.
  */
 import type { ContainerStatus } from './responses.ts';
 
 /** A later message, `failed to start containerd task`, does not match: the process may have run. */
-const MESSAGE = /^failed to create containerd task: (?:failed to create shim task: )?context canceled(?:: unknown)?$/;
+const MESSAGE =
+  /^failed to create containerd task: (?:(?:failed to create shim task: )?context canceled(?:: unknown)?|task \S+: already exists)$/;
 
 export const isStartCut = ({ state, startedAt, message }: ContainerStatus): boolean =>
   state === 'CONTAINER_EXITED' && startedAt === 0 && MESSAGE.test(message);

@@ -21,9 +21,7 @@ export interface ContainerFacts {
    * deleted the container. To wait for this, call logEndOf(), which creates the field if it is missing.
    */
   logEnd?: PromiseWithResolvers<void>;
-  /** Set if the start of the container was cut, so that nothing observes it (cut-start.ts). */
-  isCut?: boolean;
-  /** The observation after the exit. While it is set, the container is not queried again. */
+  /** The observation after the exit, or after a start that was cut. While it is set, the container is not queried again. */
   final?: ContainerObservation;
 }
 

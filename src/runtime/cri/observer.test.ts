@@ -166,15 +166,19 @@ test('a container that the kernel killed for its memory is OOMKilled whatever CR
 });
 
 const CUT = 'failed to create containerd task: failed to create shim task: context canceled: unknown';
+const CREATED_BEFORE = 'failed to create containerd task: task c1: already exists';
 const FAILED_START = { exitCode: 128, reason: 'StartError', startedAt: 0 };
 
-test('a container whose start was cut before it had a process is not observed, and queried once', async () => {
-  containers = [CONTAINER];
-  statuses = { ContainerStatus: { ...CONTAINER_STATUS, ...FAILED_START, message: CUT } };
-  expect(await observedContainer()).toBeUndefined();
-  expect(await observedContainer()).toBeUndefined();
-  expect(calls).toEqual(['ContainerStatus c1']);
-});
+test.each([CUT, CREATED_BEFORE])(
+  'a container whose start failed with "%s" is observed as created, and queried once',
+  async (message) => {
+    containers = [CONTAINER];
+    statuses = { ContainerStatus: { ...CONTAINER_STATUS, ...FAILED_START, message } };
+    expect(await observedContainer()).toMatchObject({ state: 'created', attempt: CONTAINER.metadata.attempt });
+    expect(await observedContainer()).toMatchObject({ state: 'created' });
+    expect(calls).toEqual(['ContainerStatus c1']);
+  },
+);
 
 test.each([
   ['may have run before its start was cut', 'failed to start containerd task "c1": context canceled: unknown', 0],

@@ -115,14 +115,13 @@ async function observeSandbox(
   };
 }
 
-/** Returns undefined if a status call shows that the container was removed after it was listed, or that its start was cut (cut-start.ts). */
+/** Returns undefined if a status call shows that the container was removed after it was listed. */
 async function observeContainer(
   { queries, facts, shimExits }: View,
   listed: ListedContainer,
   signal: AbortSignal,
 ): Promise<ContainerObservation | undefined> {
   const known = containerFacts(facts, listed.id, podUidOf(listed.labels));
-  if (known.isCut === true) return undefined;
   if (known.final !== undefined) return known.final;
   if (isSettled(listed, known)) return fromFacts(listed, known);
   const status = await queries.containerStatus(listed.id, signal);
@@ -132,8 +131,8 @@ async function observeContainer(
   }
   learn(known, status);
   if (isStartCut(status)) {
-    known.isCut = true;
-    return undefined;
+    known.final = fromFacts({ ...listed, state: 'CONTAINER_CREATED' }, known);
+    return known.final;
   }
   if (status.state !== 'CONTAINER_EXITED') return fromFacts({ ...listed, state: status.state }, known);
   if (isEndUnknown(status)) known.exit ??= shimExits?.exitOf(listed.id);
