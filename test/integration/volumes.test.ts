@@ -79,6 +79,8 @@ beforeEach(async () => {
   manager = managerOf();
 });
 afterEach(async () => {
+  // Operations of a Pod are serial, so an update after the first report of a mounted ConfigMap has ended then.
+  await manager.unmount('u-1', signal).catch(() => undefined);
   manager.close();
   await unmountUnder(root, signal);
   await rm(root, { recursive: true, force: true });

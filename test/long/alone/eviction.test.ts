@@ -121,7 +121,7 @@ describe('a full disk', () => {
     );
     const { status } = await evicted('filler');
     expect(status?.message).toMatch(
-      /^The node was low on resource: ephemeral-storage. Threshold quantity: 256Mi, available: \d+Ki. /,
+      /^The node was low on resource: ephemeral-storage. Threshold quantity: 256Mi, available: \d+[A-Z]i\. /,
     );
     expect(statusOf(pods.now('filler'), 'last').state?.terminated?.reason).toBe('Skipped');
     expect(status?.termination?.reason).toBe('NodePressure');
@@ -244,7 +244,7 @@ describe('memory', () => {
     await restartWith(...soft);
     const first = await evicted('asked-for-nothing');
     expect(first.status?.message).toMatch(
-      /^The node was low on resource: memory. Threshold quantity: 1000Gi, available: \d+Ki. Container app was using \d+Ki, request is 0, has larger consumption of memory. $/,
+      /^The node was low on resource: memory. Threshold quantity: 1000Gi, available: \d+[A-Z]i\. Container app was using \d+[A-Z]i, request is 0, has larger consumption of memory. $/,
     );
     expect(statusOf(first, 'last').state?.terminated).toMatchObject({ reason: 'Completed', message: 'NodePressure\n' });
     const { startedAt = '', deadline = '' } = first.status?.termination ?? {};
@@ -344,7 +344,7 @@ describe('other signals', () => {
 
     await lifepod.apply(pod('writer', { app: [{ name: 'app', script: fill(160, '/file') }] }));
     expect((await evicted('writer')).status?.message).toMatch(
-      /^The node was low on resource: ephemeral-storage. Threshold quantity: 280Mi, available: \d+Ki. /,
+      /^The node was low on resource: ephemeral-storage. Threshold quantity: 280Mi, available: \d+[A-Z]i\. /,
     );
     expect(pods.now('elsewhere').status?.phase).toBe('Running');
   });
