@@ -1,4 +1,4 @@
-/** What the handlers of all requests of one server share: its limits, its metrics, authentication, and the documents that it serves. */
+/** The state that all request handlers of one server share: its limits, its metrics, authentication, and the documents that it serves. */
 import { createMetrics, type Metrics } from '../platform/metrics.ts';
 import type { Audit } from './audit/audit.ts';
 import { createAuthentication } from './auth/authentication/authenticate.ts';

@@ -50,7 +50,7 @@ export function roomFor(
   return best && { node: best.node, victims: best.victims };
 }
 
-/** What limits the preemption besides the resources of the node. */
+/** The limits of the preemption besides the resources of the node. */
 interface Limits {
   volumes: VolumeFacts | undefined;
   spread: Spread | undefined;

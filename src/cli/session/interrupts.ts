@@ -1,4 +1,4 @@
-/** What signals ask of a session: the first to end it, the second to end its Pods at once, the third to leave. */
+/** Handles the signals to a session: the first one ends the session, the second one ends its Pods at once, and after the third one it exits. */
 
 /** How the signals end a session. */
 export interface Interrupts {

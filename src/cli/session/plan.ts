@@ -8,7 +8,7 @@ import { UserError } from '../../platform/files.ts';
 /** The label of every object that a session has created. Its value is the ID of the session. */
 export const SESSION_LABEL = 'lifepod.io/session';
 
-/** What discovery reports about a kind. */
+/** The facts about a kind that discovery reports. */
 export interface KindInfo extends ResourceRef {
   kind: string;
   namespaced: boolean;
@@ -79,7 +79,7 @@ export function requireDistinct(objects: readonly PlannedObject[]): void {
   }
 }
 
-/** What the plan reads from an object that may be a Pod. The server has not checked it yet. */
+/** The fields that the plan reads from an object that may be a Pod. The server has not checked it yet. */
 interface PodFields {
   spec?: {
     serviceAccountName?: string;

@@ -44,7 +44,7 @@ export interface Start {
 
 export interface Decision {
   notes: Note[];
-  /** What the Jobs have shown. It is written before a Job is deleted or started. */
+  /** The status that follows from the Jobs. It is written before a Job is deleted or started. */
   status: CronJobStatus;
   remove: Job[];
   start?: Start;

@@ -112,7 +112,7 @@ export function finishedAt(pod: Pod): Millis {
   return parseTime(metadata.creationTimestamp) ?? 0;
 }
 
-/** What a new Pod continues. */
+/** The index of a new Pod, and the failures of that index before it. */
 export interface NewPod {
   /** Absent unless the Job is indexed. */
   index?: number;

@@ -1,5 +1,5 @@
 /**
- * What the disruption controller, the eviction subresource and the scheduler share about PodDisruptionBudgets. Pure.
+ * Functions about PodDisruptionBudgets that the disruption controller, the eviction subresource and the scheduler share. Pure.
  * Source: k8s.io/component-helpers/apps/poddisruptionbudget and SetStatusCondition of k8s.io/apimachinery/pkg/api/meta of v1.33 (behavior).
  */
 import { type LabelMatcher, labelSelectorMatcher } from '../../../../machinery/labels.ts';
