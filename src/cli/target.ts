@@ -11,6 +11,7 @@ import { type HttpClient, httpClient } from '../client/http-client.ts';
 import { readKubeconfigs } from '../client/kubeconfig.ts';
 import { DEFAULT_DATA_DIR, isKubectlPlugin, kubeconfigPath } from '../engine/settings.ts';
 import { dataDirOwner, UserError } from '../platform/files.ts';
+import { type Hints, hintsFor } from './hints.ts';
 
 /** The options that were given on the command line. An option that was not given is undefined. */
 export interface TargetOptions {
@@ -25,6 +26,8 @@ export interface Target {
   namespace: string;
   /** The environment and the arguments that make kubectl use the same server. */
   kubectl: { env: NodeJS.ProcessEnv; args: string[] };
+  /** Composes commands for messages, which use the same server. */
+  hints: Hints;
 }
 
 /** Reads the kubeconfigs that kubeconfigPaths() selects. Rejects with a UserError if there is no usable one. */
@@ -38,6 +41,7 @@ export async function resolveTarget(options: TargetOptions): Promise<Target> {
       env: { ...process.env, KUBECONFIG: paths.join(delimiter) },
       args: options.context === undefined ? [] : ['--context', options.context],
     },
+    hints: hintsFor(options, process.env, paths),
   };
 }
 

@@ -6,6 +6,7 @@ import { LIFEPOD_VERSION } from '../engine/version.ts';
 import { UserError } from '../platform/files.ts';
 import { createLog, systemTimers } from '../platform/node-js.ts';
 import { failureText } from './failures.ts';
+import { shellQuoted } from './hints.ts';
 
 /** A message from an engine in the background to the process that started it. */
 export type StartReport = { ready: ReadyEngine } | { error: string } | { waiting: string };
@@ -102,6 +103,3 @@ export function printReady(dataDir: string, { server, nodeName, startMillis, war
   for (const warning of warnings) process.stderr.write(`warning: ${warning}\n`);
   process.stdout.write(`export KUBECONFIG=${shellQuoted(kubeconfigPath(dataDir))}\n`);
 }
-
-const shellQuoted = (text: string): string =>
-  /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;

@@ -1,0 +1,66 @@
+import { expect, test } from 'vitest';
+import { DEFAULT_DATA_DIR } from '../engine/settings.ts';
+import { type HintOptions, hintsFor, shellQuoted } from './hints.ts';
+
+const PLUGIN = { LIFEPOD_KUBECTL_PLUGIN: '1' };
+
+test.each<[string, HintOptions, NodeJS.ProcessEnv, string[] | undefined, [string, string, string]]>([
+  [
+    'the default engine, whose kubeconfig kubectl does not read',
+    {},
+    { HOME: '/root' },
+    undefined,
+    ['lifepod why p', 'lifepod status', `kubectl get pods --kubeconfig ${DEFAULT_DATA_DIR}/kubeconfig`],
+  ],
+  [
+    'the default engine, whose kubeconfig kubectl reads',
+    {},
+    { KUBECONFIG: `${DEFAULT_DATA_DIR}/kubeconfig` },
+    undefined,
+    ['lifepod why p', 'lifepod status', 'kubectl get pods'],
+  ],
+  [
+    '--data-dir',
+    { dataDir: '/my data' },
+    { HOME: '/root' },
+    undefined,
+    [
+      "lifepod why p --data-dir '/my data'",
+      "lifepod status --data-dir '/my data'",
+      "kubectl get pods --kubeconfig '/my data/kubeconfig'",
+    ],
+  ],
+  [
+    '--kubeconfig and --context',
+    { kubeconfig: 'k', context: 'c' },
+    { KUBECONFIG: 'k' },
+    ['k'],
+    ['lifepod why p --kubeconfig k --context c', 'lifepod status', 'kubectl get pods --kubeconfig k --context c'],
+  ],
+  [
+    'kubectl lifepod with --context',
+    { context: 'c' },
+    { KUBECONFIG: 'a::b', ...PLUGIN },
+    ['a', 'b'],
+    ['kubectl lifepod why p --context c', 'lifepod status', 'kubectl get pods --context c'],
+  ],
+  [
+    'kubectl lifepod with the default kubeconfig of kubectl',
+    {},
+    { HOME: '/home/me', ...PLUGIN },
+    ['/home/me/.kube/config'],
+    ['kubectl lifepod why p', 'lifepod status', 'kubectl get pods'],
+  ],
+])('commands in hints reach the server of a command that was called with %s', (_, options, env, paths, commands) => {
+  const hints = hintsFor(options, env, paths);
+  expect([hints.lifepod('why p'), hints.engine('status'), hints.kubectl('get pods')]).toEqual(commands);
+});
+
+test('options of a hint precede the arguments of a program', () => {
+  const { kubectl } = hintsFor({ kubeconfig: 'k' }, {});
+  expect(kubectl('exec p -- sh -c true')).toBe('kubectl exec p --kubeconfig k -- sh -c true');
+});
+
+test('shellQuoted quotes only words that a shell would change', () => {
+  expect(['/a/b.c', 'a b', "it's", ''].map(shellQuoted)).toEqual(['/a/b.c', "'a b'", `'it'\\''s'`, "''"]);
+});

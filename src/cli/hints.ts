@@ -1,0 +1,62 @@
+/**
+ * Composes the commands that messages tell the user to type, so that they reach the same server as the command that prints them.
+ *
+ * Boundary: pure; the caller passes the environment.
+ * Invariant: a command from this file keeps the options --data-dir, --kubeconfig and --context that the user has given. A command of kubectl
+ * also names the kubeconfig if kubectl would read another one by itself.
+ */
+import { homedir } from 'node:os';
+import { delimiter, join } from 'node:path';
+import { DEFAULT_DATA_DIR, isKubectlPlugin, kubeconfigPath } from '../engine/settings.ts';
+
+/** Options with which a command was called. An option that was not given is undefined. */
+export interface HintOptions {
+  dataDir?: string | undefined;
+  kubeconfig?: string | undefined;
+  context?: string | undefined;
+}
+
+export interface Hints {
+  /** Returns a command of lifepod that accepts --data-dir, --kubeconfig and --context. `words` begins with the name of the command. */
+  lifepod(words: string): string;
+  /** Returns a command of lifepod that accepts --data-dir only, such as `image load FILE`. */
+  engine(words: string): string;
+  /** Returns a command of kubectl. */
+  kubectl(words: string): string;
+}
+
+/** `paths` are the kubeconfigs that the command itself reads; undefined if it reads the one in the data folder. */
+export function hintsFor(options: HintOptions, env: NodeJS.ProcessEnv, paths?: readonly string[]): Hints {
+  const { kubeconfig, context } = options;
+  const isPlugin = isKubectlPlugin(env);
+  // Without options, lifepod selects the engine of the default data folder, but as a plugin it does what kubectl does.
+  const dataDir = options.dataDir === DEFAULT_DATA_DIR && !isPlugin ? undefined : options.dataDir;
+  const ofContext = option('context', context);
+  const program = isPlugin ? 'kubectl lifepod' : 'lifepod';
+  const own = (paths ?? [kubeconfig ?? kubeconfigPath(options.dataDir ?? DEFAULT_DATA_DIR)]).join(delimiter);
+  const read = own === usualKubeconfig(env) ? undefined : own;
+  return {
+    lifepod: (words) => withOptions(`${program} ${words}`, [...option('data-dir', dataDir), ...option('kubeconfig', kubeconfig), ...ofContext]),
+    engine: (words) => withOptions(`lifepod ${words}`, option('data-dir', dataDir)),
+    kubectl: (words) => withOptions(`kubectl ${words}`, [...option('kubeconfig', kubeconfig ?? read), ...ofContext]),
+  };
+}
+
+/** Returns the kubeconfigs that kubectl reads by itself, in the form of the variable KUBECONFIG. */
+function usualKubeconfig(env: NodeJS.ProcessEnv): string {
+  const listed = (env['KUBECONFIG'] ?? '').split(delimiter).filter((path) => path !== '');
+  return listed.length > 0 ? listed.join(delimiter) : join(env['HOME'] ?? homedir(), '.kube', 'config');
+}
+
+const option = (name: string, value: string | undefined): string[] =>
+  value === undefined ? [] : [`--${name} ${shellQuoted(value)}`];
+
+/** Adds the options to the end of the command, but before the arguments of a program after `--`. */
+function withOptions(command: string, options: readonly string[]): string {
+  const [own = '', ...program] = command.split(' -- ');
+  return [[own, ...options].join(' '), ...program].join(' -- ');
+}
+
+/** Returns the text as one word of a POSIX shell, in quotes only if it needs them. */
+export const shellQuoted = (text: string): string =>
+  /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
