@@ -36,7 +36,12 @@ export function hintsFor(options: HintOptions, env: NodeJS.ProcessEnv, paths?: r
   const own = (paths ?? [kubeconfig ?? kubeconfigPath(options.dataDir ?? DEFAULT_DATA_DIR)]).join(delimiter);
   const read = own === usualKubeconfig(env) ? undefined : own;
   return {
-    lifepod: (words) => withOptions(`${program} ${words}`, [...option('data-dir', dataDir), ...option('kubeconfig', kubeconfig), ...ofContext]),
+    lifepod: (words) =>
+      withOptions(`${program} ${words}`, [
+        ...option('data-dir', dataDir),
+        ...option('kubeconfig', kubeconfig),
+        ...ofContext,
+      ]),
     engine: (words) => withOptions(`lifepod ${words}`, option('data-dir', dataDir)),
     kubectl: (words) => withOptions(`kubectl ${words}`, [...option('kubeconfig', kubeconfig ?? read), ...ofContext]),
   };

@@ -18,6 +18,7 @@ import { readStatus, sandboxImageOf } from '../runtime/cri/status.ts';
 import { loadImageArchives } from '../runtime/images/load.ts';
 import type { ImageInfo } from '../runtime/runtime.ts';
 import { tabColumns } from './describe/tab-columns.ts';
+import { type Hints, hintsFor } from './hints.ts';
 
 const SHORT_ID_LENGTH = 12;
 
@@ -67,12 +68,13 @@ export async function printImages(dataDir: string): Promise<void> {
  * and rejects with a UserError.
  */
 export async function removeImages(dataDir: string, references: string[]): Promise<void> {
+  const hints = hintsFor({ dataDir }, process.env);
   const { images, pods } = await readAll(dataDir);
   const { foreign, sandboxImages } = await withRuntime(dataDir, async (connection, signal) => ({
     foreign: await imagesInUse(connection, signal, instanceLabels(dataDir)),
     sandboxImages: [SANDBOX_IMAGE, sandboxImageOf(await readStatus(connection, true, signal)) ?? SANDBOX_IMAGE],
   }));
-  const wanted = new Set(references.map((reference) => find(images, reference)));
+  const wanted = new Set(references.map((reference) => find(images, reference, hints)));
   for (const image of wanted) {
     const [name = ''] = namesOf(image);
     if (sandboxImages.some((reference) => isMeant(image, reference)))
@@ -101,14 +103,15 @@ const namesOf = ({ id, tags, digests }: ImageInfo): string[] =>
   tags.length > 0 ? tags : digests.length > 0 ? digests : [id];
 
 /** Finds an image by name, ID, or at least the first 4 digits of its ID. Throws a UserError if no image or more than one matches. */
-function find(images: readonly ImageInfo[], reference: string): ImageInfo {
+function find(images: readonly ImageInfo[], reference: string, hints: Hints): ImageInfo {
   const found = images.filter(
     (image) =>
       isMeant(image, reference) ||
       (/^[0-9a-f]{4,64}$/.test(reference) && image.id.replace(/^sha256:/, '').startsWith(reference)),
   );
   const [image, ...others] = found;
-  if (image === undefined) throw new UserError(`there is no image ${reference}: 'lifepod image list' shows all images`);
+  if (image === undefined)
+    throw new UserError(`there is no image ${reference}: '${hints.engine('image list')}' shows all images`);
   if (others.length > 0)
     throw new UserError(
       `${reference} matches ${found.length} images (${found.map(shortId).join(', ')}): give more of the ID`,

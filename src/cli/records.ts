@@ -11,6 +11,7 @@ import { isApiError } from '../machinery/status.ts';
 import { fromApi } from '../node/record/step-conversion.ts';
 import { UserError } from '../platform/files.ts';
 import type { ListOptions } from '../ports/backend.ts';
+import type { Hints } from './hints.ts';
 
 const PAGE_SIZE = 500;
 
@@ -38,7 +39,7 @@ export const podName = (given: string): string => given.replace(/^(pods?|po)\//,
  * several Pods have had the name, the existing Pod is preferred, then the one whose record has the newest step. Rejects with a UserError
  * if no Pod matches, or if several UIDs begin with the given characters.
  */
-export async function findLife(client: Client, namespace: string, reference: string): Promise<PodLife> {
+export async function findLife(client: Client, namespace: string, reference: string, hints: Hints): Promise<PodLife> {
   const name = podName(reference);
   const pod = await client.resource<Pod>(PODS).get(name, namespace).catch(unlessMissing);
   if (pod !== undefined) return lifeOf(client, pod);
@@ -47,8 +48,8 @@ export async function findLife(client: Client, namespace: string, reference: str
   const ofUid = /^[0-9a-f][0-9a-f-]{3,35}$/.test(name) ? await findByUid(client, name) : undefined;
   if (ofUid !== undefined) return ofUid;
   throw new UserError(
-    `no Pod ${name} in namespace ${namespace}, and no record of one: 'kubectl get pods -A' lists all Pods, ` +
-      `'kubectl get podrecords -A' all records; lifepod up --record-age sets how long records outlive their Pod`,
+    `no Pod ${name} in namespace ${namespace}, and no record of one: '${hints.kubectl('get pods -A')}' lists all Pods, ` +
+      `'${hints.kubectl('get podrecords -A')}' all records; ${hints.engine('up --record-age')} sets how long records outlive their Pod`,
   );
 }
 

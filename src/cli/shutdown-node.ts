@@ -5,6 +5,7 @@ import { readEngineRecord, type ShutdownOutcome } from '../engine/settings.ts';
 import { dataDirOwner, dataDirReleased, UserError } from '../platform/files.ts';
 import { sendSignal } from '../platform/processes.ts';
 import { startDetached } from './detach.ts';
+import { type Hints, hintsFor } from './hints.ts';
 import { SHUT_DOWN_NODE } from './up.ts';
 
 /** How many engines may try to end the Pods. If the first engine exits before it has ended them, another one is started. */
@@ -14,6 +15,7 @@ const say = (line: string): void => void process.stdout.write(`${line}\n`);
 
 export async function shutDownNode(dataDir: string): Promise<void> {
   requireRoot();
+  const hints = hintsFor({ dataDir }, process.env);
   const record = readEngineRecord(dataDir);
   if (record?.state !== 'up' || (record.shutdown !== undefined && dataDirOwner(dataDir) === undefined)) {
     say(`no Pod of ${dataDir} is running: nothing to do`);
@@ -22,14 +24,14 @@ export async function shutDownNode(dataDir: string): Promise<void> {
   for (let engine = 1; engine <= ENGINES; engine++) {
     const outcome = await shutDownEngine(dataDir);
     if (outcome !== undefined) {
-      printOutcome(outcome);
+      printOutcome(outcome, hints);
       return;
     }
     say('the engine exited before it had ended all Pods');
   }
   throw new UserError(
     `the engine could not end all Pods, and some may still be running: see its log ${dataDir}/lifepod.log, ` +
-      `then run 'lifepod shutdown-node' again`,
+      `then run '${hints.engine('shutdown-node')}' again`,
   );
 }
 
@@ -52,11 +54,11 @@ async function shutDownEngine(dataDir: string): Promise<ShutdownOutcome | undefi
   return readEngineRecord(dataDir)?.shutdown;
 }
 
-function printOutcome({ podsLeft }: ShutdownOutcome): void {
+function printOutcome({ podsLeft }: ShutdownOutcome, hints: Hints): void {
   if (podsLeft.length > 0) say(`these Pods had not ended when their grace period was over: ${podsLeft.join(', ')}`);
   say(
     podsLeft.length > 0
-      ? "the other Pods have ended; the next 'lifepod up' runs those that are still wanted"
-      : "the Pods have ended; the next 'lifepod up' runs those that are still wanted",
+      ? `the other Pods have ended; the next '${hints.engine('up')}' runs those that are still wanted`
+      : `the Pods have ended; the next '${hints.engine('up')}' runs those that are still wanted`,
   );
 }

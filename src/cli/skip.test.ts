@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import type { ContainerState, ContainerStatus, Pod } from '../api/generated/types.ts';
 import { ApiError, conflict, invalidObject, notFound, pathNotFound } from '../machinery/status.ts';
+import { hintsFor } from './hints.ts';
 import { outcome, refusal } from './skip.ts';
 
 const podWith = (status: Pod['status'], names = ['bye', 'clean']): Pod => ({
@@ -90,11 +91,11 @@ test.each<[string, ApiError, Pod, string, string]>([
     notFound(PODS, 'db'),
     podWith({ termination }),
     'bye',
-    `Pod db has ended in the meantime: 'lifepod why db' shows how`,
+    `Pod db has ended in the meantime: 'lifepod why db -n data --data-dir /d' shows how`,
   ],
   ['a concurrent write', WRITTEN, podWith({ termination }), 'bye', WRITTEN.message],
   ['another validation error for a known entry', INVALID, podWith({ termination }), 'bye', INVALID.message],
   ['a user without permission', FORBIDDEN, podWith({ termination }), 'bye', 'pods is forbidden'],
 ])('lifepod skip explains in one sentence the refusal for %s', (_, error, pod, entry, said) => {
-  expect(refusal(error, pod, entry).message).toBe(said);
+  expect(refusal(error, pod, entry, hintsFor({ dataDir: '/d' }, {})).message).toBe(said);
 });

@@ -8,22 +8,27 @@ import { PODS } from '../api/resources.ts';
 import type { Client } from '../client/client.ts';
 import { type ApiError, isApiError } from '../machinery/status.ts';
 import { UserError } from '../platform/files.ts';
+import type { Hints } from './hints.ts';
 import { podName } from './records.ts';
 import { resolveTarget, type TargetOptions } from './target.ts';
 
 export async function skip(podArgument: string, entry: string, options: TargetOptions): Promise<void> {
-  const { client, namespace } = await resolveTarget(options);
-  process.stdout.write(`${await skipEntry(client, namespace, podName(podArgument), entry)}\n`);
+  const target = await resolveTarget(options);
+  process.stdout.write(`${await skipEntry(target, podName(podArgument), entry)}\n`);
 }
 
 /** Gives the entry up, and resolves with a sentence about the effect. Rejects if the API refuses; see refusal() for the errors. */
-export async function skipEntry(client: Client, namespace: string, name: string, entry: string): Promise<string> {
+export async function skipEntry(
+  { client, namespace, hints }: { client: Client; namespace: string; hints: Hints },
+  name: string,
+  entry: string,
+): Promise<string> {
   const pod = await client
     .resource<Pod>(PODS)
     .get(name, namespace)
     .catch((error: unknown) => {
       if (!isApiError(error, 'NotFound')) throw error;
-      throw new UserError(`no Pod ${name} in namespace ${namespace}: 'kubectl get pods -A' lists all Pods`);
+      throw new UserError(`no Pod ${name} in namespace ${namespace}: '${hints.kubectl('get pods -A')}' lists all Pods`);
     });
   const control: DeferControl = {
     apiVersion: 'lifepod.io/v1',
@@ -32,7 +37,7 @@ export async function skipEntry(client: Client, namespace: string, name: string,
     skip: entry,
   };
   await client.api.update(PODS, control, { subresource: 'defer' }).catch((error: unknown) => {
-    throw isApiError(error) ? refusal(error, pod, entry) : error;
+    throw isApiError(error) ? refusal(error, pod, entry, hints) : error;
   });
   return outcome(pod, entry);
 }
@@ -52,16 +57,18 @@ export function outcome({ metadata, status }: Pod, entry: string): string {
 const hasRun = (status: ContainerStatus | undefined): boolean => status?.lastState?.terminated !== undefined;
 
 /** Returns the error to print for a refused request: a UserError if the cause is known, else `error` itself. */
-export function refusal(error: ApiError, pod: Pod, entry: string): Error {
+export function refusal(error: ApiError, pod: Pod, entry: string, hints: Hints): Error {
   const { metadata, spec, status } = pod;
-  const { name } = metadata;
+  const { name, namespace } = metadata;
   const entries = (spec?.deferContainers ?? []).map((each) => each.name);
   if (error.code === 404) {
     return error.status.details?.kind === undefined
       ? new UserError(
           'this API server does not support defer containers: give the kubeconfig of a lifepod server with --kubeconfig',
         )
-      : new UserError(`Pod ${name} has ended in the meantime: 'lifepod why ${name}' shows how`);
+      : new UserError(
+          `Pod ${name} has ended in the meantime: '${hints.lifepod(`why ${name} -n ${namespace}`)}' shows how`,
+        );
   }
   if (error.code === 422 && !entries.includes(entry)) {
     const known = entries.length === 0 ? 'it has none' : `it has ${entries.join(', ')}`;

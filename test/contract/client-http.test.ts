@@ -9,6 +9,7 @@ import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { PODS } from '../../src/api/resources.ts';
 import { makeAuthority, makeLeaf } from '../../src/apiserver/pki/certificates.ts';
+import { hintsFor } from '../../src/cli/hints.ts';
 import { skipEntry } from '../../src/cli/skip.ts';
 import type { Client } from '../../src/client/client.ts';
 import { httpClient } from '../../src/client/http-client.ts';
@@ -106,7 +107,9 @@ test('each verb sends the method, path, query and body that the API expects', as
 
 test('lifepod skip PUTs a DeferControl to the defer subresource of the Pod', async () => {
   const requests = respond(200, { ...pod('x'), spec: { containers: [] } });
-  expect(await skipEntry(client, 'a', 'x', 'bye')).toBe('defer container bye of Pod x is given up: it will not run');
+  expect(await skipEntry({ client, namespace: 'a', hints: hintsFor({}, { KUBECONFIG: 'k' }, ['k']) }, 'x', 'bye')).toBe(
+    'defer container bye of Pod x is given up: it will not run',
+  );
   expect(requests.map((each) => each.line)).toEqual([
     'GET /api/v1/namespaces/a/pods/x',
     'PUT /api/v1/namespaces/a/pods/x/defer',
@@ -118,7 +121,9 @@ test('lifepod skip PUTs a DeferControl to the defer subresource of the Pod', asy
     skip: 'bye',
   });
   respond(404, notFound(PODS, 'x').status);
-  await expect(skipEntry(client, 'a', 'x', 'bye')).rejects.toMatchObject({
+  await expect(
+    skipEntry({ client, namespace: 'a', hints: hintsFor({}, { KUBECONFIG: 'k' }, ['k']) }, 'x', 'bye'),
+  ).rejects.toMatchObject({
     name: 'UserError',
     message: `no Pod x in namespace a: 'kubectl get pods -A' lists all Pods`,
   });

@@ -25,6 +25,7 @@ import { onAbort } from '../../platform/on-abort.ts';
 import { startDetached } from '../detach.ts';
 import { down, hasPods } from '../down.ts';
 import { onlyFinalizersLeft } from '../end-pods.ts';
+import { hintsFor } from '../hints.ts';
 import {
   claimDeadRecords,
   createRecord,
@@ -47,6 +48,8 @@ export interface EngineUse {
 const NOT_OF_ENGINE = ['dataDir', 'logLevel', 'anyPort', 'forSessions'];
 const SETTING_NAMES: Readonly<Record<string, keyof Settings>> = { runtimeHandler: 'runtimeHandlers' };
 
+const downCommand = (dataDir: string): string => hintsFor({ dataDir }, process.env).engine('down');
+
 /** Throws a UserError if an option is not valid, or if the engine is running with other options. Creates nothing. */
 export function checkOptions(options: UpOptions): void {
   checkMachine(() => usesPrivateContainerd(options));
@@ -64,7 +67,7 @@ export function checkOptions(options: UpOptions): void {
   });
   if (other.length === 0) return;
   throw new UserError(
-    `the engine in ${dataDir} is running with another value of ${other.join(', ')}: omit the option, or run 'lifepod down' first`,
+    `the engine in ${dataDir} is running with another value of ${other.join(', ')}: omit the option, or run '${downCommand(dataDir)}' first`,
   );
 }
 
@@ -190,7 +193,9 @@ async function stopUnused(dataDir: string, say: Say): Promise<void> {
   const others = items.filter((pod) => !onlyFinalizersLeft(pod));
   if (others.length > 0) {
     const names = others.map(({ metadata }) => `${metadata.namespace}/${metadata.name}`).join(', ');
-    say(`the engine keeps running, because no session has created these Pods: ${names}; 'lifepod down' ends them`);
+    say(
+      `the engine keeps running, because no session has created these Pods: ${names}; '${downCommand(dataDir)}' ends them`,
+    );
     return;
   }
   await down(dataDir, say);

@@ -16,6 +16,7 @@ import { UserError } from '../../platform/files.ts';
 import { nodePlatform } from '../../platform/node-js.ts';
 import { onAbort } from '../../platform/on-abort.ts';
 import { failureText } from '../failures.ts';
+import { hintsFor } from '../hints.ts';
 import { hasColors } from '../logs/copy-log.ts';
 import { createObjects, planObjects } from './create-objects.ts';
 import { deleteObjects } from './delete-objects.ts';
@@ -48,6 +49,12 @@ interface Session {
 const warn = (line: string): void => void process.stderr.write(`${line}\n`);
 const DEFAULT_NAMESPACE = 'default';
 
+/** Returns the beginning of a sentence about what a later command deletes. */
+function nextDeletes(dataDir: string): string {
+  const { engine } = hintsFor({ dataDir }, process.env);
+  return `the next '${engine('up FILE')}' or '${engine('down')}' deletes`;
+}
+
 /** `lifepod up FILE…`. */
 export const upFiles = (files: readonly string[], options: SessionOptions): Promise<void> =>
   runSession(options, { hasPrefix: true, say: warn, detail: warn }, (stop) => readManifests(files, stop));
@@ -60,7 +67,7 @@ export async function runSession(
 ): Promise<void> {
   requireRoot();
   const interrupts = createInterrupts((exitCode) => {
-    output.say(`leaving at once: the next 'lifepod up FILE' or 'lifepod down' deletes what is left`);
+    output.say(`leaving at once: ${nextDeletes(options.dataDir)} what is left`);
     process.exit(exitCode);
   });
   handleSignals(interrupts);
@@ -94,7 +101,7 @@ async function liveAndLeave(manifests: readonly Manifest[], use: EngineUse, sess
   } catch (error) {
     session.say(`lifepod: ${failureText(lost.signal.aborted ? lost.signal.reason : error)}`);
     isClean = end === 'down' || (end === 'failed' && (await cleanUp(use, session)));
-    if (!isClean) session.say(`the next 'lifepod up FILE' or 'lifepod down' deletes what the session has created`);
+    if (!isClean) session.say(`${nextDeletes(dataDir)} what the session has created`);
     return 1;
   } finally {
     ending.abort();

@@ -7,6 +7,7 @@ import { parseTime } from '../../machinery/time.ts';
 import { toApi } from '../../node/record/step-conversion.ts';
 import { UserError } from '../../platform/files.ts';
 import { createLog, systemTimers } from '../../platform/node-js.ts';
+import type { Hints } from '../hints.ts';
 import { podContainers } from '../pod-containers.ts';
 import { findLife, type PodLife, titleOf, transitionsOf } from '../records.ts';
 import { resolveTarget, type Target, type TargetOptions } from '../target.ts';
@@ -29,10 +30,10 @@ export async function timeline(given: string, options: TimelineOptions): Promise
   if (output !== undefined && output !== 'json' && output !== 'wide')
     throw new UserError(`-o ${output} is not a valid output format: give json or wide, or omit the option`);
   const target = await resolveTarget(options);
-  const life = await findLife(target.client, target.namespace, given);
+  const life = await findLife(target.client, target.namespace, given, target.hints);
   if (options.watch === true) return watch(life, target, options);
   const steps = transitionsOf(life.records);
-  print(output === 'json' ? jsonOf(life, steps) : drawing(life, steps, options));
+  print(output === 'json' ? jsonOf(life, steps) : drawing(life, steps, target.hints, options));
 }
 
 const print = (text: string): void => void process.stdout.write(`${text}\n`);
@@ -40,10 +41,10 @@ const print = (text: string): void => void process.stdout.write(`${text}\n`);
 const jsonOf = ({ name, namespace, uid }: PodLife, steps: readonly Transition[]): string =>
   JSON.stringify({ pod: name, namespace, uid, transitions: inOrder(steps).map(toApi) }, undefined, 2);
 
-function drawing(life: PodLife, steps: readonly Transition[], options: TimelineOptions): string {
+function drawing(life: PodLife, steps: readonly Transition[], hints: Hints, options: TimelineOptions): string {
   const { isTTY, columns } = process.stdout;
   if (steps.length === 0)
-    return `${titleOf(life)}: it has not reached a node yet; 'lifepod why ${life.name}' shows why`;
+    return `${titleOf(life)}: it has not reached a node yet; '${hints.lifepod(`why ${life.name} -n ${life.namespace}`)}' shows why`;
   const withSteps = options.steps === true || options.output === 'wide';
   const drawn = drawLife(steps, {
     width: isTTY ? columns : 80,
@@ -61,7 +62,7 @@ function drawing(life: PodLife, steps: readonly Transition[], options: TimelineO
  * for each new step. Resolves when the record contains the step Gone, when the command is interrupted or its output is closed, and after
  * the first output if the Pod did not exist at the start.
  */
-async function watch(life: PodLife, { client }: Target, options: TimelineOptions): Promise<void> {
+async function watch(life: PodLife, { client, hints }: Target, options: TimelineOptions): Promise<void> {
   const stopping = new AbortController();
   for (const [name, code] of Object.entries(SIGNAL_CODES)) {
     process.once(name, () => {
@@ -80,7 +81,7 @@ async function watch(life: PodLife, { client }: Target, options: TimelineOptions
   const show = (): void => {
     if (signal.aborted) return;
     const steps = transitionsOf([...parts.values()]);
-    if (draws) process.stdout.write(`${HOME_AND_CLEAR}${drawing(life, steps, options)}\n`);
+    if (draws) process.stdout.write(`${HOME_AND_CLEAR}${drawing(life, steps, hints, options)}\n`);
     else printNew(steps);
     if (steps.some(({ type }) => type === 'Gone')) stopping.abort();
   };

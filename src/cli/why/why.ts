@@ -14,8 +14,8 @@ const LOG_LINES = 3;
 const LOG_DEADLINE_MILLIS = 5000;
 
 export async function why(given: string, options: TargetOptions): Promise<void> {
-  const { client, namespace } = await resolveTarget(options);
-  const life = await findLife(client, namespace, given);
+  const { client, namespace, hints } = await resolveTarget(options);
+  const life = await findLife(client, namespace, given, hints);
   const { pod } = life;
   const [events, lastLines, node] =
     pod === undefined

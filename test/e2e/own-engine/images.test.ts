@@ -223,7 +223,7 @@ describe('lifepod image', () => {
     const unknown = await lifepod.cli('image', 'rm', gone);
     expect(unknown).toMatchObject({
       code: 1,
-      stderr: `lifepod: there is no image ${gone}: 'lifepod image list' shows all images\n`,
+      stderr: `lifepod: there is no image ${gone}: 'lifepod image list --data-dir ${lifepod.dataDir}' shows all images\n`,
     });
     const sandbox = await lifepod.cli('image', 'rm', 'localhost/lifepod/pause:1');
     expect(sandbox.stderr).toMatch(
