@@ -6,6 +6,7 @@ import { DEFAULT_IMAGE_SETTINGS, IMAGE_FLAGS } from '../engine/image-settings.ts
 import { addNodeOptions } from '../engine/node-settings.ts';
 import { API_FLAGS } from '../engine/options/api-settings.ts';
 import { ENCRYPTION_DESCRIPTION, ENCRYPTION_FLAG } from '../engine/options/encryption-settings.ts';
+import { OPTION_GROUPS } from '../engine/options/option-groups.ts';
 import { DEFAULT_RECORD_AGE, DEFAULT_RECORD_SIZE } from '../engine/options/record-settings.ts';
 import {
   addRuntimeHandler,
@@ -29,26 +30,61 @@ const imageOptions = (): Option[] =>
     return typeof byDefault === 'number' ? option.argParser(Number) : option;
   });
 
-/** Adds the options to the command. */
+/** Adds the options to the command, in groups. */
 export function addEngineOptions(command: Command): void {
+  command.optionsGroup(OPTION_GROUPS.engine);
+  addApiOptions(command);
+  command.optionsGroup(OPTION_GROUPS.authentication);
+  addAuthenticationOptions(command);
+  command.optionsGroup(OPTION_GROUPS.audit);
+  addAuditOptions(command);
+  command.optionsGroup(OPTION_GROUPS.runtime);
+  addRuntimeOptions(command);
+  command.optionsGroup(OPTION_GROUPS.pods);
+  addPodOptions(command);
+  addNodeOptions(command);
+  // Options that are added later have no group.
+  command.optionsGroup('');
+}
+
+function addApiOptions(command: Command): void {
   command
     .option('--port <number>', `port of the API on 127.0.0.1; 0 picks a free one (default: ${DEFAULT_PORT})`, parsePort)
     .addOption(new Option('--any-port').hideHelp())
     .addOption(new Option('--for-sessions').hideHelp())
+    .option('--node-name <name>', `name of the Node (default: the host name)`)
     .option('--pod-cidr <network>', `address range of Pods, or IPv4,IPv6 ranges (default: ${DEFAULT_POD_CIDR})`)
     .option(
       '--service-cidr <network>',
       `address range of Services, or IPv4,IPv6 ranges (default: ${DEFAULT_SERVICE_CIDR})`,
-    )
-    .option('--node-name <name>', `name of the Node (default: the host name)`)
+    );
+  // The flag of an option with an optional value means `true` if no value follows.
+  for (const [flag, , value, description] of API_FLAGS)
+    command.addOption(new Option(`${flag} ${value}`, description).preset('true'));
+  command
+    .option(`${ENCRYPTION_FLAG} <file>`, ENCRYPTION_DESCRIPTION)
+    .addOption(
+      new Option('--log-level <level>', 'level of the log on standard error (default: info)').choices(LOG_LEVELS),
+    );
+}
+
+function addRuntimeOptions(command: Command): void {
+  command
     .option('--container-runtime-endpoint <url>', 'CRI runtime to use, as unix:///… (default: a private containerd)')
     .option(
-      '--record-age <age>',
-      `how long to keep the record of a deleted Pod, such as 30m, 24h, 7d (default: ${DEFAULT_RECORD_AGE})`,
-    )
+      '--runtime-handler <name=runtime>',
+      'handler for RuntimeClasses: the path of a program like runc, or a shim type; may be repeated',
+      addRuntimeHandler,
+    );
+  for (const option of imageOptions()) command.addOption(option);
+}
+
+function addPodOptions(command: Command): void {
+  command
     .option(
-      '--record-size <size>',
-      `maximum total size of all records, such as 64Mi, 1Gi (default: ${DEFAULT_RECORD_SIZE})`,
+      '--pod-pids-limit <number>',
+      'maximum number of processes and threads of a Pod; -1 means no limit (default: -1)',
+      Number,
     )
     .option(
       '--max-grace-period-extension <seconds>',
@@ -56,24 +92,11 @@ export function addEngineOptions(command: Command): void {
       Number,
     )
     .option(
-      '--pod-pids-limit <number>',
-      'maximum number of processes and threads of a Pod; -1 means no limit (default: -1)',
-      Number,
+      '--record-age <age>',
+      `how long to keep the record of a deleted Pod, such as 30m, 24h, 7d (default: ${DEFAULT_RECORD_AGE})`,
     )
     .option(
-      '--runtime-handler <name=runtime>',
-      'handler for RuntimeClasses: the path of a program like runc, or a shim type; may be repeated',
-      addRuntimeHandler,
-    )
-    .addOption(
-      new Option('--log-level <level>', 'level of the log on standard error (default: info)').choices(LOG_LEVELS),
+      '--record-size <size>',
+      `maximum total size of all records, such as 64Mi, 1Gi (default: ${DEFAULT_RECORD_SIZE})`,
     );
-  // The flag of an option with an optional value means `true` if no value follows.
-  for (const [flag, , value, description] of API_FLAGS)
-    command.addOption(new Option(`${flag} ${value}`, description).preset('true'));
-  for (const option of imageOptions()) command.addOption(option);
-  addNodeOptions(command);
-  addAuthenticationOptions(command);
-  addAuditOptions(command);
-  command.option(`${ENCRYPTION_FLAG} <file>`, ENCRYPTION_DESCRIPTION);
 }

@@ -51,16 +51,43 @@ export async function loadImages(dataDir: string, files: string[]): Promise<void
   }
 }
 
-/** Prints a line for each tag of each image. An image without tags is listed by its digests; if it has none, by its ID. */
-export async function printImages(dataDir: string): Promise<void> {
+/**
+ * Prints a line for each tag of each image, or all images as JSON. An image without tags is listed by its digests; if it has none, by its
+ * ID.
+ */
+export async function printImages(dataDir: string, output?: 'json'): Promise<void> {
   const { images, pods } = await readAll(dataDir);
+  process.stdout.write(`${output === 'json' ? imagesAsJson(images, pods) : imageTable(images, pods).join('\n')}\n`);
+}
+
+const isSandboxImage = ({ tags }: ImageInfo): boolean => tags.includes(SANDBOX_IMAGE);
+
+const usersOf = (image: ImageInfo, pods: readonly Pod[]): Pod[] =>
+  pods.filter((pod) => imagesOf(pod).some((reference) => isMeant(image, reference)));
+
+function imageTable(images: readonly ImageInfo[], pods: readonly Pod[]): string[] {
   const rows = images.flatMap((image) => {
-    const users = pods.filter((pod) => imagesOf(pod).some((reference) => isMeant(image, reference)));
-    const used = image.tags.includes(SANDBOX_IMAGE) ? 'all' : String(users.length);
+    const used = isSandboxImage(image) ? 'all' : String(usersOf(image, pods).length);
     return namesOf(image).map((name) => [name, shortId(image), binarySize(image.sizeBytes), used].join('\t'));
   });
-  const lines = tabColumns(['IMAGE\tID\tSIZE\tPODS', ...rows.sort()]);
-  process.stdout.write(`${lines.join('\n')}\n`);
+  return tabColumns(['IMAGE\tID\tSIZE\tPODS', ...rows.sort()]);
+}
+
+/** Returns `{"images": […]}`, in the order of the table. Each image has the names of the Pods that use it; all Pods use the sandbox image. */
+export function imagesAsJson(images: readonly ImageInfo[], pods: readonly Pod[]): string {
+  const sorted = [...images].sort((a, b) => ((namesOf(a)[0] ?? '') < (namesOf(b)[0] ?? '') ? -1 : 1));
+  const entries = sorted.map((image) => ({
+    id: image.id,
+    tags: image.tags,
+    digests: image.digests,
+    sizeBytes: image.sizeBytes,
+    isSandboxImage: isSandboxImage(image),
+    pods: (isSandboxImage(image) ? pods : usersOf(image, pods)).map(({ metadata: { namespace, name } }) => ({
+      namespace,
+      name,
+    })),
+  }));
+  return JSON.stringify({ images: entries }, undefined, 2);
 }
 
 /**
@@ -82,7 +109,7 @@ export async function removeImages(dataDir: string, references: string[]): Promi
     if (image.pinned) throw new UserError(`the image ${name} is pinned by the container runtime`);
     if (foreign.some((reference) => isMeant(image, reference)))
       throw new UserError(`the image ${name} is used by containers of other programs: remove them first`);
-    const users = pods.filter((pod) => imagesOf(pod).some((reference) => isMeant(image, reference)));
+    const users = usersOf(image, pods);
     if (users.length === 0) continue;
     const named = users.map(({ metadata }) => `${metadata.namespace}/${metadata.name}`).join(', ');
     throw new UserError(

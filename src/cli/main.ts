@@ -1,12 +1,17 @@
 /**
  * The command line: defines the arguments and options of each command. The module of a command is loaded only when the command runs.
+ * Other modules read the definitions, so importing this module runs no command.
  * An error that a command throws is printed to standard error, and the exit code is 1. If the user can fix the error, it is one sentence.
  */
 import { Command, Option } from 'commander';
+import { OPTION_GROUPS } from '../engine/options/option-groups.ts';
 import { DEFAULT_DATA_DIR, dataDirOption, isKubectlPlugin } from '../engine/settings.ts';
+import { versionText } from '../engine/version.ts';
 import { realFolder, UserError } from '../platform/files.ts';
 import { addEngineOptions } from './engine-options.ts';
 import { failureText } from './failures.ts';
+import { layOutHelp } from './help/help-format.ts';
+import { explainUsageErrors } from './help/usage-errors.ts';
 import { plainFlags } from './logs/log-options.ts';
 import type { LogsOptions } from './logs/logs.ts';
 import type { RunOptions } from './session/run.ts';
@@ -30,9 +35,13 @@ function withTarget(command: Command): Command {
   return command;
 }
 
-const program = new Command(isKubectlPlugin(process.env) ? 'kubectl lifepod' : 'lifepod')
+/** The option of commands that print nothing else than a table or a line, or, for programs, JSON. */
+const jsonOption = (): Option =>
+  new Option('-o, --output <format>', 'json prints all fields, for programs').choices(['json']);
+
+export const program = new Command(isKubectlPlugin(process.env) ? 'kubectl lifepod' : 'lifepod')
   .description('Runs Kubernetes Pods through their whole life on this machine, and serves the Kubernetes API.')
-  .showHelpAfterError(false)
+  .version(versionText(), '-V, --version', `print the versions, like 'lifepod version'`)
   .addHelpText('after', `\nSee also: 'lifepod help COMMAND'.`);
 
 const up = program
@@ -44,9 +53,10 @@ const up = program
       'Pods and Jobs have ended, or after Ctrl+C; the exit code is that of the first container that failed',
   )
   .argument('[file...]', 'manifests for a session: YAML or JSON files, folders, or - for standard input')
-  .addOption(dataDirOption())
+  .summary('start everything; with files, run a session that ends with its Pods')
   .option('--detach', 'run in the background; return once everything is ready')
-  .option('-n, --namespace <name>', 'namespace of objects in manifests that name none (default: default)');
+  .option('-n, --namespace <name>', 'namespace of objects in manifests that name none (default: default)')
+  .addOption(dataDirOption().helpGroup(OPTION_GROUPS.engine));
 addEngineOptions(up);
 up.action(async (files: string[], options: SessionOptions & { detach?: boolean }) => {
   if (files.length > 0) {
@@ -66,6 +76,7 @@ program
     'run a command in a Pod, print its log, and delete the Pod when it has ended, or after Ctrl+C; starts an engine if none is ' +
       'running; the exit code is that of the command',
   )
+  .summary('run a command in a Pod, print its log, and delete the Pod')
   .argument('<image>')
   .argument('[command...]', 'command and its arguments, after --; without it, the image decides')
   .addOption(dataDirOption())
@@ -134,8 +145,11 @@ image
   .command('list')
   .alias('ls')
   .description('list images, their sizes, and how many Pods use them')
+  .addOption(jsonOption())
   .addOption(dataDirOption())
-  .action(async (options: { dataDir: string }) => (await import('./image.ts')).printImages(options.dataDir));
+  .action(async (options: { dataDir: string; output?: 'json' }) =>
+    (await import('./image.ts')).printImages(options.dataDir, options.output),
+  );
 image
   .command('rm')
   .description('remove images that no Pod uses, with all their names')
@@ -213,17 +227,24 @@ program
 program
   .command('version')
   .description('print the versions of lifepod, of the Kubernetes API it serves, and of Node.js')
-  .action(async () => (await import('../engine/version.ts')).printVersion());
+  .addOption(jsonOption())
+  .action(({ output }: { output?: 'json' }) => void process.stdout.write(`${versionText(output)}\n`));
 
-// The program that reads the output may close the pipe early (EPIPE), and the terminal may be closed (EIO). A command with effects must
-// finish nevertheless.
-process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-  if (error.code !== 'EPIPE' && error.code !== 'EIO') throw error;
-});
+layOutHelp(program);
+explainUsageErrors(program);
 
-try {
-  await program.parseAsync(process.argv[2] === 'logs' ? plainFlags(process.argv) : process.argv);
-} catch (error) {
-  process.stderr.write(`lifepod: ${failureText(error)}\n`);
-  process.exitCode = 1;
+async function main(): Promise<void> {
+  // The program that reads the output may close the pipe early (EPIPE), and the terminal may be closed (EIO). A command with effects
+  // must finish nevertheless.
+  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EPIPE' && error.code !== 'EIO') throw error;
+  });
+  try {
+    await program.parseAsync(process.argv[2] === 'logs' ? plainFlags(process.argv) : process.argv);
+  } catch (error) {
+    process.stderr.write(`lifepod: ${failureText(error)}\n`);
+    process.exitCode = 1;
+  }
 }
+
+if (import.meta.main) await main();

@@ -1,6 +1,6 @@
 /** The options of `lifepod up` for the node: reserved resources, eviction thresholds, grace periods of a shutdown, and others. */
 import { resolve } from 'node:path';
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
 import { DEFAULT_TERMINATED_PODS } from '../controllers/pod-gc/pod-gc.ts';
 import { addAmounts, parseReserved, type Reserved } from '../node/admission/allocatable.ts';
 import { parsePeriods, periodsOf, type ShutdownPeriod } from '../node/ending/shutdown-periods.ts';
@@ -8,6 +8,7 @@ import { DEFAULT_EVICTION, type EvictionConfig, parseEviction, parseSeconds } fr
 import { DEFAULT_MAX_PODS } from '../node/status/machine-facts.ts';
 import { UserError } from '../platform/files.ts';
 import { parseAllowedSysctls } from '../scheduling/sysctls.ts';
+import { OPTION_GROUPS } from './options/option-groups.ts';
 
 /** The options of the node, as texts in the form of the command line. */
 export interface NodeOptions {
@@ -156,9 +157,17 @@ const TABLE: readonly NodeOption[] = [
 ];
 
 export function addNodeOptions(command: Command): Command {
-  for (const { flag, value, description, default: usual } of TABLE)
-    command.option(`${flag} ${value}`, usual === '' ? description : `${description} (default: ${usual})`);
+  for (const { flag, value, description, default: usual } of TABLE) {
+    const option = new Option(`${flag} ${value}`, usual === '' ? description : `${description} (default: ${usual})`);
+    command.addOption(option.helpGroup(groupOf(flag)));
+  }
   return command;
+}
+
+function groupOf(flag: string): string {
+  if (flag.startsWith('--eviction-')) return OPTION_GROUPS.eviction;
+  if (flag.startsWith('--shutdown-')) return OPTION_GROUPS.shutdown;
+  return flag === '--resolv-conf' ? OPTION_GROUPS.engine : OPTION_GROUPS.pods;
 }
 
 /** Returns each flag with its value, undefined if the option was not given. */

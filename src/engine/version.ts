@@ -33,8 +33,16 @@ export function gitCommit(sources = fileURLToPath(new URL('..', import.meta.url)
   return fileOf(join('../.git', reference))?.trim() ?? packed?.split(' ')[0];
 }
 
-export function printVersion(): void {
-  process.stdout.write(
-    `lifepod ${LIFEPOD_VERSION} (Kubernetes API ${KUBERNETES_VERSION}, Node.js ${process.version})\n`,
-  );
+/** Returns the versions as a line, or as JSON, without a line break at the end. */
+export function versionText(output?: 'json'): string {
+  if (output === undefined)
+    return `lifepod ${LIFEPOD_VERSION} (Kubernetes API ${KUBERNETES_VERSION}, Node.js ${process.version})`;
+  const versions = {
+    version: LIFEPOD_VERSION,
+    gitVersion: SERVED_VERSION,
+    gitCommit: gitCommit(),
+    kubernetesVersion: KUBERNETES_VERSION,
+    nodeVersion: process.version,
+  };
+  return JSON.stringify(versions, undefined, 2);
 }

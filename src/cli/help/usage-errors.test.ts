@@ -1,0 +1,66 @@
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+import { expect, test } from 'vitest';
+import { usageError } from './usage-errors.ts';
+
+test.each([
+  [
+    "error: unknown option '--detatch'\n(Did you mean --detach?)",
+    "unknown option '--detatch' (did you mean --detach?)",
+  ],
+  ["error: unknown option '--wurst'", "unknown option '--wurst'"],
+  ["error: unknown command 'statu'\n(Did you mean status?)", "unknown command 'statu' (did you mean status?)"],
+  [
+    "error: unknown option '--rm-x'\n(Did you mean one of --rm, --rx?)",
+    "unknown option '--rm-x' (did you mean one of --rm, --rx?)",
+  ],
+  ["error: missing required argument 'pod'", 'missing argument <pod>'],
+  ["error: option '-n, --namespace <name>' argument missing", "--namespace needs a value: give '--namespace <name>'"],
+  [
+    "error: option '--log-level <level>' argument 'loud' is invalid. Allowed choices are debug, info, warn, error.",
+    '--log-level loud is not valid: give debug, info, warn or error',
+  ],
+  [
+    "error: option '-o, --output <format>' argument 'x' is invalid. Allowed choices are json.",
+    '--output x is not valid: give json',
+  ],
+  ["error: option '--port <number>' argument 'x' is invalid. give a number.", '--port x is not valid: give a number'],
+  [
+    "error: command-argument value 'tcsh' is invalid for argument 'shell'. Allowed choices are bash, zsh, fish.",
+    'tcsh is not a valid shell: give bash, zsh or fish',
+  ],
+  ["error: too many arguments for 'status'. Expected 0 arguments but got 2: a, b.", 'too many arguments: a, b'],
+])('%j becomes one sentence', (message, sentence) => {
+  expect(usageError(`${message}\n`, 'lifepod up')).toBe(`${sentence}; see 'lifepod up --help'`);
+});
+
+const lifepod = (...args: string[]) => {
+  const main = new URL('../main.ts', import.meta.url).pathname;
+  return promisify(execFile)(process.execPath, ['--no-wasm-tier-up', main, ...args]).then(
+    ({ stdout, stderr }) => ({ code: 0, stdout, stderr }),
+    ({ code, stdout, stderr }: { code: number; stdout: string; stderr: string }) => ({ code, stdout, stderr }),
+  );
+};
+
+test.each([
+  [
+    ['image', 'list', '-o', 'yaml'],
+    "lifepod: --output yaml is not valid: give json; see 'lifepod image list --help'\n",
+  ],
+  [['up', '--detatch'], "lifepod: unknown option '--detatch' (did you mean --detach?); see 'lifepod up --help'\n"],
+  [['logs'], "lifepod: missing argument <pod>; see 'lifepod logs --help'\n"],
+])('lifepod %j fails with one line', async (args, stderr) => {
+  expect(await lifepod(...args)).toEqual({ code: 1, stdout: '', stderr });
+});
+
+test('lifepod --version, -V and version print the same line, and version -o json prints all versions', async () => {
+  const [line, ...others] = await Promise.all([lifepod('version'), lifepod('--version'), lifepod('-V')]);
+  expect(line.stdout).toMatch(/^lifepod \d+\.\d+\.\d+ .*\n$/);
+  expect(others).toEqual([line, line]);
+  expect(JSON.parse((await lifepod('version', '-o', 'json')).stdout)).toMatchObject({
+    version: expect.stringMatching(/^\d+\.\d+\.\d+/),
+    gitVersion: expect.stringMatching(/^v1\.33\.0\+lifepod\./),
+    kubernetesVersion: 'v1.33.0',
+    nodeVersion: process.version,
+  });
+});

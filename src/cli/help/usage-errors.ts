@@ -1,0 +1,42 @@
+/** Composes the message of an error in the arguments of a command, which commander has found, as one sentence in the form of all others. */
+import type { Command } from 'commander';
+import { allCommands, fullName } from './help-format.ts';
+
+/** Makes the commands of the program print their errors as usageError() composes them. Must be called after all commands have been added. */
+export function explainUsageErrors(program: Command): void {
+  for (const command of allCommands(program)) {
+    command.configureOutput({
+      outputError: (text, write) => write(`lifepod: ${usageError(text, fullName(command))}\n`),
+    });
+  }
+}
+
+/** Returns the sentence. `text` is the message of commander; `name` is the command as the user types it. */
+export function usageError(text: string, name: string): string {
+  const message = text.trim().replace(/^error: /, '');
+  return `${shortened(message)}; see '${name} --help'`;
+}
+
+function shortened(message: string): string {
+  const [, flags, value, rule] =
+    /^option '(.*?)' (?:argument|value) '(.*)' (?:from env '.*' )?is invalid\. (.*?)\.?$/s.exec(message) ?? [];
+  if (flags !== undefined) return `${longOf(flags)} ${value} is not valid: ${choicesAs(rule)}`;
+  const [, given, argument, allowed] =
+    /^command-argument value '(.*)' is invalid for argument '(.*?)'\. (.*?)\.?$/s.exec(message) ?? [];
+  if (argument !== undefined) return `${given} is not a valid ${argument}: ${choicesAs(allowed)}`;
+  const [, missing] = /^missing required argument '(.*)'$/.exec(message) ?? [];
+  if (missing !== undefined) return `missing argument <${missing}>`;
+  const [, valueless] = /^option '(.*)' argument missing$/.exec(message) ?? [];
+  if (valueless !== undefined) return `${longOf(valueless)} needs a value: give '${valueless.replace(/^-\w, /, '')}'`;
+  const [, excess] = /^too many arguments.* but got \d+: (.*)\.$/s.exec(message) ?? [];
+  if (excess !== undefined) return `too many arguments: ${excess}`;
+  return message.replace(/\s*\n\(Did you mean (.*)\)$/s, ' (did you mean $1)');
+}
+
+const longOf = (flags: string): string => /--[\w-]+/.exec(flags)?.[0] ?? flags;
+
+/** Returns the rule of an option as an instruction: `Allowed choices are a, b, c` becomes `give a, b or c`. */
+function choicesAs(rule = ''): string {
+  const [, list] = /^Allowed choices are (.*)$/.exec(rule) ?? [];
+  return list === undefined ? rule : `give ${list.replace(/, ([^,]*)$/, ' or $1')}`;
+}
