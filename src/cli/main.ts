@@ -197,7 +197,8 @@ withTarget(
     .argument('<pod>', 'name of the Pod, or the beginning of its UID')
     .option('-w, --watch', 'keep updating while the Pod exists')
     .option('-o, --output <format>', 'json prints the record; wide adds the list of all steps')
-    .option('--steps', 'add the list of all steps'),
+    .option('--steps', 'add the list of all steps')
+    .option('--list', 'list the lives of all Pods that have had this name; a UID in the list selects one'),
 ).action(async (pod: string, options: TimelineOptions) =>
   (await import('./timeline/timeline.ts')).timeline(pod, options),
 );

@@ -71,6 +71,23 @@ export async function lifeOf(client: Client, pod: Pod): Promise<PodLife> {
   return { name, namespace, uid, pod, records: all };
 }
 
+/** Returns all lives of the name in the namespace that still have a record, and the existing Pod, in the order of their beginning. */
+export async function livesOf(client: Client, { name, namespace }: PodLife): Promise<PodLife[]> {
+  const pod = await client.resource<Pod>(PODS).get(name, namespace).catch(unlessMissing);
+  const living = pod === undefined ? [] : [await lifeOf(client, pod)];
+  const records = await listRecords(client, { namespace, fieldSelector: `podName=${name}` });
+  const uids = new Set(records.map(({ podUID }) => podUID).filter((uid) => !living.some((life) => life.uid === uid)));
+  const gone = [...uids].map((uid) => ({
+    name,
+    namespace,
+    uid,
+    records: records.filter(({ podUID }) => podUID === uid),
+  }));
+  const began = (life: PodLife): number =>
+    Math.min(...transitionsOf(life.records).map(({ at }) => at), Number.POSITIVE_INFINITY);
+  return [...gone, ...living].sort((a, b) => began(a) - began(b));
+}
+
 async function findByUid(client: Client, prefix: string): Promise<PodLife | undefined> {
   const pods = await client.resource<Pod>(PODS).list();
   const living = pods.items.filter(({ metadata }) => metadata.uid?.startsWith(prefix));

@@ -120,6 +120,31 @@ describe('timeline and the record of a whole life', () => {
     });
   });
 
+  test('lifepod timeline --list shows the lives of all Pods of a name, and a UID in the list selects one', async () => {
+    const failing = pod('again', { app: [{ name: 'app', script: 'exit 3' }], spec: { restartPolicy: 'Never' } });
+    await lifepod.apply(failing);
+    const first = (await record.until('again', ended('app'))).metadata.uid ?? '';
+    await deleted('again');
+    const types = ['-o', 'jsonpath={.transitions[*].type}{"\\n"}'];
+    const watched = ['get', 'podrecords', '--field-selector', `podUID=${first}`, '-w', ...types];
+    await lifepod.until(watched, (line) => /\bGone\b/.test(line));
+    await record.gone('again');
+    await lifepod.apply(pod('again'));
+    const second = await record.until('again', (each) => isReady(each) && each.metadata.uid !== first);
+    const shown = [first, second.metadata.uid ?? ''].map((each) => each.slice(0, 8));
+    expect(await lifepod.cliOk('timeline', 'again', '--list')).toMatch(
+      new RegExp(
+        `^UID +CREATED +ENDED +RESULT\n${shown[0]} +\\S+Z +\\S+Z +\\w+, app exit 3\n${shown[1]} +\\S+Z +- +Running\n$`,
+      ),
+    );
+    expect(await lifepod.cliOk('timeline', shown[0] ?? '')).toMatch(/^app +app .* exit 3$/m);
+    expect(JSON.parse(await lifepod.cliOk('timeline', first, '--list', '-o', 'json'))).toMatchObject([
+      { uid: first, result: expect.stringMatching(/ exit 3$/) },
+      { uid: second.metadata.uid, result: 'Running' },
+    ]);
+    await deleted('again');
+  });
+
   test('lifepod timeline exits with code 0 and no message when the reader of its output has exited', async () => {
     const at = new Date().toISOString().replace('Z', '000Z');
     const transitions = Array.from({ length: 2000 }, (_, i) => ({ key: `step-${i}`, at, type: 'Step' }));

@@ -62,7 +62,7 @@ const shown = (lines: readonly string[]): string => lines.map((line) => `|${line
 
 test('the timeline shows the whole life of a deleted Pod', () => {
   expect(shown(drawLife(WHOLE, options))).toMatchInlineSnapshot(`
-    "|                               ╵0s        ╵2.97s     ╵5.95s        ┃
+    "|                               ╵0s    ╵2s    ╵4s     ╵6s    ╵8s    ┃
     |      sandbox                  ·━━━━━━━━━━━━━━━━━━━━━━━━▽━━━━━━━━━ ┃ stopped
     |init  one                       ▒▒▒▒████0                          ┃ exit 0
     |app   app                       ········██▼██▲██████████◆█████◇137 ┃ exit 137
@@ -88,7 +88,7 @@ test('the timeline of a living Pod has bars up to now, waiting containers and th
   ] as const;
   const before = (millis: number): Transition[] => WHOLE.filter(({ at }) => at <= START + millis);
   expect(shown(drawLife(before(4500), { ...options, now: START + 5000, spec }))).toMatchInlineSnapshot(`
-    "|                               ╵0s        ╵1.38s     ╵2.75s
+    "|                               ╵0s     ╵1s     ╵2s     ╵3s     ╵4s
     |      sandbox                  ····━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━  ready
     |init  one                          ▒▒▒▒▒▒▒▒████████0                    exit 0
     |app   app                          ·················███▼███████▲██████  running
@@ -101,7 +101,7 @@ test('the timeline of a living Pod has bars up to now, waiting containers and th
     |▼ probe fails"
   `);
   expect(shown(drawLife(before(8200), { ...options, now: START + 8300, spec }))).toMatchInlineSnapshot(`
-    "|                               ╵0s        ╵3.33s     ╵6.67s    ┃
+    "|                               ╵0s   ╵2s    ╵4s   ╵6s    ╵8s   ┃
     |      sandbox                  ·━━━━━━━━━━━━━━━━━━━━━━▽━━━     ┃ ready
     |init  one                       ▒▒▒·███0                       ┃ exit 0
     |app   app                       ·······█▼███▲█████████◆███     ┃ running
@@ -144,7 +144,7 @@ test('the timeline shows the time reserved for PostExit entries and every outcom
   ];
   const drawn = drawLife(steps, { ...options, now: START + 6000, reservedFrom: START + 5000 });
   expect(shown(drawn)).toMatchInlineSnapshot(`
-    "|               ╵0s        ╵1.90s     ╵3.81s╎    ╵5.71s            ┃
+    "|               ╵0s  ╵1s   ╵2s   ╵3s   ╵4s  ╎     ╵6s   ╵7s   ╵8s  ┃
     |      sandbox  ━━━━━▽━━━━━━━━━━━━━━━━━━━━━━━━━━━━                 ┃ ready
     |app   app      ··█████████████████████████0╎                      ┃ exit 0
     |defer undue         ∅                      ╎                      ┃ not due
@@ -185,7 +185,7 @@ test('the timeline shows a lost sandbox and failed pulls', () => {
     step(7500, 'Started', 'app#1'),
   ];
   expect(shown(drawLife(steps, { ...options, now: START + 9000 }))).toMatchInlineSnapshot(`
-    "|              ╵0s        ╵1.98s     ╵3.96s     ╵5.94s
+    "|              ╵0s  ╵1s   ╵2s  ╵3s   ╵4s  ╵5s   ╵6s  ╵7s   ╵8s
     |      sandbox ·····━━━━━━━━━━━━━━━━━━━━━━━━━━━━✗    ━━━━━━━━━━━  lost 1×
     |app   app          ▒▒▒▒▒▒░░░░░░░░░░░▒▒▒▒▒██████137     ████████  running (run 2)
     |
@@ -212,7 +212,7 @@ test('the timeline leaves out days in which nothing happened', () => {
     })),
   ];
   expect(shown(drawLife(steps, options))).toMatchInlineSnapshot(`
-    "|                               ╵0s        ╵3.70s ≈   ╵2d11h        ┃
+    "|                               ╵0s  ╵2s   ╵4s    ≈      ╵3d6s      ┃
     |      sandbox                  ·━━━━━━━━━━━━━━━━━━━━━━━━━━━▽━━━━━━ ┃ stopped
     |init  one                       ▒▒▒███0                            ┃ exit 0
     |app   app                       ·······▼██▲████████████████◆███137 ┃ exit 137

@@ -5,6 +5,7 @@ import type { Transition } from '../../lifecycle/types.ts';
 import { formatTime, type Millis } from '../../machinery/time.ts';
 import { type BarKind, inOrder, type LifePicture, type MarkKind, type Named, pictureOf, type Row } from './life.ts';
 import { type Scale, scaleOf, shortDuration } from './scale.ts';
+import { ticksOf } from './ticks.ts';
 
 export interface DrawOptions {
   /** The width of the terminal in columns. */
@@ -62,7 +63,6 @@ const RESERVED: Glyph = { char: '╎', color: 'red', means: 'reserved for PostEx
 const CUT: Glyph = { char: '≈', color: 'dim', means: 'time left out' };
 
 const LONGEST_NAME = 24;
-const TICK_COLUMNS = 11;
 const KIND_NAMES = { sandbox: '', init: 'init', app: 'app', defer: 'defer', ephemeral: 'ephem' } as const;
 
 type Cell = { char: string; color: Color; run?: boolean } | undefined;
@@ -149,21 +149,16 @@ const deadlines = (
   return shown.flatMap(({ at, glyph }) => (at >= from && at <= limit ? [{ column: scale.column(at), glyph }] : []));
 };
 
-/** Returns the cells of the axis: the elapsed time every few columns, the cuts, and the deadlines. */
+/** Returns the cells of the axis: round times since the start, the cuts, and the deadlines, which hide labels rather than cover them. */
 function axisCells(picture: LifePicture, scale: Scale, used: Set<Glyph>): Cell[] {
   const cells: Cell[] = Array.from({ length: scale.width });
-  for (let column = 0; column + TICK_COLUMNS <= scale.width; column += TICK_COLUMNS) {
-    const text = column === 0 ? '0s' : shortDuration(scale.timeAt(column) - picture.from);
-    for (const [index, char] of [...`╵${text}`].entries()) cells[column + index] = { char, color: 'dim' };
-  }
-  for (const cut of scale.cuts) {
-    cells[cut] = CUT;
-    used.add(CUT);
-  }
-  for (const { column, glyph } of deadlines(picture, scale)) {
+  const marks = [...scale.cuts.map((column) => ({ column, glyph: CUT })), ...deadlines(picture, scale)];
+  for (const { column, glyph } of marks) {
     cells[column] = glyph;
     used.add(glyph);
   }
+  for (const { column, label } of ticksOf(scale, picture.from, new Set(marks.map((mark) => mark.column))))
+    for (const [index, char] of [...`╵${label}`].entries()) cells[column + index] = { char, color: 'dim' };
   return cells;
 }
 

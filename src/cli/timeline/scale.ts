@@ -14,6 +14,8 @@ export interface Scale {
   shownMillis: number;
   /** For each shortened period, the column in its middle. */
   cuts: number[];
+  /** The periods between the shortened ones, in their order. */
+  spans: { begin: Millis; end: Millis }[];
 }
 
 /** A period without steps is shortened to half of the rest of the time if the period is more than this many times as long as that half. */
@@ -29,7 +31,8 @@ export function scaleOf(from: Millis, to: Millis, times: readonly Millis[], widt
   const gaps = points.slice(1).map((at, index) => {
     const begin = points[index] ?? at;
     const shown = Math.max(SHORTEST_CUT_MILLIS, (total - (at - begin)) / 2);
-    const cut = at - begin > CUT_FROM * shown;
+    // A single period fills the width, however long it is.
+    const cut = inside.length > 0 && at - begin > CUT_FROM * shown;
     return { begin, end: at, shown: cut ? shown : at - begin, cut };
   });
   const whole = gaps.reduce((sum, { shown }) => sum + shown, 0) || 1;
@@ -54,7 +57,20 @@ export function scaleOf(from: Millis, to: Millis, times: readonly Millis[], widt
       return gap.begin + ((column - gap.start) / (gap.stop - gap.start || 1)) * (gap.end - gap.begin);
     },
     cuts: placed.filter(({ cut }) => cut).map(({ start, stop }) => clamp((start + stop) / 2)),
+    spans: spansOf(placed),
   };
+}
+
+function spansOf(gaps: readonly { begin: Millis; end: Millis; cut: boolean }[]): Scale['spans'] {
+  const spans: Scale['spans'] = [];
+  let isNew = true;
+  for (const { begin, end, cut } of gaps) {
+    const last = spans.at(-1);
+    if (!cut && (isNew || last === undefined)) spans.push({ begin, end });
+    else if (!cut && last !== undefined) last.end = end;
+    isNew = cut;
+  }
+  return spans;
 }
 
 /** Formats a duration with about three significant digits: 0s, 1.25s, 12.3s, 3m05s, 2h05m, 3d04h. */

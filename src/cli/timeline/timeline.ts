@@ -9,15 +9,17 @@ import { UserError } from '../../platform/files.ts';
 import { createLog, systemTimers } from '../../platform/node-js.ts';
 import type { Hints } from '../hints.ts';
 import { podContainers } from '../pod-containers.ts';
-import { findLife, type PodLife, titleOf, transitionsOf } from '../records.ts';
+import { findLife, livesOf, type PodLife, titleOf, transitionsOf } from '../records.ts';
 import { resolveTarget, type Target, type TargetOptions } from '../target.ts';
 import { drawLife, stepLines } from './draw.ts';
 import { inOrder } from './life.ts';
+import { livesTable, summaryOf } from './lives.ts';
 
 export interface TimelineOptions extends TargetOptions {
   watch?: boolean;
   output?: string;
   steps?: boolean;
+  list?: boolean;
 }
 
 const SIGNAL_CODES = { SIGINT: 130, SIGTERM: 143 } as const;
@@ -29,8 +31,14 @@ export async function timeline(given: string, options: TimelineOptions): Promise
   const { output } = options;
   if (output !== undefined && output !== 'json' && output !== 'wide')
     throw new UserError(`-o ${output} is not a valid output format: give json or wide, or omit the option`);
+  if (options.list === true && (options.watch === true || options.steps === true || output === 'wide'))
+    throw new UserError('--list prints a table of all lives: omit --watch, --steps and -o wide');
   const target = await resolveTarget(options);
   const life = await findLife(target.client, target.namespace, given, target.hints);
+  if (options.list === true) {
+    const lives = (await livesOf(target.client, life)).map(summaryOf);
+    return print(output === 'json' ? JSON.stringify(lives, undefined, 2) : livesTable(lives).join('\n'));
+  }
   if (options.watch === true) return watch(life, target, options);
   const steps = transitionsOf(life.records);
   print(output === 'json' ? jsonOf(life, steps) : drawing(life, steps, target.hints, options));
