@@ -1,6 +1,7 @@
 /**
- * Tests the build of the npm package: dist/ contains JavaScript in place of the sources, and the data files that lifepod reads. Tests the
- * setup of a worktree, whose node_modules is a link.
+ * Tests the build of the npm package: dist/ contains JavaScript in place of the sources, and the data files that lifepod reads. The
+ * installed package needs no package of the development and little space, and runs Pods. Tests the setup of a worktree, whose node_modules
+ * is a link.
  */
 import {
   lstatSync,
@@ -15,12 +16,16 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { expect, onTestFinished, test } from 'vitest';
+import { beforeAll, expect, onTestFinished, test } from 'vitest';
 import { runCommand, runCommandOk } from '../../src/platform/processes.ts';
-import { REPOSITORY } from '../support/lifepod.ts';
+import { bytesIn, installPackage } from '../support/installed-package.ts';
+import { freeNetwork, REPOSITORY, scratchFolder } from '../support/lifepod.ts';
+
+beforeAll(async () => {
+  await runCommandOk('bash', [join(REPOSITORY, 'scripts/build.sh')]);
+});
 
 test('the build has every file that the engine reads, and its command line runs', async () => {
-  await runCommandOk('bash', [join(REPOSITORY, 'scripts/build.sh')]);
   const builtFiles = readdirSync(join(REPOSITORY, 'dist'), { recursive: true, encoding: 'utf8' });
   const read = readdirSync(join(REPOSITORY, 'src'), { recursive: true, encoding: 'utf8' }).filter((path) =>
     /\.proto$|^api\/generated\/.*\.json$/.test(path),
@@ -32,6 +37,32 @@ test('the build has every file that the engine reads, and its command line runs'
   const definitions = join(REPOSITORY, 'dist/runtime/cri/definitions.js');
   const load = `const { loadDefinitions } = await import('${definitions}'); console.log('runtime.v1.RuntimeService' in loadDefinitions());`;
   expect(await runCommandOk(process.execPath, ['--input-type=module', '-e', load])).toBe('true\n');
+});
+
+const MEBIBYTE = 2 ** 20;
+
+test('the installed package is small, has no file of the development, and starts an engine with the Node.js of its prefix', async () => {
+  const prefix = realpathSync(mkdtempSync(join(tmpdir(), 'lifepod-package-')));
+  onTestFinished(() => rmSync(prefix, { recursive: true }));
+  const { lifepod, root, files, packedBytes } = await installPackage(prefix);
+  const wanted = ['bin/lifepod', 'bin/kubectl-lifepod', 'dist/cli/main.js', 'LICENSE', 'README.md'];
+  expect(files).toEqual(expect.arrayContaining(wanted));
+  expect(files.filter((path) => /\.(ts|map|test\.js)$|^(src|test|bench|scripts|node_modules)\//.test(path))).toEqual(
+    [],
+  );
+  expect(packedBytes).toBeLessThan(4 * MEBIBYTE);
+  expect(bytesIn(root)).toBeLessThan(60 * MEBIBYTE);
+  // The PATH is that of a service. On it is no Node.js, or the one of the machine.
+  const env = { PATH: '/usr/sbin:/usr/bin:/sbin:/bin', HOME: prefix };
+  const run = (...args: string[]): Promise<string> => runCommandOk(lifepod, args, { env });
+  expect(await run('version')).toContain(process.version);
+  expect(await run('--help')).toContain('Usage: lifepod ');
+
+  const scratch = scratchFolder();
+  onTestFinished(() => scratch.remove());
+  const dataDir = ['--data-dir', scratch.path];
+  expect(await run('up', '--detach', ...dataDir, ...(await freeNetwork()))).toContain(`${scratch.path}/kubeconfig`);
+  await run('down', ...dataDir);
 });
 
 test.each([

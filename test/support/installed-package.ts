@@ -1,0 +1,70 @@
+/**
+ * Installs the npm package that `npm pack` creates from dist/, in the layout of `npm install -g`, without a registry: the packages that it
+ * needs at run time are copied from node_modules, and no other package is in reach.
+ */
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, realpathSync, statSync, symlinkSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { runCommandOk } from '../../src/platform/processes.ts';
+import { REPOSITORY } from './lifepod.ts';
+
+export interface InstalledPackage {
+  /** The program on the PATH, a link. */
+  lifepod: string;
+  /** The folder of the package. */
+  root: string;
+  /** The size of the packed package. */
+  packedBytes: number;
+  /** The paths of the files in the package. */
+  files: string[];
+}
+
+/** The part of the output of `npm pack --json` for a package that this needs. */
+interface Packed {
+  filename: string;
+  size: number;
+  files: { path: string }[];
+}
+
+interface LockFile {
+  packages: Record<string, { dev?: boolean; devOptional?: boolean }>;
+}
+
+/** Installs the package into `prefix`, an existing folder. scripts/build.sh has created dist/. */
+export async function installPackage(prefix: string): Promise<InstalledPackage> {
+  const pack = ['pack', '--json', '--ignore-scripts', '--loglevel=error', '--pack-destination', prefix];
+  const [packed] = JSON.parse(await runCommandOk('npm', pack, { cwd: REPOSITORY })) as Packed[];
+  if (packed === undefined) throw new Error('npm pack has created no package');
+  const root = join(prefix, 'lib/node_modules/lifepod');
+  mkdirSync(root, { recursive: true });
+  const archive = join(prefix, packed.filename);
+  await runCommandOk('tar', ['-xzf', archive, '-C', root, '--strip-components=1', '--no-same-owner']);
+  copyRunTimePackages(join(root, 'node_modules'));
+  const bin = join(prefix, 'bin');
+  mkdirSync(bin);
+  symlinkSync('../lib/node_modules/lifepod/bin/lifepod', join(bin, 'lifepod'));
+  symlinkSync(process.execPath, join(bin, 'node'));
+  return {
+    lifepod: join(bin, 'lifepod'),
+    root,
+    packedBytes: packed.size,
+    files: packed.files.map(({ path }) => path),
+  };
+}
+
+function copyRunTimePackages(target: string): void {
+  const installed = realpathSync(join(REPOSITORY, 'node_modules'));
+  const { packages } = JSON.parse(readFileSync(join(REPOSITORY, 'package-lock.json'), 'utf8')) as LockFile;
+  for (const [path, { dev, devOptional }] of Object.entries(packages)) {
+    const name = path.replace(/^node_modules\//, '');
+    // Optional packages are installed only on the platforms for which they are.
+    if (path === '' || dev === true || devOptional === true || !existsSync(join(installed, name))) continue;
+    mkdirSync(dirname(join(target, name)), { recursive: true });
+    cpSync(join(installed, name), join(target, name), { recursive: true, verbatimSymlinks: true });
+  }
+}
+
+/** Returns the sum of the sizes of the files in the folder. */
+export const bytesIn = (folder: string): number =>
+  readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .reduce((sum, { parentPath, name }) => sum + statSync(join(parentPath, name)).size, 0);
