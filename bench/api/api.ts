@@ -6,7 +6,7 @@
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { median } from '../engine.ts';
-import type { Figure, Section } from './measure.ts';
+import type { Figure, Running, Section } from './measure.ts';
 import { sections } from './sections.ts';
 
 export async function api(args: string[]): Promise<void> {
@@ -24,22 +24,29 @@ export async function api(args: string[]): Promise<void> {
   }
 }
 
-/** Returns the figures of each round, for each checkout. The checkouts alternately go first in each measurement. */
-async function runInTurns({ rounds, open }: Section, checkouts: string[]): Promise<Figure[][][]> {
-  const opened: { running: Awaited<ReturnType<Section['open']>>; figures: Figure[][] }[] = [];
-  try {
-    for (const checkout of checkouts) opened.push({ running: await open(checkout), figures: [] });
-    for (let round = 0; round < rounds; round++) {
-      const order = round % 2 === 0 ? opened : opened.toReversed();
-      for (const { figures } of order) figures.push([]);
-      for (const measure of (opened[0]?.running.measures ?? []).keys())
-        for (const { running, figures } of order)
-          figures.at(-1)?.push(...((await running.measures[measure]?.()) ?? []));
+/**
+ * Returns the figures of each round, for each checkout. The checkouts alternately go first in each measurement. The servers are started
+ * `starts` times: the rate of one server differs by up to a third from that of the next, as the compiler optimizes other functions.
+ */
+async function runInTurns({ starts = 1, rounds, open }: Section, checkouts: string[]): Promise<Figure[][][]> {
+  const figures = checkouts.map((): Figure[][] => []);
+  for (let start = 0; start < starts; start++) {
+    const opened: { running: Running; figures: Figure[][] }[] = [];
+    try {
+      for (const [index, checkout] of checkouts.entries())
+        opened.push({ running: await open(checkout), figures: figures[index] ?? [] });
+      for (let round = 0; round < rounds; round++) {
+        const order = (start + round) % 2 === 0 ? opened : opened.toReversed();
+        for (const { figures } of order) figures.push([]);
+        for (const measure of (opened[0]?.running.measures ?? []).keys())
+          for (const { running, figures } of order)
+            figures.at(-1)?.push(...((await running.measures[measure]?.()) ?? []));
+      }
+    } finally {
+      for (const { running } of opened) await running.end();
     }
-  } finally {
-    for (const { running } of opened) await running.end();
   }
-  return opened.map(({ figures }) => figures);
+  return figures;
 }
 
 function print([own = [], other]: Figure[][][]): void {

@@ -2,23 +2,28 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { median } from '../engine.ts';
 import type { BenchServer } from './bench-server.ts';
-import { Connection } from './connection.ts';
+import { Connection, type Target } from './connection.ts';
 import { type Measure, millis } from './measure.ts';
 import { PODS, TEMPLATE } from './objects.ts';
 
 export const WATCHERS = 500;
+export const WRITE = `write until ${WATCHERS} watchers have it`;
 /** The number of writes in one measurement. */
 const WRITES = 20;
 
 let marks = 0;
 
-/** Starts a watch on each connection. The measurement writes, and waits until all watches have the write. */
+/**
+ * Starts a watch on each connection. The measurement writes to `target`, the API unless it is set, and waits until all watches have the
+ * write. `what` names the write.
+ */
 export async function fanoutOf(
   server: BenchServer,
-  how: string,
+  what: string,
   watchers: readonly Pick<Connection, 'stream' | 'close'>[],
+  target: Target = server.admin,
 ): Promise<{ measure: Measure; close(): void }> {
-  const writer = await Connection.open(server.admin);
+  const writer = await Connection.open(target);
   /** The mark of the last write, and when each watcher received it, in milliseconds. */
   let mark = '';
   let received: number[] = [];
@@ -50,7 +55,6 @@ export async function fanoutOf(
       const before = await server.cpuMillis();
       for (let i = 0; i < WRITES; i++) writes.push(await write());
       const cpu = (await server.cpuMillis()) - before;
-      const what = `write until ${watchers.length} watchers have it${how}`;
       return [
         millis(`${what}, p50`, median(writes.map(({ half }) => half))),
         millis(`${what}, last`, median(writes.map(({ last }) => last))),

@@ -19,6 +19,9 @@ export interface Running {
 }
 
 export interface Section {
+  /** How often the servers are started. Omit for once. */
+  starts?: number;
+  /** How often each start is measured. */
   rounds: number;
   open(checkout: string): Promise<Running>;
 }

@@ -1,7 +1,7 @@
 /** The section that compares HTTP/2 with HTTP/1.1, on the same server. */
 import { startNewServer } from './bench-server.ts';
 import type { Target } from './connection.ts';
-import { fanoutOf, WATCHERS } from './fanout.ts';
+import { fanoutOf, WATCHERS, WRITE } from './fanout.ts';
 import { Http2Connection } from './http2-connection.ts';
 import { AT_ONCE, loadOf, type Measure, openAll, openMany, type Request, rateOf, type Section } from './measure.ts';
 import { CONFIG_MAPS, configMap, PODS, TEMPLATE } from './objects.ts';
@@ -38,7 +38,7 @@ export const protocols: Section = {
     const fanoutAlone =
       (how: string, open: () => Promise<Parameters<typeof fanoutOf>[2]>): Measure =>
       async () => {
-        const { measure, close } = await fanoutOf(server, how, await open());
+        const { measure, close } = await fanoutOf(server, `${WRITE}, ${how}`, await open());
         const figures = await measure();
         close();
         return figures;
@@ -49,9 +49,9 @@ export const protocols: Section = {
         ...kinds.map(([how, each]) => loadOf(server, `gets of a Pod 64 at once, ${how}`, each, 3000, get)),
         ...kinds.map(([how, each]) => loadOf(server, `patches of 64 ConfigMaps 64 at once, ${how}`, each, 600, patch)),
         ...kinds.map(([how, each]) => loadOf(server, `lists of 0.9 MB 64 at once, ${how}`, each, 200, list)),
-        fanoutAlone(', HTTP/1.1', () => openMany(admin, WATCHERS)),
-        fanoutAlone(', HTTP/2 on 5 connections', () => openShared(admin, WATCHERS)),
-        fanoutAlone(', HTTP/2 on 500 connections', () => openAll(() => Http2Connection.open(admin), WATCHERS)),
+        fanoutAlone('HTTP/1.1', () => openMany(admin, WATCHERS)),
+        fanoutAlone('HTTP/2 on 5 connections', () => openShared(admin, WATCHERS)),
+        fanoutAlone('HTTP/2 on 500 connections', () => openAll(() => Http2Connection.open(admin), WATCHERS)),
       ],
       async end() {
         for (const connection of [one, ...many, ...older]) connection.close();

@@ -3,7 +3,7 @@ import { rm } from 'node:fs/promises';
 import { setTimeout as pause } from 'node:timers/promises';
 import { newData, startNewServer, startServer } from './bench-server.ts';
 import { Connection } from './connection.ts';
-import { fanoutOf, WATCHERS } from './fanout.ts';
+import { fanoutOf, WATCHERS, WRITE } from './fanout.ts';
 import { openLmdbFloor } from './lmdb-floor.ts';
 import {
   AT_ONCE,
@@ -54,7 +54,8 @@ const creates: Section = {
 };
 
 const gets: Section = {
-  rounds: 7,
+  starts: 9,
+  rounds: 1,
   async open(checkout) {
     const server = await startNewServer(checkout);
     const many = await openMany(server.admin, AT_ONCE);
@@ -87,8 +88,9 @@ async function readPages(connection: Connection, limit: number): Promise<void> {
   }
 }
 
-const lists = (count: number, times: number): Section => ({
-  rounds: 7,
+const lists = (count: number, times: number, starts: number, rounds: number): Section => ({
+  starts,
+  rounds,
   async open(checkout) {
     const dataDir = await newData(checkout, count);
     const server = await startServer(checkout, dataDir);
@@ -122,14 +124,23 @@ const lists = (count: number, times: number): Section => ({
 });
 
 const fanout: Section = {
-  rounds: 7,
+  starts: 7,
+  rounds: 2,
   async open(checkout) {
     const server = await startNewServer(checkout);
-    const { measure, close } = await fanoutOf(server, '', await openMany(server.admin, WATCHERS));
+    const { admin, constants } = server;
+    const writes = await fanoutOf(server, WRITE, await openMany(admin, WATCHERS));
+    const client = await Connection.open(admin);
+    const { body } = await client.send('GET', `${PODS}/${TEMPLATE}`);
+    client.close();
+    const floor = await openMany(constants, WATCHERS + 1);
+    await floor[0]?.send('POST', PODS, body.toString());
+    const floorWrites = await fanoutOf(server, `floor: ${WRITE}`, floor.slice(1), constants);
     return {
-      measures: [measure],
+      measures: [writes.measure, floorWrites.measure],
       async end() {
-        close();
+        floor[0]?.close();
+        for (const { close } of [writes, floorWrites]) close();
         await server.stop();
       },
     };
@@ -181,8 +192,8 @@ const start: Section = {
 export const sections: Record<string, Section> = {
   creates,
   gets,
-  'lists-1000': lists(1000, 5),
-  'lists-10000': lists(10_000, 3),
+  'lists-1000': lists(1000, 25, 11, 2),
+  'lists-10000': lists(10_000, 3, 1, 7),
   fanout,
   protocols,
   memory,

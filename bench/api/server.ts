@@ -6,6 +6,7 @@
  * node server.ts copy CHECKOUT DATA_DIR COUNT: adds COUNT copies of the Pod TEMPLATE to the store of a server that has ended.
  */
 import { existsSync, mkdirSync } from 'node:fs';
+import type { ServerResponse } from 'node:http';
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
@@ -58,9 +59,13 @@ async function connectRbac(opened: OpenRegistry, platform: Platform): Promise<vo
   opened.authorization.connect({ ...rbac, clients: rbac, components: rbac });
 }
 
-/** Answers each GET with the body of the last POST, and each POST with its own body, without looking at them. */
+/**
+ * Answers each GET with the body of the last POST, and each POST with its own body, without looking at them. Sends the body of each PATCH,
+ * followed by that of the last POST, to all watches.
+ */
 async function serveConstants({ serving, caCertificate }: Pki): Promise<number> {
   let constant = Buffer.alloc(0);
+  const watches = new Set<ServerResponse>();
   const tls = {
     cert: serving.certificate,
     key: serving.key,
@@ -69,10 +74,17 @@ async function serveConstants({ serving, caCertificate }: Pki): Promise<number> 
     keepAliveTimeout: 0,
   };
   const server = createServer(tls, (request, response) => {
+    if (request.url?.endsWith('watch=1')) {
+      response.writeHead(200, { 'content-type': 'application/json' }).flushHeaders();
+      watches.add(response.on('close', () => watches.delete(response)));
+      return;
+    }
     const pieces: Buffer[] = [];
     request.on('data', (piece: Buffer) => pieces.push(piece));
     request.on('end', () => {
       if (request.method === 'POST') constant = Buffer.concat(pieces);
+      const event = request.method === 'PATCH' ? Buffer.concat([...pieces, constant]) : undefined;
+      if (event !== undefined) for (const watch of watches) watch.write(event);
       response.writeHead(200, { 'content-type': 'application/json', 'content-length': constant.length });
       response.end(constant);
     });
