@@ -136,12 +136,18 @@ export function sendSignal(pid: number, signal: NodeJS.Signals): void {
  */
 const TICK_MILLIS = 10;
 
-/** Returns the time since the process started, which changes of the wall clock do not affect. Throws if the process does not exist. */
-export function processAgeMillis(pid: number): number {
+/** Returns when the process started, in ticks since the machine booted. Throws if the process does not exist. */
+export function processStartTicks(pid: number): number {
   // The second field is the name in parentheses, which may contain any characters. The start time since boot is the 22nd field.
   const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1)?.split(' ') ?? [];
+  return Number(fields[19]);
+}
+
+/** Returns the time since the process started, which changes of the wall clock do not affect. Throws if the process does not exist. */
+export function processAgeMillis(pid: number): number {
+  const startMillis = processStartTicks(pid) * TICK_MILLIS;
   const bootedMillis = Number(readFileSync('/proc/uptime', 'utf8').split(' ')[0]) * 1000;
-  return Math.max(0, bootedMillis - Number(fields[19]) * TICK_MILLIS);
+  return Math.max(0, bootedMillis - startMillis);
 }
 
 /** Returns the path of a program in the folders of `path` or the usual system folders, or undefined if it is not found. */

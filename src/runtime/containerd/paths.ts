@@ -25,6 +25,8 @@ export interface ContainerdPaths {
   runcRoot: string;
   /** File with the ID of the boot during which the run folder was created. */
   bootId: string;
+  /** File with the time at which PID 1 had started when the run folder was created. Older versions do not write this file. */
+  initStart: string;
 }
 
 /** Returns the paths for a data folder. The run folder is <dataDir>/run or, if a socket path in it would be too long, under /run. */
@@ -45,5 +47,6 @@ export function containerdPaths(dataDir: string): ContainerdPaths {
     state: join(run, 'containerd'),
     runcRoot: join(run, 'runc'),
     bootId: join(run, 'boot-id'),
+    initStart: join(run, 'init-start'),
   };
 }

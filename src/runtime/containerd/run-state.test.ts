@@ -71,6 +71,28 @@ test('the content of the run folder stays until the machine boots again, and is 
   expect(calls).toEqual([]);
 });
 
+test('the content of the run folder is deleted when PID 1 is another process, as after a restart of a container', async () => {
+  const file = join(paths.run, 'state');
+  await prepareRunFolder(paths);
+  const start = readFileSync(paths.initStart, 'utf8');
+  writeFileSync(file, 'of an earlier container');
+  writeFileSync(paths.initStart, '1\n');
+  await prepareRunFolder(paths);
+  expect(existsSync(file)).toBe(false);
+  expect(readFileSync(paths.initStart, 'utf8')).toBe(start);
+});
+
+test('the content of a run folder that an older version created during this boot stays', async () => {
+  const file = join(paths.run, 'state');
+  await prepareRunFolder(paths);
+  const start = readFileSync(paths.initStart, 'utf8');
+  rmSync(paths.initStart);
+  writeFileSync(file, 'of this boot');
+  await prepareRunFolder(paths);
+  expect(existsSync(file)).toBe(true);
+  expect(readFileSync(paths.initStart, 'utf8')).toBe(start);
+});
+
 test('the mount points are read in their order, with their special characters', () => {
   const lines = ['25 1 8:1 / / rw - ext4 /dev/sda1 rw', '26 25 0:5 / /a\\040b\\134c rw shared:1 - tmpfs none rw', ''];
   expect(mountPoints(lines.join('\n'))).toEqual(['/', '/a b\\c']);

@@ -6,7 +6,7 @@
 import { readFileSync, rmSync } from 'node:fs';
 import { ensurePrivateFolder, readTextIfPresent, writeFileAtomic } from '../../platform/files.ts';
 import type { Log, Timers } from '../../platform/platform.ts';
-import { childrenOf, haveEnded, runCommandOk, sendSignal } from '../../platform/processes.ts';
+import { childrenOf, haveEnded, processStartTicks, runCommandOk, sendSignal } from '../../platform/processes.ts';
 import { connect } from '../cri/connection.ts';
 import { cgroupFolders, removeEmptyCgroups } from './cgroups.ts';
 import { type ContainerdPaths, containerdPaths } from './paths.ts';
@@ -16,16 +16,26 @@ import { removeShimSockets } from './shims.ts';
 const STOP_MILLIS = 10_000;
 const KILL_MILLIS = 5_000;
 
-/** Creates the run folder if necessary. If the folder was created during an earlier boot, it is deleted first. */
+/**
+ * Creates the run folder if necessary. If the folder was created during an earlier boot, it is deleted first. If lifepod runs in a
+ * container, each start of the container counts as a boot: all processes and mounts have ended, although the machine has not booted.
+ */
 export async function prepareRunFolder(paths: ContainerdPaths): Promise<void> {
-  const boot = readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
-  const filled = readTextIfPresent(paths.bootId)?.trim();
-  if (filled !== undefined && filled !== boot) {
+  const now = {
+    bootId: readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim(),
+    initStart: String(processStartTicks(1)),
+  };
+  const isLeftover = (['bootId', 'initStart'] as const).some((key) => {
+    const then = readTextIfPresent(paths[key])?.trim();
+    return then !== undefined && then !== now[key];
+  });
+  if (isLeftover) {
     await unmountUnder([paths.run]);
     rmSync(paths.run, { recursive: true, force: true });
   }
   ensurePrivateFolder(paths.run);
-  if (filled !== boot) writeFileAtomic(paths.bootId, `${boot}\n`);
+  for (const key of ['bootId', 'initStart'] as const)
+    if (readTextIfPresent(paths[key]) === undefined) writeFileAtomic(paths[key], `${now[key]}\n`);
 }
 
 /**
