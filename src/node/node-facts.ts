@@ -1,5 +1,5 @@
 /** Reads, once when the agent starts, the features of the machine and of its runtime that containers depend on. */
-import { cgroupVersion, limitsSwap } from '../platform/cgroups.ts';
+import { cgroupVersion, limitsSwap } from '../platform/control-groups/cgroups.ts';
 import type { RuntimeFeatures } from '../runtime/runtime.ts';
 import type { NodeAgentOptions } from './agent-options.ts';
 import { readHugepages } from './resources/hugepages.ts';

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
-import { CGROUP_ROOT, type Cgroups, openCgroups } from '../../src/platform/cgroups.ts';
+import { CGROUP_ROOT, type Cgroups, openCgroups } from '../../src/platform/control-groups/cgroups.ts';
 
 const unified = join(CGROUP_ROOT, 'unified');
 const roots = existsSync(join(unified, 'cgroup.controllers')) ? [CGROUP_ROOT, unified] : [CGROUP_ROOT];

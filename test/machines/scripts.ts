@@ -1,5 +1,5 @@
 /** Scripts for the shell of a virtual machine, which wait for events and print values for tests, and the Pod that the tests run. */
-import { cpuWeight } from '../../src/platform/cgroups.ts';
+import { cpuWeight } from '../../src/platform/control-groups/cgroups.ts';
 import { pod } from '../support/manifests.ts';
 
 export const ENDPOINT = 'unix:///run/containerd/containerd.sock';

@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Pod } from '../../src/api/generated/types.ts';
 import { cgroupRootOf } from '../../src/node/resources/pod-cgroups.ts';
-import { CGROUP_ROOT, cpuWeight } from '../../src/platform/cgroups.ts';
+import { CGROUP_ROOT, cpuWeight } from '../../src/platform/control-groups/cgroups.ts';
 import { statusOf } from './pods.ts';
 
 const version = existsSync(join(CGROUP_ROOT, 'cgroup.controllers')) ? 2 : 1;

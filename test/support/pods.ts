@@ -7,7 +7,7 @@ import type { ContainerStatus, CoreV1Event, Pod, PodCondition } from '../../src/
 import { EVENTS, PODS } from '../../src/api/resources.ts';
 import { createInformer } from '../../src/client/informer.ts';
 import { clientFromKubeconfig } from '../../src/client/kubeconfig.ts';
-import { cgroupVersion } from '../../src/platform/cgroups.ts';
+import { cgroupVersion } from '../../src/platform/control-groups/cgroups.ts';
 import { createLog, systemTimers } from '../../src/platform/node-js.ts';
 import type { LifepodClient } from './lifepod.ts';
 

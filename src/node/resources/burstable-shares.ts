@@ -1,7 +1,7 @@
 /** Keeps the CPU shares of the control group that contains all Burstable Pods proportional to the sum of the Pods' CPU requests. */
 import type { Pod } from '../../api/generated/types.ts';
 import { uidOf } from '../../machinery/meta.ts';
-import type { Cgroups } from '../../platform/cgroups.ts';
+import type { Cgroups } from '../../platform/control-groups/cgroups.ts';
 import type { Log } from '../../platform/platform.ts';
 import { cpuShares, podCpuRequest, qosClass } from './container-resources.ts';
 

@@ -12,7 +12,7 @@ import {
 import { type QosClass, qosClass as qosClassOfSpec } from '../../api/core/v1/pod/status/qos.ts';
 import type { Container, EphemeralContainer, Pod } from '../../api/generated/types.ts';
 import { parseQuantity, type Quantity, quantityMilli, quantityValue } from '../../machinery/quantity.ts';
-import { type CgroupLimits, QUOTA_PERIOD_MICROS } from '../../platform/cgroups.ts';
+import { type CgroupLimits, QUOTA_PERIOD_MICROS } from '../../platform/control-groups/cgroups.ts';
 import type { ContainerConfig } from '../../runtime/runtime.ts';
 import type { CgroupFacts } from '../node-facts.ts';
 import { hugepagesName } from './hugepages.ts';

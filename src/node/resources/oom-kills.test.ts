@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, test } from 'vitest';
 import type { ContainerStatus, Pod } from '../../api/generated/types.ts';
-import { openCgroups } from '../../platform/cgroups.ts';
+import { openCgroups } from '../../platform/control-groups/cgroups.ts';
 import { silentLog } from '../../platform/silent-log.ts';
 import type { ContainerObservation } from '../../runtime/runtime.ts';
 import { createOomReader, settleKills } from './oom-kills.ts';

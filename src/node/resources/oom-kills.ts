@@ -15,7 +15,7 @@ import { readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { recordedStatuses, shownId } from '../../api/core/v1/pod/status/statuses.ts';
 import type { Pod } from '../../api/generated/types.ts';
-import type { OomKills } from '../../platform/cgroups.ts';
+import type { OomKills } from '../../platform/control-groups/cgroups.ts';
 import type { Log } from '../../platform/platform.ts';
 import type { ContainerObservation, PodObservation } from '../../runtime/runtime.ts';
 

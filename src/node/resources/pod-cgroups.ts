@@ -2,8 +2,8 @@
  * Manages the control groups of the Pods. <root>/kubepods contains a group for each Guaranteed Pod, and the groups burstable and
  * besteffort with the groups of the other Pods. In the group of a Pod, the runtime creates the groups of the containers.
  *
- * Boundary: container-resources.ts computes the Pods' limits; platform/cgroups.ts writes the kernel's files, and
- * platform/slices.ts calls systemd.
+ * Boundary: container-resources.ts computes the Pods' limits; platform/control-groups/cgroups.ts writes the kernel's files, and
+ * platform/control-groups/slices.ts calls systemd.
  * Invariants:
  *  1. Each data folder has its own root, so that several engines on a machine do not interfere.
  *  2. A Pod's group exists before its first container is created, and is removed at the latest when nothing of the Pod is left. Groups
@@ -14,9 +14,9 @@ import { createHash } from 'node:crypto';
 import { basename, join, resolve } from 'node:path';
 import { hasEnded } from '../../api/core/v1/pod/status/final-phase.ts';
 import type { Pod } from '../../api/generated/types.ts';
-import { type Cgroups, type OomKills, openCgroups } from '../../platform/cgroups.ts';
+import { type Cgroups, type OomKills, openCgroups } from '../../platform/control-groups/cgroups.ts';
 import type { Log } from '../../platform/platform.ts';
-import { openSlices } from '../../platform/slices.ts';
+import { openSlices } from '../../platform/control-groups/slices.ts';
 import type { Capacity } from '../status/machine-facts.ts';
 import { createBurstableShares } from './burstable-shares.ts';
 import { cpuShares, MIN_SHARES, podLimits, qosClass } from './container-resources.ts';

@@ -3,7 +3,7 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { cgroupRootOf } from '../../../src/node/resources/pod-cgroups.ts';
-import { limitsSwap } from '../../../src/platform/cgroups.ts';
+import { limitsSwap } from '../../../src/platform/control-groups/cgroups.ts';
 import {
   containerGroup,
   containerShares,
@@ -201,7 +201,7 @@ describe('exceeded limits', () => {
 
 test('a restart of the engine keeps the control groups of its Pods, and removes those of unknown Pods', async () => {
   const kept = podGroup(lifepod.dataDir, record.now('guaranteed'));
-  const { openCgroups } = await import('../../../src/platform/cgroups.ts');
+  const { openCgroups } = await import('../../../src/platform/control-groups/cgroups.ts');
   const orphan = groupIn(lifepod.dataDir, 'burstable', 'pod00000000-0000-4000-8000-000000000000');
   await (await openCgroups()).set(orphan, {});
   await lifepod.kill('SIGKILL');

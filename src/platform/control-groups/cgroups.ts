@@ -11,7 +11,8 @@ import { existsSync, readdirSync } from 'node:fs';
 import { mkdir, readdir, readFile, rmdir, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { UserError } from './files.ts';
+import { enableInContainer } from './cgroup-root.ts';
+import { UserError } from '../files.ts';
 
 export const CGROUP_ROOT = '/sys/fs/cgroup';
 
@@ -128,8 +129,9 @@ async function openV2(root: string): Promise<Cgroups> {
         () => true,
         refused,
       );
+    const all = (): Promise<boolean> => write(controllers);
     // The kernel refuses the whole write if it refuses one of the controllers, so try them one by one.
-    if (!(await write(controllers))) {
+    if (!(await all()) && !(folder === root && (await enableInContainer(root, all)))) {
       const taken: string[] = [];
       for (const name of controllers) if (await write([name])) taken.push(name);
       controllers = taken;

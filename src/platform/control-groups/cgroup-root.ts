@@ -1,0 +1,41 @@
+/**
+ * The root group of a container that has its own cgroup namespace (cgroup v2), such as one of Docker or Podman.
+ *
+ * The kernel enables controllers for the children of a group only while the group itself contains no processes. The root group of a
+ * container contains the container's own processes, so these move to a child group first, as kind and k3s do. The kernel's real root
+ * group is exempt from that rule, so the processes of a machine are never moved.
+ * Source: the kernel's document on cgroup v2, "No Internal Process Constraint".
+ */
+import { existsSync } from 'node:fs';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+
+/** The name of the child group. Docker's and k3s's own containers use the same name. */
+const INIT_GROUP = 'init';
+
+/** While processes move, others may start, for example through `docker exec`. So the processes move again until none is left. */
+const ROUNDS = 10;
+
+/** Only groups below the real root have this file. */
+const isContainers = (root: string): boolean => existsSync(join(root, 'cgroup.type'));
+
+/**
+ * Moves the processes of a container's root group to a child group, and calls `enable` until it resolves with true. Resolves with false if
+ * `root` is the real root group, if it has no processes, or if `enable` still resolves with false after all processes have moved.
+ */
+export async function enableInContainer(root: string, enable: () => Promise<boolean>): Promise<boolean> {
+  if (!isContainers(root)) return false;
+  for (let round = 1; round <= ROUNDS; round++) {
+    const pids = await processesIn(root);
+    if (pids.length === 0) return false;
+    const group = join(root, INIT_GROUP);
+    await mkdir(group, { recursive: true });
+    // The kernel takes one process per write. A process that has ended meanwhile, or belongs to another container, cannot be moved.
+    for (const pid of pids) await writeFile(join(group, 'cgroup.procs'), pid).catch(() => undefined);
+    if (await enable()) return true;
+  }
+  return false;
+}
+
+const processesIn = async (group: string): Promise<string[]> =>
+  (await readFile(join(group, 'cgroup.procs'), 'utf8')).split('\n').filter((pid) => pid !== '' && pid !== '0');
