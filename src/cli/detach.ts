@@ -97,6 +97,7 @@ function argumentsOf(options: UpOptions): string[] {
   const given = flags.flatMap(([flag, value]) => (value === undefined ? [] : [flag, String(value)]));
   if (options.anyPort === true) given.push('--any-port');
   if (options.forSessions === true) given.push('--for-sessions');
+  if (options.shutdownOnStop === true) given.push('--shutdown-on-stop');
   return given;
 }
 

@@ -43,6 +43,9 @@ export function addEngineOptions(command: Command): void {
   command.optionsGroup(OPTION_GROUPS.pods);
   addPodOptions(command);
   addNodeOptions(command);
+  command
+    .optionsGroup(OPTION_GROUPS.shutdown)
+    .option('--shutdown-on-stop', "terminate the Pods on SIGTERM and SIGINT, as 'lifepod shutdown-node' does");
   // Options that are added later have no group.
   command.optionsGroup('');
 }

@@ -29,23 +29,26 @@ export const END_WORKLOADS = 'SIGUSR2';
 export const SHUT_DOWN_NODE = 'SIGPWR';
 
 /**
- * Runs the engine. Ends the process when the engine has stopped after SIGTERM, SIGINT or a shutdown of the node. A second SIGTERM or
- * SIGINT ends it immediately. If the engine does not start, reports that to the process that waits for the engine, or rejects if there is none.
+ * Runs the engine. Ends the process when the engine has stopped after SIGTERM, SIGINT or a shutdown of the node, for which SIGTERM and
+ * SIGINT are the signals with --shutdown-on-stop. A second SIGTERM or SIGINT ends it immediately. If the engine does not start, reports
+ * that to the process that waits for the engine, or rejects if there is none.
  */
 export async function up(options: UpOptions): Promise<void> {
   // The output may be a file on a full disk. Write errors, including those of libraries that write to it, must not end the engine.
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined);
   const stopping = new AbortController();
+  const shutdown = Promise.withResolvers<void>();
+  let isStarted = false;
   let signals = 0;
   for (const name of ['SIGTERM', 'SIGINT'] as const) {
     process.on(name, () => {
-      if (signals++ === 0) stopping.abort(new UserError(`stopped by ${name}`));
-      else process.exit(1);
+      if (signals++ > 0) process.exit(1);
+      if (isStarted && options.shutdownOnStop === true) shutdown.resolve();
+      else stopping.abort(new UserError(`stopped by ${name}`));
     });
   }
   const workloadsEnd = Promise.withResolvers<void>();
   process.on(END_WORKLOADS, () => workloadsEnd.resolve());
-  const shutdown = Promise.withResolvers<void>();
   process.on(SHUT_DOWN_NODE, () => shutdown.resolve());
   const platform = { timers: systemTimers(), log: createLog({ level: options.logLevel ?? 'info' }) };
   let engine: Engine;
@@ -63,6 +66,7 @@ export async function up(options: UpOptions): Promise<void> {
     process.exitCode = 1;
     return;
   }
+  isStarted = true;
   const failed = (what: string) => (error: unknown) => platform.log.error(what, { error: String(error) });
   void workloadsEnd.promise.then(() => engine.endWorkloads()).catch(failed('ending the static Pods failed'));
   void shutdown.promise

@@ -1,7 +1,7 @@
 /**
  * The settings of an engine. Each setting is the option given to `lifepod up`, else the value recorded in the data folder at the last
  * start, else the default. Because values are recorded, later calls of `lifepod up` and `lifepod down` need only --data-dir. Of the
- * other settings, only the log level is not recorded.
+ * other settings, only the log level and --shutdown-on-stop are not recorded.
  */
 import { hostname } from 'node:os';
 import { join } from 'node:path';
@@ -64,6 +64,8 @@ export interface UpOptions
   maxGracePeriodExtension?: number;
   podPidsLimit?: number;
   runtimeHandler?: Record<string, string>;
+  /** Whether SIGTERM and SIGINT end the Pods before the engine stops, as `lifepod shutdown-node` does. The option is not recorded. */
+  shutdownOnStop?: boolean;
   logLevel?: LogLevel;
 }
 
