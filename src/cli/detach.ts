@@ -5,7 +5,6 @@ import { closeSync, openSync, renameSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { auditFlags } from '../engine/audit/audit-settings.ts';
 import { authenticationFlags } from '../engine/authentication/authentication-settings.ts';
-import { checkDataFormat } from '../engine/data-folder/format.ts';
 import { IMAGE_FLAGS } from '../engine/image-settings.ts';
 import { checkMachine } from '../engine/machine-checks.ts';
 import type { Waiting } from '../engine/node-ready.ts';
@@ -38,7 +37,6 @@ export async function upDetached(options: UpOptions): Promise<void> {
 export async function startDetached(options: UpOptions, signal?: AbortSignal): Promise<ReadyEngine> {
   signal?.throwIfAborted();
   checkMachine(() => usesPrivateContainerd(options));
-  checkDataFormat(options.dataDir);
   ensureDataDir(options.dataDir);
   const logPath = join(options.dataDir, 'lifepod.log');
   const log = openLog(logPath);

@@ -6,7 +6,6 @@ import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { resourcePrefix } from '../apiserver/cache/keys.ts';
 import { clientFromKubeconfig } from '../client/kubeconfig.ts';
-import { checkDataFormat } from '../engine/data-folder/format.ts';
 import { connectOwnRuntime } from '../engine/engine-runtime.ts';
 import { clearMachine } from '../engine/leftovers.ts';
 import { requireRoot } from '../engine/machine-checks.ts';
@@ -40,7 +39,6 @@ const print: Say = (line) => void process.stdout.write(`${line}\n`);
 /** Calls `say` with each line of the report. */
 export async function down(dataDir: string, say = print): Promise<void> {
   requireRoot();
-  checkDataFormat(dataDir);
   const record = readEngineRecord(dataDir);
   if (record === undefined) {
     say(`lifepod has never run in ${dataDir}: nothing to do`);

@@ -16,13 +16,14 @@ import { plainFlags } from './logs/log-options.ts';
 import type { LogsOptions } from './logs/logs.ts';
 import type { RunOptions } from './session/run.ts';
 import type { SessionOptions } from './session/session.ts';
+import type { StatusOptions } from './status/status.ts';
 import type { TargetOptions } from './target.ts';
 import type { TimelineOptions } from './timeline/timeline.ts';
 
 const collect = (text: string, others: string[] = []): string[] => [...others, text];
 
-const targetOptions = (): Option[] => [
-  new Option('-n, --namespace <name>', `namespace of the Pod (default: the kubeconfig's)`),
+const targetOptions = (namespace: string): Option[] => [
+  new Option('-n, --namespace <name>', namespace),
   new Option('--data-dir <folder>', `data folder of the engine to use (default: ${DEFAULT_DATA_DIR})`).argParser(
     realFolder,
   ),
@@ -30,8 +31,8 @@ const targetOptions = (): Option[] => [
   new Option('--context <name>', 'context of the kubeconfig to use'),
 ];
 
-function withTarget(command: Command): Command {
-  for (const option of targetOptions()) command.addOption(option);
+function withTarget(command: Command, namespace = `namespace of the Pod (default: the kubeconfig's)`): Command {
+  for (const option of targetOptions(namespace)) command.addOption(option);
   return command;
 }
 
@@ -102,11 +103,16 @@ program
   .addOption(dataDirOption())
   .action(async (options: { dataDir: string }) => (await import('./shutdown-node.ts')).shutDownNode(options.dataDir));
 
-program
-  .command('status')
-  .description('show what is running, versions, memory use, and what is unhealthy and why')
-  .addOption(dataDirOption())
-  .action(async (options: { dataDir: string }) => (await import('./status/status.ts')).status(options.dataDir));
+withTarget(
+  program
+    .command('status')
+    .description(
+      'show what is running, versions, memory use, and what is unhealthy and why; the exit code is 0 if everything is well, ' +
+        '2 if something is not, and 1 if this cannot be found out',
+    )
+    .addOption(jsonOption()),
+  'namespace of the Pods to show (default: all namespaces)',
+).action(async (options: StatusOptions) => (await import('./status/status.ts')).status(options));
 
 const certs = program.command('certs').description('manage the certificates of the engine');
 certs

@@ -41,6 +41,12 @@ export function containerNames(pod: Pod): string {
 /** Reasons of the state `waiting` of a container that waits for its turn or is being created. */
 const TURN_REASONS = ['PodInitializing', 'ContainerCreating', 'PodRunning', 'PendingDefer'];
 
+/** Returns why the container waits, such as CrashLoopBackOff; undefined if it does not wait, or only for its turn or its creation. */
+export function waitingProblem({ state }: ContainerStatus): string | undefined {
+  const reason = state?.waiting?.reason;
+  return reason === undefined || TURN_REASONS.includes(reason) ? undefined : reason;
+}
+
 /** Returns whether the container has not run and waits for its turn, is being created, or has ended without a run. */
 export function waitsForItsTurn({ status: { termination } = {} }: Pod, { kind, status }: PodContainer): boolean {
   if (status === undefined) return true;

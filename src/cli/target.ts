@@ -24,6 +24,8 @@ export interface TargetOptions {
 export interface Target {
   client: HttpClient;
   namespace: string;
+  /** The address of the server, such as `https://127.0.0.1:6443`. */
+  server: string;
   /** The environment and the arguments that make kubectl use the same server. */
   kubectl: { env: NodeJS.ProcessEnv; args: string[] };
   /** Composes commands for messages, which use the same server. */
@@ -36,6 +38,7 @@ export async function resolveTarget(options: TargetOptions): Promise<Target> {
   const { namespace, ...server } = await readKubeconfigs(paths, options.context);
   return {
     client: httpClient(server),
+    server: server.server,
     namespace: options.namespace ?? namespace ?? 'default',
     kubectl: {
       env: { ...process.env, KUBECONFIG: paths.join(delimiter) },

@@ -154,7 +154,7 @@ const refusalsIn = (dataDir: string): string[] =>
     .filter((line) => line.includes(REFUSED));
 
 /** Commands of lifepod that accept --namespace. */
-const NAMESPACED_COMMANDS = ['describe', 'logs', 'skip', 'timeline', 'why'];
+const NAMESPACED_COMMANDS = ['describe', 'logs', 'skip', 'status', 'timeline', 'why'];
 
 /** Returns a client of an engine. `namespace` is the default namespace for kubectl and lifepod. */
 export function clientOf(dataDir: string, kubeconfig: string, namespace?: string): LifepodClient {

@@ -1,86 +1,134 @@
+/** The Pods of recorded-pods.yaml had these troubles, or none, on a real engine. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import type { ContainerState, ContainerStatus, Pod, PodStatus } from '../../api/generated/types.ts';
-import { podTrouble } from './pod-troubles.ts';
+import { parse } from 'yaml';
+import type { ContainerStatus, CoreV1Event, Pod, PodTransition } from '../../api/generated/types.ts';
+import { formatTime, parseTime } from '../../machinery/time.ts';
+import { fromApi } from '../../node/record/step-conversion.ts';
+import { hintsFor } from '../hints.ts';
+import type { Living } from '../why/subject.ts';
+import { type PodTrouble, podTrouble } from './pod-troubles.ts';
 
-const statusOf = (name: string, state: ContainerState, more: Partial<ContainerStatus> = {}): ContainerStatus => ({
-  name,
-  image: '',
-  imageID: '',
-  ready: true,
-  restartCount: 0,
-  state,
-  ...more,
-});
-const podWith = (status: PodStatus, metadata: Partial<Pod['metadata']> = {}): Pod => ({
-  apiVersion: 'v1',
-  kind: 'Pod',
-  metadata: { name: 'p', namespace: 'n', ...metadata },
-  spec: {
-    containers: [{ name: 'app', image: 'db:2' }],
-    deferContainers: [
-      { name: 'bye', imageFrom: 'app' },
-      { name: 'clean', image: 'tools:1' },
-    ],
-  },
-  status,
-});
-const RUNNING = { phase: 'Running', containerStatuses: [statusOf('app', { running: {} })] };
-const waiting = (name: string, reason: string, message?: string): ContainerStatus =>
-  statusOf(name, { waiting: { reason, message } });
-const termination = { reason: 'Deleted', startedAt: '', deadline: '' };
-const ENDING = { ...RUNNING, phase: 'Terminating', termination };
+interface Recorded {
+  pod: Pod;
+  events: CoreV1Event[];
+  transitions: PodTransition[];
+}
 
-test.each<[string, Pod, string | undefined]>([
-  ['a running Pod', podWith(RUNNING), undefined],
+const { now, pods } = parse(readFileSync(join(import.meta.dirname, 'recorded-pods.yaml'), 'utf8')) as {
+  now: number;
+  pods: Record<string, Recorded>;
+};
+
+function subjectOf(name: string, change: Partial<Living> = {}): Living {
+  const recorded = pods[name];
+  if (recorded === undefined) throw new Error(`${name} was not recorded`);
+  const { pod, events, transitions } = structuredClone(recorded);
+  const living = { name, namespace: 'sick', pod, events, transitions: transitions.map(fromApi), lastLines: {}, now };
+  return { ...living, ...{ hints: hintsFor({}, {}) }, ...change };
+}
+
+/** The third value is the time of the day in UTC. */
+test.each<[string, string | undefined, string | undefined]>([
+  ['bad-name', 'InvalidImageName', '00:19:22'],
+  ['crashing', 'CrashLoopBackOff', '00:19:24'],
+  ['defer-crashing', 'CrashLoopBackOff', '00:20:20'],
+  ['defer-image', 'ErrImageNeverPull', undefined],
+  ['defer-image-due', undefined, undefined],
+  ['done-beside', undefined, undefined],
+  ['evicted', 'Evicted', '00:19:29'],
+  ['failed', 'Error', '00:19:23'],
+  ['failed-beside', 'Error', '00:20:17'],
+  ['foreign', 'NotScheduled', '00:20:18'],
+  ['gated', 'SchedulingGated', '00:19:23'],
+  ['gates', 'ReadinessGatesNotReady', '00:20:18'],
+  ['init-crashing', 'CrashLoopBackOff', '00:19:24'],
+  ['init-image', 'ImagePullBackOff', '00:19:22'],
+  ['kept', 'PastDeadline', '00:19:36'],
+  ['never-image', 'ErrImageNeverPull', '00:19:22'],
+  ['no-config', 'CreateContainerConfigError', '00:19:23'],
+  ['no-image', 'ImagePullBackOff', '00:19:22'],
+  ['no-volume', 'FailedMount', '00:19:21'],
+  ['slow-end', undefined, undefined],
+  ['slow-start', undefined, undefined],
+  ['startup', undefined, undefined],
+  ['too-big', 'Unschedulable', '00:19:22'],
+  ['unready', 'NotReady', '00:19:21'],
+  ['well', undefined, undefined],
+])('lifepod status reports for the recorded Pod %s the trouble %s', (name, reason, since) => {
+  const trouble = podTrouble(subjectOf(name));
+  expect([trouble?.reason, timeOf(trouble)]).toEqual([reason, since]);
+});
+
+const timeOf = (trouble: PodTrouble | undefined): string | undefined =>
+  trouble?.since === undefined ? undefined : formatTime(trouble.since).slice(11, 19);
+
+test('every recorded Pod is in the table above', () => {
+  expect(Object.keys(pods)).toHaveLength(25);
+});
+
+/** Without Events and records, which a user may not be permitted to read, a trouble is found by the status alone. */
+test.each<[string, string | undefined]>([
+  ['crashing', 'CrashLoopBackOff'],
+  ['defer-crashing', 'CrashLoopBackOff'],
+  ['defer-image', 'ErrImageNeverPull'],
+  ['no-image', 'ImagePullBackOff'],
+  ['no-volume', undefined],
+  ['unready', 'NotReady'],
+  ['well', undefined],
+])('without Events and records, lifepod status reports for the recorded Pod %s the trouble %s', (name, reason) => {
+  expect(podTrouble(subjectOf(name, { events: [], transitions: [] }))?.reason).toBe(reason);
+});
+
+const MINUTE = 60_000;
+const statusOf = (name: string, change: (pod: Pod) => void): Pod => {
+  const { pod } = subjectOf(name);
+  change(pod);
+  return pod;
+};
+const set = (status: ContainerStatus | undefined, value: Partial<ContainerStatus>): void =>
+  void Object.assign(status ?? {}, value);
+
+test.each<[string, Living, string | undefined]>([
+  ['a missing image of a defer container', subjectOf('defer-image'), 'ErrImageNeverPull'],
+  ['a new Pod that no scheduler has handled', subjectOf('foreign', { now: created('foreign') + 1000 }), undefined],
+  ['a readiness probe after its first success', subjectOf('slow-start', { now: now + 60 * MINUTE }), 'NotReady'],
+  ['a startup probe whose time is over', subjectOf('startup', { now: now + 600 * MINUTE }), 'NotReady'],
+  ['a termination within its deadline', subjectOf('slow-end', { now: now + 9 * MINUTE }), undefined],
+  ['a termination past its deadline', subjectOf('slow-end', { now: now + 10 * MINUTE }), 'PastDeadline'],
   [
-    'a running Pod whose defer containers wait',
-    podWith({ ...RUNNING, deferContainerStatuses: [waiting('bye', 'PodRunning')] }),
+    'a Pod of a lost node',
+    subjectOf('well', { pod: statusOf('well', ({ status }) => Object.assign(status ?? {}, { phase: 'Unknown' })) }),
+    'Unknown',
+  ],
+  [
+    'a container that failed a moment ago',
+    subjectOf('crashing', {
+      pod: statusOf('crashing', ({ status }) =>
+        set(status?.containerStatuses?.[0], { state: { terminated: { exitCode: 3, reason: 'Error' } } }),
+      ),
+    }),
+    'Error',
+  ],
+  [
+    'a Pod whose volumes are mounted by now',
+    subjectOf('no-volume', {
+      transitions: [{ key: 'x', at: now, type: 'VolumesMounted' }],
+    }),
     undefined,
   ],
   [
-    'a missing image of a defer container',
-    podWith({ ...RUNNING, deferContainerStatuses: [waiting('bye', 'ErrImagePull', 'not\nfound')] }),
-    'Pod n/p: Running: no image db:2 for defer container bye: not found',
-  ],
-  [
-    'a missing image of the second defer container',
-    podWith({
-      ...RUNNING,
-      deferContainerStatuses: [waiting('bye', 'PodRunning'), waiting('clean', 'ImagePullBackOff')],
+    'a sandbox that cannot be created',
+    subjectOf('no-volume', {
+      transitions: [{ key: 'x', at: now, type: 'SandboxFailed', message: 'no network' }],
     }),
-    'Pod n/p: Running: no image tools:1 for defer container clean: ImagePullBackOff',
+    'FailedCreatePodSandBox',
   ],
-  [
-    'missing images of two defer containers',
-    podWith({
-      ...RUNNING,
-      deferContainerStatuses: [waiting('bye', 'ErrImagePull'), waiting('clean', 'ImagePullBackOff')],
-    }),
-    'Pod n/p: Running: no image db:2 for defer container bye (and 1 more): ErrImagePull',
-  ],
-  [
-    'a terminating Pod whose defer container runs',
-    podWith({ ...ENDING, deferContainerStatuses: [statusOf('bye', { running: {} })] }, { deletionTimestamp: 'x' }),
-    undefined,
-  ],
-  [
-    'a defer container that is retried',
-    podWith({ ...ENDING, deferContainerStatuses: [waiting('bye', 'CrashLoopBackOff')] }, { deletionTimestamp: 'x' }),
-    'Pod n/p: Defer:0/2: defer container bye failed and is being retried',
-  ],
-  [
-    'a container that waits for its image',
-    podWith({ phase: 'Pending', containerStatuses: [waiting('app', 'ErrImagePull', 'not found')] }),
-    'Pod n/p: ErrImagePull: not found',
-  ],
-  [
-    'an unschedulable Pod',
-    podWith({
-      phase: 'Pending',
-      conditions: [{ type: 'PodScheduled', status: 'False', message: '0/1 nodes are available' }],
-    }),
-    'Pod n/p: Pending: 0/1 nodes are available',
-  ],
-])('lifepod status shows for %s: $2', (_, pod, line) => {
-  expect(podTrouble(pod)).toBe(line);
+])('lifepod status judges %s', (_, subject, reason) => {
+  expect(podTrouble(subject)?.reason).toBe(reason);
 });
+
+function created(name: string): number {
+  return parseTime(pods[name]?.pod.metadata.creationTimestamp) ?? 0;
+}

@@ -1,38 +1,167 @@
-/** Composes the line of `lifepod status` about an unhealthy Pod. Pure. */
+/**
+ * Decides whether a Pod is well, for `lifepod status`. Pure.
+ *
+ * A Pod is well if it runs and is ready, has succeeded, or does what leads there in time: it starts, pulls, initializes or terminates.
+ * Boundary: the caller reads the Pod, its warning Events and its record, which may be incomplete: without them a trouble is found later, and
+ * explain() describes it in fewer words.
+ * Invariant: the first of RULES that applies decides. The rules have the order of those of explain(), so that both report the same trouble.
+ */
+import { isFinalPhase } from '../../api/core/v1/pod/status/final-phase.ts';
 import { podSummary } from '../../api/core/v1/pod/status/summary.ts';
-import type { Pod } from '../../api/generated/types.ts';
-import { imageOf, lacksImage, podContainers } from '../pod-containers.ts';
+import type { Container, Probe } from '../../api/generated/types.ts';
+import { type Millis, parseTime } from '../../machinery/time.ts';
+import { waitingProblem } from '../pod-containers.ts';
+import { deadlineOf, isDeleted } from '../why/ending-phrases.ts';
+import { conditionOf, eventOf, type Living, lastStep, lastTime, type Shown, shownContainers } from '../why/subject.ts';
+import { explainWaiting } from '../why/waiting.ts';
 
-/** Values of the STATUS column of kubectl get that do not indicate a problem. */
-const HEALTHY =
-  /^(Running|Completed|Succeeded|Pending|ContainerCreating|PodInitializing|Terminating|Init:\d+\/\d+|Defer:\d+\/\d+)$/;
-
-/** Returns the line about the Pod; undefined if the Pod is healthy. */
-export function podTrouble(pod: Pod): string | undefined {
-  const { metadata, status } = pod;
-  const shown = podSummary(pod).status;
-  const unscheduled = status?.conditions?.find((each) => each.type === 'PodScheduled' && each.status === 'False');
-  const entry = entryTrouble(pod);
-  if (HEALTHY.test(shown) && unscheduled === undefined && entry === undefined) return undefined;
-  const statuses = [...(status?.initContainerStatuses ?? []), ...(status?.containerStatuses ?? [])];
-  const waiting = statuses.find(({ state }) => state?.waiting?.message !== undefined)?.state?.waiting?.message;
-  const why = waiting ?? status?.message ?? unscheduled?.message ?? entry;
-  return `Pod ${metadata.namespace}/${metadata.name}: ${shown}${why === undefined ? '' : `: ${why}`}`;
+export interface PodTrouble {
+  /** One word, such as ErrImagePull, NotReady or FailedMount. */
+  reason: string;
+  /** The time at which the trouble began; undefined if it is not known. */
+  since: Millis | undefined;
 }
 
-/** Describes defer containers whose images cannot be obtained, or one that failed and is retried; undefined if there is neither. */
-function entryTrouble(pod: Pod): string | undefined {
-  const entries = podContainers(pod).flatMap(({ kind, status }) =>
-    kind === 'defer' && status !== undefined ? [status] : [],
-  );
-  const [first, ...others] = entries.filter(lacksImage);
-  if (first !== undefined) {
-    const more = others.length === 0 ? '' : ` (and ${others.length} more)`;
-    const { reason, message } = first.state?.waiting ?? {};
-    return `no image ${imageOf(pod, first)} for defer container ${first.name}${more}: ${oneLine(message) || reason}`;
+/** A rule returns undefined if the next rule decides. */
+type Rule = (subject: Living) => PodTrouble | 'well' | undefined;
+
+/** A node may need this time after the deadline of a termination to kill containers and to remove the Pod. */
+const KILL_MILLIS = 10_000;
+/** The scheduler handles a new Pod within this time. */
+const SCHEDULING_MILLIS = 10_000;
+/** A Pod whose containers are all ready is ready within this time, unless its node has trouble. */
+const READY_MILLIS = 10_000;
+
+/** Values of the column STATUS of kubectl that are no trouble, or that a later rule decides. */
+const USUAL =
+  /^(Running|Completed|Succeeded|Pending|ContainerCreating|PodInitializing|Terminating|NotReady|Init:\d+\/\d+|Defer:\d+\/\d+)?$/;
+
+const ofEnding: Rule = (subject) => {
+  const { phase, termination } = subject.pod.status ?? {};
+  if (!isDeleted(subject) && (termination === undefined || isFinalPhase(phase))) return undefined;
+  const deadline = deadlineOf(subject);
+  if (deadline !== undefined && subject.now > deadline + KILL_MILLIS)
+    return { reason: 'PastDeadline', since: deadline };
+  for (const { kind, name, status } of shownContainers(subject)) {
+    const reason = kind === 'defer' ? waitingProblem(status) : undefined;
+    if (reason !== undefined)
+      return { reason, since: failingSince(subject, name) ?? parseTime(termination?.turn?.since) };
   }
-  const failing = entries.find(({ state }) => state?.waiting?.reason === 'CrashLoopBackOff');
-  return failing === undefined ? undefined : `defer container ${failing.name} failed and is being retried`;
+  return 'well';
+};
+
+const ofOutcome: Rule = (subject) => {
+  const { phase, reason } = subject.pod.status ?? {};
+  if (phase === 'Succeeded') return 'well';
+  if (phase !== 'Failed' && phase !== 'Unknown') return undefined;
+  const ends = shownContainers(subject).flatMap(({ status }) => parseTime(status.state?.terminated?.finishedAt) ?? []);
+  const since = ends.length > 0 ? Math.max(...ends) : unreadySince(subject);
+  return { reason: reason || podSummary(subject.pod).status || phase, since };
+};
+
+const ofScheduling: Rule = (subject) => {
+  const { metadata, spec } = subject.pod;
+  if (spec?.nodeName) return undefined;
+  const scheduled = conditionOf(subject, 'PodScheduled');
+  if (scheduled?.status === 'False')
+    return { reason: scheduled.reason ?? 'Unschedulable', since: parseTime(scheduled.lastTransitionTime) };
+  const created = parseTime(metadata.creationTimestamp);
+  const isNew = created === undefined || subject.now - created < SCHEDULING_MILLIS;
+  return isNew ? 'well' : { reason: 'NotScheduled', since: created };
+};
+
+const ofWaiting: Rule = (subject) => {
+  for (const { kind, name, status } of shownContainers(subject)) {
+    const reason = kind === 'defer' ? undefined : waitingProblem(status);
+    if (reason !== undefined) return { reason, since: failingSince(subject, name) ?? unreadySince(subject) };
+  }
+  if (explainWaiting(subject) === undefined) return undefined;
+  // No container waits, so that explainWaiting() has found that the sandbox or the volumes of the Pod cannot be prepared.
+  const isSandbox = lastStep(subject, ['SandboxFailed', 'SandboxReady'])?.type === 'SandboxFailed';
+  return { reason: isSandbox ? 'FailedCreatePodSandBox' : 'FailedMount', since: unreadySince(subject) };
+};
+
+/** Catches containers that have failed and are about to be restarted, or that are not restarted. */
+const ofSummary: Rule = (subject) => {
+  const { status } = podSummary(subject.pod);
+  return USUAL.test(status) ? undefined : { reason: status, since: unreadySince(subject) };
+};
+
+const ofReadiness: Rule = (subject) => {
+  const ready = conditionOf(subject, 'Ready');
+  if (ready === undefined || ready.status === 'True') return undefined;
+  const since = parseTime(ready.lastTransitionTime);
+  const shown = shownContainers(subject).filter(({ kind }) => kind === 'app' || kind === 'init');
+  const unready = shown.filter(({ status }) => !status.ready && status.state?.running !== undefined);
+  if (unready.some((each) => failsProbe(subject, each))) return { reason: 'NotReady', since };
+  if (ready.reason === 'ReadinessGatesNotReady') return { reason: 'ReadinessGatesNotReady', since };
+  // A container that starts, or that has completed and is not restarted, is no trouble.
+  const isReady = shown.every(({ kind, status }) => status.ready || (kind === 'init' && status.state?.terminated));
+  const isLate = since !== undefined && subject.now - since > READY_MILLIS;
+  return isReady && isLate ? { reason: ready.reason || 'NotReady', since } : undefined;
+};
+
+/** The image of a defer container is pulled long before its turn, and a missing one is reported while the Pod is otherwise well. */
+const ofEntryImages: Rule = (subject) => {
+  for (const { kind, name, status } of shownContainers(subject)) {
+    const reason = kind === 'defer' ? waitingProblem(status) : undefined;
+    if (reason !== undefined) return { reason, since: failingSince(subject, name) };
+  }
+  return undefined;
+};
+
+const RULES: readonly Rule[] = [ofEnding, ofOutcome, ofScheduling, ofWaiting, ofSummary, ofReadiness, ofEntryImages];
+
+/** Returns the trouble of the Pod; undefined if the Pod is well. */
+export function podTrouble(subject: Living): PodTrouble | undefined {
+  for (const rule of RULES) {
+    const decision = rule(subject);
+    if (decision !== undefined) return decision === 'well' ? undefined : decision;
+  }
+  return undefined;
 }
 
-const oneLine = (text = ''): string => text.replaceAll(/\s+/g, ' ').trim();
+/** Returns since when the Pod is not ready; the time of its start if it has never been ready; undefined if it is ready. */
+function unreadySince(subject: Living): Millis | undefined {
+  const { metadata, status } = subject.pod;
+  const ready = conditionOf(subject, 'Ready');
+  if (ready?.status === 'True') return undefined;
+  return parseTime(ready?.lastTransitionTime ?? status?.startTime ?? metadata.creationTimestamp);
+}
+
+/** A container that fails again within this time keeps failing: a back-off lasts up to 5 min, and a run of 10 min ends it. */
+const STREAK_MILLIS = 15 * 60_000;
+
+/** Returns the time of the first of the failures of the container that follow each other; undefined if the record has none. */
+function failingSince({ transitions }: Living, container: string): Millis | undefined {
+  let since: Millis | undefined;
+  for (const step of transitions.filter((each) => each.container === container).sort((a, b) => b.at - a.at)) {
+    const isFailure = step.type === 'BackOff' || step.type === 'PullFailed';
+    if (isFailure && (since === undefined || since - step.at < STREAK_MILLIS)) since = step.at;
+    else if (isFailure || step.type === 'Pulled') break;
+  }
+  return since;
+}
+
+/**
+ * Returns whether a probe of the running container fails: an Event reports it, or the time is over in which the container should have
+ * become ready. The time counts from the start of the container, so that a probe that fails after a success counts at once.
+ */
+function failsProbe(subject: Living, { name, status }: Shown): boolean {
+  const { initContainers = [], containers = [] } = subject.pod.spec ?? {};
+  const spec: Container | undefined = [...initContainers, ...containers].find((each) => each.name === name);
+  const started = parseTime(status.state?.running?.startedAt);
+  if (started === undefined) return false;
+  const event = eventOf(subject, ['Unhealthy', 'ProbeWarning'], name);
+  // Timestamps are whole seconds.
+  if (event !== undefined && lastTime(event) >= started && status.started !== false) return true;
+  const { startupProbe, readinessProbe } = spec ?? {};
+  const limit = periodOf(status.started === true ? undefined : startupProbe) + periodOf(readinessProbe ?? {});
+  return subject.now - started > limit;
+}
+
+/** Returns how long a probe fails until its failure counts. Source: the defaults of v1.33. */
+const periodOf = (probe: Probe | undefined): Millis =>
+  probe === undefined
+    ? 0
+    : ((probe.initialDelaySeconds ?? 0) + (probe.periodSeconds ?? 10) * (probe.failureThreshold ?? 3)) * 1000;

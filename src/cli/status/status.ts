@@ -1,113 +1,103 @@
-/** `lifepod status`: prints versions, memory use and problems. The exit code is 1 if the engine is not running or does not answer. */
+/**
+ * `lifepod status`: prints versions, memory use, and what is not well.
+ *
+ * Reads the API and, if the engine runs on this machine, its data folder and its processes. `lifepod status` is about an engine of this
+ * machine; `kubectl lifepod status`, and the options --kubeconfig and --context, are about the server that kubectl uses, whose engine may
+ * run on this machine, too.
+ * The exit code is 0 if everything is well, 2 if something is not, and 1 if this cannot be found out: the engine is not running, its API
+ * does not answer, or the user may not read Pods.
+ */
 import { podSummary } from '../../api/core/v1/pod/status/summary.ts';
-import type { Node, Pod } from '../../api/generated/types.ts';
-import { NODES, PODS } from '../../api/resources.ts';
-import { humanDuration } from '../../api/table.ts';
-import type { Client } from '../../client/client.ts';
-import { httpClient } from '../../client/http-client.ts';
-import { readKubeconfig } from '../../client/kubeconfig.ts';
-import { dnsProcesses, type FoundProcess, residentBytes, runtimeProcesses } from '../../engine/leftovers.ts';
-import { kubeconfigPath, readEngineRecord } from '../../engine/settings.ts';
-import { LIFEPOD_VERSION } from '../../engine/version.ts';
-import { networkNames } from '../../network/pod-network/names.ts';
-import { sharedPorts } from '../../network/proxy/other-engines.ts';
-import { dataDirOwner, UserError } from '../../platform/files.ts';
+import type { Pod } from '../../api/generated/types.ts';
+import { isApiError } from '../../machinery/status.ts';
+import { UserError } from '../../platform/files.ts';
 import { machineClock } from '../../platform/node-js.ts';
-import { processAgeMillis } from '../../platform/processes.ts';
-import { certificateTroubles } from './certificates.ts';
-import { diskTroubles } from './disk-troubles.ts';
-import { oomRisk, readOomScores } from './oom-risk.ts';
-import { podTrouble } from './pod-troubles.ts';
+import { hintsFor } from '../hints.ts';
+import { resolveTarget, type TargetOptions } from '../target.ts';
+import { selectEngine } from './engine-folder.ts';
+import { readEngine } from './read-engine.ts';
+import { readNodes, readVersion } from './read-nodes.ts';
+import { readPods, type UnwellPod } from './read-pods.ts';
+import { reportJson, reportLines, type StatusReport, type Trouble } from './report.ts';
 
-export async function status(dataDir: string): Promise<void> {
-  const pid = dataDirOwner(dataDir);
-  const record = readEngineRecord(dataDir);
-  if (pid === undefined || record === undefined) {
-    throw new UserError(notRunning(dataDir, record?.state));
-  }
-  const server = await readKubeconfig(kubeconfigPath(dataDir));
-  const [nodes, pods] = await readAll(httpClient(server), pid);
-  const lines = [
-    [
-      'lifepod',
-      `${record.version ?? LIFEPOD_VERSION}, PID ${pid}, up ${humanDuration(processAgeMillis(pid))}, data in ${dataDir}`,
-    ],
-    ['API', `${server.server}, Kubernetes ${nodes[0]?.status?.nodeInfo?.kubeletVersion ?? 'unknown'}`],
-    ...nodes.map((node) => ['node', nodeText(node)]),
-    ['networks', `Pods ${record.podCidr}, Services ${record.serviceCidr}`],
-    ...memoryLines(dataDir, pid),
-    ['Pods', podsText(pods)],
-  ];
-  for (const [name = '', text] of lines) process.stdout.write(`${name.padEnd(10)}${text}\n`);
-  const unhealthy = [
-    ...diskTroubles(dataDir),
-    ...certificateTroubles(dataDir, machineClock.now()),
-    ...(await portTroubles(dataDir)),
-    ...nodes.flatMap(nodeTroubles),
-    ...pods.flatMap((pod) => podTrouble(pod) ?? []),
-  ];
-  process.stdout.write(unhealthy.length === 0 ? 'unhealthy nothing\n' : 'unhealthy\n');
-  for (const line of unhealthy) process.stdout.write(`  ${line}\n`);
+export interface StatusOptions extends TargetOptions {
+  output?: 'json';
 }
 
-function notRunning(dataDir: string, state: 'up' | 'down' | undefined): string {
-  const start = `start it with 'lifepod up --detach --data-dir ${dataDir}'`;
-  if (state !== 'up') return `lifepod is not running in ${dataDir}: ${start}`;
-  const containers = runtimeProcesses(dataDir).filter(({ commandLine }) => /shim/.test(commandLine[0] ?? '')).length;
-  return `lifepod is not running in ${dataDir}, but ${containers} of its Pods may be: ${start}, or end them with 'lifepod down'`;
+const UNHEALTHY_EXIT_CODE = 2;
+
+export async function status({ output, ...options }: StatusOptions): Promise<void> {
+  const { report, listAll } = await readReport(options);
+  const text =
+    output === 'json'
+      ? JSON.stringify(reportJson(report), undefined, 2)
+      : reportLines(report, listAll, machineClock.now()).join('\n');
+  process.stdout.write(`${text}\n`);
+  if (report.troubles.length > 0) process.exitCode = UNHEALTHY_EXIT_CODE;
 }
 
-async function readAll(client: Client, pid: number): Promise<[Node[], Pod[]]> {
+async function readReport(options: TargetOptions): Promise<{ report: StatusReport; listAll: string }> {
+  const now = machineClock.now();
+  const selected = selectEngine(options, process.env);
+  const local = selected.dataDir === undefined ? undefined : await readEngine(selected.dataDir, now);
+  const target = await resolveTarget({ ...options, ...(local && { kubeconfig: local.kubeconfig }) });
+  // The commands in hints have the options that were given, not the kubeconfig in the data folder.
+  const hints = local === undefined ? target.hints : hintsFor(options, process.env, [local.kubeconfig]);
+  const given = options.namespace === undefined ? '' : ` -n ${options.namespace}`;
   try {
-    const [nodes, pods] = await Promise.all([client.resource<Node>(NODES).list(), client.resource<Pod>(PODS).list()]);
-    return [nodes.items, pods.items];
+    const { client, namespace } = target;
+    const [nodes, version] = await Promise.all([readNodes(client), readVersion(client)]);
+    const pods = await readPods({
+      client,
+      namespace: options.namespace,
+      ownNamespace: namespace,
+      nodes: nodes.items,
+      hints,
+      now,
+    });
+    const files = local === undefined ? [] : await local.manifestTroubles(nodes.items);
+    const report: StatusReport = {
+      ...(local === undefined ? {} : { engine: local.engine }),
+      server: target.server,
+      kubernetesVersion: version,
+      nodes: nodes.shown,
+      podsByStatus: countByStatus(pods.pods),
+      troubles: [
+        ...(local?.troubles ?? []),
+        ...files,
+        ...nodes.troubles,
+        ...pods.unwell.map((each) => podEntry(each, (words) => hints.lifepod(words))),
+      ],
+      unread: [...selected.unread, ...nodes.unread, ...pods.unread],
+    };
+    return { report, listAll: hints.lifepod(`status${given} -o json`) };
   } catch (error) {
-    throw new UserError(`lifepod is running (PID ${pid}), but its API does not answer: ${(error as Error).message}`);
+    if (local === undefined || !isApiError(error, 'ServiceUnavailable')) throw error;
+    throw new UserError(
+      `lifepod is running (PID ${local.engine.pid}), but its API does not answer: ${(error as Error).message}`,
+    );
   }
 }
 
-function memoryLines(dataDir: string, pid: number): string[][] {
-  const mebibytes = (pids: number[]): string =>
-    `${Math.round(pids.reduce((sum, each) => sum + residentBytes(each), 0) / 2 ** 20)} MiB`;
-  const runtime = runtimeProcesses(dataDir);
-  const isShim = ({ commandLine }: FoundProcess): boolean => /shim/.test(commandLine[0] ?? '');
-  const shims = runtime.filter(isShim).map((each) => each.pid);
-  const daemon = runtime.filter((each) => !isShim(each)).map((each) => each.pid);
-  const parts = [`engine ${mebibytes([pid])}`];
-  const dns = dnsProcesses(dataDir);
-  if (dns.length > 0) parts.push(`DNS ${mebibytes(dns)}`);
-  if (daemon.length > 0) parts.push(`containerd ${mebibytes(daemon)}`);
-  if (shims.length > 0) parts.push(`${shims.length} shims ${mebibytes(shims)}`);
-  const risk = oomRisk(readOomScores(pid, daemon, shims));
-  return [['memory', parts.join(', ')], ...(risk === undefined ? [] : [['warning', risk]])];
+function podEntry({ pod, reason, since, sentence }: UnwellPod, command: (words: string) => string): Trouble {
+  const { name, namespace, uid } = pod.metadata;
+  return {
+    kind: 'Pod',
+    namespace,
+    name,
+    uid,
+    reason,
+    since,
+    message: sentence,
+    command: command(`why ${name} -n ${namespace}`),
+  };
 }
 
-function nodeText(node: Node): string {
-  const ready = node.status?.conditions?.find((condition) => condition.type === 'Ready')?.status === 'True';
-  const runtime = node.status?.nodeInfo?.containerRuntimeVersion ?? 'no runtime';
-  return `${node.metadata.name}, ${ready ? 'Ready' : 'NotReady'}, ${runtime}`;
-}
-
-function podsText(pods: readonly Pod[]): string {
+function countByStatus(pods: readonly Pod[]): Map<string, number> {
   const counts = new Map<string, number>();
   for (const pod of pods) {
-    const text = podSummary(pod).status;
-    counts.set(text, (counts.get(text) ?? 0) + 1);
+    const { status: word } = podSummary(pod);
+    counts.set(word, (counts.get(word) ?? 0) + 1);
   }
-  return [String(pods.length), ...[...counts].map(([text, count]) => `${count} ${text}`)].join(', ');
-}
-
-const PORTS_MILLIS = 10_000;
-
-/** Resolves with the ports that another engine on this machine has, too; with none if this cannot be found out. */
-function portTroubles(dataDir: string): Promise<string[]> {
-  const { table } = networkNames({ dataDir, instance: dataDir });
-  const { signal } = new AbortController();
-  return sharedPorts({ name: table, signal, limitMillis: PORTS_MILLIS }).catch(() => []);
-}
-
-function nodeTroubles(node: Node): string[] {
-  return (node.status?.conditions ?? [])
-    .filter(({ type, status: value }) => (type === 'Ready' ? value !== 'True' : value === 'True'))
-    .map(({ type, reason, message }) => `node ${node.metadata.name}: ${type}: ${reason}: ${message}`);
+  return counts;
 }

@@ -161,7 +161,7 @@ test('a DNS process that was killed is started again, and lifepod down ends it',
   process.kill(before ?? 0, 'SIGKILL');
   await expect.poll(() => dnsProcesses(lifepod.dataDir), { timeout: 20_000 }).not.toEqual([before]);
   await expect.poll(() => lookUp('web'), { timeout: 30_000 }).toContain('web.default.svc.cluster.local');
-  expect(await lifepod.cliOk('status')).toMatch(/memory .*DNS \d+ MiB/);
+  expect((await lifepod.cli('status')).stdout).toMatch(/memory .*DNS \d+ MiB/);
   await lifepod.cliOk('down');
   expect(dnsProcesses(lifepod.dataDir)).toEqual([]);
 });

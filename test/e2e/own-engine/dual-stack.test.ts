@@ -120,7 +120,7 @@ test('the node and its Pods have addresses of both families, in the API, in /etc
   for (const ip of ips) expect(hosts).toContain(`\n${ip}\tclient`);
   expect(await inPod('client', 'echo "$podIPs $hostIPs"')).toBe(`${ips.join()} ${onNode.join()}`);
   expect(await lifepod.kubectlOk('get', 'pod', 'client', '-o', 'wide')).toContain(` ${ips[0]} `);
-  expect(await lifepod.cliOk('status')).toContain(`Pods ${podCidr}, Services ${serviceCidr}`);
+  expect((await lifepod.cli('status')).stdout).toContain(`Pods ${podCidr}, Services ${serviceCidr}`);
 });
 
 test('a Pod reaches a Service of two families by both cluster IPs, and the machine by its node port in both families, also after kill -9 of the engine', async () => {

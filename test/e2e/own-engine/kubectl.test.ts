@@ -229,7 +229,7 @@ test('an update with an old resourceVersion is a Conflict', async () => {
 });
 
 test('lifepod status prints what runs, with versions and memory', async () => {
-  const text = await lifepod.cliOk('status');
+  const text = (await lifepod.cli('status')).stdout;
   expect(text).toMatch(/^lifepod +\d+\.\d+\.\d+, PID \d+/m);
   expect(text).toMatch(/v1\.33\./);
   expect(text).toMatch(/containerd:\/\/\d/);

@@ -75,7 +75,7 @@ test('the OOM scores of a new engine, a new containerd and the existing shims ar
 
 test('lifepod status warns if the engine is not permitted to lower its OOM score', async () => {
   const risk = /^warning {3}when memory runs out, the kernel may kill lifepod before Pods \(oom_score_adj: engine 0, /m;
-  const text = await lifepod.cliOk('status');
+  const text = (await lifepod.cli('status')).stdout;
   expect(risk.test(text), text).toBe(!mayLower);
   const one = await lifepod.get<Pod>('pod', 'later');
   expect(one.status?.containerStatuses?.[0]?.restartCount).toBe(0);

@@ -126,7 +126,7 @@ test('the engine that was started last gets a port that both have, until it is d
     [second, first],
   ] as const) {
     const shared = new RegExp(`table ${tableOf(other)}, also has the port (\\S+):`, 'g');
-    const shown = [...(await lifepod.cliOk('status')).matchAll(shared)].map(([, port]) => port);
+    const shown = [...(await lifepod.cli('status')).stdout.matchAll(shared)].map(([, port]) => port);
     expect(shown).toEqual([`TCP/${SAME_HOST_PORT}`, `TCP/${SAME_NODE_PORT}`]);
   }
   await second.cliOk('down');

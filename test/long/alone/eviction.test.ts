@@ -148,9 +148,9 @@ describe('a full disk', () => {
     await run(pod('hidden', { app: [{ name: 'app', script: WAIT, ...data({}).mount }], spec: data({}).spec }));
     const { uid } = pods.now('hidden').metadata;
     const isFull = `disk of ${lifepod.dataDir}: full: `;
-    expect(await lifepod.cliOk('status')).not.toContain(isFull);
+    expect((await lifepod.cli('status')).stdout).not.toContain(isFull);
     await fillDisk(join(lifepod.dataDir, 'pods', uid ?? '', 'volumes/kubernetes.io~empty-dir/data/file'));
-    expect(await lifepod.cliOk('status')).toContain(isFull);
+    expect((await lifepod.cli('status')).stdout).toContain(isFull);
     await lifepod.kill('SIGKILL');
     lifepod.options.push(...DISK);
     await lifepod.up();

@@ -1,0 +1,23 @@
+/** Finds the manifests of static Pods that the node cannot use, for `lifepod status`. Reads the folder as the node does. */
+import type { Millis } from '../../machinery/time.ts';
+import { readManifestFiles } from '../../node/static-pods/folder.ts';
+import { readAll } from '../../node/static-pods/manifests.ts';
+import { manifestsFolder } from '../../node/static-pods/static-pods.ts';
+
+export interface ManifestTrouble {
+  /** The name of the file in the folder of manifests. */
+  file: string;
+  message: string;
+}
+
+/** Resolves with a message for each file that defines no valid Pod. A missing folder has no files. */
+export async function manifestTroubles(dataDir: string, nodeName: string, now: Millis): Promise<ManifestTrouble[]> {
+  const folder = manifestsFolder(dataDir);
+  try {
+    const { wanted, remarks } = await readAll(await readManifestFiles(folder), nodeName, now);
+    return [...wanted.unreadable].map((file) => ({ file, message: remarks.get(file)?.reason ?? 'it cannot be read' }));
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    return code === 'ENOENT' ? [] : [{ file: '', message: `the folder cannot be read: ${message}` }];
+  }
+}

@@ -1,0 +1,106 @@
+/** Reads what the data folder and the processes of a running engine show, for `lifepod status`. */
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Node } from '../../api/generated/types.ts';
+import { dnsProcesses, type FoundProcess, residentBytes, runtimeProcesses } from '../../engine/leftovers.ts';
+import { type EngineRecord, kubeconfigPath, readEngineRecord } from '../../engine/settings.ts';
+import { LIFEPOD_VERSION } from '../../engine/version.ts';
+import type { Millis } from '../../machinery/time.ts';
+import { networkNames } from '../../network/pod-network/names.ts';
+import { sharedPorts } from '../../network/proxy/other-engines.ts';
+import { manifestsFolder } from '../../node/static-pods/static-pods.ts';
+import { dataDirOwner, UserError } from '../../platform/files.ts';
+import { processAgeMillis } from '../../platform/processes.ts';
+import { hintsFor } from '../hints.ts';
+import { certificateTroubles } from './certificates.ts';
+import { diskTroubles } from './disk-troubles.ts';
+import { manifestTroubles } from './manifest-troubles.ts';
+import { oomRisk, readOomScores } from './oom-risk.ts';
+import type { StatusReport, Trouble } from './report.ts';
+
+export interface EngineReading {
+  kubeconfig: string;
+  engine: NonNullable<StatusReport['engine']>;
+  troubles: Trouble[];
+  /** Resolves with the manifests that the node of the engine cannot use. */
+  manifestTroubles(nodes: readonly Node[]): Promise<Trouble[]>;
+}
+
+/** Rejects with a UserError if the engine is not running, and with EACCES if the user may not read the data folder. */
+export async function readEngine(dataDir: string, now: Millis): Promise<EngineReading> {
+  const pid = dataDirOwner(dataDir);
+  const record = readEngineRecord(dataDir);
+  if (pid === undefined) throw new UserError(notRunning(dataDir, record));
+  if (record === undefined || !existsSync(kubeconfigPath(dataDir)))
+    throw new UserError(`lifepod is starting in ${dataDir} (PID ${pid}): try again when it is ready`);
+  const messages = (kind: Trouble['kind'], texts: readonly string[]): Trouble[] =>
+    texts.map((message) => ({ kind, message }));
+  return {
+    kubeconfig: kubeconfigPath(dataDir),
+    engine: {
+      version: record.version ?? LIFEPOD_VERSION,
+      pid,
+      upMillis: processAgeMillis(pid),
+      dataDir,
+      podCidr: record.podCidr,
+      serviceCidr: record.serviceCidr,
+      ...readMemory(dataDir, pid),
+    },
+    troubles: [
+      ...messages('Disk', diskTroubles(dataDir)),
+      ...messages('Certificate', certificateTroubles(dataDir, now)),
+      ...messages('Port', await portTroubles(dataDir)),
+    ],
+    async manifestTroubles(nodes) {
+      const nodeName = record.nodeName ?? nodes[0]?.metadata.name ?? '';
+      return (await manifestTroubles(dataDir, nodeName, now)).map(({ file, message }) => {
+        const path = join(manifestsFolder(dataDir), file);
+        return {
+          kind: 'StaticManifest',
+          name: path,
+          message: `static Pod not started or updated: ${path}: ${message}`,
+        };
+      });
+    },
+  };
+}
+
+function notRunning(dataDir: string, record: EngineRecord | undefined): string {
+  const { engine } = hintsFor({ dataDir }, process.env);
+  const start = `start it with '${engine('up --detach')}'`;
+  if (record === undefined) {
+    const what = existsSync(dataDir) ? 'has never run in' : 'is not running: there is no folder';
+    return `lifepod ${what} ${dataDir}: ${start}, or name its data folder with --data-dir`;
+  }
+  if (record.state !== 'up') return `lifepod is not running in ${dataDir}: ${start}`;
+  const containers = runtimeProcesses(dataDir).filter(isShim).length;
+  return `lifepod is not running in ${dataDir}, but ${containers} of its Pods may be: ${start}, or end them with '${engine('down')}'`;
+}
+
+const isShim = ({ commandLine }: FoundProcess): boolean => /shim/.test(commandLine[0] ?? '');
+
+function readMemory(dataDir: string, pid: number) {
+  const sum = (pids: readonly number[]): number => pids.reduce((bytes, each) => bytes + residentBytes(each), 0);
+  const runtime = runtimeProcesses(dataDir);
+  const shims = runtime.filter(isShim).map((each) => each.pid);
+  const daemon = runtime.filter((each) => !isShim(each)).map((each) => each.pid);
+  return {
+    memoryBytes: {
+      engine: sum([pid]),
+      dns: sum(dnsProcesses(dataDir)),
+      containerd: sum(daemon),
+      shims: sum(shims),
+    },
+    shims: shims.length,
+    warning: oomRisk(readOomScores(pid, daemon, shims)),
+  };
+}
+
+const PORTS_MILLIS = 10_000;
+
+/** Resolves with the ports that another engine on this machine has, too; with none if this cannot be found out. */
+function portTroubles(dataDir: string): Promise<string[]> {
+  const { table } = networkNames({ dataDir, instance: dataDir });
+  const { signal } = new AbortController();
+  return sharedPorts({ name: table, signal, limitMillis: PORTS_MILLIS }).catch(() => []);
+}

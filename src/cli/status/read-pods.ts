@@ -1,0 +1,130 @@
+/**
+ * Reads the Pods of an API server, and what is needed to tell which of them are not well.
+ *
+ * Boundary: the decisions are in pod-troubles.ts, and the sentences in src/cli/why. Reads Pods, and of those that may not be well also warning
+ * Events and records. Without the right to read Events or records, the result contains a sentence about it instead of an error.
+ */
+import type { CoreV1Event, Node, Pod } from '../../api/generated/types.ts';
+import { EVENTS, PODS } from '../../api/resources.ts';
+import type { Client } from '../../client/client.ts';
+import type { Transition } from '../../lifecycle/types.ts';
+import { uidOf } from '../../machinery/meta.ts';
+import { isApiError } from '../../machinery/status.ts';
+import type { Millis } from '../../machinery/time.ts';
+import type { Hints } from '../hints.ts';
+import { lifeOf, transitionsOf } from '../records.ts';
+import { explain } from '../why/explain.ts';
+import type { Living } from '../why/subject.ts';
+import { type PodTrouble, podTrouble } from './pod-troubles.ts';
+
+export interface UnwellPod extends PodTrouble {
+  pod: Pod;
+  /** A sentence as that of `lifepod why`. */
+  sentence: string;
+}
+
+export interface PodReading {
+  pods: Pod[];
+  unwell: UnwellPod[];
+  /** Sentences about what could not be read. */
+  unread: string[];
+}
+
+export interface ReadPodsOptions {
+  client: Client;
+  /** The namespace to read; undefined for all namespaces. */
+  namespace: string | undefined;
+  /** The namespace to read if the user may not read those of all namespaces. */
+  ownNamespace: string;
+  nodes: readonly Node[];
+  hints: Hints;
+  now: Millis;
+}
+
+/** How many records are read at the same time. */
+const PARALLEL_READS = 20;
+
+export async function readPods(options: ReadPodsOptions): Promise<PodReading> {
+  const { client } = options;
+  const unread = new Set<string>();
+  const { pods, namespace } = await listPods(options, unread);
+  const doubtful = pods.filter(mayBeUnwell);
+  if (doubtful.length === 0) return { pods, unwell: [], unread: [...unread] };
+  const events = await eventsByPod(client, namespace, unread);
+  const unwell: UnwellPod[] = [];
+  for (let from = 0; from < doubtful.length; from += PARALLEL_READS) {
+    const some = doubtful.slice(from, from + PARALLEL_READS);
+    const found = await Promise.all(
+      some.map(async (pod) => {
+        const transitions = await stepsOf(client, pod, unread);
+        return unwellPod(pod, { transitions, events: events.get(uidOf(pod)) ?? [] }, options);
+      }),
+    );
+    unwell.push(...found.filter((each) => each !== undefined));
+  }
+  return { pods, unwell, unread: [...unread] };
+}
+
+/** Resolves with the Pods, and with their namespace unless they are those of all namespaces. Rejects if the user may not read any. */
+async function listPods({ client, namespace, ownNamespace }: ReadPodsOptions, unread: Set<string>) {
+  const list = async (within: string | undefined): Promise<Pod[]> =>
+    (await client.resource<Pod>(PODS).list(within === undefined ? {} : { namespace: within })).items;
+  try {
+    return { pods: await list(namespace), namespace };
+  } catch (error) {
+    if (!isApiError(error, 'Forbidden') || namespace !== undefined) throw error;
+    const pods = await list(ownNamespace);
+    unread.add(`Pods of other namespaces than ${ownNamespace}: ${error.message}`);
+    return { pods, namespace: ownNamespace };
+  }
+}
+
+/** Returns false for a Pod whose status alone shows that the Pod is well. */
+function mayBeUnwell({ metadata, status }: Pod): boolean {
+  if (status?.phase === 'Succeeded' && metadata.deletionTimestamp === undefined) return false;
+  const isReady = status?.conditions?.some(({ type, status: value }) => type === 'Ready' && value === 'True') === true;
+  const all = [...(status?.deferContainerStatuses ?? []), ...(status?.ephemeralContainerStatuses ?? [])];
+  return !isReady || metadata.deletionTimestamp !== undefined || all.some(({ state }) => state?.waiting !== undefined);
+}
+
+function unwellPod(
+  pod: Pod,
+  read: Pick<Living, 'transitions' | 'events'>,
+  { nodes, hints, now }: ReadPodsOptions,
+): UnwellPod | undefined {
+  const { name, namespace = 'default' } = pod.metadata;
+  const node = nodes.find(({ metadata }) => metadata.name === pod.spec?.nodeName);
+  const subject = { name, namespace, pod, node, lastLines: {}, hints, now, ...read };
+  const trouble = podTrouble(subject);
+  return trouble && { ...trouble, pod, sentence: explain(subject).sentence };
+}
+
+/** Resolves with the warning Events by the UIDs of their Pods. */
+async function eventsByPod(
+  client: Client,
+  namespace: string | undefined,
+  unread: Set<string>,
+): Promise<ReadonlyMap<string, CoreV1Event[]>> {
+  const fieldSelector = 'involvedObject.kind=Pod,type=Warning';
+  const { items } = await client
+    .resource<CoreV1Event>(EVENTS)
+    .list({ fieldSelector, ...(namespace === undefined ? {} : { namespace }) })
+    .catch((error: unknown) => {
+      if (!isApiError(error, 'Forbidden')) throw error;
+      unread.add(`Events: ${error.message}: failed probes, volumes and sandboxes are reported later, or not at all`);
+      return { items: [] };
+    });
+  return Map.groupBy(items, ({ involvedObject }) => involvedObject.uid ?? '');
+}
+
+/** Resolves with the steps in the record of the Pod; with none if they cannot be read, or if the server keeps no records. */
+async function stepsOf(client: Client, pod: Pod, unread: Set<string>): Promise<Transition[]> {
+  try {
+    return transitionsOf((await lifeOf(client, pod)).records);
+  } catch (error) {
+    if (isApiError(error, 'Forbidden'))
+      unread.add('PodRecords: this user may not read them: some causes are less exact');
+    else if (!isApiError(error, 'NotFound')) throw error;
+    return [];
+  }
+}

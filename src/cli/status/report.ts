@@ -1,0 +1,135 @@
+/** The report of `lifepod status`, as text and as JSON. Pure. */
+import { humanDuration } from '../../api/table.ts';
+import { formatTime, type Millis } from '../../machinery/time.ts';
+
+/** Something that is not well. */
+export interface Trouble {
+  kind: 'Disk' | 'Certificate' | 'Port' | 'StaticManifest' | 'Node' | 'Pod';
+  /** The namespace of a Pod. */
+  namespace?: string | undefined;
+  /** The name of the Pod or Node, or the path of the manifest. */
+  name?: string;
+  uid?: string | undefined;
+  /** One word, such as ErrImagePull; only of Pods and Nodes. */
+  reason?: string;
+  /** The time at which the trouble began, if it is known. */
+  since?: Millis | undefined;
+  /** A sentence; that of a Pod begins with the name of the Pod. */
+  message: string;
+  /** The command that says more. */
+  command?: string;
+}
+
+export interface StatusReport {
+  /** Present if the engine runs on this machine, and the user may read its data folder. */
+  engine?: {
+    version: string;
+    pid: number;
+    upMillis: Millis;
+    dataDir: string;
+    podCidr: string;
+    serviceCidr: string;
+    /** The resident memory of the processes. `dns` and `containerd` are 0 if lifepod has not started them. */
+    memoryBytes: { engine: number; dns: number; containerd: number; shims: number };
+    shims: number;
+    /** A warning that is no trouble yet. */
+    warning?: string | undefined;
+  };
+  server: string;
+  /** Undefined if the server does not report it. */
+  kubernetesVersion: string | undefined;
+  nodes: { name: string; ready: boolean; runtime: string }[];
+  /** The number of Pods by the word that kubectl shows in its column STATUS. */
+  podsByStatus: ReadonlyMap<string, number>;
+  troubles: Trouble[];
+  /** Sentences about what could not be read, so that troubles may be missing. */
+  unread: string[];
+}
+
+/** How many Pods the text names. */
+const SHOWN_PODS = 20;
+const MAX_MESSAGE_LENGTH = 300;
+
+/** Returns the lines of the text. `listAll` is the command that lists all troubles. */
+export function reportLines(report: StatusReport, listAll: string, now: Millis): string[] {
+  const { engine, nodes, podsByStatus, troubles, unread } = report;
+  const pods = [...podsByStatus];
+  const total = pods.reduce((sum, [, count]) => sum + count, 0);
+  const heads = [
+    ...(engine === undefined
+      ? []
+      : [
+          `lifepod   ${engine.version}, PID ${engine.pid}, up ${humanDuration(engine.upMillis)}, data in ${engine.dataDir}`,
+        ]),
+    `API       ${report.server}, Kubernetes ${report.kubernetesVersion ?? 'unknown'}`,
+    ...nodes.map(({ name, ready, runtime }) => `node      ${name}, ${ready ? 'Ready' : 'NotReady'}, ${runtime}`),
+    ...(engine === undefined ? [] : engineLines(engine)),
+    `Pods      ${[String(total), ...pods.map(([status, count]) => `${count} ${status}`)].join(', ')}`,
+  ];
+  const ofPods = troubles.filter(({ kind }) => kind === 'Pod');
+  const others = troubles.filter(({ kind }) => kind !== 'Pod');
+  const hidden = ofPods.length - SHOWN_PODS;
+  return [
+    ...heads,
+    troubles.length === 0 ? 'unhealthy nothing' : 'unhealthy',
+    ...[...others, ...ofPods.slice(0, SHOWN_PODS)].map((trouble) => `  ${troubleLine(trouble, now)}`),
+    ...(hidden > 0 ? [`  and ${hidden} more Pods: ${listAll} lists all`] : []),
+    ...(unread.length === 0 ? [] : ['not read', ...unread.map((sentence) => `  ${sentence}`)]),
+  ];
+}
+
+function engineLines({ podCidr, serviceCidr, memoryBytes, shims, warning }: NonNullable<StatusReport['engine']>) {
+  const parts = [
+    `engine ${mebibytes(memoryBytes.engine)}`,
+    ...(memoryBytes.dns > 0 ? [`DNS ${mebibytes(memoryBytes.dns)}`] : []),
+    ...(memoryBytes.containerd > 0 ? [`containerd ${mebibytes(memoryBytes.containerd)}`] : []),
+    ...(shims > 0 ? [`${shims} shims ${mebibytes(memoryBytes.shims)}`] : []),
+  ];
+  return [
+    `networks  Pods ${podCidr}, Services ${serviceCidr}`,
+    `memory    ${parts.join(', ')}`,
+    ...(warning === undefined ? [] : [`warning   ${warning}`]),
+  ];
+}
+
+const mebibytes = (bytes: number): string => `${Math.round(bytes / 2 ** 20)} MiB`;
+
+/** Returns a line such as `Pod n/p: ErrImagePull for 2m: waits for the image …: lifepod why p -n n`. */
+function troubleLine({ kind, namespace, name, reason, since, message, command }: Trouble, now: Millis): string {
+  if (kind !== 'Pod') return message;
+  const time = since === undefined ? '' : ` for ${humanDuration(Math.max(0, now - since))}`;
+  const said = message.startsWith(`${name} `) ? message.slice(`${name} `.length) : message;
+  const full = said.replace(/\.+$/, '');
+  const short = full.length > MAX_MESSAGE_LENGTH ? `${full.slice(0, MAX_MESSAGE_LENGTH)}…` : full;
+  return `Pod ${namespace}/${name}: ${reason}${time}: ${short}; see: ${command}`;
+}
+
+/** Returns the form of `-o json`, which README documents: fields may be added, but none is removed or changes its meaning. */
+export function reportJson({ engine, ...report }: StatusReport): object {
+  return {
+    healthy: report.troubles.length === 0,
+    ...(engine === undefined
+      ? {}
+      : {
+          engine: {
+            version: engine.version,
+            pid: engine.pid,
+            uptimeSeconds: Math.floor(engine.upMillis / 1000),
+            dataDir: engine.dataDir,
+            podCIDR: engine.podCidr,
+            serviceCIDR: engine.serviceCidr,
+            memoryBytes: engine.memoryBytes,
+            ...(engine.warning === undefined ? {} : { warning: engine.warning }),
+          },
+        }),
+    server: report.server,
+    kubernetesVersion: report.kubernetesVersion,
+    nodes: report.nodes,
+    podsByStatus: Object.fromEntries(report.podsByStatus),
+    troubles: report.troubles.map(({ since, ...trouble }) => ({
+      ...trouble,
+      ...(since === undefined ? {} : { since: formatTime(since) }),
+    })),
+    unread: report.unread,
+  };
+}
