@@ -9,10 +9,12 @@ import { clientFromKubeconfig } from '../client/kubeconfig.ts';
 import { connectOwnRuntime } from '../engine/engine-runtime.ts';
 import { clearMachine } from '../engine/leftovers.ts';
 import { requireRoot } from '../engine/machine-checks.ts';
+import { writeEndingGrace } from '../engine/options/ending-grace.ts';
 import { type EngineRecord, kubeconfigPath, readEngineRecord, writeEngineRecord } from '../engine/settings.ts';
 import { dropBallast } from '../platform/disk-reserve.ts';
 import { dataDirOwner, dataDirReleased, lockDataDir, UserError } from '../platform/files.ts';
 import { nodePlatform } from '../platform/node-js.ts';
+import { untilAborted } from '../platform/on-abort.ts';
 import type { Platform } from '../platform/platform.ts';
 import { sendSignal } from '../platform/processes.ts';
 import { containerdPaths } from '../runtime/containerd/paths.ts';
@@ -21,6 +23,7 @@ import { startDetached } from './detach.ts';
 import { endAllPods, removeRest, runtimeIdle } from './end-pods.ts';
 import { deleteObjects } from './session/delete-objects.ts';
 import { readRecords, removeRecord } from './session/session-records.ts';
+import { withShortDeletions } from './short-deletions.ts';
 import { END_WORKLOADS } from './up.ts';
 
 /**
@@ -36,8 +39,20 @@ type Say = (line: string) => void;
 
 const print: Say = (line) => void process.stdout.write(`${line}\n`);
 
-/** Calls `say` with each line of the report. */
-export async function down(dataDir: string, say = print): Promise<void> {
+export interface DownSettings {
+  /** The grace period of every Pod. Undefined: the Pod's own. */
+  gracePeriodSeconds?: number;
+  /** Interrupts the command, which may be repeated. Pods that are ending continue to end. */
+  signal: AbortSignal;
+}
+
+/** Calls `say` with each line of the report. Rejects with the reason of the signal if it aborts. */
+export async function down(
+  dataDir: string,
+  say = print,
+  settings: DownSettings = { signal: new AbortController().signal },
+): Promise<void> {
+  const { signal } = settings;
   requireRoot();
   const record = readEngineRecord(dataDir);
   if (record === undefined) {
@@ -48,17 +63,18 @@ export async function down(dataDir: string, say = print): Promise<void> {
   if (pid === undefined && record.state === 'up' && (readRecords(dataDir).length > 0 || (await hasPods(dataDir)))) {
     say('the engine is not running: starting it to end its Pods gracefully');
     // The engine may use any port, because another program may have taken the recorded port while no engine was running.
-    await startDetached({ dataDir, anyPort: true });
+    await startDetached({ dataDir, anyPort: true }, signal);
     pid = dataDirOwner(dataDir);
   }
   dropBallast(dataDir);
-  if (pid !== undefined) await endEngine(dataDir, record, pid, say);
+  if (pid !== undefined) await endEngine(dataDir, record, pid, say, settings);
+  signal.throwIfAborted();
 
   const { containerRuntimeEndpoint: endpoint } = record;
   const lock = lockDataDir(dataDir, 'down');
   try {
-    const failure = endpoint === undefined ? undefined : await clearRuntime(dataDir, endpoint);
-    await clearMachine(dataDir, nodePlatform('warn'), new AbortController().signal);
+    const failure = endpoint === undefined ? undefined : await clearRuntime(dataDir, endpoint, signal);
+    await untilAborted(signal, clearMachine(dataDir, nodePlatform('warn'), signal));
     if (failure !== undefined) {
       throw new UserError(
         `some containers may remain in the runtime at ${endpoint}: ${failure}; run 'lifepod down --data-dir ${dataDir}' again when the runtime answers`,
@@ -92,11 +108,11 @@ export async function hasPods(dataDir: string): Promise<boolean> {
  * Removes the sandboxes and containers that the engine left in the machine's own runtime; the runtime keeps running. Never rejects:
  * resolves with the message of the error, or with undefined if everything has been removed.
  */
-async function clearRuntime(dataDir: string, endpoint: string): Promise<string | undefined> {
+async function clearRuntime(dataDir: string, endpoint: string, signal: AbortSignal): Promise<string | undefined> {
   try {
     const runtime = await connectOwnRuntime(endpoint, dataDir, nodePlatform('error'));
     try {
-      await removeRest(runtime, AbortSignal.timeout(CONTAINERS_END_MILLIS));
+      await removeRest(runtime, AbortSignal.any([signal, AbortSignal.timeout(CONTAINERS_END_MILLIS)]));
       return undefined;
     } finally {
       await runtime.close();
@@ -107,7 +123,13 @@ async function clearRuntime(dataDir: string, endpoint: string): Promise<string |
 }
 
 /** Ends the Pods, then stops the engine. Resolves when the engine has exited, which releases its lock on the data folder. */
-async function endEngine(dataDir: string, record: EngineRecord, pid: number, say: Say): Promise<void> {
+async function endEngine(
+  dataDir: string,
+  record: EngineRecord,
+  pid: number,
+  say: Say,
+  { gracePeriodSeconds, signal }: DownSettings,
+): Promise<void> {
   const waiting = new AbortController();
   const released = dataDirReleased(dataDir, waiting.signal);
   released.catch(() => undefined);
@@ -116,20 +138,24 @@ async function endEngine(dataDir: string, record: EngineRecord, pid: number, say
     () => ended.abort(new UserError(`the engine stopped unexpectedly: run 'lifepod down --data-dir ${dataDir}' again`)),
     () => undefined,
   );
+  const ends = AbortSignal.any([ended.signal, signal]);
   try {
     const client = await clientFromKubeconfig(kubeconfigPath(dataDir));
     const platform = nodePlatform('error');
+    const shortening = { client, platform, gracePeriodSeconds };
     // Controllers must run to delete what the objects of sessions own, and they would create the Pods again after the next start.
     for (const session of readRecords(dataDir)) {
-      await deleteObjects(session, { client, platform, say, limitMillis: OBJECTS_END_MILLIS }, ended.signal);
+      const deletion = { client, platform, say, limitMillis: OBJECTS_END_MILLIS, gracePeriodSeconds };
+      await withShortDeletions(shortening, ends, () => deleteObjects(session, deletion, ends));
       removeRecord(dataDir, session.id);
     }
+    writeEndingGrace(dataDir, gracePeriodSeconds);
     sendSignal(pid, END_WORKLOADS);
-    await endAllPods(client, platform, record.nodeName, say, ended.signal);
-    await endContainers(dataDir, record.containerRuntimeEndpoint, platform, say, ended.signal);
+    await endAllPods(client, platform, record.nodeName, say, ends, gracePeriodSeconds);
+    await endContainers(dataDir, record.containerRuntimeEndpoint, platform, say, ends);
     say(`stopping the engine (PID ${pid})`);
     sendSignal(pid, 'SIGTERM');
-    await released;
+    await untilAborted(signal, released);
   } finally {
     waiting.abort();
   }

@@ -50,6 +50,31 @@ test('endAllPods removes a Pod of another node at once, because no agent of this
   ]);
 });
 
+test.each([
+  [undefined, 60],
+  [5, 5],
+  [90, 90],
+])('endAllPods with the grace period %j gives a Pod %d s', async (gracePeriodSeconds, expected) => {
+  const backend = await registryBackend();
+  const metadata = { name: 'web', namespace: 'default' };
+  const containers = [{ name: 'app', image: 'x' }];
+  await backend.set<Pod>(PODS, {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata,
+    spec: { nodeName: 'n', containers, terminationGracePeriodSeconds: 60 },
+  });
+  const said: string[] = [];
+  const platform = { timers: systemTimers(), log: silentLog };
+  const { signal } = new AbortController();
+  const say = (line: string) => void said.push(line);
+  const ended = endAllPods(clientOf(backend), platform, 'n', say, signal, gracePeriodSeconds);
+  await vi.waitFor(() => expect(backend.objects(PODS)[0]?.metadata.deletionGracePeriodSeconds).toBe(expected));
+  expect(said).toEqual([`ending default/web (grace ${expected} s)`]);
+  await backend.remove(PODS, 'default', 'web');
+  await ended;
+});
+
 test('endAllPods reports the turn of each defer container, whatever the phase of the Pod', async () => {
   const backend = await registryBackend();
   const metadata = { name: 'web', namespace: 'default' };

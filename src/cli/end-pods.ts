@@ -21,7 +21,7 @@ export const onlyFinalizersLeft = (pod: KubeObject): boolean =>
  * Deletes all Pods, including those that are created during the call, and resolves when no Pod exists, except Pods whose objects only
  * finalizers keep. Static Pods cannot be deleted through the API, so the function only waits until the engine has ended them and their
  * mirror Pods do not exist any more. Pods bound to a node other than `nodeName` are removed without waiting, because this engine runs none
- * of their containers. Calls `say` with a line when a Pod begins to end, cannot be deleted yet, makes progress or has ended.
+ * of their containers. `gracePeriodSeconds` replaces the grace period of each Pod that the call deletes. Calls `say` with a line when a Pod begins to end, cannot be deleted yet, makes progress or has ended.
  * Rejects if the API refuses a delete with an error other than NotFound or 5xx, or if `signal` aborts.
  */
 export async function endAllPods(
@@ -30,6 +30,7 @@ export async function endAllPods(
   nodeName: string,
   say: (line: string) => void,
   signal: AbortSignal,
+  gracePeriodSeconds?: number,
 ): Promise<void> {
   const pods = client.resource<Pod>(PODS);
   const ended = Promise.withResolvers<void>();
@@ -48,14 +49,14 @@ export async function endAllPods(
   const added = (pod: Pod): void => {
     if (onlyFinalizersLeft(pod)) return;
     open.add(uidOf(pod));
-    const { terminationGracePeriodSeconds = 30 } = pod.spec ?? {};
+    const grace = gracePeriodSeconds ?? pod.spec?.terminationGracePeriodSeconds ?? 30;
     // A Pod that is not scheduled yet may still be bound to the node of this engine.
     const node = pod.spec?.nodeName || nodeName;
     const isHere = node === nodeName;
-    if (isHere) say(`ending ${nameOf(pod)} (grace ${terminationGracePeriodSeconds} s)`);
+    if (isHere) say(`ending ${nameOf(pod)} (grace ${grace} s)`);
     else say(`removing ${nameOf(pod)}, which is bound to the node ${node}; this engine runs ${nodeName}`);
     if (isHere && isMirrorPod(pod)) return;
-    void remove(pod, isHere ? {} : { gracePeriodSeconds: 0 }).catch(ended.reject);
+    void remove(pod, { gracePeriodSeconds: isHere ? gracePeriodSeconds : 0 }).catch(ended.reject);
   };
   const remove = (pod: Pod, options: DeleteOptions): Promise<void> =>
     deletePatiently(pods, pod.metadata, options, {

@@ -8,6 +8,7 @@ import { OPTION_GROUPS } from '../engine/options/option-groups.ts';
 import { DEFAULT_DATA_DIR, dataDirOption, isKubectlPlugin } from '../engine/settings.ts';
 import { versionText } from '../engine/version.ts';
 import { realFolder, UserError } from '../platform/files.ts';
+import { type DownOptions, parseGracePeriod } from './down-command.ts';
 import { addEngineOptions } from './engine-options.ts';
 import { failureText } from './failures.ts';
 import { layOutHelp } from './help/help-format.ts';
@@ -93,7 +94,15 @@ program
   .command('down')
   .description('delete every Pod gracefully, then stop the engine; leaves nothing running or mounted')
   .addOption(dataDirOption())
-  .action(async (options: { dataDir: string }) => (await import('./down.ts')).down(options.dataDir));
+  .addOption(
+    new Option('--now', 'end the Pods at once, like --grace-period 1; defer containers start, and are soon stopped'),
+  )
+  .addOption(
+    new Option('--grace-period <seconds>', 'grace period of every Pod instead of its own; 0 means 1')
+      .argParser(parseGracePeriod)
+      .conflicts('now'),
+  )
+  .action(async (options: DownOptions) => (await import('./down-command.ts')).downCommand(options));
 
 program
   .command('shutdown-node')

@@ -1,6 +1,7 @@
 /** `lifepod up`: runs the engine in this process, which is in the foreground or was started in the background by startDetached(). */
 
 import { type Engine, startEngine } from '../engine/engine.ts';
+import { readEndingGrace } from '../engine/options/ending-grace.ts';
 import { kubeconfigPath, type UpOptions } from '../engine/settings.ts';
 import { LIFEPOD_VERSION } from '../engine/version.ts';
 import { UserError } from '../platform/files.ts';
@@ -47,8 +48,10 @@ export async function up(options: UpOptions): Promise<void> {
       else stopping.abort(new UserError(`stopped by ${name}`));
     });
   }
+  // The signal may come before the engine has started, and again when the Pods shall end sooner.
   const workloadsEnd = Promise.withResolvers<void>();
-  process.on(END_WORKLOADS, () => workloadsEnd.resolve());
+  let endWorkloads = (): void => workloadsEnd.resolve();
+  process.on(END_WORKLOADS, () => endWorkloads());
   process.on(SHUT_DOWN_NODE, () => shutdown.resolve());
   const platform = { timers: systemTimers(), log: createLog({ level: options.logLevel ?? 'info' }) };
   let engine: Engine;
@@ -68,7 +71,9 @@ export async function up(options: UpOptions): Promise<void> {
   }
   isStarted = true;
   const failed = (what: string) => (error: unknown) => platform.log.error(what, { error: String(error) });
-  void workloadsEnd.promise.then(() => engine.endWorkloads()).catch(failed('ending the static Pods failed'));
+  endWorkloads = () =>
+    void engine.endWorkloads(readEndingGrace(options.dataDir)).catch(failed('ending the static Pods failed'));
+  void workloadsEnd.promise.then(endWorkloads);
   void shutdown.promise
     .then(() => engine.shutDownNode())
     .catch(failed('shutting down the node failed'))

@@ -81,7 +81,7 @@ export interface Engine {
    * Stops the controllers that create Pods, terminates the static Pods gracefully and starts no new ones. Resolves when all static Pods
    * are removed.
    */
-  endWorkloads(): Promise<void>;
+  endWorkloads(gracePeriodSeconds?: number): Promise<void>;
   /**
    * Terminates all Pods for a shutdown of the machine, but keeps their objects. Resolves when all Pods have ended or their grace periods
    * are over, and the outcome is in the engine record.
@@ -198,9 +198,9 @@ async function startParts(
   closers.defer(() => agent.flushed());
   await nodeReady(settings.nodeName, { ...options, waiting });
   isReady = true;
-  const endWorkloads = (): Promise<void> => {
+  const endWorkloads = (gracePeriodSeconds?: number): Promise<void> => {
     noMorePods.abort();
-    return agent.endStaticPods();
+    return agent.endStaticPods(gracePeriodSeconds);
   };
   return { port, endWorkloads, shutDownNode: () => shutdown.begin(reporter, agent).then(() => dns.stop()) };
 }

@@ -38,7 +38,7 @@ export interface NodeAgent extends Pick<NodeEnding, 'shutDown'> {
   /** Registers a listener that is called when the images of the runtime may have changed. */
   onImagesChange(listener: () => void): void;
   /** Ends the static Pods gracefully and ignores their manifests from then on. Resolves when all of them have been removed. */
-  endStaticPods(): Promise<void>;
+  endStaticPods(gracePeriodSeconds?: number): Promise<void>;
   /** Resolves when all statuses of Pods, Events and steps of Pod records from before the call are written or given up. */
   flushed(): Promise<void>;
 }

@@ -30,6 +30,8 @@ export interface Deletion {
   pods?(): readonly Pod[];
   /** How long to wait for objects that are no Pods and create none. Absent: until they are gone. */
   limitMillis?: number;
+  /** The grace period of the Pods that the session has created itself. Undefined: their own. */
+  gracePeriodSeconds?: number;
   /** Called when all Pods are gone, before the next step. */
   podsGone?(): Promise<void>;
 }
@@ -178,11 +180,12 @@ export function reversed(found: readonly Found[], recorded: readonly RecordedObj
 async function deleteOne(
   object: KubeObject,
   { kind, ...ref }: RecordedObject,
-  { client, platform, say }: Deletion,
+  { client, platform, say, gracePeriodSeconds }: Deletion,
   signal: AbortSignal,
 ): Promise<void> {
   const options = {
     preconditions: { uid: uidOf(object) },
+    ...(kind === 'Pod' ? { gracePeriodSeconds } : {}),
     // The object is removed after those that it owns, so that its removal shows that its Pods are gone.
     propagationPolicy: ownsPods(kind) ? 'Foreground' : 'Background',
   };

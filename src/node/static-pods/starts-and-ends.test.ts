@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import type { Pod } from '../../api/generated/types.ts';
 import { formatTime } from '../../machinery/time.ts';
-import { asBeforeTermination, isShutDown, nextSteps, terminating } from './starts-and-ends.ts';
+import { asBeforeTermination, isShutDown, nextSteps, shortened, terminating } from './starts-and-ends.ts';
 import type { PodRecord } from './status-files.ts';
 
 const NOW = Date.UTC(2026, 0, 31);
@@ -101,4 +101,23 @@ it('a record before its termination has neither a status nor the changes of the 
 it('a record before its termination keeps the generation of a Pod that was not terminating', () => {
   const metadata = { name: 'a', uid: '1', generation: 3 };
   expect(asBeforeTermination(record('a', '1', { metadata })).pod.metadata).toEqual(metadata);
+});
+
+it('a given grace period replaces that of a static Pod, and is at least a second', () => {
+  const { pod } = record('a', '1', { spec: { containers: [], terminationGracePeriodSeconds: 60 } });
+  const graceOf = (given?: number) => terminating(pod, NOW, undefined, given).metadata.deletionGracePeriodSeconds;
+  expect([graceOf(), graceOf(5), graceOf(0), graceOf(90)]).toEqual([60, 5, 1, 90]);
+});
+
+it('the end of a terminating static Pod is moved earlier, never later', () => {
+  const { pod } = record('a', '1', { spec: { containers: [], terminationGracePeriodSeconds: 60 } });
+  const ending = terminating(pod, NOW, undefined);
+  expect(shortened(pod, NOW, 1)).toBeUndefined();
+  expect(shortened(ending, NOW + 10_000, undefined)).toBeUndefined();
+  expect(shortened(ending, NOW + 10_000, 60)).toBeUndefined();
+  expect(shortened(ending, NOW + 10_000, 5)?.metadata).toEqual({
+    ...ending.metadata,
+    deletionTimestamp: formatTime(NOW + 15_000),
+    deletionGracePeriodSeconds: 5,
+  });
 });

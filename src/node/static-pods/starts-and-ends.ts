@@ -46,11 +46,12 @@ export function asBeforeTermination(record: PodRecord): PodRecord {
 }
 
 /**
- * Returns the Pod as a delete request to the API would change it. `reason` determines which defer containers run.
+ * Returns the Pod as a delete request to the API would change it. `reason` determines which defer containers run; `given`
+ * replaces the grace period of the Pod.
  * Sources: the kubelet of v1.33, which gives a static Pod at least one second; the specification of defer containers.
  */
-export function terminating(pod: Pod, now: number, reason: Step['reason']): Pod {
-  const graceSeconds = Math.max(1, pod.spec?.terminationGracePeriodSeconds ?? 30);
+export function terminating(pod: Pod, now: number, reason: Step['reason'], given?: number): Pod {
+  const graceSeconds = Math.max(1, given ?? pod.spec?.terminationGracePeriodSeconds ?? 30);
   const condition = {
     type: 'DeletionReason',
     status: 'True',
@@ -70,3 +71,26 @@ export function terminating(pod: Pod, now: number, reason: Step['reason']): Pod 
     },
   };
 }
+
+/**
+ * Returns a terminating Pod as a second delete request with the grace period would change it; undefined if the Pod is not terminating, or
+ * if the request would not end it sooner.
+ */
+export function shortened({ metadata, ...pod }: Pod, now: number, graceSeconds: number | undefined): Pod | undefined {
+  const { deletionTimestamp, deletionGracePeriodSeconds = 0 } = metadata;
+  const seconds = Math.max(1, graceSeconds ?? Number.POSITIVE_INFINITY);
+  if (deletionTimestamp === undefined || seconds >= deletionGracePeriodSeconds) return undefined;
+  const deletion = { deletionTimestamp: formatTime(now + seconds * 1000), deletionGracePeriodSeconds: seconds };
+  return { ...pod, metadata: { ...metadata, ...deletion } };
+}
+
+/** Returns the records of the terminating Pods that a second delete request with the grace period ends sooner, as it changes them. */
+export const endingSooner = (
+  slots: ReadonlyMap<string, PodRecord>,
+  now: number,
+  graceSeconds: number | undefined,
+): PodRecord[] =>
+  [...slots.values()].flatMap((record) => {
+    const pod = shortened(record.pod, now, graceSeconds);
+    return pod === undefined ? [] : [{ ...record, pod }];
+  });

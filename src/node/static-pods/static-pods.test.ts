@@ -532,4 +532,18 @@ describe('static Pods', () => {
     await ended;
     expect(applied).toEqual(['a-node-1 x', 'a-node-1 x ending']);
   });
+
+  it('endAll() may be called again with a shorter grace period', async () => {
+    const staticPods = create();
+    writeFileSync(file('a'), text('a', 'x'));
+    await staticPods.start();
+    const ended = [staticPods.endAll(20)];
+    await appliedTimes(2);
+    expect(podOf('a-node-1').metadata.deletionGracePeriodSeconds).toBe(20);
+    ended.push(staticPods.endAll(1));
+    await appliedTimes(3);
+    expect(podOf('a-node-1').metadata.deletionGracePeriodSeconds).toBe(1);
+    staticPods.ended(uidNamed('a-node-1'));
+    await Promise.all(ended);
+  });
 });

@@ -21,7 +21,7 @@ import type { PodSource } from '../pod/pod-source.ts';
 import { createManifests, type Wanted } from './manifests.ts';
 import { createMirrors, fullNameOf } from './mirrors.ts';
 import { createSlots } from './started-pods.ts';
-import { asBeforeTermination, isShutDown, nextSteps, terminating } from './starts-and-ends.ts';
+import { asBeforeTermination, endingSooner, isShutDown, nextSteps, terminating } from './starts-and-ends.ts';
 import { openRecords, type PodRecord } from './status-files.ts';
 
 export interface StaticPodsOptions extends Platform {
@@ -50,9 +50,9 @@ export interface StaticPods extends PodSource {
   ownUid(uid: string): string;
   /**
    * Ends all static Pods gracefully and starts none from then on. Resolves when all of them have been removed and the deletion of their
-   * mirrors has been tried.
+   * mirrors has been tried. May be repeated, with a shorter grace period. `gracePeriodSeconds` replaces that of the Pods, at least 1 s.
    */
-  endAll(): Promise<void>;
+  endAll(gracePeriodSeconds?: number): Promise<void>;
 }
 
 export const manifestsFolder = (dataDir: string): string => join(dataDir, 'manifests');
@@ -64,7 +64,7 @@ export function createStaticPods(options: StaticPodsOptions): StaticPods {
   const running = new Map<string, PodRecord>();
   /** undefined until the folder has been read. */
   let wanted: Wanted | undefined;
-  let ending: PromiseWithResolvers<void> | undefined;
+  let ending: { all: PromiseWithResolvers<void>; graceSeconds?: number } | undefined;
   const mirrors = createMirrors({ ...options, podOf: (fullName) => running.get(fullName)?.pod });
   const slots = createSlots(running, {
     ...options,
@@ -85,10 +85,11 @@ export function createStaticPods(options: StaticPodsOptions): StaticPods {
     if (signal.aborted || wanted === undefined) return;
     for (const { kind, record, reason } of nextSteps(running, ending ? NOTHING : wanted, !isShuttingDown())) {
       log.info(`static Pod ${kind === 'end' ? 'ends' : 'starts'}`, { pod: fullNameOf(record.pod) });
-      if (kind === 'end') slots.putOrEnter({ ...record, pod: terminating(record.pod, timers.now(), reason) });
+      if (kind === 'end')
+        slots.putOrEnter({ ...record, pod: terminating(record.pod, timers.now(), reason, ending?.graceSeconds) });
       else if (!slots.tryPut(record)) manifests.retry();
     }
-    if (running.size === 0) ending?.resolve();
+    if (running.size === 0) ending?.all.resolve();
   };
   const { startAgain, retryStarts } = createSecondStarts(slots.tryPut, manifests.retry, ({ file, pod }) => {
     const starts = !signal.aborted && ending === undefined && !isShuttingDown();
@@ -119,11 +120,11 @@ export function createStaticPods(options: StaticPodsOptions): StaticPods {
     },
     mirrorSeen: (mirror, removed) => mirrors.seen(mirror, removed),
     ownUid: (uid) => mirrors.mirrored(uid) ?? uid,
-    async endAll() {
-      ending ??= Promise.withResolvers<void>();
+    endAll(graceSeconds) {
+      ending = { all: ending?.all ?? Promise.withResolvers<void>(), graceSeconds };
+      for (const record of endingSooner(running, timers.now(), graceSeconds)) slots.putOrEnter(record);
       update();
-      await ending.promise;
-      await mirrors.settled();
+      return ending.all.promise.then(() => mirrors.settled());
     },
   };
 }

@@ -1,0 +1,58 @@
+/** The command `lifepod down` with its options and its interruption by Ctrl+C. */
+import { InvalidArgumentError } from 'commander';
+import { DEFAULT_DATA_DIR } from '../engine/settings.ts';
+import { UserError } from '../platform/files.ts';
+
+export interface DownOptions {
+  dataDir: string;
+  /** Whether --now was given. */
+  now?: boolean;
+  gracePeriod?: number;
+}
+
+const SIGNAL_CODES = { SIGHUP: 129, SIGINT: 130, SIGTERM: 143 } as const;
+
+/** Source: kubectl delete --now, whose Pods get their stop signal and are killed soon. */
+const NOW_SECONDS = 1;
+/** The longest grace period of which a date can be computed in JavaScript without surprises, about 68 years. */
+const MOST_SECONDS = 2 ** 31 - 1;
+
+/** Parses a value of --grace-period. Throws an InvalidArgumentError if it is not a number of seconds. */
+export function parseGracePeriod(text: string): number {
+  const seconds = /^\d{1,10}$/.test(text) ? Number(text) : Number.NaN;
+  if (seconds <= MOST_SECONDS) return seconds;
+  throw new InvalidArgumentError('give whole seconds, such as 30.');
+}
+
+/**
+ * Returns the grace period that the options ask for; undefined if each Pod has its own. 0 becomes 1, as in `kubectl delete` without
+ * --force, because destructors run only in Pods that have a grace period.
+ */
+export const gracePeriodOf = ({ now, gracePeriod }: DownOptions): number | undefined =>
+  now === true ? NOW_SECONDS : gracePeriod === undefined ? undefined : Math.max(NOW_SECONDS, gracePeriod);
+
+/** Runs `lifepod down`. Ctrl+C ends the command at any time; a second Ctrl+C does not wait for the step that is under way. */
+export async function downCommand(options: DownOptions): Promise<void> {
+  const interrupted = new AbortController();
+  let exitCode: number | undefined;
+  for (const [name, code] of Object.entries(SIGNAL_CODES)) {
+    process.on(name, () => {
+      if (exitCode !== undefined) process.exit(exitCode);
+      exitCode = code;
+      interrupted.abort(new UserError(`interrupted by ${name}`));
+    });
+  }
+  const { dataDir } = options;
+  try {
+    const { down } = await import('./down.ts');
+    await down(dataDir, undefined, { gracePeriodSeconds: gracePeriodOf(options), signal: interrupted.signal });
+  } catch (error) {
+    if (exitCode === undefined) throw error;
+    const folder = dataDir === DEFAULT_DATA_DIR ? '' : ` --data-dir ${dataDir}`;
+    process.stderr.write(
+      `lifepod: interrupted: Pods that are ending continue to end; type 'lifepod down${folder}' again\n`,
+    );
+    // Connections of the step that was interrupted would keep the process alive.
+    process.exit(exitCode);
+  }
+}

@@ -1,0 +1,21 @@
+/**
+ * The grace period with which `lifepod down` wants static Pods to end. The engine is asked to end them with a signal, which carries no
+ * value, so the value is in a file of the data folder, which is written before each signal.
+ */
+import { rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { readTextIfPresent, writeFileAtomic } from '../../platform/files.ts';
+
+const pathOf = (dataDir: string): string => join(dataDir, 'ending-grace-period');
+
+/** Undefined: each static Pod has its own grace period. */
+export function writeEndingGrace(dataDir: string, seconds: number | undefined): void {
+  if (seconds === undefined) rmSync(pathOf(dataDir), { force: true });
+  else writeFileAtomic(pathOf(dataDir), `${seconds}\n`);
+}
+
+/** Returns the grace period in seconds; undefined if each static Pod has its own. */
+export function readEndingGrace(dataDir: string): number | undefined {
+  const text = readTextIfPresent(pathOf(dataDir))?.trim() ?? '';
+  return /^\d+$/.test(text) ? Number(text) : undefined;
+}

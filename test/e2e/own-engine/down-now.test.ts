@@ -1,0 +1,48 @@
+/** `lifepod down` is interrupted by Ctrl+C, and is run again with --now, which ends Pods with a long grace period soon. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { expect, test } from 'vitest';
+import { deferPod, entry, logOf, POST } from '../../support/defer-pods.ts';
+import { LAUNCHER, scratchFolder, startLifepod } from '../../support/lifepod.ts';
+import { pod } from '../../support/manifests.ts';
+
+const IGNORES_STOP = [{ name: 'app', script: 'trap "" TERM; while :; do sleep 3600 & wait $!; done' }];
+const LONG = { terminationGracePeriodSeconds: 3000 };
+
+test('Ctrl+C ends lifepod down with one line, and lifepod down --now then ends the Pods soon, with their destructors', async () => {
+  const scratch = scratchFolder();
+  try {
+    const lifepod = await startLifepod({ scratch });
+    const withList = deferPod(lifepod, 'with-list', [entry('bye', ':', POST)], { app: IGNORES_STOP, spec: LONG });
+    await lifepod.apply(withList);
+    const fixed = pod('fixed', { app: IGNORES_STOP, spec: LONG });
+    writeFileSync(join(lifepod.dataDir, 'manifests', 'fixed.yaml'), JSON.stringify(fixed));
+    await lifepod.until(['get', 'pods', '-w', '--no-headers'], (_, lines) =>
+      ['with-list', 'fixed-node-1'].every((name) => lines.some((line) => new RegExp(`^${name} +1/1 `).test(line))),
+    );
+
+    const first = spawn(LAUNCHER, ['down', '--data-dir', lifepod.dataDir], { stdio: ['ignore', 'pipe', 'pipe'] });
+    const [closed, errors] = [once(first, 'close'), text(first.stderr)];
+    let said = '';
+    for await (const chunk of first.stdout) {
+      said += String(chunk);
+      if (said.includes('ending default/with-list') && said.includes('ending default/fixed-node-1')) break;
+    }
+    first.kill('SIGINT');
+    expect((await closed)[0]).toBe(130);
+    expect(await errors).toBe(
+      `lifepod: interrupted: Pods that are ending continue to end; type 'lifepod down --data-dir ${lifepod.dataDir}' again\n`,
+    );
+    expect(await lifepod.kubectlOk('get', 'pods', '-o', 'name')).toContain('pod/with-list');
+
+    const now = await lifepod.cliOk('down', '--now');
+    expect(now).toContain('ending default/with-list (grace 1 s)\n');
+    expect(now).toContain('ended default/fixed-node-1 ');
+    expect(logOf(lifepod, 'with-list')).toEqual(['begin bye', 'end bye']);
+  } finally {
+    await scratch.remove();
+  }
+});
