@@ -5,6 +5,6 @@ cd "$(dirname "$0")/.."
 rm -rf dist
 node_modules/.bin/tsc -p tsconfig.build.json
 git rev-parse HEAD >dist/git-commit 2>/dev/null || rm dist/git-commit
-find src -name '*.proto' -o -path 'src/api/generated/*.json' -o -path 'src/api/facts/*.json' | while read -r file; do
+find src -name '*.proto' -o -path 'src/cli/completion/completion.*' -o -path 'src/api/generated/*.json' -o -path 'src/api/facts/*.json' | while read -r file; do
   install -D --mode=644 "$file" "dist/${file#src/}"
 done

@@ -3,11 +3,12 @@
  * Other modules read the definitions, so importing this module runs no command.
  * An error that a command throws is printed to standard error, and the exit code is 1. If the user can fix the error, it is one sentence.
  */
-import { Command, Option } from 'commander';
+import { Argument, Command, Option } from 'commander';
 import { OPTION_GROUPS } from '../engine/options/option-groups.ts';
 import { DEFAULT_DATA_DIR, dataDirOption, isKubectlPlugin } from '../engine/settings.ts';
 import { versionText } from '../engine/version.ts';
 import { realFolder, UserError } from '../platform/files.ts';
+import { COMPLETE, COMPLETION_HELP, SHELLS, type Shell, scriptFor } from './completion/scripts.ts';
 import { type DownOptions, parseGracePeriod } from './down-command.ts';
 import { addEngineOptions } from './engine-options.ts';
 import { failureText } from './failures.ts';
@@ -246,6 +247,13 @@ program
   .addOption(jsonOption())
   .action(({ output }: { output?: 'json' }) => void process.stdout.write(`${versionText(output)}\n`));
 
+program
+  .command('completion')
+  .description('print a script that completes the commands, options and names of Pods in a shell')
+  .addArgument(new Argument('<shell>').choices(SHELLS))
+  .addHelpText('after', COMPLETION_HELP)
+  .action((shell: Shell) => void process.stdout.write(scriptFor(shell)));
+
 layOutHelp(program);
 explainUsageErrors(program);
 
@@ -255,6 +263,9 @@ async function main(): Promise<void> {
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code !== 'EPIPE' && error.code !== 'EIO') throw error;
   });
+  // The words to complete may look like options of any command.
+  if (process.argv[2] === COMPLETE)
+    return (await import('./completion/complete.ts')).completeWords(program, process.argv.slice(3));
   try {
     await program.parseAsync(process.argv[2] === 'logs' ? plainFlags(process.argv) : process.argv);
   } catch (error) {

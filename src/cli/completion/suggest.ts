@@ -1,0 +1,173 @@
+/**
+ * Decides what may follow the words of a command line, from the definitions of the commands. Pure.
+ *
+ * Commands, options and values with fixed choices are read from the definitions. The names of other arguments and values, such as `<pod>`
+ * or `<file>`, say what completes them.
+ */
+import type { Argument, Command, Option } from 'commander';
+
+export interface Word {
+  text: string;
+  description?: string;
+}
+
+/** Names that only the API server or the kubeconfig knows. */
+export type NameKind = 'pods' | 'deferring-pods' | 'namespaces' | 'containers' | 'entries' | 'images' | 'contexts';
+
+export type Suggestion =
+  | { kind: 'words'; words: Word[] }
+  | { kind: 'files' }
+  | { kind: 'folders' }
+  | {
+      kind: 'names';
+      names: NameKind;
+      /** The beginning of the word that is not part of the name, such as `pod/` or `--namespace=`. */
+      before: string;
+      /** The beginning of the name. */
+      typed: string;
+      /** The values of the options before the word, by long name, such as `--namespace`. */
+      options: ReadonlyMap<string, string>;
+      /** The arguments of the command before the word. */
+      operands: readonly string[];
+    };
+
+const NOTHING: Suggestion = { kind: 'words', words: [] };
+
+/** What completes a value with the name in its definition. */
+const BY_PLACEHOLDER: Readonly<Record<string, 'files' | 'folders' | NameKind>> = {
+  file: 'files',
+  folder: 'folders',
+  pod: 'pods',
+  entry: 'entries',
+  container: 'containers',
+  image: 'images',
+};
+
+/** What completes the value of an option whose placeholder is only `<name>`. */
+const BY_OPTION: Readonly<Record<string, NameKind>> = {
+  '--namespace': 'namespaces',
+  '--container': 'containers',
+  '--context': 'contexts',
+};
+
+/** The words of the command line up to the one to complete, as commander would read them. */
+interface Read {
+  command: Command;
+  options: Map<string, string>;
+  operands: string[];
+  /** The option whose value the word is. */
+  pending?: Option;
+  isAfterDashes: boolean;
+}
+
+/** Returns what may stand for the last word, which may be empty. `words` are those after the name of the program. */
+export function suggest(program: Command, words: readonly string[]): Suggestion {
+  const typed = words.at(-1) ?? '';
+  const read = readWords(program, words.slice(0, -1));
+  const { command, operands, pending, isAfterDashes } = read;
+  if (pending !== undefined) return suggestValue(pending, read, '', typed);
+  const [, long = '', value = ''] = /^(--[^=]+)=(.*)$/s.exec(typed) ?? [];
+  if (!isAfterDashes && long !== '') {
+    const option = optionOf(command, long);
+    return option === undefined ? NOTHING : suggestValue(option, read, `${long}=`, value);
+  }
+  if (!isAfterDashes && typed.startsWith('-')) return wordsOf(typed, visibleOptions(command).map(wordOfOption));
+  if (hasCommands(command) && operands.length === 0) return wordsOf(typed, visibleCommands(command));
+  const { registeredArguments } = command;
+  const argument = registeredArguments[operands.length] ?? registeredArguments.at(-1);
+  if (argument === undefined || (operands.length >= registeredArguments.length && !argument.variadic)) return NOTHING;
+  return suggestArgument(argument, read, typed);
+}
+
+function readWords(program: Command, words: readonly string[]): Read {
+  const read: Read = { command: program, options: new Map(), operands: [], isAfterDashes: false };
+  for (const word of words) {
+    const { command, pending } = read;
+    if (pending !== undefined && !(pending.optional && word.startsWith('-'))) {
+      read.options.set(pending.long ?? '', word);
+      read.pending = undefined;
+    } else if (read.isAfterDashes) read.operands.push(word);
+    else if (word === '--') read.isAfterDashes = true;
+    else if (word.startsWith('-') && word !== '-') readOption(read, word);
+    else {
+      const next = read.operands.length === 0 ? commandOf(command, word) : undefined;
+      // `lifepod help up` shows the help of the command: the arguments of help are commands.
+      if (next !== undefined) read.command = next;
+      else if (!isHelpCommand(command, word)) read.operands.push(word);
+    }
+  }
+  return read;
+}
+
+function readOption(read: Read, word: string): void {
+  read.pending = undefined;
+  const [, flag = word, value] = /^(--[^=]+)=(.*)$/s.exec(word) ?? [];
+  const option = optionOf(read.command, flag.startsWith('--') ? flag : flag.slice(0, 2));
+  if (option === undefined || !(option.required || option.optional)) return;
+  const inline = value ?? (flag.startsWith('--') || flag.length === 2 ? undefined : flag.slice(2));
+  if (inline === undefined) read.pending = option;
+  else read.options.set(option.long ?? '', inline);
+}
+
+const optionOf = ({ options }: Command, flag: string): Option | undefined =>
+  options.find(({ long, short }) => long === flag || short === flag);
+
+const commandOf = ({ commands }: Command, word: string): Command | undefined =>
+  commands.find((command) => command.name() === word || command.aliases().includes(word));
+
+const hasCommands = ({ commands }: Command): boolean => commands.length > 0;
+
+const isHelpCommand = (command: Command, word: string): boolean => hasCommands(command) && word === 'help';
+
+const visibleCommands = (command: Command): Word[] =>
+  command
+    .createHelp()
+    .visibleCommands(command)
+    .map((each) => ({ text: each.name(), description: each.summary() || each.description() }));
+
+const visibleOptions = (command: Command): Option[] => command.createHelp().visibleOptions(command);
+
+const wordOfOption = ({ long, short, description }: Option): Word => ({ text: long ?? short ?? '', description });
+
+const wordsOf = (typed: string, words: readonly Word[]): Suggestion => ({
+  kind: 'words',
+  words: words.filter(({ text }) => text.startsWith(typed)),
+});
+
+/** Returns the name of a value in a definition such as `--port <number>`, without brackets and dots; empty if there is no value. */
+const placeholderOf = ({ flags }: Option): string => (/[<[](.*?)[>\]]$/.exec(flags)?.[1] ?? '').replace(/,?\.{3}$/, '');
+
+function suggestValue(option: Option, read: Read, before: string, typed: string): Suggestion {
+  const placeholder = placeholderOf(option);
+  const choices = option.argChoices ?? (placeholder.includes('|') ? placeholder.split('|') : undefined);
+  if (choices !== undefined) return choose(choices, before, typed);
+  return complete(BY_OPTION[option.long ?? ''] ?? BY_PLACEHOLDER[placeholder], read, before, typed);
+}
+
+function suggestArgument(argument: Argument, read: Read, typed: string): Suggestion {
+  if (argument.argChoices !== undefined) return choose(argument.argChoices, '', typed);
+  const [, before = '', name = typed] = /^((?:pods?|po)\/)(.*)$/.exec(typed) ?? [];
+  const kind = BY_PLACEHOLDER[argument.name()];
+  const deferring = read.command.registeredArguments.some((each) => each.name() === 'entry');
+  if (kind === 'pods' || before !== '') return complete(deferring ? 'deferring-pods' : 'pods', read, before, name);
+  if (argument.name() === 'type') return choose(['pod'], '', typed);
+  // The name after `describe pod`.
+  if (argument.name() === 'name') return complete('pods', read, '', typed);
+  return complete(kind, read, '', typed);
+}
+
+const choose = (choices: readonly string[], before: string, typed: string): Suggestion => ({
+  kind: 'words',
+  words: choices.filter((text) => text.startsWith(typed)).map((text) => ({ text: before + text })),
+});
+
+function complete(
+  kind: 'files' | 'folders' | NameKind | undefined,
+  { options, operands }: Read,
+  before: string,
+  typed: string,
+): Suggestion {
+  if (kind === undefined) return NOTHING;
+  if (kind === 'files' || kind === 'folders') return { kind };
+  return { kind: 'names', names: kind, before, typed, options, operands };
+}

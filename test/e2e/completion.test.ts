@@ -1,0 +1,46 @@
+/** Shell completion offers the names that the API knows, for lifepod and, through kubectl, for `kubectl lifepod`. */
+import { join } from 'node:path';
+import { expect, vi } from 'vitest';
+import { runCommandOk } from '../../src/platform/processes.ts';
+import { KUBECTL } from '../support/kubectl.ts';
+import { launch, REPOSITORY } from '../support/lifepod.ts';
+import { pod } from '../support/manifests.ts';
+import { lifepod, test } from '../support/shared-engine.ts';
+
+/** Completion gives up after a second, so that a loaded machine may need several attempts. */
+const eventually = (check: () => Promise<void>): Promise<void> => vi.waitFor(check, { timeout: 120_000 });
+
+test('completion offers Pods, their containers and defer containers, and namespaces', async () => {
+  const script = 'exit 0';
+  await lifepod.apply(pod('web-one', { init: [{ name: 'first', script }], defer: [{ name: 'bye', script }] }));
+  await lifepod.apply(pod('web-two'));
+  const words = async (command: string, ...rest: string[]): Promise<string[]> => {
+    const target = ['--data-dir', lifepod.dataDir, '--namespace', lifepod.namespace];
+    const { code, stdout, stderr } = await launch(['__complete', command, ...target, ...rest]);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    return stdout.trim().split('\n');
+  };
+  await eventually(async () => expect(await words('logs', 'web-')).toEqual(['web-one', 'web-two', ':4']));
+  await eventually(async () => expect(await words('why', 'pod/web-t')).toEqual(['pod/web-two', ':4']));
+  await eventually(async () => expect(await words('skip', '')).toEqual(['web-one', ':4']));
+  await eventually(async () => expect(await words('skip', 'web-one', '')).toEqual(['bye', ':4']));
+  await eventually(async () => expect(await words('logs', 'web-one', '-c', '')).toEqual(['app', 'bye', 'first', ':4']));
+  const namespace = `--namespace=${lifepod.namespace}`;
+  await eventually(async () => expect(await words('logs', namespace.slice(0, -1))).toContain(namespace));
+  expect(await words('logs', 'no-such-pod', '-c', '')).toEqual([':4']);
+});
+
+test('the completion of kubectl completes kubectl lifepod', async () => {
+  await lifepod.apply(pod('found'));
+  const PATH = `${join(REPOSITORY, 'bin')}:${process.env['PATH']}`;
+  const env = { ...process.env, PATH, KUBECONFIG: lifepod.kubeconfig };
+  const complete = (...words: string[]): Promise<string> =>
+    runCommandOk(KUBECTL, ['__complete', 'lifepod', ...words], { env });
+  expect(await complete('descr')).toMatch(/^describe\t?.*\n:4\n/);
+  await eventually(async () => expect(await complete('logs', '-n', lifepod.namespace, 'fou')).toMatch(/^found\n:4\n/));
+});
+
+test('completion offers nothing if no engine runs, and prints no error', async () => {
+  const result = await launch(['__complete', 'logs', '--data-dir', '/no/such/folder', '']);
+  expect(result).toEqual({ code: 0, stdout: ':4\n', stderr: '' });
+});
