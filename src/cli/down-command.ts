@@ -8,6 +8,8 @@ export interface DownOptions {
   /** Whether --now was given. */
   now?: boolean;
   gracePeriod?: number;
+  /** Whether --uninstall-service was given. */
+  uninstallService?: boolean;
 }
 
 const SIGNAL_CODES = { SIGHUP: 129, SIGINT: 130, SIGTERM: 143 } as const;
@@ -45,7 +47,13 @@ export async function downCommand(options: DownOptions): Promise<void> {
   const { dataDir } = options;
   try {
     const { down } = await import('./down.ts');
-    await down(dataDir, undefined, { gracePeriodSeconds: gracePeriodOf(options), signal: interrupted.signal });
+    const { serviceLeft, uninstallService } = await import('./service/uninstall-service.ts');
+    const endAll = (): Promise<void> =>
+      down(dataDir, undefined, { gracePeriodSeconds: gracePeriodOf(options), signal: interrupted.signal });
+    if (options.uninstallService === true) return await uninstallService(dataDir, endAll);
+    await endAll();
+    const left = serviceLeft(dataDir);
+    if (left !== undefined) process.stdout.write(`${left}\n`);
   } catch (error) {
     if (exitCode === undefined) throw error;
     const folder = dataDir === DEFAULT_DATA_DIR ? '' : ` --data-dir ${dataDir}`;

@@ -58,16 +58,21 @@ const up = program
   .argument('[file...]', 'manifests for a session: YAML or JSON files, folders, or - for standard input')
   .summary('start everything; with files, run a session that ends with its Pods')
   .option('--detach', 'run in the background; return once everything is ready')
+  .option('--install-service', 'let systemd run the engine, now and after each start of the machine')
   .option('-n, --namespace <name>', 'namespace of objects in manifests that name none (default: default)')
   .addOption(dataDirOption().helpGroup(OPTION_GROUPS.engine));
 addEngineOptions(up);
-up.action(async (files: string[], options: SessionOptions & { detach?: boolean }) => {
+up.action(async (files: string[], options: SessionOptions & { detach?: boolean; installService?: boolean }) => {
+  const { installService } = options;
   if (files.length > 0) {
+    if (installService === true)
+      throw new UserError('--install-service is for an engine without a session: omit the files');
     if (options.detach === true)
       throw new UserError('--detach is for an engine without a session: omit the files or the option');
     return (await import('./session/session.ts')).upFiles(files, options);
   }
   if (options.namespace !== undefined) throw new UserError('--namespace is for manifests: name a file');
+  if (installService === true) return (await import('./service/install-service.ts')).installService(options);
   if (options.detach === true) return (await import('./detach.ts')).upDetached(options);
   return (await import('./up.ts')).up(options);
 });
@@ -94,6 +99,7 @@ program
 program
   .command('down')
   .description('delete every Pod gracefully, then stop the engine; leaves nothing running or mounted')
+  .option('--uninstall-service', 'then remove the systemd units of up --install-service')
   .addOption(dataDirOption())
   .addOption(
     new Option('--now', 'end the Pods at once, like --grace-period 1; defer containers start, and are soon stopped'),

@@ -1,4 +1,4 @@
-/** Tests the end of Pods by a delete, by a reboot with the README's systemd units, and by `lifepod down`, which leaves nothing behind. */
+/** Tests the end of Pods by a delete, by a reboot with the systemd units, and by `lifepod down`, which leaves nothing behind. */
 import { expect, test } from 'vitest';
 import type { Pod } from '../../src/api/generated/types.ts';
 import { pod } from '../support/manifests.ts';
@@ -54,7 +54,7 @@ export function endTests(machine: () => Machine): void {
 
   test('the engine starts on the same containerd with the cgroupfs driver', async () => {
     await machine().ok(`
-      systemctl disable --now --quiet lifepod lifepod-shutdown
+      lifepod down --uninstall-service
       rm -rf /var/lib/lifepod /var/tmp/trace
       sed -i 's/SystemdCgroup = true/SystemdCgroup = false/' /etc/containerd/config.toml
       systemctl restart containerd

@@ -1,8 +1,8 @@
 /** Tests the first start with a machine's containerd: errors name missing parts, and after the steps of the README lifepod starts. */
 import { expect, test } from 'vitest';
 import type { Machine } from './machine.ts';
-import { CNI_CONFIGURATION, cniConfiguration, containerdConfiguration, systemdUnits } from './readme.ts';
-import { ENDPOINT, PIDS_LIMIT, untilUnitReady } from './scripts.ts';
+import { CNI_CONFIGURATION, cniConfiguration, containerdConfiguration } from './readme.ts';
+import { ENDPOINT, PIDS_LIMIT } from './scripts.ts';
 
 /** Options of `lifepod up`. The shutdown grace period is 300 s, because Pods take more than 30 s to end on an emulated processor. */
 const OPTIONS = `--container-runtime-endpoint ${ENDPOINT} ${PIDS_LIMIT} --shutdown-grace-period 300s \
@@ -46,15 +46,18 @@ export function firstStartTests(machine: () => Machine): void {
     expect(output.stdout).toMatch(/^lifepod .* is ready after .*\ncode 0$/m);
   });
 
-  test("the README's systemd units run lifepod", async () => {
-    await machine().ok(`${systemdUnits()}
-      mkdir /etc/systemd/system/lifepod-shutdown.service.d
-      printf '[Service]\\nTimeoutStopSec=400\\n' >/etc/systemd/system/lifepod-shutdown.service.d/slow.conf`);
-    await machine().ok(`
+  test('lifepod up --install-service hands the running engine over to systemd, also when it is repeated', async () => {
+    const output = await machine().ok(`
       lifepod image load /opt/lifepod/images/busybox.tar
-      engine=$(grep -oE '^[0-9]+' /var/lib/lifepod/lock)
-      kill $engine; timeout 60 tail --pid=$engine -f /dev/null
-      ${untilUnitReady('systemctl daemon-reload; systemctl enable --now --quiet containerd lifepod lifepod-shutdown')}`);
+      systemctl enable --quiet containerd
+      lifepod up --install-service
+      systemctl show lifepod -P MainPID
+      lifepod up --install-service
+      systemctl show lifepod -P MainPID
+      systemctl is-enabled lifepod lifepod-shutdown
+      systemctl show lifepod-shutdown -P TimeoutStopUSec`);
+    const EXPORT = 'export KUBECONFIG=/var/lib/lifepod/kubeconfig\n';
+    expect(output).toMatch(new RegExp(`${EXPORT}(\\d+)\n${EXPORT}\\1\nenabled\nenabled\n6min\n$`));
     expect(
       await machine().ok('systemctl is-active lifepod lifepod-shutdown; systemctl show lifepod -P NRestarts'),
     ).toBe('active\nactive\n0\n');

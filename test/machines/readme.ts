@@ -42,5 +42,3 @@ export function cniConfiguration(): string {
 
 /** Returns a script that writes containerd's configuration, with systemd as its cgroup driver. */
 export const containerdConfiguration = (): string => filesOf(RUNTIME, 'toml');
-
-export const systemdUnits = (): string => filesOf('When the machine starts and shuts down', 'ini');

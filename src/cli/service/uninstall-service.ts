@@ -1,0 +1,43 @@
+/** `lifepod down --uninstall-service`: ends everything, as `lifepod down` does, then removes the systemd units. May be repeated. */
+import { existsSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { requireRoot } from '../../engine/machine-checks.ts';
+import { readTextIfPresent } from '../../platform/files.ts';
+import { CommandError } from '../../platform/processes.ts';
+import { hintsFor } from '../hints.ts';
+import { requireOwnUnits, requireSystemd, systemctl } from './install-service.ts';
+import { dataDirOf, ENGINE_UNIT, UNIT_FOLDER, UNITS } from './units.ts';
+
+/** `endAll` ends the Pods and the engine. */
+export async function uninstallService(dataDir: string, endAll: () => Promise<void>): Promise<void> {
+  requireRoot();
+  requireSystemd('--uninstall-service');
+  requireOwnUnits(dataDir);
+  const installed = UNITS.filter((name) => existsSync(join(UNIT_FOLDER, name)));
+  if (installed.includes(ENGINE_UNIT)) {
+    const state = await systemctl('show', '--property=ActiveState', '--value', ENGINE_UNIT);
+    // systemd may be restarting an engine that fails, which would compete for the data folder with the one that ends the Pods.
+    if (state.trim() !== 'active') await systemctl('stop', ENGINE_UNIT);
+  }
+  await endAll();
+  if (installed.length === 0) {
+    process.stdout.write('no service is installed: nothing to remove\n');
+    return;
+  }
+  await systemctl('disable', '--now', '--quiet', ...installed);
+  for (const name of installed) rmSync(join(UNIT_FOLDER, name));
+  await systemctl('daemon-reload');
+  await systemctl('reset-failed', '--quiet', ENGINE_UNIT).catch((error: unknown) => {
+    // systemd has already forgotten a unit that has not failed.
+    if (!(error instanceof CommandError)) throw error;
+  });
+  process.stdout.write(`the service lifepod is removed; the data folder ${dataDir} remains\n`);
+}
+
+/** Returns what `lifepod down` has left to say if a service starts the engine of the data folder again; otherwise undefined. */
+export function serviceLeft(dataDir: string, folder = UNIT_FOLDER): string | undefined {
+  const unit = readTextIfPresent(join(folder, ENGINE_UNIT));
+  if (unit === undefined || dataDirOf(unit) !== dataDir) return undefined;
+  const remedy = hintsFor({ dataDir }, process.env).engine('down --uninstall-service');
+  return `the service lifepod starts again with the machine: '${remedy}' removes it`;
+}

@@ -1,0 +1,116 @@
+/**
+ * The systemd units that run an engine from the start of the machine to its shutdown. SIGTERM stops lifepod and leaves its Pods running, so
+ * a second unit ends the Pods when the machine shuts down: systemd stops units in the reverse order of their start, so lifepod and the
+ * machine's containerd still run then.
+ *
+ * Boundary: returns texts; install-service.ts and uninstall-service.ts read and write the files, and call systemctl.
+ * Invariants: the first line names the data folder, and shows that lifepod has written the file and may replace it. All other settings are
+ * recorded in the data folder, so that the units remain valid when `lifepod up` changes one.
+ * Sources: systemd.unit(5), systemd.service(5), systemd.kill(5), systemd.exec(5).
+ */
+import { realpathSync } from 'node:fs';
+import { delimiter, dirname, join } from 'node:path';
+
+export const UNIT_FOLDER = '/etc/systemd/system';
+export const ENGINE_UNIT = 'lifepod.service';
+export const SHUTDOWN_UNIT = 'lifepod-shutdown.service';
+export const UNITS = [ENGINE_UNIT, SHUTDOWN_UNIT] as const;
+
+/** The folders in which systemd looks for programs. */
+const SYSTEMD_PATH = ['/usr/local/sbin', '/usr/local/bin', '/usr/sbin', '/usr/bin', '/sbin', '/bin'];
+/** The time that `lifepod shutdown-node` has in addition to the grace period, perhaps to start the engine and to stop containers. */
+const SHUTDOWN_MARGIN_SECONDS = 60;
+
+const WRITTEN_BY = "# Written by 'lifepod up --install-service' for ";
+const ADVICE = "# The next one replaces this file. Use 'systemctl edit' to change the unit.";
+
+export interface Service {
+  /** The path of bin/lifepod of this installation. */
+  launcher: string;
+  dataDir: string;
+  /** The folder of the Node.js that runs lifepod, if the launcher does not find it without the PATH of the user. */
+  nodeFolder?: string;
+  logLevel?: string;
+  /** The longest time that the Pods may take to end at a shutdown of the machine. */
+  graceSeconds: number;
+}
+
+/** Returns the data folder for which lifepod has written the unit, or undefined if something else has written the unit. */
+export function dataDirOf(unit: string): string | undefined {
+  const [first = ''] = unit.split('\n');
+  return first.startsWith(WRITTEN_BY) ? first.slice(WRITTEN_BY.length) : undefined;
+}
+
+/** Returns the text of each unit by its name. */
+export function unitsOf(service: Service): Record<(typeof UNITS)[number], string> {
+  const { launcher, dataDir, nodeFolder, logLevel, graceSeconds } = service;
+  const command = (name: string, ...args: string[]): string =>
+    [launcher, name, '--data-dir', dataDir, ...args].map(wordOf).join(' ');
+  const environment =
+    nodeFolder === undefined ? [] : [`Environment=${wordOf(`PATH=${[...SYSTEMD_PATH, nodeFolder].join(delimiter)}`)}`];
+  const begin = [`${WRITTEN_BY}${dataDir}`, ADVICE, '[Unit]'];
+  const end = ['[Install]', 'WantedBy=multi-user.target', ''];
+  const engine = [
+    ...begin,
+    'Description=lifepod, which runs Kubernetes Pods on this machine',
+    // A clock that jumps would change ages and deadlines of Pods.
+    'After=network-online.target time-sync.target containerd.service',
+    'Wants=network-online.target time-sync.target',
+    // systemd would give up after five starts in 10 s, while the machine's containerd is being replaced.
+    'StartLimitIntervalSec=0',
+    '[Service]',
+    ...environment,
+    `ExecStart=${command('up', ...(logLevel === undefined ? [] : ['--log-level', logLevel]))}`,
+    // containerd, its shims, and so the Pods, survive a restart of lifepod. Pods have control groups of their own, outside of the unit.
+    'KillMode=process',
+    'Restart=on-failure',
+    'RestartSec=1',
+    'TasksMax=infinity',
+    // The kernel kills Pods before lifepod and containerd.
+    'OOMScoreAdjust=-999',
+    ...end,
+  ];
+  const shutdown = [
+    ...begin,
+    'Description=end of the Pods of lifepod when the machine shuts down',
+    'After=lifepod.service',
+    '[Service]',
+    'Type=oneshot',
+    'RemainAfterExit=yes',
+    ...environment,
+    'ExecStart=/bin/true',
+    `ExecStop=${command('shutdown-node')}`,
+    `TimeoutStopSec=${graceSeconds + SHUTDOWN_MARGIN_SECONDS}`,
+    ...end,
+  ];
+  return { [ENGINE_UNIT]: engine.join('\n'), [SHUTDOWN_UNIT]: shutdown.join('\n') };
+}
+
+/** Returns a word of a command line in a unit. systemd replaces what follows a percent sign, and variables after a dollar sign. */
+function wordOf(text: string): string {
+  const escaped = text.replaceAll('%', '%%').replaceAll('$', '$$$$');
+  return /^[\w@+=:,./%$-]+$/.test(escaped) ? escaped : `"${escaped.replaceAll(/["\\]/g, '\\$&')}"`;
+}
+
+/**
+ * Returns the folder of the Node.js that runs this process, or undefined if the launcher finds this Node.js in a service, too: next to the
+ * package, or on the PATH of systemd. `execPath` is the path of the running Node.js.
+ */
+export function nodeFolderFor(launcher: string, execPath = process.execPath): string | undefined {
+  const root = dirname(dirname(launcher));
+  const beside = [
+    join(root, 'node_modules/node/bin'),
+    join(dirname(root), 'node/bin'),
+    join(root.replace(/\/lib\/node_modules\/lifepod$/, ''), 'bin'),
+  ];
+  const found = [...beside, ...SYSTEMD_PATH].some((folder) => realPath(join(folder, 'node')) === realPath(execPath));
+  return found ? undefined : dirname(execPath);
+}
+
+function realPath(path: string): string | undefined {
+  try {
+    return realpathSync(path);
+  } catch {
+    return undefined;
+  }
+}
