@@ -8,9 +8,9 @@ COPY package.json package-lock.json ./
 RUN npm install --no-save --no-audit --no-fund --loglevel=error
 COPY . .
 RUN npm run generate && bash scripts/build.sh && npm pack --ignore-scripts
-# The package `node` keeps a second copy of its program, with npm.
+# The package uses the Node.js next to it: that of the clone.
 RUN npm install --global --prefix=/opt/lifepod --omit=dev --no-audit --no-fund --loglevel=error ./lifepod-*.tgz \
-    && rm -rf /opt/lifepod/lib/node_modules/lifepod/node_modules/node/node_modules
+    && install node_modules/node/bin/node /opt/lifepod/bin/node
 
 FROM debian:trixie-slim
 # catatonit is PID 1 of the container and the program of the sandbox image, busybox-static provides an image where no registry is
