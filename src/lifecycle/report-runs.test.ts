@@ -153,7 +153,11 @@ describe('hooks and probes', () => {
       [{ type: 'HookBegan', key: 'Hook/postStart/app/0/Began' }],
     ],
     ['that has succeeded', { observed: { hooks: { 'app-0/postStart': {} } } }, [{ type: 'HookDone' }]],
-    ['that has failed', { observed: { hooks: { 'app-0/postStart': { failure: 'no' } } } }, [{ type: 'HookFailed' }]],
+    [
+      'that has failed',
+      { observed: { hooks: { 'app-0/postStart': { failure: 'no' } } } },
+      [{ type: 'HookFailed', message: 'no' }],
+    ],
     ['that the container does not have', { spec: {}, observed: { hooks: { 'app-0/postStart': {} } } }, []],
   ])('the steps of a hook %s are as expected', (_, given, expected) => {
     const found = steps({ spec, runs: [app], ...given }, 'HookBegan', 'HookDone', 'HookFailed');

@@ -215,7 +215,6 @@ function oneRun(facts: Facts, { name, current }: ContainerView, run: ContainerSt
 
 const capitalized = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
 
-/** The output of a hook may be confidential: like upstream, an Event reports only that the hook failed. */
 function hooks({ view, plan, warning, step }: Facts, { spec }: ContainerView, run: ContainerState): void {
   const { id, name, attempt } = run;
   for (const hook of ['postStart', 'preStop'] as const) {
@@ -228,7 +227,8 @@ function hooks({ view, plan, warning, step }: Facts, { spec }: ContainerView, ru
     if (isPending || view.input.memory.recorded.has(`${key}/Began`))
       step('HookBegan', { key: `${key}/Began`, reason: hook });
     if (result === undefined) continue;
-    step(result.failure === undefined ? 'HookDone' : 'HookFailed', { key: `${key}/Ended`, reason: hook });
+    const message = hook === 'postStart' ? result.failure : undefined; // The status shows it, and no Event, as upstream.
+    step(result.failure === undefined ? 'HookDone' : 'HookFailed', { key: `${key}/Ended`, reason: hook, message });
   }
 }
 
