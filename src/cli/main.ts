@@ -21,6 +21,7 @@ import type { SessionOptions } from './session/session.ts';
 import type { StatusOptions } from './status/status.ts';
 import type { TargetOptions } from './target.ts';
 import type { TimelineOptions } from './timeline/timeline.ts';
+import type { WhyOptions } from './why/why.ts';
 
 const collect = (text: string, others: string[] = []): string[] => [...others, text];
 
@@ -229,8 +230,9 @@ withTarget(
   program
     .command('why')
     .description('explain the state of a Pod in one sentence, with the evidence and what to do')
-    .argument('<pod>', 'name of the Pod, or the beginning of its UID'),
-).action(async (pod: string, options: TargetOptions) => (await import('./why/why.ts')).why(pod, options));
+    .argument('<pod>', 'name of the Pod, or the beginning of its UID')
+    .addOption(jsonOption()),
+).action(async (pod: string, options: WhyOptions) => (await import('./why/why.ts')).why(pod, options));
 
 withTarget(
   program

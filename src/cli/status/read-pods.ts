@@ -94,7 +94,9 @@ function unwellPod(
 ): UnwellPod | undefined {
   const { name, namespace = 'default' } = pod.metadata;
   const node = nodes.find(({ metadata }) => metadata.name === pod.spec?.nodeName);
-  const subject = { name, namespace, pod, node, lastLines: {}, hints, now, ...read };
+  // An explanation of an unscheduled Pod compares its requests with what the nodes have.
+  const all = pod.spec?.nodeName ? undefined : nodes;
+  const subject = { name, namespace, pod, node, nodes: all, lastLines: {}, hints, now, ...read };
   const trouble = podTrouble(subject);
   return trouble && { ...trouble, pod, sentence: explain(subject).sentence };
 }

@@ -1,6 +1,8 @@
 /** Phrases about the termination of a Pod: when it began, its deadline, and how to shorten it. Pure. */
 import { type Millis, parseTime } from '../../machinery/time.ts';
-import { ago, clock, eventLine, eventOf, inTime, type Living, lastStep } from './subject.ts';
+import { limitedStays } from '../../scheduling/node-taints.ts';
+import { taintText } from './node-troubles.ts';
+import { type Action, ago, clock, eventLine, eventOf, inTime, type Living, lastStep } from './subject.ts';
 
 export const isDeleted = ({ pod }: Living): boolean => pod.metadata.deletionTimestamp !== undefined;
 
@@ -31,6 +33,7 @@ export function begun(subject: Living): string[] {
   const { extendedSeconds, outageSeconds } = subject.pod.status?.termination ?? {};
   return [
     ...(step === undefined ? [] : [`its termination began ${ago(step.at, subject.now)}: ${step.reason}`]),
+    ...(isTainted(subject) ? taintEvidence(subject) : []),
     ...(extendedSeconds ? [`its time was extended by ${extendedSeconds} s`] : []),
     ...(outageSeconds ? [`${Math.round(outageSeconds)} s are not counted: its node did not answer`] : []),
     ...(isDeleted(subject) ? [] : ['it was not deleted: its object stays when it has ended']),
@@ -38,8 +41,22 @@ export function begun(subject: Living): string[] {
   ];
 }
 
-/** Returns the advice that fits every termination. */
-export const hurry = (subject: Living): string =>
+const isTainted = ({ pod }: Living): boolean =>
+  pod.status?.conditions?.some(({ reason }) => reason === 'DeletionByTaintManager') === true;
+
+/** Returns the evidence about the taint for which the Pod is evicted. */
+function taintEvidence({ pod, node }: Living): string[] {
+  const [stay] = limitedStays(pod, node?.spec?.taints ?? []);
+  return stay === undefined || node === undefined
+    ? ['it is evicted for a NoExecute taint of its node']
+    : [`it is evicted: its node ${node.metadata.name} has the taint ${taintText(stay.taint)}`];
+}
+
+/** Returns the action that fits every termination. */
+export const hurry = (subject: Living): Action =>
   isDeleted(subject)
-    ? `wait, or cut it short: kubectl delete pod ${subject.name} -n ${subject.namespace} --now`
-    : 'wait: its phase then shows how it ended';
+    ? {
+        description: 'wait, or cut it short',
+        command: subject.hints.kubectl(`delete pod ${subject.name} -n ${subject.namespace} --now`),
+      }
+    : { description: 'wait: its phase then shows how it ended' };

@@ -28,7 +28,7 @@ explains({
       'p is not gone yet: its defer container slow (2 of 2) has been running for 3.00s; deadline 12:00:12 UTC (in 12.0s).',
     evidence: ['its termination began 8.00s ago: Deleted', 'defer container quick: exit code 0 (Completed)'],
     advice:
-      /lifepod logs p -n n -c slow -f; wait, or cut it short: kubectl delete pod p -n n --now; or give this entry up: lifepod skip p slow -n n$/,
+      /lifepod logs p -n n -c slow -f\nwait, or cut it short: kubectl delete pod p -n n --now\ngive this entry up: lifepod skip p slow -n n$/,
   },
   'a defer container that cannot run in a completed Pod': {
     spec: { deferContainers: [container('bye')] },
@@ -42,7 +42,7 @@ explains({
       'defer container bye waits: ImagePullBackOff',
     ],
     advice:
-      /^lifepod image load FILE .*; wait: its phase then shows how it ended; or give this entry up: lifepod skip p bye -n n$/,
+      /: lifepod image load FILE\nwait: its phase then shows how it ended\ngive this entry up: lifepod skip p bye -n n$/,
   },
   'a stopping sidecar of a completed Pod whose defer containers have ended': {
     spec: { initContainers: [container('side', { restartPolicy: 'Always' })], deferContainers: [container('bye')] },
@@ -72,7 +72,7 @@ explains({
     sentence:
       'p is not gone yet: its defer container bye (1 of 1) failed with exit code 1 and will be retried in 1.00s; deadline 12:00:22 UTC (in 22.0s).',
     evidence: ['its termination began 8.00s ago: Deleted', '2 attempts, the last one: no receiver'],
-    advice: /lifepod logs p -n n -c bye; wait/,
+    advice: /lifepod logs p -n n -c bye\nwait/,
   },
   'a preStop hook that runs': {
     metadata: DELETED,
@@ -92,6 +92,8 @@ explains({
       'its termination began 8.00s ago: Deleted',
       'stop signal sent 8.00s ago',
       'its PID 1: sh -c server; true',
+      'the kernel ignores SIGTERM for a PID 1 that installs no handler for it',
+      'a shell forwards no signal to the program that it waits for',
     ],
     advice: /trap TERM/,
   },
@@ -252,7 +254,7 @@ explains({
       'condition Ready of the node is False: container runtime is down: it has not answered for 30 s',
       'its termination continues when the runtime answers; until then its grace period does not count',
     ],
-    advice: /^lifepod status/,
+    advice: /^see what runs: lifepod status/,
   },
   'a node that is not ready for another reason': {
     metadata: DELETED,

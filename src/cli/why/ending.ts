@@ -1,10 +1,11 @@
 /** Explains why a deleted Pod still exists, and why a completing Pod has not ended. Pure. */
 import { isFinalPhase } from '../../api/core/v1/pod/status/final-phase.ts';
-import type { Container, CoreV1Event } from '../../api/generated/types.ts';
+import type { CoreV1Event } from '../../api/generated/types.ts';
 import type { Transition } from '../../lifecycle/types.ts';
 import { type Millis, parseTime } from '../../machinery/time.ts';
 import { begun, deadlineOf, hurry, isDeleted, preExitDeadlineOf, still, untilText } from './ending-phrases.ts';
 import { explainTurn } from './entry-turn.ts';
+import { firstProcess, hearSignals, processEvidence } from './pid-one.ts';
 import {
   ago,
   called,
@@ -19,6 +20,7 @@ import {
   listed,
   oneLine,
   type Shown,
+  seeStatus,
   shownContainers,
   sidecarsOf,
 } from './subject.ts';
@@ -45,18 +47,24 @@ export function explainEnding(subject: Living): Explanation | undefined {
     deafOf(subject, running) ?? {
       sentence: `${still(subject)}: its node is removing what is left of it.`,
       evidence: begun(subject),
-      advice: 'wait a moment; lifepod status shows whether containerd is healthy',
+      actions: [{ description: 'wait a moment' }, seeStatus(subject, 'see whether containerd is healthy')],
     }
   );
 }
 
 function finalizersOf(subject: Living, finalizers: readonly string[]): Explanation {
-  const { name, namespace } = subject;
+  const { name, namespace, hints } = subject;
   const some = finalizers.length > 1 ? 'the finalizers' : 'the finalizer';
   return {
     sentence: `${name} is not gone yet: none of its containers run any more, but ${some} ${listed(finalizers)} ${finalizers.length > 1 ? 'keep' : 'keeps'} its object.`,
     evidence: [`metadata.finalizers: ${finalizers.join(', ')}`, ...begun(subject)],
-    advice: `the client that set them removes them when it is done; by hand: kubectl patch pod ${name} -n ${namespace} --type=merge -p '{"metadata":{"finalizers":null}}'`,
+    actions: [
+      { description: 'wait: the client that set them removes them when it is done' },
+      {
+        description: 'remove them by hand',
+        command: hints.kubectl(`patch pod ${name} -n ${namespace} --type=merge -p '{"metadata":{"finalizers":null}}'`),
+      },
+    ],
   };
 }
 
@@ -75,7 +83,10 @@ function silentRuntime(subject: Living): Explanation | undefined {
       `condition Ready of the node is ${ready.status}: ${oneLine(ready.message)}`,
       'its termination continues when the runtime answers; until then its grace period does not count',
     ],
-    advice: 'lifepod status shows what runs; the log of containerd says why it does not answer',
+    actions: [
+      seeStatus(subject, 'see what runs'),
+      { description: 'read the log of containerd, which says why it does not answer' },
+    ],
   };
 }
 
@@ -96,8 +107,12 @@ function fruitless(subject: Living): Explanation | undefined {
   return {
     sentence: `${still(subject)}: its node is trying to terminate it, so far without effect: ${action}.`,
     evidence: [...begun(subject), ...(isEvent ? [] : [`step ${step?.type}, ${ago(at, subject.now)}`])],
-    advice:
-      'the node retries with a back-off; removing containers with ctr or crictl can be the cause: lifepod status shows whether containerd is healthy',
+    actions: [
+      {
+        description: 'wait: the node retries with a back-off; removing containers with ctr or crictl can be the cause',
+      },
+      seeStatus(subject, 'see whether containerd is healthy'),
+    ],
   };
 }
 
@@ -114,7 +129,7 @@ function hookOf(subject: Living, running: readonly Shown[]): Explanation | undef
     return {
       sentence: `${still(subject)}: the preStop hook of ${called(shown)} has been running for ${forTime(step.at, now)}${untilText(until, subject)}.`,
       evidence: [...begun(subject), `step HookBegan (preStop), ${ago(step.at, now)}`],
-      advice: hurry(subject),
+      actions: [hurry(subject)],
     };
   }
   return undefined;
@@ -136,25 +151,14 @@ function deafOf(subject: Living, running: readonly Shown[]): Explanation | undef
   return {
     sentence: quiet
       ? `${still(subject)}: ${called(shown)} was just sent its stop signal${kill}.`
-      : `${still(subject)}: PID 1 of ${called(shown)} has ignored its stop signal for ${forTime(step.at, now)}${kill}.`,
+      : `${still(subject)}: ${firstProcess(subject.pod)} of ${called(shown)} has ignored its stop signal for ${forTime(step.at, now)}${kill}.`,
     evidence: [
       ...begun(subject),
       `stop signal sent ${ago(step.at, now)}${reasonOf(step)}`,
-      ...commandOf(subject, shown.name),
+      ...(quiet ? [] : processEvidence(subject.pod, shown.name)),
     ],
-    advice: quiet
-      ? 'wait a moment'
-      : `a shell as PID 1 does not forward SIGTERM: make it exec the program, or trap TERM; ${hurry(subject)}`,
+    actions: quiet ? [{ description: 'wait a moment' }] : [hearSignals(subject.pod, shown.name), hurry(subject)],
   };
 }
 
 const reasonOf = ({ message }: Transition): string => (message === undefined ? '' : ` (${message})`);
-
-function commandOf({ pod }: Living, container: string): string[] {
-  const { initContainers = [], containers = [], deferContainers = [] } = pod.spec ?? {};
-  const spec: Container | undefined = [...initContainers, ...containers, ...deferContainers].find(
-    (each) => each.name === container,
-  );
-  const words = [...(spec?.command ?? []), ...(spec?.args ?? [])];
-  return words.length === 0 ? [] : [`its PID 1: ${oneLine(words.join(' ')).slice(0, 120)}`];
-}

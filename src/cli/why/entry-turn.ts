@@ -6,6 +6,7 @@ import { lacksImage } from '../pod-containers.ts';
 import { begun, deadlineOf, hurry, preExitDeadlineOf, still, untilText } from './ending-phrases.ts';
 import { endOfEntry, endText } from './entries.ts';
 import {
+  type Action,
   ago,
   called,
   clock,
@@ -16,8 +17,10 @@ import {
   inTime,
   type Living,
   lastStep,
+  loadImage,
   oneLine,
   type Shown,
+  seeOutput,
   shownContainers,
 } from './subject.ts';
 
@@ -104,28 +107,30 @@ function stopping(subject: Living, { shown, place, evidence }: Turn): Explanatio
       ...(signalled?.message === undefined ? [] : [`it was stopped: ${signalled.message}`]),
       ...eventLine(eventOf(subject, ['DeferContainerGivenUp'], shown.name), subject),
     ],
-    advice: 'wait a moment',
+    actions: [{ description: 'wait a moment' }],
   };
 }
 
-/** Returns advice to give the entry up. Returns an empty text for a mirror Pod, because the API refuses to give up its entries. */
-const skipText = ({ name, namespace, pod }: Living, entry: string): string =>
-  isMirrorPod(pod) ? '' : `; or give this entry up: lifepod skip ${name} ${entry} -n ${namespace}`;
+/** Returns the action to give the entry up. Returns none for a mirror Pod, because the API refuses to give up its entries. */
+const giveUp = ({ name, namespace, pod, hints }: Living, entry: string): Action[] =>
+  isMirrorPod(pod)
+    ? []
+    : [{ description: 'give this entry up', command: hints.lifepod(`skip ${name} ${entry} -n ${namespace}`) }];
 
 function runs(subject: Living, { shown, place, evidence, limit }: Turn): Explanation {
-  const { name, namespace, now } = subject;
+  const { now } = subject;
   const { restartCount, state } = shown.status;
   const since = lastStep(subject, ['Started'], shown.name)?.at ?? parseTime(state?.running?.startedAt);
   return {
     sentence: `${still(subject)}: its ${place} ${since === undefined ? 'is running' : `has been running for ${forTime(since, now)}`}${untilText(limit.at, subject)}.`,
     evidence: [...evidence, ...(restartCount > 0 ? [`this is attempt ${restartCount + 1}`] : [])],
-    advice: `see its output: lifepod logs ${name} -n ${namespace} -c ${shown.name} -f; ${hurry(subject)}${skipText(subject, shown.name)}`,
+    actions: [seeOutput(subject, shown.name, '-f'), hurry(subject), ...giveUp(subject, shown.name)],
   };
 }
 
 /** Explains an entry whose last attempt failed and that will be tried again. */
 function retried(subject: Living, { shown, place, evidence, limit }: Turn): Explanation | undefined {
-  const { name, namespace, now } = subject;
+  const { now } = subject;
   const { state, lastState, restartCount } = shown.status;
   const failed = lastState?.terminated;
   if (state?.waiting?.reason !== 'CrashLoopBackOff' || failed === undefined) return undefined;
@@ -138,7 +143,7 @@ function retried(subject: Living, { shown, place, evidence, limit }: Turn): Expl
       ...evidence,
       `${attempts} ${attempts === 1 ? 'attempt' : 'attempts'}, the last one: ${oneLine(failed.message) || failed.reason}`,
     ],
-    advice: `see its output: lifepod logs ${name} -n ${namespace} -c ${shown.name}; ${hurry(subject)}${skipText(subject, shown.name)}`,
+    actions: [seeOutput(subject, shown.name), hurry(subject), ...giveUp(subject, shown.name)],
   };
 }
 
@@ -154,12 +159,13 @@ function starts(subject: Living, { shown, place, evidence, limit }: Turn): Expla
       : isStarting
         ? 'is about to start'
         : `cannot run, ${oneLine(waiting.message) || waiting.reason}`;
-  const image = lacksImage(shown.status)
-    ? 'lifepod image load FILE loads an image from an archive, without a registry; '
-    : '';
   return {
     sentence: `${still(subject)}: its ${place} ${said}${untilText(limit.at, subject)}.`,
     evidence: [...evidence, ...(isStarting ? [] : [`${called(shown)} waits: ${waiting.reason}`])],
-    advice: `${image}${hurry(subject)}${skipText(subject, shown.name)}`,
+    actions: [
+      ...(lacksImage(shown.status) ? [loadImage(subject)] : []),
+      hurry(subject),
+      ...giveUp(subject, shown.name),
+    ],
   };
 }

@@ -1,9 +1,12 @@
 /** Builds test cases for explain(): Pods with their Events, records and logs. */
 import { expect, test } from 'vitest';
-import type { Container, ContainerStatus, CoreV1Event, Node, Pod } from '../../api/generated/types.ts';
+import type { Container, ContainerStatus, CoreV1Event, Node, Pod, Taint } from '../../api/generated/types.ts';
+import { DEFAULT_DATA_DIR, kubeconfigPath } from '../../engine/settings.ts';
 import type { Transition } from '../../lifecycle/types.ts';
+import { hintsFor } from '../hints.ts';
 import { explain } from './explain.ts';
 
+const HINTS = hintsFor({}, { KUBECONFIG: kubeconfigPath(DEFAULT_DATA_DIR) });
 export const NOW = Date.UTC(2026, 0, 31, 12);
 export const time = (secondsAgo: number): string => new Date(NOW - secondsAgo * 1000).toISOString();
 
@@ -15,12 +18,15 @@ export interface Case {
   events?: [reason: string, message: string, container?: string][];
   steps?: [secondsAgo: number, type: string, more?: Partial<Transition>][];
   lines?: Record<string, string[]>;
+  /** The node of the Pod, or all nodes if the Pod has none; empty if its node does not exist. If absent, Nodes cannot be read. */
+  nodes?: Node[];
   /** The message of the node's Ready condition, which has been False for 12 s. If absent, explain() gets no node. */
   notReady?: string;
   /** Present if the Pod no longer exists. */
   gone?: true;
   sentence: string | RegExp;
   evidence?: string[];
+  /** Matches the actions, one a line. */
   advice?: RegExp;
 }
 
@@ -76,6 +82,15 @@ const eventOf = ([reason, message, name]: [string, string, string?]): CoreV1Even
     lastTimestamp: time(1),
   }) as CoreV1Event;
 
+/** A ready node. */
+export const node = (allocatable: Record<string, string>, taints: Taint[] = []): Node => ({
+  apiVersion: 'v1',
+  kind: 'Node',
+  metadata: { name: 'node' },
+  spec: { taints },
+  status: { allocatable, conditions: [condition('Ready', 'True', 'KubeletReady')] },
+});
+
 const unreadyNode = (message: string): Node => ({
   apiVersion: 'v1',
   kind: 'Node',
@@ -98,13 +113,15 @@ export function explains(cases: Record<string, Case>): void {
         status: own ?? {},
       } as Pod;
       if (own?.containerStatuses?.some(({ name }) => name === 'b')) pod.spec?.containers.push(container('b'));
-      const { sentence, evidence, advice } = explain({
+      const { sentence, evidence, actions } = explain({
         name: 'p',
         namespace: 'n',
         pod: given.gone ? undefined : pod,
         events: events.map(eventOf),
         lastLines: lines,
-        node: given.notReady === undefined ? undefined : unreadyNode(given.notReady),
+        node: given.notReady === undefined ? given.nodes?.[0] : unreadyNode(given.notReady),
+        nodes: given.nodes,
+        hints: HINTS,
         now: NOW,
         transitions: steps.map(([secondsAgo, type, more], i) => ({
           key: String(i),
@@ -117,7 +134,10 @@ export function explains(cases: Record<string, Case>): void {
       else expect(sentence).toMatch(given.sentence);
       expect(sentence).toMatch(/^[^\n]+\.$/);
       if (given.evidence !== undefined) expect(evidence).toEqual(given.evidence);
-      expect(advice).toMatch(given.advice ?? /./);
+      const advice = actions.map(({ description, command = '' }) =>
+        command === '' ? description : `${description}: ${command}`,
+      );
+      expect(advice.join('\n')).toMatch(given.advice ?? /./);
     },
   );
 }

@@ -82,13 +82,13 @@ explains({
   },
   'a missing ConfigMap': {
     status: { containerStatuses: [waiting('app', 'CreateContainerConfigError', 'configmap "x" not found')] },
-    sentence: 'p waits: container app cannot be started, configmap "x" not found.',
-    advice: /create the missing ConfigMap/,
+    sentence: 'p cannot start: container app needs the ConfigMap x, which does not exist in namespace n.',
+    advice: /kubectl create configmap x -n n /,
   },
   'a missing key of a Secret': {
     status: { containerStatuses: [waiting('app', 'CreateContainerConfigError', "couldn't find key k in Secret n/s")] },
-    sentence: /couldn't find key k/,
-    advice: /create the missing ConfigMap, Secret or key/,
+    sentence: 'p cannot start: container app needs the key k of the Secret s, which does not have this key.',
+    advice: /kubectl edit secret s -n n$/,
   },
   'an ephemeral container whose target container does not run': {
     spec: { ephemeralContainers: [{ ...container('debug'), targetContainerName: 'app' }] },
@@ -103,7 +103,7 @@ explains({
   },
   'a failed postStart hook': {
     status: { containerStatuses: [waiting('app', 'PostStartHookError', 'HTTP lifecycle hook (/) failed')] },
-    sentence: 'p waits: container app cannot be started, HTTP lifecycle hook (/) failed.',
+    sentence: 'p cannot start: the postStart hook of container app failed, HTTP lifecycle hook (/) failed.',
     advice: /^fix its postStart hook/,
   },
   'an image that runs as root despite runAsNonRoot': {
@@ -124,7 +124,7 @@ explains({
     status: { containerStatuses: [waiting('app', 'ContainerCreating', '', { containerID: '' })] },
     events: [['FailedMount', 'MountVolume.SetUp failed: secret "s" not found']],
     steps: [[5, 'MountFailed', { message: 'secret "s" not found' }]],
-    sentence: 'p waits for its volumes: secret "s" not found.',
+    sentence: 'p waits for its volumes: one of them needs the Secret s, which does not exist in namespace n.',
   },
   'a sandbox that cannot be created': {
     status: { containerStatuses: [waiting('app', 'ContainerCreating', '', { containerID: '' })] },
@@ -140,7 +140,7 @@ explains({
     },
     steps: [[4, 'BackOff', { ...of('app'), ...until(16) }]],
     lines: { app: ['cannot open the file', 'good bye'] },
-    sentence: 'p keeps restarting: container app exits with code 3; it restarts in 16.0s.',
+    sentence: 'p keeps restarting: container app ended with code 3; it restarts in 16.0s.',
     evidence: [
       '3 runs, the last one ended 4.00s ago with code 3 (Error)',
       'its log: cannot open the file',
@@ -149,19 +149,21 @@ explains({
     advice: /lifepod logs p -n n -c app --previous/,
   },
   'a container that was killed for its memory limit and left a termination message': {
+    spec: { containers: [container('app', { resources: { limits: { memory: '64Mi' } } })] },
     status: {
       containerStatuses: [
         waiting('app', 'CrashLoopBackOff', '', { lastState: terminated(137, 'OOMKilled', 'last words') }),
       ],
     },
     steps: [[6, 'StopSignal', { ...of('app'), message: 'Container app failed liveness probe, will be restarted' }]],
-    sentence: 'p keeps restarting: container app was killed for its memory limit.',
+    sentence: 'p keeps restarting: container app was killed because it reached its memory limit of 64Mi.',
     evidence: [
       '1 run, the last one ended 4.00s ago with code 137 (OOMKilled)',
+      'the kernel killed it (OOMKilled)',
       'it was stopped: Container app failed liveness probe, will be restarted',
       'its last message: last words',
     ],
-    advice: /raise its memory limit/,
+    advice: /^raise its memory limit of 64Mi/,
   },
   'an init container that runs': {
     spec: { initContainers: [container('side', { restartPolicy: 'Always' }), container('one'), container('two')] },
@@ -255,13 +257,12 @@ explains({
       conditions: READY,
       containerStatuses: [running('app', { restartCount: 4, lastState: terminated(1, 'Error') })],
     },
-    sentence:
-      'p is running again: container app was restarted 4×, the last time 4.00s ago, when it had ended with code 1 (Error).',
+    sentence: 'p is running again: container app ended with code 1, and was restarted 4.00s ago.',
   },
   'a completed Pod': {
     status: { phase: 'Succeeded', containerStatuses: [status('app', { state: terminated(0, 'Completed') })] },
     sentence: 'p has completed: all its app containers ended with code 0.',
-    advice: /its object stays until it is deleted: kubectl delete pod p -n n$/,
+    advice: /its object stays until it is deleted\ndelete it: kubectl delete pod p -n n$/,
   },
   'a completed Pod with a stopped sidecar, a failed entry and a skipped one': {
     spec: {
@@ -349,12 +350,13 @@ explains({
       'p has failed: DeferContainerFailed; of its defer containers upload failed; the failurePolicy of upload is FailPod; container app ended with code 3.',
   },
   'a Pod that exceeded its activeDeadlineSeconds': {
+    spec: { activeDeadlineSeconds: 2 },
     status: {
       phase: 'Failed',
       reason: 'DeadlineExceeded',
       message: 'Pod was active on the node longer than the specified deadline',
     },
-    sentence: 'p has failed: DeadlineExceeded, Pod was active on the node longer than the specified deadline.',
+    sentence: 'p has failed: it was active longer than its activeDeadlineSeconds of 2 s.',
   },
   'a deleted Pod that terminated within its grace period': {
     gone: true,

@@ -7,19 +7,25 @@
  */
 import { explainEnding } from './ending.ts';
 import { explainGone } from './gone.ts';
-import { explainOutcome, explainReadiness, explainRunning } from './running.ts';
+import { explainEntryImages } from './images.ts';
+import { explainNode, explainTaint } from './node-troubles.ts';
+import { explainOutcome } from './outcome.ts';
+import { explainReadiness, explainRunning } from './running.ts';
 import { explainScheduling } from './scheduling.ts';
 import type { Explanation, Living, Subject } from './subject.ts';
-import { explainEntryImages, explainStarting, explainWaiting } from './waiting.ts';
+import { explainStarting, explainStopping, explainWaiting } from './waiting.ts';
 
 const RULES: readonly ((subject: Living) => Explanation | undefined)[] = [
   explainEnding,
   explainOutcome,
   explainScheduling,
+  explainNode,
   explainWaiting,
+  explainStopping,
   explainStarting,
   explainReadiness,
   explainEntryImages,
+  explainTaint,
 ];
 
 export function explain(subject: Subject): Explanation {

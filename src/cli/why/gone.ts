@@ -2,8 +2,21 @@
 import type { Transition } from '../../lifecycle/types.ts';
 import { inOrder } from '../timeline/life.ts';
 import { shortDuration } from '../timeline/scale.ts';
-import { deferOutcome, endInRecord, endText } from './entries.ts';
-import { called, clock, type Explanation, lastStep, oneLine, type Subject } from './subject.ts';
+import { deferOutcome, type EntryEnd, endInRecord, endText } from './entries.ts';
+import { taintText } from './node-troubles.ts';
+import { wasKilled } from './run-end.ts';
+import {
+  called,
+  clock,
+  type Explanation,
+  eventLine,
+  eventOf,
+  lastStep,
+  listed,
+  oneLine,
+  type Subject,
+  seeTimeline,
+} from './subject.ts';
 
 const REASONS: Readonly<Record<string, string>> = {
   Deleted: 'it was deleted',
@@ -19,11 +32,11 @@ const REASONS: Readonly<Record<string, string>> = {
 };
 
 export function explainGone(subject: Subject): Explanation {
-  const { name, namespace } = subject;
+  const { name } = subject;
   const steps = inOrder(subject.transitions);
   const began = lastStep(subject, ['TerminationBegan']);
   const gone = lastStep(subject, ['Gone', 'Removed']);
-  const advice = `lifepod timeline ${name} -n ${namespace} -o wide shows its life`;
+  const actions = [seeTimeline(subject, '-o wide')];
   const evidence = lastRuns(steps);
   const reached = steps.some(({ type }) => type === 'SandboxReady' || type === 'Started');
   if (gone !== undefined && began === undefined && !reached) {
@@ -31,27 +44,92 @@ export function explainGone(subject: Subject): Explanation {
     return {
       sentence: `${name} has been gone since ${clock(gone.at)}: it was deleted before any of its containers ran${waited && `; it was not scheduled, ${waited}`}.`,
       evidence,
-      advice,
+      actions,
     };
   }
   if (began === undefined || gone === undefined)
     return {
       sentence: `${name} is gone, and its record ends before its end was seen${steps.length === 0 ? '' : `, at ${clock(steps.at(-1)?.at ?? 0)}`}.`,
       evidence,
-      advice,
+      actions,
     };
   const deadline = lastStep(subject, ['DeadlineSet', 'TerminationBegan'])?.deadline ?? gone.at;
   // Prefer the step Removed to Gone: finalizers may keep the object longer, and an engine that was down notices the deletion late.
   const over = lastStep(subject, ['Removed']) ?? gone;
+  const taint = evictedFor(subject);
+  const why = taint?.why ?? REASONS[began.reason ?? ''] ?? began.reason;
   const took = shortDuration(over.at - began.at);
   const grace = `${shortDuration(deadline - began.at)} that it was given`;
   const inGrace =
     over.at <= deadline ? `, and took ${took} of the ${grace}` : `, and took ${took}, more than the ${grace}`;
-  const defers = deferOutcome(entriesOf(steps).flatMap((entry) => endInRecord(entry, steps) ?? []));
+  const ends = entriesOf(steps).flatMap((entry) => endInRecord(entry, steps) ?? []);
+  // The object was removed before its node began to terminate the Pod.
+  if ((lastStep(subject, ['Gone'])?.at ?? Number.POSITIVE_INFINITY) <= began.at)
+    return forced(subject, clock(gone.at), ends, evidence);
+  const deaf = deafOf(steps);
+  const defers = deferOutcome(ends);
   return {
-    sentence: `${name} has been gone since ${clock(gone.at)}: ${REASONS[began.reason ?? ''] ?? began.reason}${inGrace}${defers}.`,
-    evidence,
-    advice,
+    sentence: `${name} has been gone since ${clock(gone.at)}: ${why}${inGrace}${deafText(deaf)}${defers}.`,
+    evidence: [...(taint?.evidence ?? []), ...evidence],
+    actions: [...deaf.slice(0, 1).map(() => HEAR_SIGNALS), ...actions],
+  };
+}
+
+/** Explains a Pod that had no grace period, so that its defer containers did not run. */
+function forced(subject: Subject, at: string, ends: readonly EntryEnd[], evidence: string[]): Explanation {
+  const { name, namespace, hints } = subject;
+  const skipped = ends.filter(({ reason, ran }) => reason === 'Skipped' && !ran).map((end) => end.name);
+  const many = skipped.length > 1;
+  const destructors =
+    skipped.length === 0 ? '' : `, so its defer ${many ? 'containers' : 'container'} ${listed(skipped)} did not run`;
+  return {
+    sentence: `${name} has been gone since ${at}: it was deleted by force, with a grace period of 0${destructors}.`,
+    evidence: [
+      'a grace period of 0 comes from kubectl delete --grace-period=0 --force, or from terminationGracePeriodSeconds: 0',
+      ...evidence,
+    ],
+    actions: [
+      ...(skipped.length === 0 ? [] : [{ description: `do by hand what ${listed(skipped)} would have done` }]),
+      {
+        description: 'next time, delete it without --force: --now still gives it a grace period of 1 s',
+        command: hints.kubectl(`delete pod ${name} -n ${namespace}`),
+      },
+      seeTimeline(subject, '-o wide'),
+    ],
+  };
+}
+
+const HEAR_SIGNALS = { description: 'make PID 1 handle SIGTERM, so that the Pod does not take its whole grace period' };
+
+/** Returns the containers that did not end after their stop signal and were killed at the deadline. */
+const deafOf = (steps: readonly Transition[]): Transition[] =>
+  steps.filter((exit) => {
+    if (exit.type !== 'Exited' || exit.containerKind === 'defer') return false;
+    const stop = steps.findLast(
+      ({ type, container, attempt }) =>
+        type === 'StopSignal' && container === exit.container && attempt === exit.attempt,
+    );
+    return stop !== undefined && stop.message === undefined && wasKilled(stop, exit) !== undefined;
+  });
+
+function deafText(deaf: readonly Transition[]): string {
+  if (deaf.length === 0) return '';
+  const names = listed(deaf.map(({ container = '' }) => container));
+  return deaf.length === 1
+    ? `, because container ${names} ignored its stop signal until it was killed`
+    : `, because the containers ${names} ignored their stop signals until they were killed`;
+}
+
+/** Returns why and how the Pod was evicted for a NoExecute taint; undefined if it was not. The node may have other taints by now. */
+function evictedFor(subject: Subject): { why: string; evidence: string[] } | undefined {
+  const event = eventOf(subject, ['TaintManagerEviction']);
+  if (event === undefined || !/^Marking for deletion/.test(event.message ?? '')) return undefined;
+  const taints = (subject.node?.spec?.taints ?? []).filter(({ effect }) => effect === 'NoExecute').map(taintText);
+  const which =
+    taints.length === 0 ? 'had a NoExecute taint that it did not tolerate' : `has the taint ${listed(taints)}`;
+  return {
+    why: `it was evicted because its node ${subject.node?.metadata.name ?? ''} ${which}`.replace(/ {2,}/, ' '),
+    evidence: eventLine(event, subject),
   };
 }
 

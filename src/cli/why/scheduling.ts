@@ -1,5 +1,10 @@
 /** Explains why a Pod is not scheduled. Pure. */
+import type { Node } from '../../api/generated/types.ts';
+import { compareQuantities, maxQuantity, type Quantity, zeroQuantity } from '../../machinery/quantity.ts';
+import { allocatableOf, wantedBy } from '../../scheduling/node-resources.ts';
+import { amountText } from './amounts.ts';
 import {
+  type Action,
   conditionLine,
   conditionOf,
   type Explanation,
@@ -8,47 +13,81 @@ import {
   type Living,
   listed,
   oneLine,
+  type Subject,
+  seeStatus,
 } from './subject.ts';
 
 const DEFAULT_SCHEDULER = 'default-scheduler';
 
-/** Patterns for the scheduler's message, each with advice. The first pattern that matches is used. */
-const ADVICE: readonly [RegExp, string][] = [
+type Advice = (subject: Living) => Action;
+
+const say =
+  (description: string): Advice =>
+  () => ({ description });
+
+/** Returns the name of the only node, else a placeholder. */
+const nodeName = ({ nodes = [] }: Subject): string => (nodes.length === 1 ? (nodes[0]?.metadata.name ?? '') : 'NODE');
+
+const describeNode =
+  (description: string): Advice =>
+  (subject) => ({ description, command: subject.hints.kubectl(`describe node ${nodeName(subject)}`) });
+
+const uncordon: Advice = (subject) => ({
+  description: 'the node is cordoned; make it schedulable',
+  command: subject.hints.kubectl(`uncordon ${nodeName(subject)}`),
+});
+
+/** Patterns for the scheduler's message, each with actions. The first pattern that matches is used. */
+const ADVICE: readonly [RegExp, ...Advice[]][] = [
   [
     /Insufficient ([\w./-]+)/,
-    'lower the requests of its containers, or delete other Pods: kubectl describe node shows what is allocated',
+    say('lower the requests of its containers, or delete other Pods'),
+    describeNode('see what is allocated'),
   ],
   // lifepod sets these taints again as long as the pressure lasts, so removing them does not help.
   [
     /taint \{node\.kubernetes\.io\/(disk|memory|pid)-pressure/,
-    'free the resource that the machine is short of (kubectl describe node shows which), or lower its threshold: lifepod up --eviction-hard',
+    say('free the resource that the machine is short of, or lower its threshold: lifepod up --eviction-hard'),
+    describeNode('see which resource it is'),
   ],
-  [/taint \{node\.kubernetes\.io\/unschedulable/, 'the node is cordoned: kubectl uncordon NODE'],
-  [/taint \{node\.kubernetes\.io\/(not-ready|unreachable)/, 'the node is not ready: lifepod status shows why'],
-  [/untolerated taint|had taint/, 'give the Pod a toleration, or remove the taint from the node (kubectl taint)'],
+  [/taint \{node\.kubernetes\.io\/unschedulable/, uncordon],
+  [
+    /taint \{node\.kubernetes\.io\/(not-ready|unreachable)/,
+    (subject) => seeStatus(subject, 'see why the node is not ready'),
+  ],
+  [/untolerated taint|had taint/, taint],
   [
     /node affinity|node selector/i,
-    'label a node as the Pod requires (kubectl label node), or change its nodeSelector or affinity',
+    (subject) => ({
+      description: 'label a node as the Pod requires, or change its nodeSelector or affinity',
+      command: subject.hints.kubectl(`label node ${nodeName(subject)} ${labelsOf(subject)}`),
+    }),
   ],
-  [/anti-affinity|pod affinity|topology spread/i, 'change its affinity rules, or add a node'],
-  [/free ports/, 'another Pod uses the hostPort: delete it, or choose another port'],
-  [/unschedulable/, 'a node is cordoned: kubectl uncordon NODE'],
-  [/persistentvolumeclaim/i, 'create the PersistentVolumeClaim that it names'],
-  [/Too many pods/, 'the node is full: delete other Pods'],
+  [/anti-affinity|pod affinity|topology spread/i, say('change its affinity rules, or add a node')],
+  [/free ports/, say('another Pod uses the hostPort: delete it, or choose another port')],
+  [/unschedulable/, uncordon],
+  [/persistentvolumeclaim/i, say('create the PersistentVolumeClaim that it names')],
+  [/Too many pods/, say('the node is full: delete other Pods')],
 ];
 
+function taint(subject: Living): Action {
+  const message = conditionOf(subject, 'PodScheduled')?.message ?? '';
+  const [, key = '', value = ''] = /taint \{([^:}]+): ?([^}]*)\}/.exec(message) ?? [];
+  return {
+    description: 'give the Pod a toleration (spec.tolerations), or remove the taint from the node',
+    command: subject.hints.kubectl(`taint node ${nodeName(subject)} ${key}${value && `=${value}`}-`),
+  };
+}
+
+const labelsOf = ({ pod }: Living): string =>
+  Object.entries(pod.spec?.nodeSelector ?? {})
+    .map(([key, value]) => `${key}=${value}`)
+    .join(' ') || 'KEY=VALUE';
+
 export function explainScheduling(subject: Living): Explanation | undefined {
-  const { pod, name, namespace } = subject;
+  const { pod, name } = subject;
   if (pod.spec?.nodeName) return undefined;
-  const gates = pod.spec?.schedulingGates ?? [];
-  if (gates.length > 0) {
-    const names = listed(gates.map((gate) => gate.name));
-    return {
-      sentence: `${name} is not scheduled: its scheduling gates ${names} have not been removed.`,
-      evidence: conditionLine(conditionOf(subject, 'PodScheduled')),
-      advice: `the controller that set the gates removes them when the Pod may start; by hand: kubectl edit pod ${name} -n ${namespace}`,
-    };
-  }
+  if ((pod.spec?.schedulingGates ?? []).length > 0) return gated(subject);
   const scheduler = pod.spec?.schedulerName ?? DEFAULT_SCHEDULER;
   const condition = conditionOf(subject, 'PodScheduled');
   if (condition?.status !== 'False') {
@@ -58,16 +97,87 @@ export function explainScheduling(subject: Living): Explanation | undefined {
         ? `${name} is not scheduled: it requires the scheduler ${scheduler}, which has not handled it.`
         : `${name} is not scheduled yet: the scheduler has not handled it.`,
       evidence: [`spec.schedulerName is ${scheduler}`, ...conditionLine(condition)],
-      advice: foreign
-        ? `start that scheduler, or omit spec.schedulerName to use ${DEFAULT_SCHEDULER}`
-        : 'wait a moment; lifepod status shows whether the engine is healthy',
+      actions: foreign
+        ? [{ description: `start that scheduler, or omit spec.schedulerName to use ${DEFAULT_SCHEDULER}` }]
+        : [{ description: 'wait a moment' }, seeStatus(subject, 'see whether the engine is healthy')],
     };
   }
   const message = oneLine(condition.message);
-  const advice = ADVICE.flatMap(([pattern, text]) => (pattern.test(message) ? [text] : []));
+  const evidence = [...conditionLine(condition), ...eventLine(eventOf(subject, ['FailedScheduling']), subject)];
+  const never = impossible(subject);
+  if (never !== undefined) return { ...never, evidence: [...never.evidence, ...evidence] };
+  const found = ADVICE.find(([pattern]) => pattern.test(message));
+  const advice = found?.slice(1) as Advice[] | undefined;
   return {
     sentence: `${name} is not scheduled: ${message || condition.reason || 'no node fits'}.`.replace(/\.\.$/, '.'),
-    evidence: [...conditionLine(condition), ...eventLine(eventOf(subject, ['FailedScheduling']), subject)],
-    advice: advice[0] ?? 'kubectl describe node shows the resources, labels and taints of the nodes',
+    evidence: [...requestLines(subject, message), ...evidence],
+    actions: (advice ?? [describeNode('see the resources, labels and taints of the nodes')]).map((each) =>
+      each(subject),
+    ),
   };
+}
+
+function gated(subject: Living): Explanation {
+  const { pod, name, namespace, hints } = subject;
+  const names = listed((pod.spec?.schedulingGates ?? []).map((gate) => gate.name));
+  return {
+    sentence: `${name} is not scheduled: its scheduling gates ${names} have not been removed.`,
+    evidence: conditionLine(conditionOf(subject, 'PodScheduled')),
+    actions: [
+      { description: 'wait: the controller that set the gates removes them when the Pod may start' },
+      { description: 'remove them by hand', command: hints.kubectl(`edit pod ${name} -n ${namespace}`) },
+    ],
+  };
+}
+
+interface Shortage {
+  resource: string;
+  requested: Quantity;
+  /** The largest allocatable amount of a node; undefined if no node has the resource. */
+  largest: Quantity | undefined;
+}
+
+/** Returns the resources of which the Pod requests more than any node has, even without other Pods. Returns none if the nodes are not known. */
+function shortages({ pod, nodes = [] }: Living): Shortage[] {
+  if (nodes.length === 0) return [];
+  return wantedBy(pod).flatMap(([resource, requested]) => {
+    const amounts = nodes.flatMap((node: Node) => allocatableOf(node, resource) ?? []);
+    const most = amounts.reduce(maxQuantity, zeroQuantity);
+    if (compareQuantities(requested, most) <= 0) return [];
+    return [{ resource, requested, largest: amounts.length === 0 ? undefined : most }];
+  });
+}
+
+/** Explains requests that no node can ever satisfy. */
+function impossible(subject: Living): Explanation | undefined {
+  const { name, nodes = [] } = subject;
+  const lacks = shortages(subject);
+  if (lacks.length === 0) return undefined;
+  const one = nodes.length === 1;
+  const where = one ? `the node ${nodeName(subject)}` : 'the largest node';
+  const clauses = lacks.map(({ resource, requested, largest }) =>
+    largest === undefined
+      ? `it requests ${amountText(requested)} ${resource}, which no node has`
+      : `it requests ${amountText(requested)} ${resource}, and ${where} has only ${amountText(largest)} for all Pods together`,
+  );
+  return {
+    sentence: `${name} can never be scheduled: ${clauses.join('; ')}.`,
+    evidence: [],
+    actions: [
+      { description: 'lower the requests (and limits) of its containers, and recreate the Pod' },
+      describeNode('see what the node has (Allocatable)')(subject),
+    ],
+  };
+}
+
+/** Returns a line for each resource that the scheduler's message calls insufficient: the request, and what the nodes have in total. */
+function requestLines({ pod, nodes = [] }: Living, message: string): string[] {
+  return wantedBy(pod)
+    .filter(([resource]) => message.includes(`Insufficient ${resource}`))
+    .flatMap(([resource, requested]) =>
+      nodes.map(
+        (node) =>
+          `it requests ${amountText(requested)} ${resource}; node ${node.metadata.name} has ${amountText(allocatableOf(node, resource) ?? zeroQuantity)} for all Pods together`,
+      ),
+    );
 }

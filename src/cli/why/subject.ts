@@ -2,6 +2,7 @@
 import type { ContainerStatus, CoreV1Event, Node, Pod, PodCondition } from '../../api/generated/types.ts';
 import type { Transition } from '../../lifecycle/types.ts';
 import { type Millis, parseTime } from '../../machinery/time.ts';
+import type { Hints } from '../hints.ts';
 import { type ContainerKind, type PodContainer, podContainers } from '../pod-containers.ts';
 import { shortDuration } from '../timeline/scale.ts';
 
@@ -10,15 +11,25 @@ export interface Subject {
   namespace: string;
   /** Undefined if the Pod no longer exists. */
   pod: Pod | undefined;
-  /** The Events of the Pod; empty if the Pod no longer exists. */
+  /** The Events of the Pod. */
   events: readonly CoreV1Event[];
-  /** The node to which the Pod is bound; undefined if the Pod is not bound, or if the node cannot be read. */
+  /** The node to which the Pod is or was bound; undefined if the Pod is not bound, or if the node cannot be read. */
   node?: Node | undefined;
+  /** The node of the Pod, empty if it does not exist; all nodes if the Pod has no node. Undefined if Nodes cannot be read. */
+  nodes?: readonly Node[] | undefined;
   /** The steps in the record of the Pod's life. */
   transitions: readonly Transition[];
   /** By container name: the last lines of the log of the run that ended last, if that run failed without a termination message. */
   lastLines: Readonly<Record<string, readonly string[]>>;
+  /** Composes the commands that the explanation proposes. */
+  hints: Hints;
   now: Millis;
+}
+
+/** What the user can do: a phrase, and the command to type, if there is one. */
+export interface Action {
+  description: string;
+  command?: string;
 }
 
 export interface Explanation {
@@ -26,7 +37,7 @@ export interface Explanation {
   sentence: string;
   /** The facts that support the sentence. */
   evidence: string[];
-  advice: string;
+  actions: Action[];
 }
 
 /** A subject whose Pod exists. */
@@ -108,6 +119,22 @@ export const clock = (at: Millis): string => `${new Date(at).toISOString().slice
 
 export const oneLine = (text: string | undefined): string => (text ?? '').replaceAll(/\s+/g, ' ').trim();
 
+/** Returns the action to read the log of a container. `option` is an option of `lifepod logs`, such as --previous. */
+export const seeOutput = ({ name, namespace, hints }: Subject, container: string, option = ''): Action => ({
+  description: `see its ${option === '--previous' ? 'previous ' : ''}output`,
+  command: hints.lifepod(`logs ${name} -n ${namespace} -c ${container}${option && ` ${option}`}`),
+});
+
+export const seeTimeline = ({ name, namespace, hints }: Subject, options = ''): Action => ({
+  description: 'see its life',
+  command: hints.lifepod(`timeline ${name} -n ${namespace}${options && ` ${options}`}`),
+});
+
+export const seeStatus = ({ hints }: Subject, description: string): Action => ({
+  description,
+  command: hints.engine('status'),
+});
+
 /** Returns the termination message of a container's run, else the last lines of its log. */
 export function lastWords({ lastLines }: Subject, name: string, message: string | undefined): string[] {
   if (message !== undefined && oneLine(message) !== '') return [`its last message: ${oneLine(message)}`];
@@ -122,3 +149,8 @@ export function stopReason(subject: Subject, container: string): string[] {
   const step = lastStep(subject, ['StopSignal'], container);
   return step?.message === undefined ? [] : [`it was stopped: ${step.message}`];
 }
+
+export const loadImage = ({ hints }: Subject, description = 'load it from an archive, without a registry'): Action => ({
+  description,
+  command: hints.engine('image load FILE'),
+});

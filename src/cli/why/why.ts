@@ -6,53 +6,69 @@ import type { HttpClient } from '../../client/http-client.ts';
 import { queryText, resourcePath } from '../../client/paths.ts';
 import { isApiError } from '../../machinery/status.ts';
 import { podContainers } from '../pod-containers.ts';
-import { findLife, transitionsOf } from '../records.ts';
-import { resolveTarget, type TargetOptions } from '../target.ts';
+import { findLife, type PodLife, transitionsOf } from '../records.ts';
+import { resolveTarget, type Target, type TargetOptions } from '../target.ts';
 import { explain } from './explain.ts';
+import type { Explanation } from './subject.ts';
 
 const LOG_LINES = 3;
 const LOG_DEADLINE_MILLIS = 5000;
 
-export async function why(given: string, options: TargetOptions): Promise<void> {
-  const { client, namespace, hints } = await resolveTarget(options);
-  const life = await findLife(client, namespace, given, hints);
-  const { pod } = life;
-  const [events, lastLines, node] =
-    pod === undefined
-      ? [[], {}, undefined]
-      : await Promise.all([eventsOf(client, pod), lastLinesOf(client, pod), nodeOf(client, pod)]);
-  const { sentence, evidence, advice } = explain({
-    name: life.name,
-    namespace: life.namespace,
-    pod,
-    events,
-    lastLines,
-    node,
-    transitions: transitionsOf(life.records),
-    now: Date.now(),
-  });
-  const lines = [sentence, ...evidence.map((line) => `  - ${line}`), `  > ${advice}`];
-  process.stdout.write(`${lines.join('\n')}\n`);
+export interface WhyOptions extends TargetOptions {
+  output?: 'json';
 }
 
-async function eventsOf(client: HttpClient, { metadata }: Pod): Promise<CoreV1Event[]> {
-  const fieldSelector = `involvedObject.kind=Pod,involvedObject.uid=${metadata.uid}`;
-  const { items } = await client
-    .resource<CoreV1Event>(EVENTS)
-    .list({ ...(metadata.namespace && { namespace: metadata.namespace }), fieldSelector });
+export async function why(given: string, options: WhyOptions): Promise<void> {
+  const target = await resolveTarget(options);
+  const life = await findLife(target.client, target.namespace, given, target.hints);
+  const explanation = await explainLife(target, life);
+  process.stdout.write(options.output === 'json' ? jsonText(life, explanation) : plainText(explanation));
+}
+
+async function explainLife({ client, hints }: Target, life: PodLife): Promise<Explanation> {
+  const { name, namespace, uid, pod, records } = life;
+  const [events, lastLines, nodes] = await Promise.all([
+    eventsOf(client, namespace, pod?.metadata.uid ?? uid),
+    pod === undefined ? {} : lastLinesOf(client, pod),
+    nodesOf(client, pod === undefined ? records.at(-1)?.nodeName : pod.spec?.nodeName),
+  ]);
+  const node = pod?.spec?.nodeName === undefined && pod !== undefined ? undefined : nodes?.[0];
+  const transitions = transitionsOf(records);
+  return explain({ name, namespace, pod, events, lastLines, node, nodes, transitions, hints, now: Date.now() });
+}
+
+/** Returns the explanation for a terminal: the sentence, a line for each fact, and a line for each action. */
+function plainText({ sentence, evidence, actions }: Explanation): string {
+  const lines = actions.map(
+    ({ description, command }) => `${description}${command === undefined ? '' : `: ${command}`}`,
+  );
+  return [sentence, ...evidence.map((line) => `  - ${line}`), ...lines.map((line) => `  > ${line}`), ''].join('\n');
+}
+
+/** Returns the explanation for programs. README.md documents the fields. */
+function jsonText({ name, namespace, uid, pod }: PodLife, { sentence, evidence, actions }: Explanation): string {
+  const subject = { name, namespace, uid: pod?.metadata.uid ?? uid, exists: pod !== undefined };
+  return `${JSON.stringify({ pod: subject, cause: sentence, evidence, actions }, undefined, 2)}\n`;
+}
+
+async function eventsOf(client: HttpClient, namespace: string, uid: string): Promise<CoreV1Event[]> {
+  const fieldSelector = `involvedObject.kind=Pod,involvedObject.uid=${uid}`;
+  const { items } = await client.resource<CoreV1Event>(EVENTS).list({ ...(namespace && { namespace }), fieldSelector });
   return items;
 }
 
-/** Reads the Pod's node. Resolves with undefined if the Pod has no node, the Node does not exist, or the user may not read Nodes. */
-async function nodeOf(client: HttpClient, { spec }: Pod): Promise<Node | undefined> {
-  if (!spec?.nodeName) return undefined;
-  return client
-    .resource<Node>(NODES)
-    .get(spec.nodeName)
-    .catch((error: unknown) => {
-      if (isApiError(error, 'NotFound') || isApiError(error, 'Forbidden')) return undefined;
-      throw error;
-    });
+/**
+ * Reads the node, or all nodes if there is no name. Resolves with none if the node does not exist, and with undefined if the user may not read
+ * Nodes.
+ */
+async function nodesOf(client: HttpClient, name: string | undefined): Promise<Node[] | undefined> {
+  const nodes = client.resource<Node>(NODES);
+  const found = name ? nodes.get(name).then((node) => [node]) : nodes.list().then(({ items }) => items);
+  return found.catch((error: unknown) => {
+    if (isApiError(error, 'NotFound')) return [];
+    if (isApiError(error, 'Forbidden')) return undefined;
+    throw error;
+  });
 }
 
 /** Reads the last log lines of each container whose last ended run failed without a termination message. */

@@ -1,0 +1,433 @@
+/** The states, messages, Events and steps are those of real Pods with containerd 1.6, apart from names and times. */
+import type { Container, Taint } from '../../api/generated/types.ts';
+import {
+  type Case,
+  condition,
+  container,
+  DELETED,
+  ENDING,
+  entry,
+  explains,
+  node,
+  of,
+  READY,
+  running,
+  status,
+  terminated,
+  time,
+  UNREADY,
+  until,
+  waiting,
+} from './explain-fixtures.ts';
+
+const LIVENESS = 'Container app failed liveness probe, will be restarted';
+const HOOK =
+  'Exec lifecycle hook ([sh -c echo no such queue >&2; exit 3]) for Container "app" in Pod "p_n(3cd71eff)" failed - error: ' +
+  `command 'sh -c echo no such queue >&2; exit 3' exited with 3: no such queue\n, message: "no such queue\\n"`;
+const RUNC =
+  'failed to create containerd task: failed to create shim task: OCI runtime create failed: runc create failed: unable to start ' +
+  'container process: ';
+const withLimit = (memory: string): Container => container('app', { resources: { limits: { memory } } });
+const crashing = (exitCode: number, reason: string, message?: string): Case['status'] => ({
+  conditions: UNREADY,
+  containerStatuses: [
+    waiting('app', 'CrashLoopBackOff', 'back-off 10s', {
+      restartCount: 1,
+      lastState: terminated(exitCode, reason, message),
+    }),
+  ],
+});
+const failed = (exitCode: number, reason: string, message?: string): Case['status'] => ({
+  phase: 'Failed',
+  containerStatuses: [status('app', { state: terminated(exitCode, reason, message) })],
+});
+const rejected = (reason: string, message: string): Case['status'] => ({
+  phase: 'Failed',
+  reason,
+  message: `Pod was rejected: ${message}`,
+});
+const run = (attempt: number) => ({ ...of('app'), attempt });
+/** The steps of a run that failed its liveness probe. */
+const unhealthy = (exitCode: number): Case['steps'] => [
+  [10, 'Started', run(1)],
+  [6, 'StopSignal', { ...run(1), ...until(-4), message: LIVENESS }],
+  [6, 'ProbeFailing', { ...run(1), reason: 'liveness', message: 'the lock is stale\n' }],
+  [4, 'Exited', { ...run(1), exitCode, reason: 'Error' }],
+  [4, 'BackOff', { ...run(1), ...until(16) }],
+];
+/** The steps of a run whose postStart hook failed. */
+const hooked: Case['steps'] = [
+  [10, 'Started', run(1)],
+  [9, 'HookBegan', { ...run(1), reason: 'postStart' }],
+  [6, 'StopSignal', { ...run(1), ...until(-4), message: 'FailedPostStartHook' }],
+  [6, 'HookFailed', { ...run(1), reason: 'postStart', message: HOOK }],
+  [4, 'Exited', { ...run(1), exitCode: 137, reason: 'Error' }],
+  [4, 'BackOff', { ...run(1), ...until(16) }],
+];
+
+explains({
+  'a Pod that was deleted by force, so that its destructors were skipped': {
+    gone: true,
+    steps: [
+      [60, 'Started', of('app')],
+      [8, 'TerminationBegan', { reason: 'Deleted', ...until(-6) }],
+      [8, 'StopSignal', { ...of('app'), ...until(-6) }],
+      [
+        8,
+        'DeferSkipped',
+        { ...entry('bye'), reason: 'Skipped', message: 'the Pod was deleted with a grace period of 0' },
+      ],
+      [
+        8,
+        'DeferSkipped',
+        { ...entry('after'), reason: 'Skipped', message: 'the Pod was deleted with a grace period of 0' },
+      ],
+      [8, 'Gone'],
+      [6, 'Exited', { ...of('app'), exitCode: 137, reason: 'Error' }],
+      [6, 'Removed'],
+    ],
+    sentence:
+      'p has been gone since 11:59:54 UTC: it was deleted by force, with a grace period of 0, so its defer containers bye and after did not run.',
+    evidence: [
+      'a grace period of 0 comes from kubectl delete --grace-period=0 --force, or from terminationGracePeriodSeconds: 0',
+      'container app: exit code 137 (Error)',
+      'defer container bye: did not run, the Pod was deleted with a grace period of 0',
+      'defer container after: did not run, the Pod was deleted with a grace period of 0',
+    ],
+    advice: /^do by hand what bye and after would have done\n.*: kubectl delete pod p -n n\n/,
+  },
+  'a Pod without destructors that was deleted by force': {
+    gone: true,
+    steps: [
+      [60, 'Started', of('app')],
+      [8, 'TerminationBegan', { reason: 'Deleted', ...until(-6) }],
+      [8, 'Gone'],
+      [6, 'Removed'],
+    ],
+    sentence: 'p has been gone since 11:59:54 UTC: it was deleted by force, with a grace period of 0.',
+  },
+  'a deleted Pod whose PID 1 ignored SIGTERM': {
+    gone: true,
+    steps: [
+      [60, 'Started', of('app')],
+      [38, 'TerminationBegan', { reason: 'Deleted', ...until(-8) }],
+      [38, 'StopSignal', { ...of('app'), ...until(-8) }],
+      [7.9, 'Exited', { ...of('app'), exitCode: 137, reason: 'Error' }],
+      [7.5, 'Removed'],
+      [7.5, 'Gone'],
+    ],
+    sentence:
+      'p has been gone since 11:59:52 UTC: it was deleted, and took 30.5s, more than the 30.0s that it was given, because container app ignored its stop signal until it was killed.',
+    advice: /^make PID 1 handle SIGTERM/,
+  },
+  'a container that fails its liveness probe and ends on SIGTERM': {
+    status: crashing(0, 'Completed'),
+    steps: unhealthy(0),
+    sentence:
+      'p keeps restarting: the liveness probe of container app failed, the lock is stale; it restarts in 16.0s.',
+    evidence: ['2 runs, the last one ended 4.00s ago with code 0 (Completed)', `it was stopped: ${LIVENESS}`],
+    advice: /^fix what its liveness probe checks.*\nsee its previous output: lifepod logs p -n n -c app --previous$/,
+  },
+  'a container that fails its liveness probe and has to be killed': {
+    status: crashing(137, 'Error'),
+    steps: unhealthy(137),
+    sentence: /^p keeps restarting: the liveness probe of container app failed, the lock is stale; /,
+    evidence: [
+      '2 runs, the last one ended 4.00s ago with code 137 (Error)',
+      `it was stopped: ${LIVENESS}`,
+      'PID 1 did not end after its stop signal and was killed 2s later',
+    ],
+    advice: /SIGTERM/,
+  },
+  'a container that failed its liveness probe without a record of the result': {
+    status: crashing(0, 'Completed'),
+    events: [['Unhealthy', 'Liveness probe failed: HTTP probe failed with statuscode: 500', 'app']],
+    steps: [[6, 'StopSignal', { ...run(1), message: LIVENESS }]],
+    sentence: /the liveness probe of container app failed, HTTP probe failed with statuscode: 500\.$/,
+  },
+  'a container that crashes by itself after an earlier run that failed its liveness probe': {
+    status: crashing(1, 'Error'),
+    steps: [...(unhealthy(0) ?? []), [2, 'Exited', { ...run(2), exitCode: 1, reason: 'Error' }]],
+    sentence: /^p keeps restarting: container app ended with code 1; /,
+  },
+  'a container that is being stopped after its liveness probe failed': {
+    spec: { containers: [container('app', { command: ['sleep', '3600'] })] },
+    status: { phase: 'Running', conditions: READY, containerStatuses: [running('app', { restartCount: 1 })] },
+    steps: [
+      [10, 'Started', run(1)],
+      [6, 'StopSignal', { ...run(1), ...until(24), message: LIVENESS }],
+      [6, 'ProbeFailing', { ...run(1), reason: 'liveness', message: 'the lock is stale\n' }],
+    ],
+    sentence:
+      'p is stopping container app: the liveness probe of container app failed, the lock is stale; it will be killed in 24.0s if it has not ended.',
+    evidence: [
+      `stop signal sent 6.00s ago: ${LIVENESS}`,
+      'its PID 1: sleep 3600',
+      'the kernel ignores SIGTERM for a PID 1 that installs no handler for it',
+    ],
+  },
+  'a container that runs again after its liveness probe failed': {
+    status: {
+      phase: 'Running',
+      conditions: READY,
+      containerStatuses: [running('app', { restartCount: 2, lastState: terminated(0, 'Completed') })],
+    },
+    steps: [...(unhealthy(0) ?? []), [2, 'Started', run(2)]],
+    sentence:
+      'p is running again: the liveness probe of container app failed, the lock is stale, and was restarted 4.00s ago.',
+  },
+  'a postStart hook that failed before the container restarts': {
+    status: crashing(137, 'Error'),
+    steps: hooked,
+    sentence:
+      'p keeps restarting: the postStart hook of container app failed with exit code 3, no such queue; it restarts in 16.0s.',
+    evidence: [
+      '2 runs, the last one ended 4.00s ago with code 137 (Error)',
+      'it was stopped: FailedPostStartHook',
+      'PID 1 did not end after its stop signal and was killed 2s later',
+    ],
+    advice: /^fix its postStart hook/,
+  },
+  'a postStart hook that failed in a Pod that does not restart': {
+    spec: { restartPolicy: 'Never' },
+    status: failed(137, 'Error'),
+    steps: hooked,
+    sentence: 'p has failed: the postStart hook of container app failed with exit code 3, no such queue.',
+  },
+  'a postStart hook that has just failed': {
+    status: { conditions: UNREADY, containerStatuses: [waiting('app', 'PostStartHookError', HOOK)] },
+    events: [['FailedPostStartHook', 'PostStartHook failed', 'app']],
+    sentence: 'p cannot start: the postStart hook of container app failed with exit code 3, no such queue.',
+    evidence: [
+      'status.state.waiting.reason is PostStartHookError: the node stops the container when its hook has failed',
+      'Event FailedPostStartHook, 1.00s ago: PostStartHook failed',
+    ],
+  },
+  'a container that was killed for its memory limit and is not restarted': {
+    spec: { restartPolicy: 'Never', containers: [withLimit('16Mi')] },
+    status: failed(137, 'OOMKilled'),
+    sentence: 'p has failed: container app was killed because it reached its memory limit of 16Mi.',
+    advice: /^raise its memory limit of 16Mi/,
+  },
+  'a container that was killed for the memory limit of its Pod': {
+    spec: { resources: { limits: { memory: '32Mi' } } },
+    status: crashing(137, 'OOMKilled'),
+    sentence: 'p keeps restarting: container app was killed because it reached its memory limit of 32Mi.',
+  },
+  'a container without a memory limit that was killed for the memory of the machine': {
+    status: crashing(137, 'OOMKilled'),
+    sentence: 'p keeps restarting: container app was killed because the machine had too little memory.',
+  },
+  'a container that was killed by another program': {
+    spec: { containers: [withLimit('16Mi')] },
+    status: crashing(137, 'Error'),
+    sentence: 'p keeps restarting: container app ended with code 137.',
+    evidence: [
+      '2 runs, the last one ended 4.00s ago with code 137 (Error)',
+      'code 137: a signal ended it, SIGKILL; the node did not send it: perhaps the kernel did, for its memory limit of 16Mi',
+    ],
+  },
+  'requests that no node can satisfy': {
+    spec: {
+      nodeName: undefined as unknown as string,
+      containers: [container('app', { resources: { requests: { cpu: '500', memory: '4Ti', 'nvidia.com/gpu': '1' } } })],
+    },
+    nodes: [node({ cpu: '2', memory: '24581692Ki' })],
+    status: {
+      conditions: [condition('PodScheduled', 'False', 'Unschedulable', '0/1 nodes are available: 1 Insufficient cpu.')],
+    },
+    sentence:
+      'p can never be scheduled: it requests 500 cpu, and the node node has only 2 for all Pods together; it requests 4Ti memory, and the node node has only 23.4Gi for all Pods together; it requests 1 nvidia.com/gpu, which no node has.',
+    evidence: ['condition PodScheduled is False (Unschedulable): 0/1 nodes are available: 1 Insufficient cpu.'],
+    advice: /^lower the requests.*\n.*: kubectl describe node node$/,
+  },
+  'requests that a node could satisfy without other Pods': {
+    spec: {
+      nodeName: undefined as unknown as string,
+      containers: [container('app', { resources: { requests: { cpu: '1500m' } } })],
+    },
+    nodes: [node({ cpu: '2' })],
+    status: {
+      conditions: [condition('PodScheduled', 'False', 'Unschedulable', '0/1 nodes are available: 1 Insufficient cpu.')],
+    },
+    sentence: 'p is not scheduled: 0/1 nodes are available: 1 Insufficient cpu.',
+    evidence: [
+      'it requests 1500m cpu; node node has 2 for all Pods together',
+      'condition PodScheduled is False (Unschedulable): 0/1 nodes are available: 1 Insufficient cpu.',
+    ],
+  },
+  'a program as PID 1 that ignores SIGTERM': {
+    metadata: DELETED,
+    spec: { containers: [container('app', { command: ['sleep', '3600'] })] },
+    status: { containerStatuses: [running('app')] },
+    steps: [...(ENDING ?? []), [8, 'StopSignal', { ...of('app'), ...until(22) }]],
+    sentence:
+      /^p is not gone yet: PID 1 of container app has ignored its stop signal for 8\.00s; it will be killed at /,
+    evidence: [
+      'its termination began 8.00s ago: Deleted',
+      'stop signal sent 8.00s ago',
+      'its PID 1: sleep 3600',
+      'the kernel ignores SIGTERM for a PID 1 that installs no handler for it',
+    ],
+    advice: /shareProcessNamespace: true.*\n.*kubectl delete pod p -n n --now$/,
+  },
+  'a program that ignores SIGTERM and is not PID 1': {
+    metadata: DELETED,
+    spec: { shareProcessNamespace: true },
+    status: { containerStatuses: [running('app')] },
+    steps: [...(ENDING ?? []), [8, 'StopSignal', { ...of('app'), ...until(22) }]],
+    sentence: /^p is not gone yet: the main process of container app has ignored its stop signal for 8\.00s/,
+    evidence: ['its termination began 8.00s ago: Deleted', 'stop signal sent 8.00s ago'],
+  },
+  'an image name that is not valid': {
+    spec: { containers: [{ name: 'app', image: 'Busybox:1.28:x' }] },
+    status: {
+      conditions: UNREADY,
+      containerStatuses: [
+        waiting('app', 'InvalidImageName', `couldn't parse image name "Busybox:1.28:x"`, {
+          image: '',
+          containerID: '',
+        }),
+      ],
+    },
+    sentence: 'p cannot start: "Busybox:1.28:x", the image of its container app, is not a valid image name.',
+    evidence: [`InvalidImageName: couldn't parse image name "Busybox:1.28:x"`],
+    advice: /: kubectl set image pod\/p -n n app=IMAGE$/,
+  },
+  'a command that the image does not have': {
+    status: crashing(
+      128,
+      'StartError',
+      `${RUNC}exec: "/opt/srv/start": stat /opt/srv/start: no such file or directory: unknown`,
+    ),
+    sentence:
+      'p keeps restarting: container app cannot execute its command /opt/srv/start: there is no such file in its image.',
+    advice: /^fix the command/,
+  },
+  'a command that is not in the PATH': {
+    status: failed(128, 'StartError', `${RUNC}exec: "starte": executable file not found in $PATH: unknown`),
+    sentence:
+      'p has failed: container app cannot execute its command starte: there is no such file in the PATH of its image.',
+  },
+  'a command that is not executable, as another runtime reports it': {
+    status: failed(128, 'ContainerCannotRun', `${RUNC}exec: "/etc/passwd": permission denied: unknown`),
+    sentence: 'p has failed: container app cannot execute its command /etc/passwd: permission denied.',
+  },
+  'a command that cannot be started, in the state waiting': {
+    status: {
+      conditions: UNREADY,
+      containerStatuses: [waiting('app', 'RunContainerError', `${RUNC}exec: "/": is a directory: unknown`)],
+    },
+    sentence: 'p cannot start: container app cannot execute its command /: it is a directory.',
+  },
+});
+
+const taint: Taint = { key: 'repair', value: 'disk', effect: 'NoExecute' };
+
+explains({
+  'a sysctl that the node forbids': {
+    status: rejected('SysctlForbidden', 'forbidden sysctl: "net.core.somaxconn" not allowlisted'),
+    events: [['SysctlForbidden', 'forbidden sysctl: "net.core.somaxconn" not allowlisted']],
+    sentence: 'p has failed: its node node forbids the sysctl net.core.somaxconn.',
+    evidence: [
+      'status.reason is SysctlForbidden: Pod was rejected: forbidden sysctl: "net.core.somaxconn" not allowlisted',
+      'Event SysctlForbidden, 1.00s ago: forbidden sysctl: "net.core.somaxconn" not allowlisted',
+    ],
+    advice: /lifepod up --detach --allowed-unsafe-sysctls net\.core\.somaxconn\n/,
+  },
+  'a node without the labels that the Pod requires': {
+    spec: { nodeSelector: { disk: 'ssd' } },
+    status: rejected(
+      'NodeAffinity',
+      "Predicate NodeAffinity failed: node(s) didn't match Pod's node affinity/selector",
+    ),
+    sentence:
+      'p has failed: its node node does not have the labels that its nodeSelector or affinity requires (disk=ssd).',
+    advice: /^label the node: kubectl label node node disk=ssd\n/,
+  },
+  'a request for more than the node of the Pod has': {
+    spec: { containers: [container('app', { resources: { requests: { cpu: '500' } } })] },
+    nodes: [node({ cpu: '2' })],
+    status: rejected('OutOfcpu', "Node didn't have enough resource: cpu, requested: 500000, used: 0, capacity: 2000"),
+    sentence: 'p has failed: it requests 500 cpu, and its node has only 2 for all Pods together.',
+  },
+  'a request for more than the other Pods of the node leave': {
+    spec: { containers: [container('app', { resources: { requests: { cpu: '1' } } })] },
+    nodes: [node({ cpu: '2' })],
+    status: rejected('OutOfcpu', "Node didn't have enough resource: cpu, requested: 1000, used: 1500, capacity: 2000"),
+    sentence: 'p has failed: it requests 1 cpu, and the other Pods leave less of the 2 of its node.',
+  },
+  'a NoExecute taint that a Pod with a nodeName does not tolerate': {
+    nodes: [node({}, [taint])],
+    status: rejected(
+      'TaintToleration',
+      "Predicate TaintToleration failed: node(s) had taints that the pod didn't tolerate",
+    ),
+    sentence: 'p has failed: its node node has the taint repair=disk:NoExecute, which it does not tolerate.',
+    advice: /^remove the taint from the node: kubectl taint node node repair=disk:NoExecute-\n/,
+  },
+  'a Pod that its node evicted': {
+    status: {
+      phase: 'Failed',
+      reason: 'Evicted',
+      message: 'The node was low on resource: memory. Threshold quantity: 100Mi, available: 90Mi. ',
+    },
+    sentence:
+      'p has failed: its node evicted it, The node was low on resource: memory. Threshold quantity: 100Mi, available: 90Mi.',
+    advice: /kubectl describe node node$/m,
+  },
+  'a critical Pod for which no other Pod can be evicted': {
+    status: rejected('UnexpectedAdmissionError', 'Unexpected error while attempting to recover from admission failure'),
+    sentence: /^p has failed: its node rejected it, .*Unexpected error/,
+  },
+  'a Pod whose node does not exist': {
+    nodes: [],
+    sentence: 'p cannot start: its node node does not exist.',
+    advice: /kubectl get nodes$/,
+  },
+  'a running Pod that tolerates a NoExecute taint for a limited time': {
+    spec: { tolerations: [{ key: 'repair', operator: 'Exists', effect: 'NoExecute', tolerationSeconds: 1000 }] },
+    nodes: [node({}, [{ ...taint, timeAdded: time(10) }])],
+    status: { phase: 'Running', startTime: time(60), conditions: READY, containerStatuses: [running('app')] },
+    sentence:
+      'p will be evicted at about 12:16:30 UTC (in 16m30s): its node node has the taint repair=disk:NoExecute, which it tolerates for 16m40s only.',
+    advice: /kubectl taint node node repair=disk:NoExecute-\n/,
+  },
+  'a terminating Pod that is evicted for a NoExecute taint': {
+    metadata: DELETED,
+    nodes: [node({}, [taint])],
+    status: {
+      conditions: [
+        condition(
+          'DisruptionTarget',
+          'True',
+          'DeletionByTaintManager',
+          'Taint manager: deleting due to NoExecute taint',
+        ),
+      ],
+      containerStatuses: [running('app')],
+    },
+    steps: [
+      [8, 'TerminationBegan', { reason: 'Evicted', ...until(22) }],
+      [0.5, 'StopSignal', { ...of('app'), ...until(22) }],
+    ],
+    sentence: /^p is not gone yet: container app was just sent its stop signal/,
+    evidence: [
+      'its termination began 8.00s ago: Evicted',
+      'it is evicted: its node node has the taint repair=disk:NoExecute',
+      'stop signal sent 0.50s ago',
+    ],
+  },
+  'a Pod that was evicted for a NoExecute taint': {
+    gone: true,
+    nodes: [node({}, [taint])],
+    events: [['TaintManagerEviction', 'Marking for deletion Pod n/p']],
+    steps: [
+      [20, 'TerminationBegan', { reason: 'Evicted', ...until(10) }],
+      [16, 'Gone'],
+    ],
+    sentence:
+      'p has been gone since 11:59:44 UTC: it was evicted because its node node has the taint repair=disk:NoExecute, and took 4.00s of the 30.0s that it was given.',
+    evidence: ['Event TaintManagerEviction, 1.00s ago: Marking for deletion Pod n/p'],
+  },
+});

@@ -1,0 +1,112 @@
+/** Explains why a container cannot be started: its command, its settings, or an object that it needs. Pure. */
+import {
+  type Action,
+  called,
+  type Explanation,
+  eventLine,
+  eventOf,
+  type Living,
+  oneLine,
+  type Shown,
+} from './subject.ts';
+
+export interface Finding {
+  /** A verb phrase that follows the name of the container or of the Pod and names the cause. */
+  cause: string;
+  actions: Action[];
+}
+
+export function failedStart(subject: Living, shown: Shown, reason: string, message: string): Explanation {
+  const text = oneLine(message) || reason;
+  const { cause, actions } = startFinding(subject, reason, text);
+  return {
+    sentence: `${subject.name} ${shown.kind === 'ephemeral' ? 'waits' : 'cannot start'}: ${called(shown)} ${cause}.`,
+    evidence: [
+      cause.includes(text) ? `status.state.waiting.reason is ${reason}` : `${reason}: ${text}`,
+      ...eventLine(eventOf(subject, ['Failed'], shown.name), subject),
+    ],
+    actions,
+  };
+}
+
+/** Returns what the message of a failed start means. `reason` is that of the container's state. */
+export function startFinding(subject: Living, reason: string, text: string): Finding {
+  const found = commandFinding(text) ?? objectFinding(subject, text);
+  if (found !== undefined) return found;
+  if (/runAsNonRoot|non-root policy/.test(text))
+    return only(
+      `may not run as root, but its user is root or unknown, ${text}`,
+      'give it a runAsUser above 0, or an image with a numeric non-root user, and recreate the Pod',
+    );
+  const cause = `cannot be started, ${text}`;
+  if (/target container/.test(text))
+    return only(
+      cause,
+      'wait for its target container: it starts once that runs; an ephemeral container without a target starts at once',
+    );
+  return only(
+    cause,
+    reason === 'CreateContainerConfigError'
+      ? 'fix the named problem in the Pod or on the node: the node retries automatically; to change the Pod, recreate it'
+      : 'fix its command, security context or devices, and recreate the Pod',
+  );
+}
+
+const only = (cause: string, description: string): Finding => ({ cause, actions: [{ description }] });
+
+/** The runtime's message about a program that it cannot execute: the program, and the error. Source: runc's messages. */
+const EXEC_ERROR =
+  /exec: "?([^":]+)"?: .*?(executable file not found in \$PATH|no such file or directory|permission denied|is a directory)/;
+/** The runtime's message about a folder in which it cannot start the program. */
+const FOLDER_ERROR =
+  /(?:chdir to cwd|mkdir) \(?"?([^")]+)"?\)?.*?(permission denied|not a directory|no such file or directory)/;
+
+function commandFinding(text: string): Finding | undefined {
+  const [, program, error = ''] = EXEC_ERROR.exec(text) ?? [];
+  const [, folder, problem = ''] = FOLDER_ERROR.exec(text) ?? [];
+  if (folder !== undefined)
+    return only(`cannot use its working directory ${folder}: ${problem}`, 'fix its workingDir, and recreate the Pod');
+  if (program === undefined) return undefined;
+  const cause = `cannot execute its command ${program}`;
+  if (/permission denied/.test(error))
+    return only(
+      `${cause}: permission denied`,
+      'make the program executable in the image, for the user of the container, or fix the command, and recreate the Pod',
+    );
+  if (/is a directory/.test(error))
+    return only(`${cause}: it is a directory`, 'name a program in the command, and recreate the Pod');
+  return only(
+    `${cause}: there is no such file in ${/PATH/.test(error) ? 'the PATH of its image' : 'its image'}`,
+    'fix the command, or use an image that has the program, and recreate the Pod; a script also needs its interpreter in the image',
+  );
+}
+
+const KINDS: Readonly<Record<string, string>> = { configmap: 'ConfigMap', secret: 'Secret' };
+const CREATE: Readonly<Record<string, string>> = { configmap: 'create configmap', secret: 'create secret generic' };
+
+/** Returns what a message about a missing ConfigMap, Secret or key means; undefined if it is about something else. */
+export function objectFinding({ namespace, hints }: Living, text: string): Finding | undefined {
+  const [, type = '', name] = /\b(configmap|secret) "(?:[^"/]*\/)?([^"/]+)" not found/.exec(text) ?? [];
+  if (name !== undefined)
+    return {
+      cause: `needs the ${KINDS[type]} ${name}, which does not exist in namespace ${namespace}`,
+      actions: [
+        {
+          description: `create the ${KINDS[type]}, and the node retries automatically`,
+          command: hints.kubectl(`${CREATE[type]} ${name} -n ${namespace} --from-literal=KEY=VALUE`),
+        },
+      ],
+    };
+  const [, key, kind = '', holder] =
+    /couldn't find key (\S+) in (ConfigMap|Secret) (?:[^/\s]*\/)?([^\s:,]+)/.exec(text) ?? [];
+  if (holder === undefined) return undefined;
+  return {
+    cause: `needs the key ${key} of the ${kind} ${holder}, which does not have this key`,
+    actions: [
+      {
+        description: 'add the key, and the node retries automatically',
+        command: hints.kubectl(`edit ${kind.toLowerCase()} ${holder} -n ${namespace}`),
+      },
+    ],
+  };
+}

@@ -1,0 +1,83 @@
+/** Explains how a Succeeded or Failed Pod ended. Pure. */
+import { isFinalPhase } from '../../api/core/v1/pod/status/final-phase.ts';
+import { deferOutcome, type EntryEnd, endOfEntry, endText } from './entries.ts';
+import { explainRejected } from './rejected.ts';
+import { endOfRun } from './run-end.ts';
+import {
+  type Action,
+  called,
+  type Explanation,
+  type Living,
+  lastWords,
+  listed,
+  oneLine,
+  seeOutput,
+  seeTimeline,
+  shownContainers,
+  sidecarsOf,
+} from './subject.ts';
+
+/** Explains how a Succeeded or Failed Pod ended. Sidecars do not decide how a Pod ends, so they are only listed as evidence. */
+export function explainOutcome(subject: Living): Explanation | undefined {
+  const { pod, name } = subject;
+  const { phase, reason, message } = pod.status ?? {};
+  if (!isFinalPhase(phase)) return undefined;
+  const ends = shownContainers(subject).flatMap((shown) => {
+    const { terminated } = shown.status.state ?? {};
+    return terminated === undefined ? [] : [{ ...shown, terminated }];
+  });
+  const entries = ends.flatMap(({ kind, status }) =>
+    kind === 'defer' ? (endOfEntry(status, subject.transitions) ?? []) : [],
+  );
+  const evidence = ends.map(({ terminated, ...shown }) => {
+    const entry = shown.kind === 'defer' ? entries.find((each) => each.name === shown.name) : undefined;
+    const end = entry === undefined ? `exit code ${terminated.exitCode} (${terminated.reason})` : endText(entry);
+    return `${called(shown)}: ${end}`;
+  });
+  const defers = deferOutcome(entries);
+  if (phase === 'Succeeded')
+    return {
+      sentence: `${name} has completed: all its app containers ended with code 0${defers}.`,
+      evidence,
+      actions: [{ description: 'there is nothing to do; its object stays until it is deleted' }, deleteIt(subject)],
+    };
+  const sidecars = sidecarsOf(pod);
+  const bad = ends.find(
+    ({ kind, name: own, terminated }) =>
+      (kind === 'init' || kind === 'app') && !sidecars.has(own) && terminated.exitCode !== 0,
+  );
+  const end = bad === undefined ? undefined : endOfRun(subject, bad, bad.terminated, false);
+  if (reason === 'DeferContainerFailed') return failedByEntry(subject, entries, evidence, end?.cause);
+  const rejected = explainRejected(subject, defers);
+  if (rejected !== undefined) return rejected;
+  const why = reason
+    ? `${reason}${message ? `, ${oneLine(message)}` : ''}`
+    : (end?.cause ?? 'its containers did not succeed');
+  return {
+    sentence: `${name} has failed: ${why}${defers}.`,
+    evidence: [...evidence, ...(end?.evidence ?? [])],
+    actions: end === undefined ? [seeTimeline(subject)] : end.actions,
+  };
+}
+
+const deleteIt = ({ name, namespace, hints }: Living): Action => ({
+  description: 'delete it',
+  command: hints.kubectl(`delete pod ${name} -n ${namespace}`),
+});
+
+/**
+ * Explains a Pod that failed because of a defer container with failurePolicy FailPod. `badEnd` says how an init or app container failed;
+ * undefined if none failed.
+ */
+function failedByEntry(subject: Living, entries: readonly EntryEnd[], evidence: string[], badEnd = ''): Explanation {
+  const { name, pod } = subject;
+  const policies = new Map(pod.spec?.deferContainers?.map((entry) => [entry.name, entry.failurePolicy]));
+  const deciding = entries.filter((end) => policies.get(end.name) === 'FailPod' && deferOutcome([end]) !== '');
+  const names = deciding.map((end) => end.name);
+  const [first] = deciding;
+  return {
+    sentence: `${name} has failed: DeferContainerFailed${deferOutcome(entries)}${names.length === 0 ? '' : `; the failurePolicy of ${listed(names)} is FailPod`}${badEnd && `; ${badEnd}`}.`,
+    evidence: [...evidence, ...(first === undefined ? [] : lastWords(subject, first.name, first.message))],
+    actions: [first?.ran === true ? seeOutput(subject, first.name) : seeTimeline(subject)],
+  };
+}

@@ -1,0 +1,45 @@
+/** Explains why the first process of a container does not end after its stop signal. Pure. */
+import type { Container, Pod } from '../../api/generated/types.ts';
+import { type Action, oneLine } from './subject.ts';
+
+const SHELLS = new Set(['sh', 'ash', 'bash', 'dash', 'ksh', 'zsh']);
+const MAX_COMMAND_CHARS = 120;
+
+/** The command in the spec of a container; empty if the image decides. */
+function commandOf({ spec }: Pod, container: string): string[] {
+  const { initContainers = [], containers = [], deferContainers = [] } = spec ?? {};
+  const all: Container[] = [...initContainers, ...containers, ...deferContainers];
+  const own = all.find((each) => each.name === container);
+  return [...(own?.command ?? []), ...(own?.args ?? [])];
+}
+
+const isPidOne = ({ spec }: Pod): boolean => spec?.shareProcessNamespace !== true && spec?.hostPID !== true;
+
+const isShell = ([program = '']: readonly string[]): boolean => SHELLS.has(program.split('/').at(-1) ?? '');
+
+/** Returns `PID 1` or, if the containers of the Pod share a PID namespace, `the main process`. */
+export const firstProcess = (pod: Pod): string => (isPidOne(pod) ? 'PID 1' : 'the main process');
+
+/** Returns the evidence about the first process of the container: its command, and why the kernel drops its stop signal. */
+export function processEvidence(pod: Pod, container: string): string[] {
+  const words = commandOf(pod, container);
+  const command = oneLine(words.join(' '));
+  return [
+    ...(command === '' ? [] : [`its ${isPidOne(pod) ? 'PID 1' : 'main process'}: ${cut(command)}`]),
+    ...(isPidOne(pod) ? ['the kernel ignores SIGTERM for a PID 1 that installs no handler for it'] : []),
+    ...(isPidOne(pod) && isShell(words) ? ['a shell forwards no signal to the program that it waits for'] : []),
+  ];
+}
+
+const cut = (text: string): string =>
+  text.length > MAX_COMMAND_CHARS ? `${text.slice(0, MAX_COMMAND_CHARS - 1)}…` : text;
+
+/** Returns how to make the first process of the container end when it gets its stop signal. */
+export function hearSignals(pod: Pod, container: string): Action {
+  if (!isPidOne(pod)) return { description: 'make the program end when it gets SIGTERM' };
+  return {
+    description: isShell(commandOf(pod, container))
+      ? 'for the next Pod: make the shell exec the program, or trap TERM'
+      : 'for the next Pod: make the program handle SIGTERM, or set shareProcessNamespace: true, with which it is not PID 1',
+  };
+}

@@ -1,0 +1,149 @@
+/** Explains a Pod that its node rejected, evicted or ended, by the reason in the status of the Pod. Pure. */
+import { compareQuantities } from '../../machinery/quantity.ts';
+import { allocatableOf, wantedBy } from '../../scheduling/node-resources.ts';
+import { amountText } from './amounts.ts';
+import { evictingTaint, removeTaint, taintText, tolerate } from './node-troubles.ts';
+import {
+  type Action,
+  type Explanation,
+  eventLine,
+  eventOf,
+  type Living,
+  lastStep,
+  oneLine,
+  seeTimeline,
+} from './subject.ts';
+
+interface Finding {
+  /** A clause that names the cause and follows the name of the Pod. */
+  cause: string;
+  evidence?: string[];
+  actions: Action[];
+}
+
+type Rule = (subject: Living, message: string) => Finding;
+
+const recreate = (what: string): Action => ({
+  description: `${what}, and recreate the Pod: a failed Pod does not run again`,
+});
+
+const nodeOf = ({ pod }: Living): string => pod.spec?.nodeName ?? 'its node';
+
+const sysctl: Rule = (subject, message) => {
+  const name = /"([^"]+)"/.exec(message)?.[1] ?? 'NAME';
+  return {
+    cause: `its node ${nodeOf(subject)} forbids the sysctl ${name}`,
+    actions: [
+      {
+        description:
+          'allow the sysctl: stop the engine (its Pods keep running after SIGTERM), and start it with this option',
+        command: subject.hints.engine(`up --detach --allowed-unsafe-sysctls ${name}`),
+      },
+      recreate('or remove it from spec.securityContext.sysctls'),
+    ],
+  };
+};
+
+const nodeAffinity: Rule = (subject) => {
+  const { pod, hints } = subject;
+  const selector = Object.entries(pod.spec?.nodeSelector ?? {}).map(([key, value]) => `${key}=${value}`);
+  return {
+    cause: `its node ${nodeOf(subject)} does not have the labels that its nodeSelector or affinity requires${selector.length > 0 ? ` (${selector.join(', ')})` : ''}`,
+    actions: [
+      {
+        description: 'label the node',
+        command: hints.kubectl(
+          `label node ${nodeOf(subject)} ${selector.length > 0 ? selector.join(' ') : 'KEY=VALUE'}`,
+        ),
+      },
+      recreate('or omit spec.nodeName, so that the scheduler chooses a node'),
+    ],
+  };
+};
+
+const outOf =
+  (resource: string): Rule =>
+  (subject) => {
+    const asked = new Map(wantedBy(subject.pod)).get(resource);
+    const has = subject.node === undefined ? undefined : allocatableOf(subject.node, resource);
+    const never = asked !== undefined && has !== undefined && compareQuantities(asked, has) > 0;
+    return {
+      cause:
+        asked === undefined || has === undefined
+          ? `its node has not enough ${resource} left`
+          : `it requests ${amountText(asked)} ${resource}, and ${never ? 'its node has only' : 'the other Pods leave less of the'} ${amountText(has)}${never ? ' for all Pods together' : ' of its node'}`,
+      actions: [
+        recreate(
+          'lower its requests, delete other Pods, or omit spec.nodeName, so that the scheduler waits for a place',
+        ),
+        { description: 'see what is allocated', command: subject.hints.kubectl(`describe node ${nodeOf(subject)}`) },
+      ],
+    };
+  };
+
+const taint: Rule = (subject) => {
+  const found = evictingTaint(subject);
+  return {
+    cause: `its node ${nodeOf(subject)} has ${found === undefined ? 'a NoExecute taint' : `the taint ${taintText(found.taint)}`}, which it does not tolerate`,
+    actions: [...(found === undefined ? [] : [removeTaint(subject, found.node, found.taint)]), tolerate],
+  };
+};
+
+const evicted: Rule = ({ hints, pod }, message) => ({
+  cause: `its node evicted it, ${message.replace(/\.$/, '') || 'because a resource was short'}`,
+  actions: [
+    {
+      description:
+        'free the resource, or reduce what the Pod uses; a controller creates the Pod again, others must be recreated',
+    },
+    {
+      description: 'see what the node is short of',
+      command: hints.kubectl(`describe node ${pod.spec?.nodeName ?? ''}`),
+    },
+  ],
+});
+
+const deadline: Rule = ({ pod }) => ({
+  cause: `it was active longer than its activeDeadlineSeconds${pod.spec?.activeDeadlineSeconds === undefined ? '' : ` of ${pod.spec.activeDeadlineSeconds} s`}`,
+  actions: [recreate('raise spec.activeDeadlineSeconds')],
+});
+
+const RULES: Readonly<Record<string, Rule>> = {
+  SysctlForbidden: sysctl,
+  NodeAffinity: nodeAffinity,
+  TaintToleration: taint,
+  NodePorts: () => ({
+    cause: 'another Pod of its node has one of its host ports',
+    actions: [recreate('choose another hostPort, or delete the other Pod')],
+  }),
+  Evicted: evicted,
+  DeadlineExceeded: deadline,
+  UnexpectedAdmissionError: (_, message) => ({
+    cause: `its node rejected it, ${message}`,
+    actions: [recreate('lower its requests, or delete other Pods of the node')],
+  }),
+  AppArmor: (_, message) => ({
+    cause: `its node rejected it, ${message}`,
+    actions: [recreate('omit its appArmorProfile, or use a machine with AppArmor')],
+  }),
+};
+
+/** Explains a Failed Pod by the reason in its status; undefined if the reason is not known. `defers` is the outcome of its defer containers. */
+export function explainRejected(subject: Living, defers: string): Explanation | undefined {
+  const { reason = '', message } = subject.pod.status ?? {};
+  const text = oneLine(message);
+  const rule = RULES[reason] ?? (reason.startsWith('OutOf') ? outOf(reason.slice('OutOf'.length)) : undefined);
+  if (rule === undefined) return undefined;
+  const { cause, evidence = [], actions } = rule(subject, text);
+  return {
+    sentence: `${subject.name} has failed: ${cause}${defers}.`,
+    evidence: [
+      `status.reason is ${reason}${text && `: ${text}`}`,
+      ...eventLine(eventOf(subject, [reason, 'Evicted']), subject),
+      ...evidence,
+    ],
+    actions: hasRun(subject) ? [...actions, seeTimeline(subject)] : actions,
+  };
+}
+
+const hasRun = (subject: Living): boolean => lastStep(subject, ['Started']) !== undefined;

@@ -1,0 +1,202 @@
+/**
+ * Explains why a run of a container ended: a failed probe, a failed postStart hook, its memory limit, a failed start, or another cause.
+ * Pure.
+ *
+ * Invariant: a cause is taken only from the run in question. Steps of the record count only if they have the attempt of that run.
+ */
+import type { Container, ContainerStateTerminated, Pod, PodSpec } from '../../api/generated/types.ts';
+import type { Transition } from '../../lifecycle/types.ts';
+import { formatDuration } from '../../machinery/time.ts';
+import { startFinding } from './failed-start.ts';
+import { firstProcess, hearSignals } from './pid-one.ts';
+import { type Action, called, eventOf, type Living, lastWords, oneLine, type Shown, seeOutput } from './subject.ts';
+
+export interface RunEnd {
+  /** A clause in the past tense, such as `the liveness probe of container app failed, no answer`. */
+  cause: string;
+  evidence: string[];
+  actions: Action[];
+}
+
+/** Why the node stopped a run that has ended or is ending. */
+export interface NodeStop {
+  step: Transition;
+  cause: string;
+  /** How to prevent the stop. */
+  action: Action;
+}
+
+/** A kill this long before its deadline still counts as a kill at the deadline. */
+const KILL_SLACK_MILLIS = 500;
+
+/** Returns a phrase such as `code 137 (OOMKilled)`. */
+export const codeText = ({ exitCode, reason }: ContainerStateTerminated): string =>
+  `code ${exitCode}${reason ? ` (${reason})` : ''}`;
+
+/** Returns why the run ended. `previous` is true if the container has begun another run since. */
+export function endOfRun(subject: Living, shown: Shown, ended: ContainerStateTerminated, previous: boolean): RunEnd {
+  const { reason = '', message } = ended;
+  const words = lastWords(subject, shown.name, message);
+  const output = seeOutput(subject, shown.name, previous ? '--previous' : '');
+  const exit = exitOf(subject, shown.name);
+  const stop = stopOf(subject, shown, exit);
+  if (reason === 'OOMKilled') return outOfMemory(subject.pod, shown, stop, words, output);
+  if (stop !== undefined) {
+    const forced = exit === undefined ? undefined : wasKilled(stop.step, exit);
+    const deaf = `${firstProcess(subject.pod)} did not end after its stop signal and was killed ${forced} later`;
+    return {
+      cause: stop.cause,
+      evidence: [`it was stopped: ${stop.step.message}`, ...(forced ? [deaf] : []), ...words],
+      actions: [stop.action, ...(forced ? [hearSignals(subject.pod, shown.name)] : []), output],
+    };
+  }
+  if (FAILED_START_REASONS.includes(reason) && oneLine(message) !== '') {
+    const found = startFinding(subject, reason, oneLine(message));
+    return {
+      cause: `${called(shown)} ${found.cause}`,
+      evidence: words,
+      actions: found.actions,
+    };
+  }
+  return {
+    cause: `${called(shown)} ended with code ${ended.exitCode}${PLAIN_REASONS.includes(reason) ? '' : ` (${reason})`}`,
+    evidence: [...meaningOf(subject, shown, ended), ...words],
+    actions: [output],
+  };
+}
+
+/** Reasons that say no more than the exit code. */
+const PLAIN_REASONS = ['', 'Error', 'Completed'];
+const FAILED_START_REASONS = ['StartError', 'ContainerCannotRun', 'RunContainerError'];
+
+/** Returns the end of the container's newest run in the record. */
+const exitOf = ({ transitions }: Living, container: string): Transition | undefined =>
+  transitions.findLast((step) => step.type === 'Exited' && step.container === container);
+
+/**
+ * Returns why the node stopped the newest run of the container, or the run with the end `exit`, although the Pod was not ending; undefined
+ * if it did not.
+ */
+export function stopOf(subject: Living, shown: Shown, exit?: Transition): NodeStop | undefined {
+  const { name } = shown;
+  const ofRun = (step: Transition): boolean =>
+    step.container === name &&
+    (exit?.attempt === undefined || step.attempt === undefined || step.attempt === exit.attempt);
+  const step = subject.transitions.findLast((each) => each.type === 'StopSignal' && ofRun(each));
+  const why = step?.message;
+  if (step === undefined || why === undefined) return undefined;
+  const probe = /failed (startup|liveness) probe/.exec(why)?.[1];
+  if (probe !== undefined) {
+    const failing = subject.transitions.findLast(
+      (each) => each.type === 'ProbeFailing' && each.reason === probe && ofRun(each),
+    );
+    const event = eventOf(subject, ['Unhealthy'], name)?.message ?? '';
+    const ofEvent = event.toLowerCase().startsWith(`${probe} probe`) ? event.replace(/^\w+ probe [^:]*:/, '') : '';
+    const output = oneLine(failing?.message) || oneLine(ofEvent);
+    return {
+      step,
+      cause: `the ${probe} probe of ${called(shown)} failed${output && `, ${output}`}`,
+      action: {
+        description: `fix what its ${probe} probe checks, or give the probe more time (timeoutSeconds, failureThreshold)`,
+      },
+    };
+  }
+  if (why === 'FailedPostStartHook') {
+    const failed = subject.transitions.findLast(
+      (each) => each.type === 'HookFailed' && each.reason === 'postStart' && ofRun(each),
+    );
+    return {
+      step,
+      cause: hookCause(shown, failed?.message),
+      action: { description: 'fix its postStart hook, or what the hook needs; to change the Pod, recreate it' },
+    };
+  }
+  return { step, cause: `its node stopped ${called(shown)}, ${why}`, action: { description: 'wait: it starts again' } };
+}
+
+/** Returns a clause such as `the postStart hook of container app failed with exit code 3, OUTPUT`. `message` is that of the hook's failure. */
+export function hookCause(shown: Shown, message: string | undefined): string {
+  const text = message ?? '';
+  const failed = `the postStart hook of ${called(shown)} failed`;
+  // Source: the messages in src/node/handlers, which are upstream's.
+  const exec = /exited with (\d+).*, message: ("(?:[^"\\]|\\.)*")$/s.exec(text);
+  if (exec !== null) {
+    const output = oneLine(unquoted(exec[2] ?? ''));
+    return `${failed} with exit code ${exec[1]}${output && `, ${output}`}`;
+  }
+  const error = oneLine(text.replace(/^.* failed - error: /s, '').replace(/, message: "[^"]*"$/, ''));
+  return `${failed}${error && `, ${error}`}`;
+}
+
+function unquoted(text: string): string {
+  try {
+    return JSON.parse(text) as string;
+  } catch {
+    return text.slice(1, -1);
+  }
+}
+
+/** Returns how long after its stop signal the run was killed, such as `30s`; undefined if it ended by itself. */
+export function wasKilled(stop: Transition, exit: Transition): string | undefined {
+  if (exit.exitCode !== 137 || stop.deadline === undefined || exit.at < stop.deadline - KILL_SLACK_MILLIS)
+    return undefined;
+  return formatDuration(Math.round((stop.deadline - stop.at) / 1000) * 1000);
+}
+
+const specOf = ({ spec }: Pod, name: string): Container | undefined =>
+  [...(spec?.initContainers ?? []), ...(spec?.containers ?? []), ...(spec?.deferContainers ?? [])].find(
+    (each) => each.name === name,
+  );
+
+/** Returns the memory limit of the container, else that of the Pod; undefined if there is neither. */
+function memoryLimit(pod: Pod, name: string): string | undefined {
+  const own = specOf(pod, name)?.resources?.limits?.['memory'];
+  const ofPod = (pod.spec as PodSpec).resources?.limits?.['memory'];
+  return own ?? ofPod;
+}
+
+function outOfMemory(pod: Pod, shown: Shown, stop: NodeStop | undefined, said: string[], output: Action): RunEnd {
+  const words = [...(stop === undefined ? [] : [`it was stopped: ${stop.step.message}`]), ...said];
+  const limit = memoryLimit(pod, shown.name);
+  if (limit === undefined)
+    return {
+      cause: `${called(shown)} was killed because the machine had too little memory`,
+      evidence: ['the kernel killed it (OOMKilled), and it has no memory limit', ...words],
+      actions: [{ description: 'free memory of the machine, or reduce the memory use of the container' }, output],
+    };
+  return {
+    cause: `${called(shown)} was killed because it reached its memory limit of ${limit}`,
+    evidence: ['the kernel killed it (OOMKilled)', ...words],
+    actions: [
+      { description: `raise its memory limit of ${limit}, or reduce its memory use; to change the Pod, recreate it` },
+      output,
+    ],
+  };
+}
+
+const SIGNALS: Readonly<Record<number, string>> = {
+  129: 'SIGHUP',
+  130: 'SIGINT',
+  132: 'SIGILL',
+  134: 'SIGABRT',
+  135: 'SIGBUS',
+  136: 'SIGFPE',
+  137: 'SIGKILL',
+  139: 'SIGSEGV',
+  141: 'SIGPIPE',
+  143: 'SIGTERM',
+};
+
+/** Returns what the exit code means by convention; none if it has no such meaning. */
+function meaningOf({ pod }: Living, { name }: Shown, { exitCode }: ContainerStateTerminated): string[] {
+  if (exitCode === 126) return ['code 126: a shell found the command, but cannot execute it'];
+  if (exitCode === 127) return ['code 127: a shell did not find the command'];
+  const signal = SIGNALS[exitCode];
+  if (signal === undefined) return [];
+  const limit = memoryLimit(pod, name);
+  const memory =
+    exitCode === 137
+      ? `; the node did not send it${limit === undefined ? '' : `: perhaps the kernel did, for its memory limit of ${limit}`}`
+      : '';
+  return [`code ${exitCode}: a signal ended it, ${signal}${memory}`];
+}
