@@ -16,27 +16,31 @@ const OTHER_MACHINE =
   "the engine's memory, disk, certificates and static manifests: 'lifepod status' reports them on the engine's machine";
 
 /**
- * Returns the folder of --data-dir, else that of the kubeconfig that the command uses, else the default folder. `kubectl lifepod`, and
- * a user who may not read the folder but has a kubeconfig, get no folder.
+ * Returns the folder of --data-dir, else that of the running default engine, else that of the kubeconfig that the command uses, else the
+ * default folder. `kubectl lifepod`, and a user with a kubeconfig who may not read the default folder or has none, get no folder if the
+ * kubeconfig is not that of an engine whose folder the user may read.
  */
-export function selectEngine(options: TargetOptions, env: NodeJS.ProcessEnv): SelectedEngine {
+export function selectEngine(
+  options: TargetOptions,
+  env: NodeJS.ProcessEnv,
+  defaultFolder = DEFAULT_DATA_DIR,
+): SelectedEngine {
   const { kubeconfig, context, dataDir } = options;
   if (dataDir !== undefined) return { dataDir, unread: [] };
   const isAboutServer = kubeconfig !== undefined || context !== undefined || isKubectlPlugin(env);
-  if (!isAboutServer && stateOf(DEFAULT_DATA_DIR) === 'running') return { dataDir: DEFAULT_DATA_DIR, unread: [] };
+  const state = stateOf(defaultFolder);
+  if (!isAboutServer && state === 'running') return { dataDir: defaultFolder, unread: [] };
   const folder = context === undefined ? folderOf(pathsOf(options, env, isAboutServer)) : undefined;
   if (folder !== undefined && stateOf(folder) !== 'unreadable') return { dataDir: folder, unread: [] };
   if (isAboutServer) return { dataDir: undefined, unread: [OTHER_MACHINE] };
-  const isUnreadable = stateOf(DEFAULT_DATA_DIR) === 'unreadable';
-  if (isUnreadable && pathsOf(options, env, false).length > 0)
-    return {
-      dataDir: undefined,
-      unread: [
-        `${DEFAULT_DATA_DIR}: permission denied: 'sudo lifepod status' reports memory, disk, certificates and static manifests`,
-      ],
-    };
-  return { dataDir: DEFAULT_DATA_DIR, unread: [] };
+  const hasKubeconfig = pathsOf(options, env, false).length > 0;
+  if (state === 'unreadable' && hasKubeconfig) return { dataDir: undefined, unread: [needsRoot(defaultFolder)] };
+  if (state === 'missing' && env['KUBECONFIG']) return { dataDir: undefined, unread: [OTHER_MACHINE] };
+  return { dataDir: defaultFolder, unread: [] };
 }
+
+const needsRoot = (folder: string): string =>
+  `${folder}: permission denied: 'sudo lifepod status' reports memory, disk, certificates and static manifests`;
 
 /** Returns the kubeconfigs that the options select. If there are none, throws a UserError if `isRequired`, else returns none. */
 function pathsOf(options: TargetOptions, env: NodeJS.ProcessEnv, isRequired: boolean): string[] {
@@ -56,9 +60,10 @@ function folderOf(paths: readonly string[]): string | undefined {
   return resolve(path) === kubeconfigPath(folder) && existsSync(`${folder}/engine.json`) ? folder : undefined;
 }
 
-function stateOf(dataDir: string): 'running' | 'stopped' | 'unreadable' {
+function stateOf(dataDir: string): 'running' | 'stopped' | 'unreadable' | 'missing' {
   try {
-    return dataDirOwner(dataDir) === undefined ? 'stopped' : 'running';
+    if (dataDirOwner(dataDir) !== undefined) return 'running';
+    return existsSync(dataDir) ? 'stopped' : 'missing';
   } catch (error) {
     // `lifepod down` has locked the folder, which readEngine() reports.
     return (error as NodeJS.ErrnoException).code === 'EACCES' ? 'unreadable' : 'stopped';

@@ -101,6 +101,17 @@ test('the text names at most 20 Pods, and all other troubles before them', () =>
   expect(lines.at(-1)).toBe('  and 3 more Pods: lifepod status -o json lists all');
 });
 
+test('a crowd of Pods with one trouble hides no other trouble', () => {
+  const crowd = Array.from({ length: 50 }, (_, index) => sick(`p${index}`));
+  const lines = troublesIn([...crowd, sick('q', { reason: 'NotReady' }), sick('r', { reason: 'Error' })]);
+  expect(lines.map((line) => line.split(':')[0]).slice(-4)).toEqual([
+    '  Pod n/p17',
+    '  Pod n/q',
+    '  Pod n/r',
+    '  and 32 more Pods',
+  ]);
+});
+
 test('the JSON has all troubles, in the form that README documents', () => {
   const pods = Array.from({ length: 23 }, (_, index) => sick(`p${index}`));
   const json = JSON.parse(JSON.stringify(reportJson(report({ engine: ENGINE, troubles: pods })))) as {

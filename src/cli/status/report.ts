@@ -68,14 +68,27 @@ export function reportLines(report: StatusReport, listAll: string, now: Millis):
   ];
   const ofPods = troubles.filter(({ kind }) => kind === 'Pod');
   const others = troubles.filter(({ kind }) => kind !== 'Pod');
-  const hidden = ofPods.length - SHOWN_PODS;
+  const shown = ofManyReasons(ofPods, SHOWN_PODS);
+  const hidden = ofPods.length - shown.length;
   return [
     ...heads,
     troubles.length === 0 ? 'unhealthy nothing' : 'unhealthy',
-    ...[...others, ...ofPods.slice(0, SHOWN_PODS)].map((trouble) => `  ${troubleLine(trouble, now)}`),
+    ...[...others, ...shown].map((trouble) => `  ${troubleLine(trouble, now)}`),
     ...(hidden > 0 ? [`  and ${hidden} more Pods: ${listAll} lists all`] : []),
     ...(unread.length === 0 ? [] : ['not read', ...unread.map((sentence) => `  ${sentence}`)]),
   ];
+}
+
+/** Returns at most `count` troubles in the given order, of as many different reasons as possible: one crowd of Pods hides no other trouble. */
+function ofManyReasons(troubles: readonly Trouble[], count: number): Trouble[] {
+  const groups = [...Map.groupBy(troubles, ({ reason }) => reason).values()];
+  const chosen = new Set<Trouble>();
+  for (let rank = 0; chosen.size < Math.min(count, troubles.length); rank++)
+    for (const group of groups) {
+      const trouble = group[rank];
+      if (trouble !== undefined && chosen.size < count) chosen.add(trouble);
+    }
+  return troubles.filter((trouble) => chosen.has(trouble));
 }
 
 function engineLines({ podCidr, serviceCidr, memoryBytes, shims, warning }: NonNullable<StatusReport['engine']>) {

@@ -11,7 +11,7 @@ import { podSummary } from '../../api/core/v1/pod/status/summary.ts';
 import type { Pod } from '../../api/generated/types.ts';
 import { isApiError } from '../../machinery/status.ts';
 import { UserError } from '../../platform/files.ts';
-import { machineClock } from '../../platform/node-js.ts';
+import { machineClock, systemTimers } from '../../platform/node-js.ts';
 import { hintsFor } from '../hints.ts';
 import { resolveTarget, type TargetOptions } from '../target.ts';
 import { selectEngine } from './engine-folder.ts';
@@ -25,9 +25,14 @@ export interface StatusOptions extends TargetOptions {
 }
 
 const UNHEALTHY_EXIT_CODE = 2;
+/** A server that does not answer fails only after a minute, so the wait is announced. */
+const SLOW_MILLIS = 5000;
+const SLOW = 'the API server has not answered for 5 s: waiting for it';
 
 export async function status({ output, ...options }: StatusOptions): Promise<void> {
-  const { report, listAll } = await readReport(options);
+  const timers = systemTimers();
+  const slow = timers.at(timers.now() + SLOW_MILLIS, () => void process.stderr.write(`lifepod: ${SLOW}\n`));
+  const { report, listAll } = await readReport(options).finally(() => slow.cancel());
   const text =
     output === 'json'
       ? JSON.stringify(reportJson(report), undefined, 2)

@@ -82,7 +82,7 @@ async function documentOf(text: string): Promise<unknown> {
   try {
     document = parse(text, { maxAliasCount: 1000 });
   } catch (error) {
-    throw new ManifestError(`couldn't parse as pod: ${(error as Error).message.split('\n')[0]}`);
+    throw new ManifestError(`couldn't parse as pod: ${(error as Error).message.split('\n')[0]?.replace(/:$/, '')}`);
   }
   if (!isJsonObject(document)) throw new ManifestError("couldn't parse as pod: it is not an object");
   const { apiVersion, kind } = document;

@@ -1,0 +1,84 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type DataDirLock, lockDataDir } from '../../platform/files.ts';
+import type { TargetOptions } from '../target.ts';
+import { selectEngine } from './engine-folder.ts';
+
+let folder: string;
+let lock: DataDirLock;
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'lifepod-status-'));
+  for (const name of ['running', 'stopped', 'elsewhere']) {
+    mkdirSync(join(folder, name));
+    writeFileSync(join(folder, name, 'kubeconfig'), '');
+    if (name !== 'elsewhere') writeFileSync(join(folder, name, 'engine.json'), '{}');
+  }
+  lock = lockDataDir(join(folder, 'running'));
+});
+afterAll(() => {
+  lock.release();
+  rmSync(folder, { recursive: true });
+});
+
+const PLUGIN = { LIFEPOD_KUBECTL_PLUGIN: '1' };
+
+/** `options`, KUBECONFIG and the folders are names within the test's folder; `default` is the default data folder. */
+interface Case {
+  options?: TargetOptions;
+  kubeconfig?: string;
+  plugin?: boolean;
+  default: 'running' | 'stopped' | 'none';
+  selects: string | undefined;
+}
+
+test.each<[string, Case]>([
+  ['the running default engine', { default: 'running', selects: 'running' }],
+  [
+    'the running default engine before KUBECONFIG',
+    { default: 'running', kubeconfig: 'stopped/kubeconfig', selects: 'running' },
+  ],
+  ['the stopped default engine', { default: 'stopped', selects: 'stopped' }],
+  [
+    'the stopped default engine before a foreign KUBECONFIG',
+    { default: 'stopped', kubeconfig: 'elsewhere/kubeconfig', selects: 'stopped' },
+  ],
+  ['the engine of KUBECONFIG', { default: 'none', kubeconfig: 'running/kubeconfig', selects: 'running' }],
+  ['the default folder that does not exist', { default: 'none', selects: 'none' }],
+  [
+    'a foreign KUBECONFIG if there is no default folder',
+    { default: 'none', kubeconfig: 'elsewhere/kubeconfig', selects: undefined },
+  ],
+  ['--data-dir before all', { default: 'running', options: { dataDir: 'x', kubeconfig: 'y' }, selects: 'x' }],
+  ['--kubeconfig', { default: 'running', options: { kubeconfig: 'elsewhere/kubeconfig' }, selects: undefined }],
+  ['--kubeconfig of an engine', { default: 'none', options: { kubeconfig: 'stopped/kubeconfig' }, selects: 'stopped' }],
+  [
+    '--context',
+    { default: 'running', options: { context: 'c' }, kubeconfig: 'running/kubeconfig', selects: undefined },
+  ],
+  ['kubectl lifepod', { default: 'running', plugin: true, kubeconfig: 'elsewhere/kubeconfig', selects: undefined }],
+  [
+    'kubectl lifepod with an engine',
+    { default: 'stopped', plugin: true, kubeconfig: 'running/kubeconfig', selects: 'running' },
+  ],
+])('lifepod status selects %s', (_, { options = {}, kubeconfig, plugin, selects, ...given }) => {
+  const within = (name: string): string => join(folder, name);
+  const env = {
+    HOME: within('none'),
+    ...(kubeconfig === undefined ? {} : { KUBECONFIG: within(kubeconfig) }),
+    ...(plugin === true ? PLUGIN : {}),
+  };
+  const full = {
+    ...options,
+    ...(options.kubeconfig === undefined ? {} : { kubeconfig: within(options.kubeconfig) }),
+    ...(options.dataDir === undefined ? {} : { dataDir: within(options.dataDir) }),
+  };
+  const { dataDir, unread } = selectEngine(full, env, within(given.default));
+  expect(dataDir).toBe(selects === undefined ? undefined : within(selects));
+  expect(unread).toHaveLength(selects === undefined ? 1 : 0);
+});
+
+test('kubectl lifepod without a kubeconfig fails with a sentence', () => {
+  expect(() => selectEngine({}, { HOME: join(folder, 'none'), ...PLUGIN })).toThrow(/^lifepod is not running in /);
+});

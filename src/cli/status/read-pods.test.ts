@@ -1,0 +1,110 @@
+import { expect, test } from 'vitest';
+import type { CoreV1Event, Pod } from '../../api/generated/types.ts';
+import { POD_RECORDS } from '../../api/lifepod.io/v1/pod-record/index.ts';
+import { EVENTS, PODS } from '../../api/resources.ts';
+import { registryBackend } from '../../client/registry-fixture.ts';
+import { clientOf } from '../../client/typed-client.ts';
+import { forbidden } from '../../machinery/status.ts';
+import { formatTime } from '../../machinery/time.ts';
+import { hintsFor } from '../hints.ts';
+import { readPods } from './read-pods.ts';
+
+const NOW = Date.UTC(2026, 0, 31, 12);
+const AN_HOUR_AGO = formatTime(NOW - 3_600_000);
+
+const podOf = (name: string, namespace: string): Pod => ({
+  apiVersion: 'v1',
+  kind: 'Pod',
+  metadata: { name, namespace },
+  spec: { nodeName: 'node', containers: [{ name: 'app', image: 'i' }] },
+});
+const conditions = (ready: 'True' | 'False') => [{ type: 'Ready', status: ready, lastTransitionTime: AN_HOUR_AGO }];
+const waitingFor = (reason: string) => ({
+  name: 'app',
+  image: 'i',
+  imageID: '',
+  ready: false,
+  restartCount: 0,
+  state: { waiting: { reason } },
+});
+
+/** Starts a registry with a Pod that is well, one that lacks an image in each of two namespaces, and one that lacks a volume. */
+async function start() {
+  const backend = await registryBackend({ namespaces: ['a', 'b'] });
+  const put = async (name: string, namespace: string, status: object): Promise<void> => {
+    await backend.set<Pod>(PODS, podOf(name, namespace));
+    await backend.setStatus(PODS, namespace, name, status);
+  };
+  await put('well', 'a', { phase: 'Running', conditions: conditions('True') });
+  const imageless = {
+    phase: 'Pending',
+    conditions: conditions('False'),
+    containerStatuses: [waitingFor('ErrImagePull')],
+  };
+  await put('imageless', 'a', imageless);
+  await put('imageless', 'b', imageless);
+  await put('unmounted', 'a', {
+    phase: 'Pending',
+    conditions: conditions('False'),
+    containerStatuses: [waitingFor('ContainerCreating')],
+  });
+  const { metadata } = await clientOf(backend).resource<Pod>(PODS).get('unmounted', 'a');
+  await backend.set<CoreV1Event>(EVENTS, {
+    apiVersion: 'v1',
+    kind: 'Event',
+    metadata: { name: 'unmounted.1', namespace: 'a' },
+    involvedObject: { kind: 'Pod', namespace: 'a', name: 'unmounted', uid: metadata.uid },
+    type: 'Warning',
+    reason: 'FailedMount',
+    message: 'configmap "x" not found',
+    firstTimestamp: AN_HOUR_AGO,
+    lastTimestamp: AN_HOUR_AGO,
+  });
+  const client = clientOf(backend);
+  const read = (namespace?: string) =>
+    readPods({ client, namespace, ownNamespace: 'a', nodes: [], hints: hintsFor({}, {}), now: NOW });
+  return { backend, read };
+}
+
+const names = ({ unwell }: Awaited<ReturnType<typeof readPods>>): string[] =>
+  unwell.map(({ pod, reason }) => `${pod.metadata.namespace}/${pod.metadata.name} ${reason}`);
+
+test('readPods() finds the Pods of all namespaces that are not well', async () => {
+  const { read } = await start();
+  const reading = await read();
+  expect(reading.pods).toHaveLength(4);
+  expect(names(reading)).toEqual(['a/imageless ErrImagePull', 'a/unmounted FailedMount', 'b/imageless ErrImagePull']);
+  expect(reading.unwell.map(({ since }) => since)).toEqual([NOW - 3_600_000, NOW - 3_600_000, NOW - 3_600_000]);
+  expect(reading.unread).toEqual([]);
+});
+
+test('readPods() reads one namespace if it is given', async () => {
+  const { read } = await start();
+  expect(names(await read('b'))).toEqual(['b/imageless ErrImagePull']);
+});
+
+test('a user who may read one namespace gets its Pods, and a sentence about the others', async () => {
+  const { backend, read } = await start();
+  backend.failNext('list pods /', forbidden(PODS, '', 'no'));
+  const reading = await read();
+  expect(names(reading)).toEqual(['a/imageless ErrImagePull', 'a/unmounted FailedMount']);
+  expect(reading.unread).toEqual([expect.stringMatching(/^Pods of other namespaces than a: pods is forbidden: no$/)]);
+});
+
+test('without the right to read Events or records, each is named once', async () => {
+  const { backend, read } = await start();
+  backend.failNext('list events', forbidden(EVENTS, '', 'no'));
+  for (let call = 0; call < 3; call++) backend.failNext('get podrecords', forbidden(POD_RECORDS, 'x', 'no'));
+  const reading = await read();
+  expect(names(reading)).toEqual(['a/imageless ErrImagePull', 'b/imageless ErrImagePull']);
+  expect(reading.unread).toEqual([
+    expect.stringMatching(/^Events: events is forbidden: no: /),
+    expect.stringMatching(/^PodRecords: this user may not read them/),
+  ]);
+});
+
+test('a user who may read no Pods gets the error of the API', async () => {
+  const { backend, read } = await start();
+  for (const begin of ['list pods /', 'list pods a/']) backend.failNext(begin, forbidden(PODS, '', 'no'));
+  await expect(read()).rejects.toThrow('pods is forbidden: no');
+});
