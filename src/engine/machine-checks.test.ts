@@ -22,11 +22,13 @@ test('an address that the machine does not have is refused, also with port 0', a
 
 test('only the private containerd needs the packages of containerd, runc, catatonit and the CNI plugins', () => {
   const nothing = () => undefined;
-  expect(missingPackages(false, nothing)).toEqual(['nftables', 'conntrack', 'iproute2']);
+  expect(missingPackages(false, nothing)).toEqual(['nftables', 'conntrack', 'iproute2', 'util-linux', 'mount']);
   expect(missingPackages(true, nothing)).toEqual([
     'nftables',
     'conntrack',
     'iproute2',
+    'util-linux',
+    'mount',
     'catatonit',
     'containerd',
     'runc',

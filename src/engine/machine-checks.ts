@@ -6,23 +6,11 @@ import { createServer } from 'node:net';
 import type { IpFamily } from '../machinery/ip.ts';
 import { UserError } from '../platform/files.ts';
 import { findProgram, runCommand } from '../platform/processes.ts';
+import { packageOf } from '../platform/programs/programs.ts';
 
-interface Requirement {
-  program: string;
-  /** The Debian package that contains the program. */
-  package: string;
-}
-
-const ALWAYS: readonly Requirement[] = [
-  { program: 'nft', package: 'nftables' },
-  { program: 'conntrack', package: 'conntrack' },
-  { program: 'ip', package: 'iproute2' },
-];
-const PRIVATE_CONTAINERD: readonly Requirement[] = [
-  { program: 'catatonit', package: 'catatonit' },
-  { program: 'containerd', package: 'containerd' },
-  { program: 'runc', package: 'runc' },
-];
+/** The programs that lifepod runs on every machine, and those of a private containerd. */
+const ALWAYS = ['nft', 'conntrack', 'ip', 'flock', 'nsenter', 'setpriv', 'mount', 'umount'];
+const PRIVATE_CONTAINERD = ['catatonit', 'containerd', 'runc'];
 const CNI_FOLDERS = ['/usr/lib/cni', '/opt/cni/bin'];
 
 /** Returns the folder of the CNI plugins, or undefined if they are not installed. `find` searches for a program in a PATH. */
@@ -33,9 +21,11 @@ export function findCniFolder(find = findProgram): string | undefined {
 /** Returns the Debian packages whose programs are missing on this machine. A private containerd needs more packages. */
 export function missingPackages(privateContainerd: boolean, find = findProgram): string[] {
   const wanted = [...ALWAYS, ...(privateContainerd ? PRIVATE_CONTAINERD : [])];
-  const missing = wanted.filter(({ program }) => find(program) === undefined).map((entry) => entry.package);
-  if (privateContainerd && findCniFolder(find) === undefined) missing.push('containernetworking-plugins');
-  return missing;
+  const missing = new Set(
+    wanted.filter((program) => find(program) === undefined).flatMap((name) => packageOf(name) ?? []),
+  );
+  if (privateContainerd && findCniFolder(find) === undefined) missing.add('containernetworking-plugins');
+  return [...missing];
 }
 
 export function requireRoot(): void {

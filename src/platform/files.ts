@@ -8,6 +8,7 @@ import {
   closeSync,
   constants,
   existsSync,
+  fstatSync,
   fsyncSync,
   ftruncateSync,
   lstatSync,
@@ -21,6 +22,7 @@ import {
   writeSync,
 } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
+import { missingProgram } from './programs/programs.ts';
 
 /**
  * The version of the data folder's layout that this lifepod writes. Increase it if older lifepods cannot read a new layout. Since version
@@ -142,8 +144,7 @@ export interface DataDirLock {
 const lockPath = (dataDir: string): string => join(dataDir, 'lock');
 
 /** Returns the error for a machine without the flock command. */
-export const missingFlock = (): UserError =>
-  new UserError(`the command 'flock' is missing: install the package util-linux`);
+export const missingFlock = (): UserError => new UserError(missingProgram('flock'));
 
 /**
  * Runs the flock command on this process's open file, and returns whether the lock was acquired. A lock of flock(2) belongs to the
@@ -182,6 +183,12 @@ export function lockDataDir(dataDir: string, role: DataDirRole = 'engine'): Data
   if (!tryFlock(fd, '--exclusive', '--wait', String(SHARED_LOCK_SECONDS))) {
     closeSync(fd);
     throw inUse(dataDir, readOwner(dataDir));
+  }
+  // A first start that has failed removes the file, and another process may have created it again.
+  if (fstatSync(fd).ino !== statSync(lockPath(dataDir), { throwIfNoEntry: false })?.ino) {
+    closeSync(fd);
+    ensureDataDir(dataDir);
+    return lockDataDir(dataDir, role);
   }
   // The file is overwritten in place, because that needs no space on a full disk.
   const written = writeSync(fd, `${process.pid} ${role}\n`, 0);

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { findProgram, linesOf, processAgeMillis, runCommand, runCommandOk } from './processes.ts';
+import { UserError } from './files.ts';
+import { findProgram, linesOf, processAgeMillis, requireProgram, runCommand, runCommandOk } from './processes.ts';
 
 test('runCommand captures stdout, stderr and the exit code', async () => {
   expect(await runCommand('sh', ['-c', 'echo out; echo err >&2; exit 3'])).toEqual({
@@ -90,6 +91,13 @@ test('the age of a process counts from its start', () => {
   expect(Math.abs(processAgeMillis(process.pid) - millis)).toBeLessThan(1000);
   expect(processAgeMillis(1)).toBeGreaterThan(millis);
   expect(() => processAgeMillis(2 ** 30)).toThrow('ENOENT');
+});
+
+test('a program that is not installed is an error for the user', async () => {
+  const missing = new UserError(`the command 'no-such-program' is missing: install it`);
+  expect(() => requireProgram('no-such-program')).toThrow(missing);
+  await expect(runCommand('no-such-program', [])).rejects.toEqual(missing);
+  await expect(collect(linesOf('no-such-program', []))).rejects.toEqual(missing);
 });
 
 test('findProgram searches PATH and the system folders', () => {

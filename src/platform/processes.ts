@@ -5,9 +5,11 @@
 import { spawn } from 'node:child_process';
 import { accessSync, constants as fileConstants, readdirSync, readFileSync, statSync } from 'node:fs';
 import { constants, setPriority } from 'node:os';
-import { delimiter, join } from 'node:path';
+import { join } from 'node:path';
 import { Readable } from 'node:stream';
+import { UserError } from './files.ts';
 import type { Timers } from './platform.ts';
+import { missingProgram, searchFolders } from './programs/programs.ts';
 
 export interface CommandResult {
   /** The exit code. If a signal ended the program, 128 plus its number, as in a shell. */
@@ -26,7 +28,10 @@ export interface CommandOptions {
   cwd?: string;
 }
 
-/** Runs a program and resolves when it has ended, with any exit code. Rejects if it cannot start, or if `signal` aborts and kills it. */
+/**
+ * Runs a program and resolves when it has ended, with any exit code. Rejects with a UserError if the program is not installed, and if it
+ * cannot start, or if `signal` aborts and kills it.
+ */
 export function runCommand(command: string, args: string[], options: CommandOptions = {}): Promise<CommandResult> {
   return new Promise((resolve, reject) => {
     const child = spawn(command, args, {
@@ -46,7 +51,7 @@ export function runCommand(command: string, args: string[], options: CommandOpti
     // The program may exit without reading its input. This is not an error: only the exit code matters.
     child.stdin?.on('error', () => undefined);
     if (child.stdin !== null) Readable.from([options.input ?? []].flat(), { objectMode: false }).pipe(child.stdin);
-    child.once('error', reject);
+    child.once('error', (error) => reject(startError(command, error)));
     child.once('close', (code, signal) =>
       resolve({
         code: codeOf(code, signal),
@@ -55,6 +60,13 @@ export function runCommand(command: string, args: string[], options: CommandOpti
       }),
     );
   });
+}
+
+/** Returns the error to report for a program that could not be started: a UserError if the program is not installed. */
+export function startError(command: string, error: NodeJS.ErrnoException): Error {
+  // The system reports a missing working directory with the same code.
+  const isMissing = error.code === 'ENOENT' && !command.includes('/') && findProgram(command) === undefined;
+  return isMissing ? new UserError(missingProgram(command)) : error;
 }
 
 const codeOf = (code: number | null, signal: NodeJS.Signals | null): number =>
@@ -81,8 +93,8 @@ const MAX_ERROR_LENGTH = 4096;
 /**
  * Runs a program and yields the lines of its standard output, as many at a time as one read returns. The program waits while the caller
  * processes them, so that memory grows with the longest line only, not with the output. Kills the program if the caller ends the
- * iteration. Throws a CommandError after the last line if the exit code is not 0, and the reason if the program cannot start or `signal`
- * aborts.
+ * iteration. Throws a CommandError after the last line if the exit code is not 0, a UserError if the program is not installed, and the
+ * reason if it cannot start or `signal` aborts.
  */
 export async function* linesOf(
   command: string,
@@ -97,7 +109,7 @@ export async function* linesOf(
     signal,
   });
   const ended = new Promise<number>((resolve, reject) => {
-    child.once('error', reject);
+    child.once('error', (error) => reject(startError(command, error)));
     child.once('close', (code, by) => resolve(codeOf(code, by)));
   });
   // It is awaited only after the last line.
@@ -152,14 +164,16 @@ export function processAgeMillis(pid: number): number {
 
 /** Returns the path of a program in the folders of `path` or the usual system folders, or undefined if it is not found. */
 export function findProgram(name: string, path = process.env['PATH'] ?? ''): string | undefined {
-  const folders = [
-    ...path.split(delimiter).filter((folder) => folder !== ''),
-    '/usr/sbin',
-    '/sbin',
-    '/usr/bin',
-    '/bin',
-  ];
-  return folders.map((folder) => join(folder, name)).find(isExecutable);
+  return searchFolders(path)
+    .map((folder) => join(folder, name))
+    .find(isExecutable);
+}
+
+/** Returns the path of a program. Throws a UserError if it is not installed. */
+export function requireProgram(name: string): string {
+  const found = findProgram(name);
+  if (found === undefined) throw new UserError(missingProgram(name));
+  return found;
 }
 
 function isExecutable(file: string): boolean {

@@ -10,9 +10,9 @@
  */
 
 import { readFileSync } from 'node:fs';
-import { ensurePrivateFolder, UserError, writeFileAtomic } from '../../platform/files.ts';
+import { ensurePrivateFolder, writeFileAtomic } from '../../platform/files.ts';
 import type { Log, Timers } from '../../platform/platform.ts';
-import { findProgram } from '../../platform/processes.ts';
+import { requireProgram } from '../../platform/processes.ts';
 import { containerdConfig } from './config.ts';
 import { openLogFile } from './log-file.ts';
 import { type ContainerdPaths, containerdPaths } from './paths.ts';
@@ -58,9 +58,8 @@ export interface Containerd {
  * not end, or if the run folder or the configuration cannot be prepared.
  */
 export async function startContainerd(options: ContainerdOptions, signal?: AbortSignal): Promise<Containerd> {
-  const program = findProgram('containerd');
-  if (program === undefined) throw new UserError(`the command 'containerd' is missing: install the package containerd`);
-  if (findProgram('runc') === undefined) throw new UserError(`the command 'runc' is missing: install the package runc`);
+  const program = requireProgram('containerd');
+  requireProgram('runc');
   const { dataDir, log, timers } = options;
   const paths = containerdPaths(dataDir);
   const shimExits = createShimExits({ state: paths.state, log, timers });

@@ -107,7 +107,11 @@ test('containerd gets only the variables of the environment that it needs, and t
   await runs(`env > ${folder}/env`).exited;
   const lines = readFileSync(join(folder, 'env'), 'utf8').split('\n');
   expect(lines).toEqual(
-    expect.arrayContaining(['HTTP_PROXY=http://proxy', 'PATH=/usr/bin:/usr/sbin:/usr/bin:/sbin:/bin', 'PWD=/']),
+    expect.arrayContaining([
+      'HTTP_PROXY=http://proxy',
+      'PATH=/usr/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/sbin:/bin',
+      'PWD=/',
+    ]),
   );
   expect(lines.filter((line) => /^(NO_PROXY|LIFEPOD_SECRET)=/.test(line))).toEqual([]);
 });

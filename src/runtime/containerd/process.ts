@@ -4,6 +4,7 @@ import { chmodSync, rmSync, watch } from 'node:fs';
 import { getPriority } from 'node:os';
 import { UserError } from '../../platform/files.ts';
 import type { Timers } from '../../platform/platform.ts';
+import { searchFolders } from '../../platform/programs/programs.ts';
 import { type Connection, connect, runtimeInitialized } from '../cri/connection.ts';
 import type { LogFile } from './log-file.ts';
 import type { ContainerdPaths } from './paths.ts';
@@ -91,7 +92,7 @@ const PASSED_VARIABLES = [
 ];
 
 function spawnContainerd(program: string, paths: ContainerdPaths, logFd: number) {
-  const env: NodeJS.ProcessEnv = { PATH: `${process.env['PATH'] ?? ''}:/usr/sbin:/usr/bin:/sbin:/bin` };
+  const env: NodeJS.ProcessEnv = { PATH: searchFolders(process.env['PATH']).join(':') };
   for (const name of PASSED_VARIABLES) if (process.env[name] !== undefined) env[name] = process.env[name];
   // `detached` starts a new session, so that Ctrl-C on the engine's terminal does not reach containerd.
   // `nice` restores the default priority: the engine may have raised its own, and containers inherit the priority of containerd.

@@ -6,7 +6,7 @@ import { gzipSync } from 'node:zlib';
 import { afterAll, afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { UserError } from '../../platform/files.ts';
 import type { Timers } from '../../platform/platform.ts';
-import { findProgram } from '../../platform/processes.ts';
+import { requireProgram } from '../../platform/processes.ts';
 import { createVirtualTimers } from '../../platform/virtual-timers.ts';
 import { writeImageArchive } from './archive-writer.ts';
 import { containerd, serveContainerd } from './containerd-fixture.ts';
@@ -136,10 +136,12 @@ async function rejection(promise: Promise<unknown>): Promise<Error> {
 }
 
 test('the load of an archive fails with the name of the package if ctr is not installed', async () => {
-  vi.mocked(findProgram).mockReturnValueOnce(undefined);
-  const text = `the command 'ctr' is missing: install the package containerd`;
-  expect(await rejection(load([await archiveOf('a:1')]))).toEqual(new UserError(text));
-  expect(findProgram).toHaveBeenLastCalledWith('ctr');
+  const missing = new UserError(`the command 'ctr' is missing: install the package containerd`);
+  vi.mocked(requireProgram).mockImplementationOnce(() => {
+    throw missing;
+  });
+  expect(await rejection(load([await archiveOf('a:1')]))).toBe(missing);
+  expect(requireProgram).toHaveBeenLastCalledWith('ctr');
 });
 
 test('the load imports each archive in order and returns the complete references', async () => {

@@ -7,7 +7,7 @@ import { text } from 'node:stream/consumers';
 import { pipeline } from 'node:stream/promises';
 import { UserError } from '../../platform/files.ts';
 import type { Timers } from '../../platform/platform.ts';
-import { findProgram, runCommandOk } from '../../platform/processes.ts';
+import { requireProgram, runCommandOk } from '../../platform/processes.ts';
 import { type Connection, CRI_NAMESPACE, connect, delay } from '../cri/connection.ts';
 import { imageStatus } from '../cri/images/image-service.ts';
 import { archiveReferences, openArchive } from './archive-reader.ts';
@@ -29,8 +29,7 @@ const LISTED_WITHIN_MILLIS = 30_000;
  * file, or if CRI does not list one of its images within 30 s. The images of the preceding files stay loaded.
  */
 export async function loadImageArchives(options: LoadOptions, files: string[], signal: AbortSignal): Promise<string[]> {
-  const ctr = findProgram('ctr');
-  if (ctr === undefined) throw new UserError(`the command 'ctr' is missing: install the package containerd`);
+  const ctr = requireProgram('ctr');
   const connection = connect(options.endpoint);
   const load: Load = {
     ctr,

@@ -4,7 +4,7 @@
  */
 import { readFileSync } from 'node:fs';
 import { UserError } from '../../platform/files.ts';
-import { findProgram, runCommandOk } from '../../platform/processes.ts';
+import { requireProgram, runCommandOk } from '../../platform/processes.ts';
 import { type Entry, writeImageArchive } from './archive-writer.ts';
 
 const PATH_VARIABLE = 'PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
@@ -26,21 +26,13 @@ const group = USERS.map(([name, , gid]) => `${name}:x:${gid}:\n`).join('');
 const folder = (path: string, mode = 0o755): Entry => ({ type: 'directory', path: `${path}/`, mode });
 const file = (path: string, content: string): Entry => ({ type: 'file', path, mode: 0o644, content });
 
-function requiredProgram(name: string, debianPackage: string): string {
-  const found = findProgram(name);
-  if (found === undefined) {
-    throw new UserError(`the command '${name}' is missing: install the package ${debianPackage}`);
-  }
-  return found;
-}
-
 /**
  * Writes the archive of an image like the public busybox image: every applet in /bin, and the usual users and folders.
  * `reference`: the complete name, such as docker.io/library/busybox:1.28. Rejects with a UserError if busybox is not installed
  * or needs shared libraries.
  */
 export async function makeBusyboxArchive(outFile: string, { reference }: { reference: string }): Promise<void> {
-  const busybox = requiredProgram('busybox', 'busybox-static');
+  const busybox = requireProgram('busybox');
   const program = readFileSync(busybox);
   if (isDynamic(program)) throw new UserError(`${busybox} needs shared libraries: install the package busybox-static`);
   const applets = (await runCommandOk(busybox, ['--list'])).split('\n').filter((name) => name !== '');
@@ -76,7 +68,7 @@ export async function makeBusyboxArchive(outFile: string, { reference }: { refer
  * `reference`: the complete name. Rejects with a UserError if catatonit is not installed.
  */
 export async function makePauseArchive(outFile: string, { reference }: { reference: string }): Promise<void> {
-  const program = readFileSync(requiredProgram('catatonit', 'catatonit'));
+  const program = readFileSync(requireProgram('catatonit'));
   const entries: Entry[] = [{ type: 'file', path: 'pause', mode: 0o755, content: program }];
   await writeImageArchive(outFile, reference, entries, { entrypoint: ['/pause', '-P'], env: [PATH_VARIABLE] });
 }

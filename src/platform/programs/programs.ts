@@ -1,0 +1,45 @@
+/**
+ * Where the programs of the machine are, and which Debian package contains each of those that lifepod runs.
+ *
+ * The PATH of a user often lacks the folders of system programs: `su` without `-` keeps it, and that of Debian's users has no /usr/sbin.
+ */
+import { basename, delimiter } from 'node:path';
+
+/** The folders in which programs are searched after those of the PATH. Source: the PATH of root in Debian's login.defs(5). */
+const USUAL_FOLDERS = ['/usr/local/sbin', '/usr/local/bin', '/usr/sbin', '/usr/bin', '/sbin', '/bin'];
+
+/** Returns the folders of the PATH, and after them the usual folders that it lacks. */
+export function searchFolders(path = ''): string[] {
+  const given = path.split(delimiter).filter((folder) => folder !== '');
+  return [...given, ...USUAL_FOLDERS.filter((folder) => !given.includes(folder))];
+}
+
+/** Makes the usual folders part of the PATH of this process, and so of all programs that it starts. */
+export function completePath(env: NodeJS.ProcessEnv = process.env): void {
+  env['PATH'] = searchFolders(env['PATH']).join(delimiter);
+}
+
+const PACKAGES: Readonly<Record<string, readonly string[]>> = {
+  catatonit: ['catatonit'],
+  conntrack: ['conntrack'],
+  containerd: ['containerd', 'containerd-shim-runc-v2', 'ctr'],
+  coreutils: ['nice', 'rm'],
+  iproute2: ['ip', 'ss'],
+  'kubernetes-client': ['kubectl'],
+  mount: ['mount', 'umount'],
+  nftables: ['nft'],
+  runc: ['runc'],
+  systemd: ['busctl', 'systemctl'],
+  'util-linux': ['flock', 'nsenter', 'setpriv'],
+  'busybox-static': ['busybox'],
+};
+
+/** Returns the Debian package with the program, or undefined if lifepod does not know the program. */
+export const packageOf = (program: string): string | undefined =>
+  Object.keys(PACKAGES).find((name) => PACKAGES[name]?.includes(basename(program)));
+
+/** Returns the message for a machine without the program. */
+export function missingProgram(program: string): string {
+  const name = packageOf(program);
+  return `the command '${program}' is missing: ${name === undefined ? 'install it' : `install the package ${name}`}`;
+}
