@@ -1,7 +1,9 @@
 /** The real platform: the engine's clock, timers that share one heap, and a structured log. */
 import { uptime } from 'node:os';
+import { isatty } from 'node:tty';
 import { pino } from 'pino';
 import type { Millis } from '../machinery/time.ts';
+import { type LogFormat, type LogLevel, textLine } from './log/text-line.ts';
 import type { Clock, Log, Platform, Timer, Timers } from './platform.ts';
 import { createTimerHeap } from './timer-heap.ts';
 
@@ -87,22 +89,65 @@ export function systemTimers({ processMillis, bootMillis }: SteadyClocks = stead
   };
 }
 
-/** Returns a structured log, which writes one JSON object per line to `fileDescriptor`, by default standard error. */
-export function createLog(options: { level: 'debug' | 'info' | 'warn' | 'error'; fileDescriptor?: number }): Log {
-  const wrap = (inner: pino.Logger): Log => ({
-    debug: (message, fields) => inner.debug(fields ?? {}, message),
-    info: (message, fields) => inner.info(fields ?? {}, message),
-    warn: (message, fields) => inner.warn(fields ?? {}, message),
-    error: (message, fields) => inner.error(fields ?? {}, message),
-    child: (fields) => wrap(inner.child(fields)),
-  });
-  const destination = pino.destination({ fd: options.fileDescriptor ?? 2, sync: true });
-  // A log line that cannot be written is dropped; the caller must not fail.
-  destination.on('error', () => undefined);
-  const logger = pino({ level: options.level, base: undefined, timestamp: pino.stdTimeFunctions.isoTime }, destination);
-  return wrap(logger);
+export interface LogOptions {
+  level: LogLevel;
+  /** The default is standard error. */
+  fileDescriptor?: number;
+  /** By default, `text` if the file descriptor is a terminal, else `json`. */
+  format?: LogFormat | undefined;
 }
 
-export function nodePlatform(level: 'debug' | 'info' | 'warn' | 'error' = 'info'): Platform {
-  return { timers: systemTimers(), log: createLog({ level }) };
+type Write = (level: LogLevel, message: string, fields: Record<string, unknown>) => void;
+
+/** Returns a structured log, which writes one line per message: a JSON object, or text for people. */
+export function createLog({ level, fileDescriptor = 2, format }: LogOptions): Log {
+  const destination = pino.destination({ fd: fileDescriptor, sync: true });
+  // A log line that cannot be written is dropped; the caller must not fail.
+  destination.on('error', () => undefined);
+  const isTerminal = isatty(fileDescriptor);
+  const isText = format === undefined ? isTerminal : format === 'text';
+  const lines = { colors: isTerminal && !process.env['NO_COLOR'] };
+  const write = isText ? writeText(destination, lines) : writeJson(destination);
+  return boundLog(level, write, {});
+}
+
+const LEVELS: readonly LogLevel[] = ['debug', 'info', 'warn', 'error'];
+
+/** `bound` are fields of all messages. A message's own field replaces the bound one with the same name. */
+function boundLog(least: LogLevel, write: Write, bound: Readonly<Record<string, unknown>>): Log {
+  const at = (level: LogLevel) =>
+    LEVELS.indexOf(level) < LEVELS.indexOf(least)
+      ? () => undefined
+      : (message: string, fields?: Record<string, unknown>) => write(level, message, { ...bound, ...fields });
+  return {
+    debug: at('debug'),
+    info: at('info'),
+    warn: at('warn'),
+    error: at('error'),
+    child: (fields) => boundLog(least, write, { ...bound, ...fields }),
+  };
+}
+
+/** The names of the fields that pino writes itself. A second field with such a name would make the object ambiguous. */
+const OWN_FIELDS = ['level', 'time', 'msg'];
+
+function writeJson(destination: pino.DestinationStream): Write {
+  const logger = pino({ level: 'debug', base: undefined, timestamp: pino.stdTimeFunctions.isoTime }, destination);
+  return (level, message, fields) => {
+    for (const name of OWN_FIELDS) {
+      if (!(name in fields)) continue;
+      fields[`${name}_`] = fields[name];
+      delete fields[name];
+    }
+    logger[level](fields, message);
+  };
+}
+
+const writeText =
+  (destination: pino.DestinationStream, options: { colors: boolean }): Write =>
+  (level, message, fields) =>
+    destination.write(textLine({ time: new Date(), level, message, fields }, options));
+
+export function nodePlatform(level: LogLevel = 'info', format?: LogFormat): Platform {
+  return { timers: systemTimers(), log: createLog({ level, format }) };
 }

@@ -1,0 +1,54 @@
+/** The log of the real platform, which writes to a file here. */
+import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { createLog, type LogOptions } from '../node-js.ts';
+import type { Log } from '../platform.ts';
+
+let folder: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'lifepod-log-'));
+});
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+/** Returns the lines that `use` writes. */
+function written(options: Omit<LogOptions, 'fileDescriptor'>, use: (log: Log) => void): string[] {
+  const path = join(folder, 'log');
+  const fileDescriptor = openSync(path, 'a');
+  use(createLog({ ...options, fileDescriptor }));
+  closeSync(fileDescriptor);
+  return readFileSync(path, 'utf8').split('\n').slice(0, -1);
+}
+
+test('a message in a file is a JSON object, with each key once', () => {
+  const lines = written({ level: 'info' }, (log) => {
+    const child = log.child({ pod: 'default/web', attempt: 1 });
+    child.warn('action failed', { pod: 'web', message: 'no' });
+    child.child({ attempt: 2 }).info('again');
+    child.info('own names', { level: 'high', time: 1, msg: 'text' });
+  });
+  expect(lines.map((line) => line.replace(/"time":"[^"]+"/, '"time":"T"'))).toEqual([
+    '{"level":40,"time":"T","pod":"web","attempt":1,"message":"no","msg":"action failed"}',
+    '{"level":30,"time":"T","pod":"default/web","attempt":2,"msg":"again"}',
+    '{"level":30,"time":"T","pod":"default/web","attempt":1,"level_":"high","time_":1,"msg_":"text","msg":"own names"}',
+  ]);
+});
+
+test('the format text is readable, and has no colors in a file', () => {
+  const [line, ...others] = written({ level: 'info', format: 'text' }, (log) =>
+    log.child({ pod: 'default/web' }).error('it\nfailed', { code: 3 }),
+  );
+  expect(line).toMatch(/^\d{4}-\d\d-\d\dT[\d:.]+Z ERROR it\\u000afailed pod=default\/web code=3$/);
+  expect(others).toEqual([]);
+});
+
+test('messages below the level are not written', () => {
+  const lines = written({ level: 'warn' }, (log) => {
+    log.debug('a');
+    log.info('b');
+    log.child({ x: 1 }).info('c');
+    log.warn('d');
+  });
+  expect(lines).toHaveLength(1);
+});

@@ -1,0 +1,49 @@
+/** Writes a message of the log as a line for people: time, level, message, and the fields as NAME=VALUE. */
+
+export type LogLevel = 'debug' | 'info' | 'warn' | 'error';
+export type LogFormat = 'text' | 'json';
+
+export interface LogMessage {
+  time: Date;
+  level: LogLevel;
+  message: string;
+  fields: Readonly<Record<string, unknown>>;
+}
+
+/** Source: ECMA-48, Select Graphic Rendition. */
+const DIM = 2;
+const COLORS: Readonly<Record<LogLevel, number>> = { debug: DIM, info: 32, warn: 33, error: 31 };
+
+/** Returns the line, which has no control characters but those of colors, because fields may contain texts of clients and containers. */
+export function textLine({ time, level, message, fields }: LogMessage, { colors }: { colors: boolean }): string {
+  const paint = (code: number, text: string): string => (colors ? `\u001b[${code}m${text}\u001b[0m` : text);
+  const parts = [
+    paint(DIM, time.toISOString()),
+    paint(COLORS[level], level.toUpperCase().padEnd(5)),
+    printable(message),
+    ...Object.entries(fields)
+      .filter(([, value]) => value !== undefined)
+      .map(([name, value]) => paint(DIM, `${name}=`) + valueText(value)),
+  ];
+  return `${parts.join(' ')}\n`;
+}
+
+/** Returns a simple value as it is, and others as JSON, in which quotes show where a text ends. */
+function valueText(value: unknown): string {
+  const isSimple = typeof value === 'string' && /^[\w./:@%+,-]+$/.test(value);
+  return isSimple ? value : printable(jsonOf(value));
+}
+
+function jsonOf(value: unknown): string {
+  try {
+    return JSON.stringify(value) ?? String(value);
+  } catch {
+    // A cycle, or a bigint.
+    return JSON.stringify(String(value));
+  }
+}
+
+const printable = (text: string): string =>
+  text.replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029]/g, (character) => {
+    return `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
+  });
