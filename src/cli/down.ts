@@ -11,6 +11,7 @@ import { clearMachine } from '../engine/leftovers.ts';
 import { requireRoot } from '../engine/machine-checks.ts';
 import { writeEndingGrace } from '../engine/options/ending-grace.ts';
 import { type EngineRecord, kubeconfigPath, readEngineRecord, writeEngineRecord } from '../engine/settings.ts';
+import { clearFirstStart, settledRecord } from '../engine/start/first-start.ts';
 import { dropBallast } from '../platform/disk-reserve.ts';
 import { dataDirOwner, dataDirReleased, lockDataDir, UserError } from '../platform/files.ts';
 import { nodePlatform } from '../platform/node-js.ts';
@@ -54,12 +55,12 @@ export async function down(
 ): Promise<void> {
   const { signal } = settings;
   requireRoot();
-  const record = readEngineRecord(dataDir);
+  let pid = dataDirOwner(dataDir);
+  const record = settledRecord(dataDir);
   if (record === undefined) {
-    say(`lifepod has never run in ${dataDir}: nothing to do`);
+    await endFirstStart(dataDir, pid, say, settings);
     return;
   }
-  let pid = dataDirOwner(dataDir);
   if (pid === undefined && record.state === 'up' && (readRecords(dataDir).length > 0 || (await hasPods(dataDir)))) {
     say('the engine is not running: starting it to end its Pods gracefully');
     // The engine may use any port, because another program may have taken the recorded port while no engine was running.
@@ -83,6 +84,36 @@ export async function down(
     writeEngineRecord(dataDir, { ...record, state: 'down' });
   } finally {
     lock.release();
+  }
+  say(`nothing from ${dataDir} is running or mounted any more`);
+}
+
+/** Ends a first start, which may be under way or may have been killed, and removes what it has left. */
+async function endFirstStart(
+  dataDir: string,
+  pid: number | undefined,
+  say: Say,
+  settings: DownSettings,
+): Promise<void> {
+  if (readEngineRecord(dataDir) === undefined && pid === undefined) {
+    say(`lifepod has never run in ${dataDir}: nothing to do`);
+    return;
+  }
+  if (pid !== undefined) {
+    say(`stopping the engine, which has not become ready (PID ${pid})`);
+    const released = dataDirReleased(dataDir, settings.signal);
+    sendSignal(pid, 'SIGTERM');
+    await released;
+    // A Pod may have begun meanwhile.
+    if (settledRecord(dataDir) !== undefined) return down(dataDir, say, settings);
+  }
+  if (existsSync(dataDir)) {
+    const lock = lockDataDir(dataDir, 'down');
+    try {
+      await clearFirstStart(dataDir, nodePlatform('warn'));
+    } finally {
+      lock.release();
+    }
   }
   say(`nothing from ${dataDir} is running or mounted any more`);
 }

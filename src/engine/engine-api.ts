@@ -30,8 +30,9 @@ import { loadCertificates, publishCertificates } from './certificates/certificat
 import { addStorageMetrics, type EngineMetrics } from './engine-metrics.ts';
 import type { LateNode } from './node-placeholder.ts';
 import { addressForPods, listenAddresses, requestsInFlight } from './options/api-settings.ts';
-import { recordOf, type Settings, writeEngineRecord } from './settings.ts';
+import type { Settings } from './settings.ts';
 import { together } from './settle-all.ts';
+import { type StartProgress, settledByWrites } from './start/first-start.ts';
 import { gitCommit, SERVED_VERSION } from './version.ts';
 
 export const CLUSTER_DOMAIN = 'cluster.local';
@@ -99,6 +100,8 @@ export async function openRegistry(
 interface ServerParts {
   nodes: LateNode;
   metrics: EngineMetrics;
+  /** Absent: the port is not recorded. */
+  progress?: Pick<StartProgress, 'listening' | 'settle'>;
   /**
    * Resolves when the rules of the network know the port of the API. Until then, the API server listens only on its first address. Absent: there
    * is no network of Pods, and the API server listens only there.
@@ -107,8 +110,7 @@ interface ServerParts {
 }
 
 /**
- * Starts the API server, creates the system objects, writes the kubeconfig and the engine record, and resolves with the port of the server.
- * Adds the function that stops the server to `closers`.
+ * Starts the API server, creates the system objects, writes the kubeconfig, reports the progress, and resolves with the port of the server. Adds the function that stops the server to `closers`.
  */
 export async function serveApi(
   settings: Settings,
@@ -124,6 +126,7 @@ export async function serveApi(
     rotateKey,
     nodes,
     metrics,
+    progress,
     protect,
   }: OpenRegistry & ServerParts,
 ): Promise<number> {
@@ -131,7 +134,7 @@ export async function serveApi(
   addStorageMetrics(metrics.all, served, catalog, dataDir);
   const [host, ...others] = listenAddresses(settings);
   const api = await startApiServer({
-    backend: served,
+    backend: progress === undefined ? served : settledByWrites(served, progress.settle),
     audit,
     catalog,
     nodes,
@@ -164,6 +167,6 @@ export async function serveApi(
     log.error('cannot write the endpoints of the Service kubernetes', { error: error.message }),
   );
   publishCertificates(settings, { timers, log }, closers, { api, pki });
-  writeEngineRecord(dataDir, recordOf(settings, api.port));
+  progress?.listening(api.port);
   return api.port;
 }

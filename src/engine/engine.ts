@@ -5,10 +5,11 @@
  * Invariants:
  *  1. The lock on the data folder is acquired before any part is started. Only the exit of the process releases it, so that no file of
  *     the folder is open any more when another process gets the lock.
- *  2. If a step of the start fails, everything that was started before is stopped in reverse order.
+ *  2. If a step of the start fails, everything that was started before is stopped in reverse order, and a first start leaves nothing.
  *  3. Stopping the engine leaves Pods running, and the next start adopts them. `lifepod down` and `lifepod shutdown-node` end the Pods
  *     before they stop the engine.
  */
+import { existsSync } from 'node:fs';
 import { flushCompileCache } from 'node:module';
 import { dnsServiceAddress } from '../apiserver/admission/service-range.ts';
 import { readConfiguration } from '../apiserver/encryption/encryption.ts';
@@ -49,16 +50,9 @@ import { nodeReady, type Waiting } from './node-ready.ts';
 import { terminatedPods } from './node-settings.ts';
 import { addressForPods, HOST, signingMillis } from './options/api-settings.ts';
 import { parseRecordLimits } from './options/record-settings.ts';
-import {
-  readEngineRecord,
-  recordOf,
-  resolveSettings,
-  type Settings,
-  type UpOptions,
-  usesPrivateContainerd,
-  writeEngineRecord,
-} from './settings.ts';
+import { resolveSettings, type Settings, type UpOptions, usesPrivateContainerd } from './settings.ts';
 import { together } from './settle-all.ts';
+import { openDataFolder, type StartProgress, settledRecord } from './start/first-start.ts';
 import { connectNode, openMachine, type PartOptions, startNode } from './start-node.ts';
 import {
   CONTROLLER_MANAGER,
@@ -103,26 +97,31 @@ export async function startEngine(
 ): Promise<Engine> {
   checkMachine(() => usesPrivateContainerd(options));
   // Options that are refused must not create the data folder.
-  const record = readEngineRecord(options.dataDir);
+  const record = settledRecord(options.dataDir);
   const settings = resolveSettings(options, record);
   await checkAuditPolicy(settings);
   const { encryptionProviderConfig } = settings;
   // A start without the option uses the recorded file, which must not be one that has never been used.
   if (encryptionProviderConfig !== '') await readConfiguration(settings.dataDir, encryptionProviderConfig);
-  ensureDataDir(settings.dataDir);
   checkResolvConf(settings);
+  const isNewFolder = !existsSync(settings.dataDir);
+  ensureDataDir(settings.dataDir);
   raisePriority();
   lowerOomScore(process.pid, ENGINE_OOM_SCORE);
   const closers = new AsyncDisposableStack();
+  let progress: StartProgress | undefined;
   try {
     lockDataDir(settings.dataDir, options.forSessions === true ? 'session' : 'engine');
     dropBallast(settings.dataDir);
+    progress = await openDataFolder(settings, record, isNewFolder, platform);
     checkDataFormat(settings.dataDir);
     await checkAddresses(settings);
     await checkNewRanges(settings, record, signal);
-    writeEngineRecord(settings.dataDir, recordOf(settings, settings.port));
+    signal.throwIfAborted();
+    progress.begin();
     const warnings = networkWarnings(settings, platform, signal);
-    const { port, ...parts } = await startParts(settings, platform, closers, signal, waiting);
+    const { port, ...parts } = await startParts(settings, platform, closers, signal, { waiting, progress });
+    progress.settle();
     flushCompileCache();
     keepBallast(settings.dataDir);
     return {
@@ -134,6 +133,7 @@ export async function startEngine(
     };
   } catch (error) {
     await closers.disposeAsync();
+    await progress?.undo();
     throw error;
   }
 }
@@ -151,7 +151,7 @@ async function startParts(
   platform: Platform,
   closers: AsyncDisposableStack,
   stopping: AbortSignal,
-  waiting: Waiting,
+  { waiting, progress }: { waiting: Waiting; progress: StartProgress },
 ): Promise<StartedParts> {
   const ending = new AbortController();
   // If one of the first parts cannot be opened, this ends the others.
@@ -174,7 +174,13 @@ async function startParts(
 
   const node = lateNode();
   const protect = (port: number): Promise<void> => network.protectApi(apiAt(settings, port));
-  const port = await serveApi(settings, platform, closers, { ...opened, nodes: node.connection, metrics, protect });
+  const port = await serveApi(settings, platform, closers, {
+    ...opened,
+    nodes: node.connection,
+    metrics,
+    progress,
+    protect,
+  });
   const informers = createSharedInformers({ client: clientFor(opened.registry, API_SERVER), ...platform });
   // Not before serveApi() has reconciled the roles, so that the first decision knows them.
   const as = partsOf(opened, informers, platform, signal);

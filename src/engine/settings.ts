@@ -1,7 +1,7 @@
 /**
  * The settings of an engine. Each setting is the option given to `lifepod up`, else the value recorded in the data folder at the last
  * start, else the default. Because values are recorded, later calls of `lifepod up` and `lifepod down` need only --data-dir. Of the
- * other settings, only the log level and --shutdown-on-stop are not recorded.
+ * other settings, only the level and the format of the log, and --shutdown-on-stop, are not recorded.
  */
 import { hostname } from 'node:os';
 import { join } from 'node:path';
@@ -10,6 +10,7 @@ import { DEFAULT_MAX_EXTENSION_SECONDS } from '../lifecycle/termination-causes.t
 import { rangesOverlap } from '../machinery/ip.ts';
 import { dns1123LabelErrors, dns1123SubdomainErrors } from '../machinery/names.ts';
 import { readTextIfPresent, realFolder, UserError, writeFileAtomic } from '../platform/files.ts';
+import type { LogFormat, LogLevel } from '../platform/log/text-line.ts';
 import { type AuditOptions, resolveAuditOptions } from './audit/audit-settings.ts';
 import { type AuthenticationOptions, resolveAuthenticationOptions } from './authentication/authentication-settings.ts';
 import { requirePodRanges, requireServiceRanges } from './free-ranges.ts';
@@ -35,8 +36,8 @@ export const dataDirOption = (byDefault = DEFAULT_DATA_DIR): Option =>
     .default(realFolder(byDefault), JSON.stringify(byDefault))
     .argParser(realFolder);
 
-export type LogLevel = 'debug' | 'info' | 'warn' | 'error';
 export const LOG_LEVELS: readonly LogLevel[] = ['debug', 'info', 'warn', 'error'];
+export const LOG_FORMATS: readonly LogFormat[] = ['text', 'json'];
 
 /** The options that were given on the command line. An option that was not given is undefined. */
 export interface UpOptions
@@ -67,6 +68,8 @@ export interface UpOptions
   /** Whether SIGTERM and SIGINT end the Pods before the engine stops, as `lifepod shutdown-node` does. The option is not recorded. */
   shutdownOnStop?: boolean;
   logLevel?: LogLevel;
+  /** By default, `text` if standard error is a terminal, else `json`. */
+  logFormat?: LogFormat;
 }
 
 export interface Settings
@@ -121,8 +124,13 @@ export interface EngineRecord
   maxGracePeriodExtension?: number;
   podPidsLimit?: number;
   runtimeHandlers?: Record<string, string>;
-  /** `down` after `lifepod down` has finished, so that nothing from this data folder is running; otherwise `up`. */
-  state: 'up' | 'down';
+  /**
+   * `down` after `lifepod down` has finished, so that nothing from this data folder is running; `starting` until the first start has
+   * succeeded, whose settings then do not count (see start/first-start.ts); otherwise `up`.
+   */
+  state: 'up' | 'down' | 'starting';
+  /** With the state `starting`: the names in the data folder that existed before the first start. */
+  before?: string[];
   /** Written when the engine has ended the Pods for `lifepod shutdown-node`. Removed at the next start. */
   shutdown?: ShutdownOutcome;
 }
@@ -182,7 +190,8 @@ export const recordOf = (settings: Settings, port: number): EngineRecord => ({
 export function usesPrivateContainerd({ dataDir, containerRuntimeEndpoint }: UpOptions): boolean {
   if (containerRuntimeEndpoint !== undefined) return false;
   try {
-    return readEngineRecord(dataDir)?.containerRuntimeEndpoint === undefined;
+    const record = readEngineRecord(dataDir);
+    return record?.state === 'starting' || record?.containerRuntimeEndpoint === undefined;
   } catch {
     return true;
   }

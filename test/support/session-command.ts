@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { REGISTRY_PREFIX } from '../../src/apiserver/cache/keys.ts';
 import { SESSION_LABEL } from '../../src/cli/session/plan.ts';
 import { dataDirOwner } from '../../src/platform/files.ts';
+import { sendSignal } from '../../src/platform/processes.ts';
 import { silentLog } from '../../src/platform/silent-log.ts';
 import { openLmdbStore } from '../../src/store/lmdb/lmdb-store.ts';
 import { LAUNCHER, type Lifepod, startLifepod } from './lifepod.ts';
@@ -16,14 +17,27 @@ export interface SessionCommand {
   pid: number;
   /** Resolves when the output matches. Rejects with the output if the command ends before. */
   printed(pattern: RegExp): Promise<RegExpExecArray>;
+  /** Does nothing if the command has ended. */
   signal(name: NodeJS.Signals): void;
   /** Resolves when the command has ended. The exit code is null if a signal ended it. */
   ended: Promise<{ code: number | null; stdout: string; stderr: string }>;
 }
 
-/** Starts a command of lifepod in its own process group. `input` is its standard input. */
-export function startSession(dataDir: string, command: 'up' | 'run', args: string[], input = ''): SessionCommand {
-  const child: ChildProcess = spawn(LAUNCHER, [command, '--data-dir', dataDir, ...args], {
+/** Starts a command of lifepod in its own process group. `input` is its standard input, `env` its environment. */
+export function startSession(
+  dataDir: string,
+  command: 'up' | 'run',
+  args: string[],
+  input = '',
+  env = process.env,
+): SessionCommand {
+  return startCommand([command, '--data-dir', dataDir, ...args], input, env);
+}
+
+/** Starts bin/lifepod with the arguments in its own process group. */
+export function startCommand(args: string[], input = '', env = process.env): SessionCommand {
+  const child: ChildProcess = spawn(LAUNCHER, args, {
+    env,
     stdio: ['pipe', 'pipe', 'pipe'],
     detached: true,
     timeout: DEADLINE_MILLIS,
@@ -49,7 +63,7 @@ export function startSession(dataDir: string, command: 'up' | 'run', args: strin
     pid: child.pid ?? 0,
     ended,
     // The whole group gets the signal, as from a terminal.
-    signal: (name) => void process.kill(-(child.pid ?? 0), name),
+    signal: (name) => sendSignal(-(child.pid ?? 0), name),
     printed: (pattern) =>
       new Promise((resolve, reject) => {
         const look = (): void => {

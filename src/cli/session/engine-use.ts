@@ -19,6 +19,7 @@ import {
   type UpOptions,
   usesPrivateContainerd,
 } from '../../engine/settings.ts';
+import { settledRecord } from '../../engine/start/first-start.ts';
 import { dataDirOwner, dataDirReleased, ensureDataDir, isSessionEngine, UserError } from '../../platform/files.ts';
 import { nodePlatform } from '../../platform/node-js.ts';
 import { onAbort } from '../../platform/on-abort.ts';
@@ -45,7 +46,7 @@ export interface EngineUse {
 }
 
 /** Options that do not describe the engine, or that a running engine does not need. */
-const NOT_OF_ENGINE = ['dataDir', 'logLevel', 'anyPort', 'forSessions'];
+const NOT_OF_ENGINE = ['dataDir', 'logLevel', 'logFormat', 'anyPort', 'forSessions'];
 const SETTING_NAMES: Readonly<Record<string, keyof Settings>> = { runtimeHandler: 'runtimeHandlers' };
 
 const downCommand = (dataDir: string): string => hintsFor({ dataDir }, process.env).engine('down');
@@ -54,9 +55,10 @@ const downCommand = (dataDir: string): string => hintsFor({ dataDir }, process.e
 export function checkOptions(options: UpOptions): void {
   checkMachine(() => usesPrivateContainerd(options));
   const { dataDir } = options;
-  const record = readEngineRecord(dataDir);
+  const isRunning = dataDirOwner(dataDir) !== undefined;
+  const record = isRunning ? readEngineRecord(dataDir) : settledRecord(dataDir);
   const asked = resolveSettings(options, record);
-  if (dataDirOwner(dataDir) === undefined) return;
+  if (!isRunning) return;
   const running = resolveSettings({ dataDir }, record);
   const other = Object.entries(options).flatMap(([key, value]) => {
     const name = SETTING_NAMES[key] ?? (key as keyof Settings);
@@ -131,7 +133,7 @@ async function start(options: UpOptions, say: Say, stop: AbortSignal): Promise<v
     for (const warning of warnings) say(`warning: ${warning}`);
   } catch (error) {
     const { dataDir } = options;
-    const mayClear = readEngineRecord(dataDir)?.state === 'up' && dataDirOwner(dataDir) === undefined;
+    const mayClear = settledRecord(dataDir)?.state === 'up' && dataDirOwner(dataDir) === undefined;
     if (mayClear && !(await hasPods(dataDir))) await down(dataDir, stop.aborted ? say : () => undefined);
     throw error;
   }

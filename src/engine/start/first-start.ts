@@ -1,0 +1,169 @@
+/**
+ * The data folder while an engine starts. The settings of a first start are recorded for later starts only when it has succeeded; one that
+ * fails leaves the folder, and the machine, as they were.
+ *
+ * Reads and writes the engine record. Invariants:
+ *  1. The record has the state `starting` before a first start changes the machine or creates objects, so that the next start and
+ *     `lifepod down` know what a killed one may have left.
+ *  2. What a client has been told is stored is never removed: the first start counts as successful before the first write of a client, and
+ *     if a Pod has begun.
+ *  3. Files that existed before a first start, and those of the user, are never removed.
+ *  4. A later start that fails keeps the recorded settings, except those with which it has already written to the store.
+ */
+import { existsSync, readdirSync, rmdirSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Platform } from '../../platform/platform.ts';
+import { removeTree } from '../../platform/remove-tree.ts';
+import type { ResourceBackend } from '../../ports/backend.ts';
+import type { RequestContext } from '../../ports/request.ts';
+import { clearMachine } from '../leftovers.ts';
+import { type EngineRecord, readEngineRecord, recordOf, type Settings, writeEngineRecord } from '../settings.ts';
+
+/** Returns whether a folder exists that a Pod has. */
+const hasPodFolders = (dataDir: string): boolean => {
+  const folder = join(dataDir, 'pods');
+  return existsSync(folder) && readdirSync(folder).length > 0;
+};
+
+/** Returns the record of a data folder in which a start has succeeded, or in which Pods may run; undefined if there is none. */
+export function settledRecord(dataDir: string): EngineRecord | undefined {
+  const record = readEngineRecord(dataDir);
+  if (record?.state !== 'starting') return record;
+  return hasPodFolders(dataDir) ? settled(record) : undefined;
+}
+
+const settled = ({ before: _, ...record }: EngineRecord): EngineRecord => ({ ...record, state: 'up' });
+
+/** Entries of the data folder that are not removed: the reason of a failure, and the gate of sessions that wait for it. */
+const isKept = (name: string): boolean => name.startsWith('lifepod.log') || name === 'sessions';
+/** Folders that the user fills, also while an engine starts. */
+const OF_USER = ['certs.d', 'manifests', 'seccomp'];
+/** Removed last: they show to other processes that the rest is being removed. */
+const LAST = ['engine.json', 'lock'];
+
+/**
+ * Removes what a first start that has ended has left on the machine and in the data folder. The caller has locked the folder. May be repeated.
+ * Does nothing if there is no record of such a start.
+ */
+export async function clearFirstStart(dataDir: string, platform: Platform): Promise<void> {
+  const record = readEngineRecord(dataDir);
+  if (record?.state !== 'starting') return;
+  await clearMachine(dataDir, platform, new AbortController().signal);
+  await removeEntries(dataDir, record.before ?? []);
+}
+
+async function removeEntries(dataDir: string, before: readonly string[]): Promise<void> {
+  const added = readdirSync(dataDir).filter((name) => !before.includes(name) && !isKept(name) && !LAST.includes(name));
+  for (const name of added) {
+    if (OF_USER.includes(name)) removeIfEmpty(join(dataDir, name));
+    else await removeTree(join(dataDir, name));
+  }
+  rmSync(join(dataDir, 'engine.json'), { force: true });
+}
+
+function removeIfEmpty(folder: string): void {
+  try {
+    rmdirSync(folder);
+  } catch {
+    // It has files, or is a mount point.
+  }
+}
+
+/** The progress of a start, as the data folder shows it. */
+export interface StartProgress {
+  /** Call this before the first part starts. */
+  begin(): void;
+  /** Call this when the API server listens on the port. */
+  listening(port: number): void;
+  /** Call this when the start has succeeded, and before anything happens that must outlive a failed start. */
+  settle(): void;
+  /** Call this when a failed start has stopped all its parts. Removes what a first start has created, unless it is settled. */
+  undo(): Promise<void>;
+}
+
+/**
+ * Prepares the data folder, which the caller has locked, for a start with the settings: removes what a killed first start has left.
+ * `record` is the record from which the settings were resolved. `isNew`: whether this start has created the folder.
+ */
+export async function openDataFolder(
+  settings: Settings,
+  record: EngineRecord | undefined,
+  isNew: boolean,
+  platform: Platform,
+): Promise<StartProgress> {
+  const { dataDir } = settings;
+  if (settledRecord(dataDir) !== undefined) return laterStart(settings, record);
+  await clearFirstStart(dataDir, platform);
+  const before = readdirSync(dataDir).filter((name) => !LAST.includes(name));
+  return firstStart(settings, before, isNew, platform);
+}
+
+function laterStart(settings: Settings, record: EngineRecord | undefined): StartProgress {
+  const { dataDir, serviceCidr, encryptionProviderConfig } = settings;
+  const write = (content: EngineRecord): void => writeEngineRecord(dataDir, content);
+  return {
+    begin() {
+      const { shutdown: _, ...former } = record ?? recordOf(settings, settings.port);
+      write({ ...former, serviceCidr, encryptionProviderConfig, state: 'up' });
+    },
+    listening: (port) => write(recordOf(settings, port)),
+    settle: () => undefined,
+    undo: async () => undefined,
+  };
+}
+
+function firstStart(settings: Settings, before: string[], isNew: boolean, platform: Platform): StartProgress {
+  const { dataDir } = settings;
+  let port = settings.port;
+  let hasBegun = false;
+  let isSettled = false;
+  const write = (): void => {
+    const record = recordOf(settings, port);
+    writeEngineRecord(dataDir, isSettled ? record : { ...record, state: 'starting', before });
+  };
+  const settle = (): void => {
+    if (isSettled) return;
+    isSettled = true;
+    write();
+  };
+  return {
+    begin() {
+      hasBegun = true;
+      write();
+    },
+    listening(opened) {
+      port = opened;
+      write();
+    },
+    settle,
+    async undo() {
+      if (!isSettled && hasBegun && hasPodFolders(dataDir)) settle();
+      if (isSettled) return;
+      try {
+        if (hasBegun) await clearFirstStart(dataDir, platform);
+        else await removeEntries(dataDir, before);
+        if (before.every(isKept)) rmSync(join(dataDir, 'lock'), { force: true });
+        if (isNew) removeIfEmpty(dataDir);
+      } catch (error) {
+        // The next start and `lifepod down` try again, because the record still has the state `starting`.
+        platform.log.warn('cannot remove all that a failed first start has left', { error: String(error) });
+      }
+    },
+  };
+}
+
+/** Returns the backend, with a call of `settle` before each write of a client. */
+export function settledByWrites<Backend extends ResourceBackend>(backend: Backend, settle: () => void): Backend {
+  const written = (request: RequestContext): RequestContext => {
+    if (request.source === 'client') settle();
+    return request;
+  };
+  return {
+    ...backend,
+    create: async (request, object, options) => backend.create(written(request), object, options),
+    update: async (request, object, options) => backend.update(written(request), object, options),
+    patch: async (request, type, body, options) => backend.patch(written(request), type, body, options),
+    delete: async (request, options) => backend.delete(written(request), options),
+    deleteCollection: async (request, options) => backend.deleteCollection(written(request), options),
+  };
+}
