@@ -1,7 +1,7 @@
 /** Starts the engine as a background process, for `lifepod up --detach` and for commands that need a running engine. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { closeSync, openSync, renameSync, statSync } from 'node:fs';
+import { closeSync, existsSync, openSync, readdirSync, renameSync, rmdirSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { auditFlags } from '../engine/audit/audit-settings.ts';
 import { authenticationFlags } from '../engine/authentication/authentication-settings.ts';
@@ -11,7 +11,7 @@ import type { Waiting } from '../engine/node-ready.ts';
 import { nodeOptionFlags } from '../engine/node-settings.ts';
 import { API_FLAGS } from '../engine/options/api-settings.ts';
 import { ENCRYPTION_FLAG } from '../engine/options/encryption-settings.ts';
-import { type UpOptions, usesPrivateContainerd } from '../engine/settings.ts';
+import { readEngineRecord, type UpOptions, usesPrivateContainerd } from '../engine/settings.ts';
 import { ensureDataDir, UserError } from '../platform/files.ts';
 import { systemTimers } from '../platform/node-js.ts';
 import type { Timers } from '../platform/platform.ts';
@@ -35,10 +35,27 @@ export async function upDetached(options: UpOptions): Promise<void> {
  * `signal`, Ctrl+C and SIGTERM do.
  */
 export async function startDetached(options: UpOptions, signal?: AbortSignal): Promise<ReadyEngine> {
-  signal?.throwIfAborted();
+  if (signal !== undefined) return startUntil(options, signal);
+  const stopping = new AbortController();
+  const interrupt = (name: NodeJS.Signals): void => stopping.abort(new UserError(`stopped by ${name}`));
+  // Before anything is created, because a signal without a handler ends this process, but not the engine.
+  process.on('SIGINT', interrupt);
+  process.on('SIGTERM', interrupt);
+  try {
+    return await startUntil(options, stopping.signal);
+  } finally {
+    process.off('SIGINT', interrupt);
+    process.off('SIGTERM', interrupt);
+  }
+}
+
+async function startUntil(options: UpOptions, stop: AbortSignal): Promise<ReadyEngine> {
+  stop.throwIfAborted();
   checkMachine(() => usesPrivateContainerd(options));
-  ensureDataDir(options.dataDir);
-  const logPath = join(options.dataDir, 'lifepod.log');
+  const { dataDir } = options;
+  const logPath = join(dataDir, 'lifepod.log');
+  const isNew = { folder: !existsSync(dataDir), log: !existsSync(logPath) };
+  ensureDataDir(dataDir);
   const log = openLog(logPath);
   const child = spawn(process.execPath, [...process.execArgv, MAIN, 'up', ...argumentsOf(options)], {
     detached: true,
@@ -46,28 +63,31 @@ export async function startDetached(options: UpOptions, signal?: AbortSignal): P
   });
   closeSync(log);
   const interrupt = (): void => void child.kill('SIGTERM');
-  // A second SIGTERM would end the engine before it has stopped its parts, so only one of these sends it.
-  if (signal === undefined) {
-    process.on('SIGINT', interrupt);
-    process.on('SIGTERM', interrupt);
-  } else {
-    signal.addEventListener('abort', interrupt, { once: true });
-  }
+  stop.addEventListener('abort', interrupt, { once: true });
   try {
     const exited = once(child, 'exit');
     exited.catch(() => undefined);
     const report = await startReport(child, systemTimers(), printWaiting);
+    if (report !== undefined && 'ready' in report && !stop.aborted) return report.ready;
     // The engine reports its failure before it exits, and owns the data folder until then.
-    if (report === undefined || 'error' in report) await exited;
-    if (report === undefined) throw new UserError(`the engine exited before it was ready: see its log ${logPath}`);
-    if ('error' in report) throw new UserError(report.error);
-    return report.ready;
+    await exited;
+    if (stop.aborted) {
+      removeLog(dataDir, logPath, isNew);
+      throw stop.reason;
+    }
+    if (report !== undefined && 'error' in report) throw new UserError(report.error);
+    throw new UserError(`the engine exited before it was ready: see its log ${logPath}`);
   } finally {
-    process.off('SIGINT', interrupt);
-    process.off('SIGTERM', interrupt);
-    signal?.removeEventListener('abort', interrupt);
+    stop.removeEventListener('abort', interrupt);
     child.unref();
   }
+}
+
+/** Removes what this process has created for a first start that was interrupted. After a failed one, the log may be needed. */
+function removeLog(dataDir: string, logPath: string, isNew: { folder: boolean; log: boolean }): void {
+  if (readEngineRecord(dataDir) !== undefined) return;
+  if (isNew.log) rmSync(logPath, { force: true });
+  if (isNew.folder && existsSync(dataDir) && readdirSync(dataDir).length === 0) rmdirSync(dataDir);
 }
 
 function argumentsOf(options: UpOptions): string[] {
@@ -93,6 +113,7 @@ function argumentsOf(options: UpOptions): string[] {
     ...auditFlags(options),
     [ENCRYPTION_FLAG, options.encryptionProviderConfig],
     ['--log-level', options.logLevel],
+    ['--log-format', options.logFormat],
   ];
   const given = flags.flatMap(([flag, value]) => (value === undefined ? [] : [flag, String(value)]));
   if (options.anyPort === true) given.push('--any-port');

@@ -13,6 +13,7 @@ import {
   DEFAULT_POD_CIDR,
   DEFAULT_PORT,
   DEFAULT_SERVICE_CIDR,
+  LOG_FORMATS,
   LOG_LEVELS,
 } from '../engine/settings.ts';
 import { DEFAULT_MAX_EXTENSION_SECONDS } from '../lifecycle/termination-causes.ts';
@@ -68,6 +69,12 @@ function addApiOptions(command: Command): void {
     .option(`${ENCRYPTION_FLAG} <file>`, ENCRYPTION_DESCRIPTION)
     .addOption(
       new Option('--log-level <level>', 'level of the log on standard error (default: info)').choices(LOG_LEVELS),
+    )
+    .addOption(
+      new Option(
+        '--log-format <format>',
+        'format of the log: text for people or json (default: text on a terminal, else json)',
+      ).choices(LOG_FORMATS),
     );
 }
 

@@ -8,10 +8,12 @@ import { OPTION_GROUPS } from '../engine/options/option-groups.ts';
 import { DEFAULT_DATA_DIR, dataDirOption, isKubectlPlugin } from '../engine/settings.ts';
 import { versionText } from '../engine/version.ts';
 import { realFolder, UserError } from '../platform/files.ts';
+import { completePath } from '../platform/programs/programs.ts';
 import { COMPLETE, COMPLETION_HELP, SHELLS, type Shell, scriptFor } from './completion/scripts.ts';
 import { type DownOptions, parseGracePeriod } from './down-command.ts';
 import { addEngineOptions } from './engine-options.ts';
 import { failureText } from './failures.ts';
+import { addHelp } from './help/help-command.ts';
 import { layOutHelp } from './help/help-format.ts';
 import { explainUsageErrors } from './help/usage-errors.ts';
 import { plainFlags } from './logs/log-options.ts';
@@ -22,6 +24,8 @@ import type { StatusOptions } from './status/status.ts';
 import type { TargetOptions } from './target.ts';
 import type { TimelineOptions } from './timeline/timeline.ts';
 import type { WhyOptions } from './why/why.ts';
+
+completePath();
 
 const collect = (text: string, others: string[] = []): string[] => [...others, text];
 
@@ -262,6 +266,7 @@ program
   .addHelpText('after', COMPLETION_HELP)
   .action((shell: Shell) => void process.stdout.write(scriptFor(shell)));
 
+addHelp(program);
 layOutHelp(program);
 explainUsageErrors(program);
 

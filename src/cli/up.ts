@@ -5,7 +5,7 @@ import { readEndingGrace } from '../engine/options/ending-grace.ts';
 import { kubeconfigPath, type UpOptions } from '../engine/settings.ts';
 import { LIFEPOD_VERSION } from '../engine/version.ts';
 import { UserError } from '../platform/files.ts';
-import { createLog, systemTimers } from '../platform/node-js.ts';
+import { nodePlatform } from '../platform/node-js.ts';
 import { failureText } from './failures.ts';
 import { shellQuoted } from './hints.ts';
 
@@ -53,7 +53,7 @@ export async function up(options: UpOptions): Promise<void> {
   let endWorkloads = (): void => workloadsEnd.resolve();
   process.on(END_WORKLOADS, () => endWorkloads());
   process.on(SHUT_DOWN_NODE, () => shutdown.resolve());
-  const platform = { timers: systemTimers(), log: createLog({ level: options.logLevel ?? 'info' }) };
+  const platform = nodePlatform(options.logLevel, options.logFormat);
   let engine: Engine;
   try {
     engine = await startEngine(options, platform, stopping.signal, (why) => {

@@ -7,7 +7,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { chooseFreeRanges } from '../../engine/free-ranges.ts';
-import { kubeconfigPath } from '../../engine/settings.ts';
+import { checkMachine } from '../../engine/machine-checks.ts';
+import { kubeconfigPath, readEngineRecord } from '../../engine/settings.ts';
 import { UserError } from '../../platform/files.ts';
 import { findProgram } from '../../platform/processes.ts';
 import { makeBusyboxArchive } from '../../runtime/images/local-images.ts';
@@ -26,50 +27,69 @@ const GRACE_SECONDS = 2;
 
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
 
+/** The exit codes of shells for programs that a signal has ended. */
+const SIGNAL_CODES = { SIGHUP: 129, SIGINT: 130, SIGTERM: 143 } as const;
+
 export async function demo(): Promise<void> {
   const begin = performance.now();
   const stopping = new AbortController();
-  const interrupt = (): void => {
-    say('stopping and cleaning up');
-    stopping.abort(new UserError('the demo was stopped'));
-  };
+  let exitCode: number | undefined;
+  let isCleaning = false;
   // The handlers stay installed during the cleanup, so that a second Ctrl+C does not interrupt it.
-  process.on('SIGINT', interrupt);
-  process.on('SIGTERM', interrupt);
+  for (const [name, code] of Object.entries(SIGNAL_CODES)) {
+    process.on(name, () => {
+      if (isCleaning || stopping.signal.aborted) return;
+      say('stopping and cleaning up');
+      exitCode = code;
+      stopping.abort(new UserError('the demo was stopped'));
+    });
+  }
+  checkMachine(() => true);
   const dataDir = realpathSync(mkdtempSync(join(tmpdir(), 'lifepod-demo-')));
   try {
-    await startEngine(dataDir);
+    await startEngine(dataDir, stopping.signal);
     stopping.signal.throwIfAborted();
-    await provideImage(dataDir);
+    await provideImage(dataDir, stopping.signal);
     stopping.signal.throwIfAborted();
     await showLife(dataDir, stopping.signal);
+  } catch (error) {
+    // The error of an interrupted step only shows which step it was.
+    if (exitCode === undefined) throw error;
+    process.exitCode = exitCode;
   } finally {
-    say('\n$ lifepod down');
-    await down(dataDir);
-    rmSync(dataDir, { recursive: true, force: true });
+    isCleaning = true;
+    await cleanUp(dataDir, exitCode === undefined ? say : () => undefined);
   }
-  say(`removed ${dataDir}; the demo took ${((performance.now() - begin) / 1000).toFixed(1)} s`);
+  if (exitCode === undefined)
+    say(`removed ${dataDir}; the demo took ${((performance.now() - begin) / 1000).toFixed(1)} s`);
 }
 
-async function startEngine(dataDir: string): Promise<void> {
+/** Removes the engine and its folder. A first start that has failed has already removed all but the folder. */
+async function cleanUp(dataDir: string, report: (line: string) => void): Promise<void> {
+  if (readEngineRecord(dataDir) !== undefined) {
+    report('\n$ lifepod down');
+    await down(dataDir, report);
+  }
+  rmSync(dataDir, { recursive: true, force: true });
+}
+
+async function startEngine(dataDir: string, signal: AbortSignal): Promise<void> {
   // Without eviction thresholds for the disk, the demo also works on a machine whose disk is nearly full.
   const evictionHard = 'memory.available<100Mi';
   say(`$ lifepod up --detach --data-dir ${dataDir} --port 0 --eviction-hard '${evictionHard}'`);
-  const { server, nodeName, startMillis } = await startDetached({
-    dataDir,
-    port: 0,
-    evictionHard,
-    ...(await chooseFreeRanges()),
-  });
+  const options = { dataDir, port: 0, evictionHard, ...(await chooseFreeRanges()) };
+  const { server, nodeName, startMillis } = await startDetached(options, signal);
   say(`the engine is ready after ${(startMillis / 1000).toFixed(1)} s: ${server}, node ${nodeName}`);
 }
 
 /** If the registry cannot be reached, builds the image from the machine's busybox-static and loads it. Otherwise, the node pulls it. */
-async function provideImage(dataDir: string): Promise<void> {
-  const reached = await fetch(REGISTRY, { signal: AbortSignal.timeout(REGISTRY_MILLIS) }).then(
+async function provideImage(dataDir: string, signal: AbortSignal): Promise<void> {
+  const limited = AbortSignal.any([signal, AbortSignal.timeout(REGISTRY_MILLIS)]);
+  const reached = await fetch(REGISTRY, { signal: limited }).then(
     (response) => response.status === 200 || response.status === 401,
     () => false,
   );
+  signal.throwIfAborted();
   if (reached) return;
   say(`\nno image registry can be reached: building ${IMAGE} from this machine's busybox-static`);
   const archive = join(dataDir, 'busybox.tar');
