@@ -13,7 +13,7 @@ import { COMPLETE, COMPLETION_HELP, SHELLS, type Shell, scriptFor } from './comp
 import { type DownOptions, parseGracePeriod } from './down-command.ts';
 import { addEngineOptions } from './engine-options.ts';
 import { failureText } from './failures.ts';
-import { addHelp } from './help/help-command.ts';
+import { helpFor } from './help/help-command.ts';
 import { layOutHelp } from './help/help-format.ts';
 import { explainUsageErrors } from './help/usage-errors.ts';
 import { plainFlags } from './logs/log-options.ts';
@@ -266,7 +266,6 @@ program
   .addHelpText('after', COMPLETION_HELP)
   .action((shell: Shell) => void process.stdout.write(scriptFor(shell)));
 
-addHelp(program);
 layOutHelp(program);
 explainUsageErrors(program);
 
@@ -280,6 +279,8 @@ async function main(): Promise<void> {
   if (process.argv[2] === COMPLETE)
     return (await import('./completion/complete.ts')).completeWords(program, process.argv.slice(3));
   try {
+    const asked = helpFor(program, process.argv.slice(2));
+    if (asked !== undefined) return asked.outputHelp();
     await program.parseAsync(process.argv[2] === 'logs' ? plainFlags(process.argv) : process.argv);
   } catch (error) {
     process.stderr.write(`lifepod: ${failureText(error)}\n`);

@@ -1,27 +1,26 @@
-/** The command `help` of the program and of each group of commands. Unlike commander's, it is an error for a command that does not exist. */
+/** The command `help`: commander's ends with the exit code 0 for a command that does not exist, and does not know commands of a group. */
 import type { Command } from 'commander';
 import { UserError } from '../../platform/files.ts';
 import { fullName } from './help-format.ts';
 
-/** Adds the commands. Must be called after all commands have been added. */
-export function addHelp(program: Command): void {
-  for (const group of [program, ...program.commands.filter(({ commands }) => commands.length > 0)]) {
-    group.helpCommand(false);
-    group
-      .command('help')
-      .argument('[command...]')
-      .description('show the help of a command')
-      .action((words: string[]) => commandNamed(group, words).outputHelp());
-  }
-}
-
-/** Returns the command with the words, such as `image load`. Throws a UserError if there is none. */
-function commandNamed(group: Command, words: readonly string[]): Command {
-  let found = group;
-  for (const word of words) {
-    const next = found.commands.find((each) => each.name() === word || each.aliases().includes(word));
+/**
+ * Returns the command whose help the words ask for, such as `help image load` or `image help load`; undefined if they do not call `help`.
+ * Throws a UserError if the command does not exist.
+ */
+export function helpFor(program: Command, words: readonly string[]): Command | undefined {
+  if (words.some((word) => word.startsWith('-'))) return undefined;
+  const [group, rest] =
+    words[0] === 'help' ? [program, words.slice(1)] : [childOf(program, words[0] ?? ''), words.slice(2)];
+  if (words[0] !== 'help' && !(words[1] === 'help' && group !== undefined && group.commands.length > 0))
+    return undefined;
+  let found = group ?? program;
+  for (const word of rest) {
+    const next = childOf(found, word);
     if (next === undefined) throw new UserError(`unknown command '${word}'; see '${fullName(found)} --help'`);
     found = next;
   }
   return found;
 }
+
+const childOf = ({ commands }: Command, word: string): Command | undefined =>
+  commands.find((each) => each.name() === word || each.aliases().includes(word));
