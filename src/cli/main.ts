@@ -234,7 +234,7 @@ withTarget(
   program
     .command('why')
     .description('explain the state of a Pod in one sentence, with the evidence and what to do')
-    .argument('<pod>', 'name of the Pod, or the beginning of its UID')
+    .argument('<pod>', 'name of the Pod, the beginning of its UID, or a workload such as job/NAME')
     .addOption(jsonOption()),
 ).action(async (pod: string, options: WhyOptions) => (await import('./why/why.ts')).why(pod, options));
 

@@ -12,6 +12,7 @@ import { fromApi } from '../node/record/step-conversion.ts';
 import { UserError } from '../platform/files.ts';
 import type { ListOptions } from '../ports/backend.ts';
 import type { Hints } from './hints.ts';
+import { missingPod } from './workloads/missing-pod.ts';
 
 const PAGE_SIZE = 500;
 
@@ -47,10 +48,7 @@ export async function findLife(client: Client, namespace: string, reference: str
   if (ofName !== undefined) return ofName;
   const ofUid = /^[0-9a-f][0-9a-f-]{3,35}$/.test(name) ? await findByUid(client, name) : undefined;
   if (ofUid !== undefined) return ofUid;
-  throw new UserError(
-    `no Pod ${name} in namespace ${namespace}, and no record of one: '${hints.kubectl('get pods -A')}' lists all Pods, ` +
-      `'${hints.kubectl('get podrecords -A')}' all records; ${hints.engine('up --record-age')} sets how long records outlive their Pod`,
-  );
+  throw await missingPod(client, namespace, name, hints);
 }
 
 /** Reads the record of an existing Pod. The result has no records if no step has been recorded yet. */

@@ -8,6 +8,8 @@ import { isApiError } from '../../machinery/status.ts';
 import { podContainers } from '../pod-containers.ts';
 import { findLife, type PodLife, transitionsOf } from '../records.ts';
 import { resolveTarget, type Target, type TargetOptions } from '../target.ts';
+import { explainWorkload } from '../workloads/why-workload.ts';
+import { workloadName } from '../workloads/workloads.ts';
 import { explain } from './explain.ts';
 import type { Explanation } from './subject.ts';
 
@@ -20,9 +22,17 @@ export interface WhyOptions extends TargetOptions {
 
 export async function why(given: string, options: WhyOptions): Promise<void> {
   const target = await resolveTarget(options);
+  const wanted = workloadName(given);
+  const isJson = options.output === 'json';
+  if (wanted !== undefined) {
+    const found = await explainWorkload(target, wanted, (life) => explainLife(target, life));
+    const { workload, life, explanation } = found;
+    process.stdout.write(isJson ? jsonText(life, explanation, { workload }) : plainText(explanation));
+    return;
+  }
   const life = await findLife(target.client, target.namespace, given, target.hints);
   const explanation = await explainLife(target, life);
-  process.stdout.write(options.output === 'json' ? jsonText(life, explanation) : plainText(explanation));
+  process.stdout.write(isJson ? jsonText(life, explanation) : plainText(explanation));
 }
 
 async function explainLife({ client, hints }: Target, life: PodLife): Promise<Explanation> {
@@ -45,10 +55,16 @@ function plainText({ sentence, evidence, actions }: Explanation): string {
   return [sentence, ...evidence.map((line) => `  - ${line}`), ...lines.map((line) => `  > ${line}`), ''].join('\n');
 }
 
-/** Returns the explanation for programs. README.md documents the fields. */
-function jsonText({ name, namespace, uid, pod }: PodLife, { sentence, evidence, actions }: Explanation): string {
-  const subject = { name, namespace, uid: pod?.metadata.uid ?? uid, exists: pod !== undefined };
-  return `${JSON.stringify({ pod: subject, cause: sentence, evidence, actions }, undefined, 2)}\n`;
+/** Returns the explanation for programs. README.md documents the fields. `life` is undefined for a workload without Pods. */
+function jsonText(life: PodLife | undefined, explanation: Explanation, more: object = {}): string {
+  const { sentence, evidence, actions } = explanation;
+  const pod = life && {
+    name: life.name,
+    namespace: life.namespace,
+    uid: life.pod?.metadata.uid ?? life.uid,
+    exists: life.pod !== undefined,
+  };
+  return `${JSON.stringify({ pod, ...more, cause: sentence, evidence, actions }, undefined, 2)}\n`;
 }
 
 async function eventsOf(client: HttpClient, namespace: string, uid: string): Promise<CoreV1Event[]> {

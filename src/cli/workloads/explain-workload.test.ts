@@ -1,0 +1,90 @@
+import { expect, test } from 'vitest';
+import type { CoreV1Event, Pod } from '../../api/generated/types.ts';
+import type { KubeObject } from '../../machinery/meta.ts';
+import { hintsFor } from '../hints.ts';
+import type { Explanation } from '../why/subject.ts';
+import { explainByPod, explainPodless, worstPod } from './explain-workload.ts';
+
+const NOW = Date.UTC(2026, 0, 31, 12);
+const HINTS = hintsFor({}, { KUBECONFIG: '/var/lib/lifepod/kubeconfig' });
+const pod = (name: string, phase: string, ready = false, more: object = {}): Pod =>
+  ({
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name, namespace: 'n', creationTimestamp: '2026-01-31T11:00:00Z', ...more },
+    spec: { containers: [{ name: 'app', image: 'x' }] },
+    status: { phase, conditions: [{ type: 'Ready', status: ready ? 'True' : 'False' }] },
+  }) as Pod;
+const object = (more: object = {}): KubeObject => ({
+  apiVersion: 'batch/v1',
+  kind: 'Job',
+  metadata: { name: 'x' },
+  ...more,
+});
+const given = (more: object = {}) => ({
+  title: 'job/x',
+  namespace: 'n',
+  object: object(),
+  pods: [],
+  events: [],
+  hints: HINTS,
+  now: NOW,
+  ...more,
+});
+
+test('a Pod that is not ready needs more attention than a failed one, and that more than a ready one', () => {
+  const all = [pod('done', 'Succeeded'), pod('good', 'Running', true), pod('bad', 'Failed'), pod('slow', 'Pending')];
+  const names: (string | undefined)[] = [];
+  for (let left = all; left.length > 0; left = left.filter((each) => each !== worstPod(left)))
+    names.push(worstPod(left)?.metadata.name);
+  expect(names).toEqual(['slow', 'bad', 'good', 'done']);
+  const newer = pod('newer', 'Failed', false, { creationTimestamp: '2026-01-31T11:30:00Z' });
+  expect(worstPod([pod('older', 'Failed'), newer])).toBe(newer);
+  expect(worstPod([])).toBeUndefined();
+});
+
+test('a workload is explained by one of its Pods, after the condition with which it failed', () => {
+  const [bad, good] = [pod('bad', 'Failed'), pod('good', 'Running', true)];
+  const found: Explanation = { sentence: 'bad has failed: it.', evidence: ['fact'], actions: [{ description: 'act' }] };
+  const conditions = [{ type: 'Failed', status: 'True', reason: 'BackoffLimitExceeded', message: 'the limit.' }];
+  expect(explainByPod(given({ pods: [bad, good] }), bad, found)).toEqual({
+    sentence: 'job/x: bad has failed: it.',
+    evidence: ['fact', 'Pod good: ready'],
+    actions: [{ description: 'act' }, { description: 'see another of its Pods', command: 'lifepod why POD -n n' }],
+  });
+  expect(explainByPod(given({ pods: [bad], object: object({ status: { conditions } }) }), bad, found)).toEqual({
+    sentence: 'job/x has failed (BackoffLimitExceeded, the limit): bad has failed: it.',
+    evidence: ['fact'],
+    actions: [{ description: 'act' }],
+  });
+});
+
+const event = (type: string, message: string): CoreV1Event =>
+  ({ type, reason: 'FailedCreate', message, lastTimestamp: '2026-01-31T11:59:50Z', metadata: {} }) as CoreV1Event;
+
+test.each<[string, object, string]>([
+  [
+    'whose Pods are refused',
+    {
+      events: [
+        event('Normal', 'other'),
+        event('Warning', 'Error creating: pods "x-1" is forbidden: violates PodSecurity "restricted"'),
+      ],
+    },
+    'job/x has no Pods: pods "x-1" is forbidden: violates PodSecurity "restricted".',
+  ],
+  ['that is suspended', { object: object({ spec: { suspend: true } }) }, 'job/x has no Pods: it is suspended.'],
+  ['that wants no Pods', { object: object({ spec: { replicas: 0 } }) }, 'job/x has no Pods: its spec.replicas is 0.'],
+  [
+    'whose time has not come',
+    { object: object({ spec: { schedule: '0 4 * * *', suspend: false } }) },
+    'job/x has no Pods: none of its Jobs has Pods now, its schedule is 0 4 * * *.',
+  ],
+  ['that is new', {}, 'job/x has no Pods: they have not been created yet, or were deleted.'],
+])('the reason is reported for which a workload %s has no Pods', (_, more, sentence) => {
+  const explanation = explainPodless(given(more));
+  expect(explanation.sentence).toBe(sentence);
+  expect(explanation.actions).toEqual([
+    { description: 'see its conditions and Events', command: 'kubectl describe job x -n n' },
+  ]);
+});

@@ -1,0 +1,115 @@
+/** Explains the state of a workload by the Pod that needs attention most, or by the reason for which it has no Pods. Pure. */
+import { isFinalPhase } from '../../api/core/v1/pod/status/final-phase.ts';
+import { podSummary } from '../../api/core/v1/pod/status/summary.ts';
+import type { CoreV1Event, Pod } from '../../api/generated/types.ts';
+import type { KubeObject } from '../../machinery/meta.ts';
+import type { Millis } from '../../machinery/time.ts';
+import type { Hints } from '../hints.ts';
+import { ago, type Explanation, lastTime, oneLine } from '../why/subject.ts';
+
+/** The fields of the workloads that the explanation reads. */
+interface WorkloadObject extends KubeObject {
+  spec?: { replicas?: number; suspend?: boolean; schedule?: string };
+  status?: { conditions?: { type: string; status: string; reason?: string; message?: string }[] };
+}
+
+const MOST_PODS = 10;
+
+const isReady = ({ status }: Pod): boolean =>
+  status?.conditions?.some(({ type, status: value }) => type === 'Ready' && value === 'True') === true;
+
+/** Failed Pods first, then those that are not ready, ready ones, and those that have succeeded. */
+function rank(pod: Pod): number {
+  const { phase } = pod.status ?? {};
+  if (phase === 'Succeeded') return 3;
+  if (pod.metadata.deletionTimestamp !== undefined) return 2;
+  return phase === 'Failed' ? 1 : isReady(pod) ? 2 : 0;
+}
+
+/** Returns the Pod that needs attention most, the newest one of several; undefined if there is none. */
+export const worstPod = (pods: readonly Pod[]): Pod | undefined =>
+  [...pods].sort(
+    (a, b) =>
+      rank(a) - rank(b) ||
+      (b.metadata.creationTimestamp ?? '').localeCompare(a.metadata.creationTimestamp ?? '') ||
+      a.metadata.name.localeCompare(b.metadata.name),
+  )[0];
+
+/** Returns a sentence about the conditions with which the workload reports a failure; empty if there is none. */
+function failureOf({ status }: WorkloadObject): string {
+  const failed = status?.conditions?.find(
+    ({ type, status: value }) =>
+      (value === 'True' && /^(Failed|ReplicaFailure)$/.test(type)) || (type === 'Progressing' && value === 'False'),
+  );
+  return failed === undefined
+    ? ''
+    : `${failed.reason ?? failed.type}${failed.message ? `, ${oneLine(failed.message)}` : ''}`;
+}
+
+interface Given {
+  /** A name such as `job/report`. */
+  title: string;
+  namespace: string;
+  object: KubeObject;
+  pods: readonly Pod[];
+  /** The Events of the workload and of the objects through which it creates Pods. */
+  events: readonly CoreV1Event[];
+  hints: Hints;
+  now: Millis;
+}
+
+/** Explains a workload by `found`, the explanation of the Pod of worstPod(). */
+export function explainByPod(
+  { title, namespace, object, pods, hints }: Given,
+  pod: Pod,
+  found: Explanation,
+): Explanation {
+  const failure = failureOf(object);
+  const others = pods.filter((each) => each !== pod);
+  return {
+    sentence: `${title}${failure && ` has failed (${failure.replace(/\.$/, '')})`}: ${found.sentence}`,
+    evidence: [
+      ...found.evidence,
+      ...others.slice(0, MOST_PODS).map((each) => `Pod ${each.metadata.name}: ${stateOf(each)}`),
+      ...(others.length > MOST_PODS ? [`${others.length - MOST_PODS} more Pods`] : []),
+    ],
+    actions: [
+      ...found.actions,
+      ...(others.length === 0
+        ? []
+        : [{ description: 'see another of its Pods', command: hints.lifepod(`why POD -n ${namespace}`) }]),
+    ],
+  };
+}
+
+const stateOf = (pod: Pod): string =>
+  isFinalPhase(pod.status?.phase) || !isReady(pod) ? podSummary(pod).status : 'ready';
+
+/** Explains a workload that has no Pods. */
+export function explainPodless({ title, namespace, object, events, hints, now }: Given): Explanation {
+  const { spec } = object as WorkloadObject;
+  const event = events.filter(({ type }) => type === 'Warning').sort((a, b) => lastTime(b) - lastTime(a))[0];
+  const failure = failureOf(object);
+  const message = oneLine(event?.message).replace(/^Error creating: /, '');
+  const cause =
+    message !== ''
+      ? message
+      : failure !== ''
+        ? failure
+        : spec?.suspend === true
+          ? 'it is suspended'
+          : spec?.replicas === 0
+            ? 'its spec.replicas is 0'
+            : spec?.schedule !== undefined
+              ? `none of its Jobs has Pods now, its schedule is ${spec.schedule}`
+              : 'they have not been created yet, or were deleted';
+  const type = title.replace('/', ' ');
+  return {
+    sentence: `${title} has no Pods: ${cause.replace(/\.$/, '')}.`,
+    evidence:
+      event === undefined ? [] : [`Event ${event.reason}, ${ago(lastTime(event), now)}: ${oneLine(event.message)}`],
+    actions: [
+      { description: 'see its conditions and Events', command: hints.kubectl(`describe ${type} -n ${namespace}`) },
+    ],
+  };
+}

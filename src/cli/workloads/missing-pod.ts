@@ -1,0 +1,72 @@
+/** Composes the error for a name that no Pod has or had: where a Pod or a workload of the name is, and how to list all. */
+import type { Pod, PodRecord } from '../../api/generated/types.ts';
+import { POD_RECORDS } from '../../api/lifepod.io/v1/pod-record/index.ts';
+import { PODS } from '../../api/resources.ts';
+import type { Client } from '../../client/client.ts';
+import { isApiError } from '../../machinery/status.ts';
+import { UserError } from '../../platform/files.ts';
+import type { Hints } from '../hints.ts';
+import { workloadsNamed } from './workloads.ts';
+
+const MOST_NAMES = 5;
+
+export async function missingPod(client: Client, namespace: string, name: string, hints: Hints): Promise<UserError> {
+  const none = `no Pod ${name} in namespace ${namespace}, and no record of one`;
+  const [types, elsewhere, similar] = await Promise.all([
+    workloadsNamed(client, namespace, name),
+    otherNamespaces(client, name),
+    similarNames(client, namespace, name),
+  ]);
+  const [type] = types;
+  if (type !== undefined)
+    return new UserError(
+      `${none}, but a ${type.kind} of this name: '${hints.lifepod(`why ${type.names[0]}/${name} -n ${namespace}`)}' explains its Pods`,
+    );
+  if (elsewhere.length > 0) {
+    const [first = ''] = elsewhere;
+    const list = shortList(elsewhere);
+    return new UserError(
+      `${none}, but in namespace ${list}: '${hints.lifepod(`why ${name} -n ${first}`)}' explains ${elsewhere.length > 1 ? 'the first' : 'it'}`,
+    );
+  }
+  const near = similar.length === 0 ? '' : `; there are ${shortList(similar)}`;
+  return new UserError(
+    `${none}${near}: '${hints.kubectl('get pods -A')}' lists all Pods, '${hints.kubectl('get podrecords -A')}' all records; ` +
+      `${hints.engine('up --record-age')} sets how long records outlive their Pod`,
+  );
+}
+
+const shortList = (names: readonly string[]): string =>
+  names.length > MOST_NAMES
+    ? `${names.slice(0, MOST_NAMES).join(', ')} and ${names.length - MOST_NAMES} more`
+    : names.join(', ');
+
+/** Resolves with the namespaces that have a Pod of the name, else those that have the record of one. */
+async function otherNamespaces(client: Client, name: string): Promise<string[]> {
+  const pods = await client
+    .resource<Pod>(PODS)
+    .list({ fieldSelector: `metadata.name=${name}` })
+    .catch(noneIfRefused);
+  const found =
+    pods.items.length > 0
+      ? pods.items
+      : (
+          await client
+            .resource<PodRecord>(POD_RECORDS)
+            .list({ fieldSelector: `podName=${name}` })
+            .catch(noneIfRefused)
+        ).items;
+  return [...new Set(found.flatMap(({ metadata }) => metadata.namespace ?? []))].sort();
+}
+
+/** Resolves with the names of the Pods in the namespace that begin with the name. */
+async function similarNames(client: Client, namespace: string, name: string): Promise<string[]> {
+  const { items } = await client.resource<Pod>(PODS).list({ namespace }).catch(noneIfRefused);
+  return items.map(({ metadata }) => metadata.name).filter((each) => each.startsWith(name));
+}
+
+/** The user may not read other namespaces, or the name is not valid in a field selector. */
+function noneIfRefused(error: unknown): { items: [] } {
+  if (isApiError(error)) return { items: [] };
+  throw error;
+}

@@ -1,0 +1,46 @@
+/** `lifepod why TYPE/NAME`: explains a workload. */
+import type { CoreV1Event } from '../../api/generated/types.ts';
+import { EVENTS } from '../../api/resources.ts';
+import { uidOf } from '../../machinery/meta.ts';
+import { UserError } from '../../platform/files.ts';
+import { lifeOf, type PodLife } from '../records.ts';
+import type { Target } from '../target.ts';
+import type { Explanation } from '../why/subject.ts';
+import { explainByPod, explainPodless, worstPod } from './explain-workload.ts';
+import { findWorkload, type WorkloadName } from './workloads.ts';
+
+export interface WorkloadExplanation {
+  workload: { kind: string; name: string; namespace: string };
+  /** The Pod by which the workload is explained; undefined if it has no Pods. */
+  life: PodLife | undefined;
+  explanation: Explanation;
+}
+
+/** `explainLife` explains a Pod. Rejects with a UserError if the workload does not exist. */
+export async function explainWorkload(
+  { client, namespace, hints }: Target,
+  wanted: WorkloadName,
+  explainLife: (life: PodLife) => Promise<Explanation>,
+): Promise<WorkloadExplanation> {
+  const { type, name } = wanted;
+  const found = await findWorkload(client, namespace, wanted);
+  if (found === undefined)
+    throw new UserError(
+      `no ${type.kind} ${name} in namespace ${namespace}: '${hints.kubectl(`get ${type.names[1]} -A`)}' lists all`,
+    );
+  const workload = { kind: type.kind, name, namespace };
+  const { object, owners, pods } = found;
+  const given = { title: `${type.names[0]}/${name}`, namespace, object, pods, events: [], hints, now: Date.now() };
+  const pod = worstPod(pods);
+  if (pod === undefined) {
+    const events = await Promise.all(
+      owners.map(async (owner) => {
+        const fieldSelector = `involvedObject.uid=${uidOf(owner)}`;
+        return (await client.resource<CoreV1Event>(EVENTS).list({ namespace, fieldSelector })).items;
+      }),
+    );
+    return { workload, life: undefined, explanation: explainPodless({ ...given, events: events.flat() }) };
+  }
+  const life = await lifeOf(client, pod);
+  return { workload, life, explanation: explainByPod(given, pod, await explainLife(life)) };
+}

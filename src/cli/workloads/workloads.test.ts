@@ -1,0 +1,106 @@
+import { expect, test } from 'vitest';
+import type { Pod } from '../../api/generated/types.ts';
+import { DEPLOYMENTS, JOBS, PODS, REPLICA_SETS } from '../../api/resources.ts';
+import { registryBackend } from '../../client/registry-fixture.ts';
+import { clientOf } from '../../client/typed-client.ts';
+import type { KubeObject, ResourceRef } from '../../machinery/meta.ts';
+import { forbidden } from '../../machinery/status.ts';
+import { hintsFor } from '../hints.ts';
+import { missingPod } from './missing-pod.ts';
+import { findWorkload, workloadName } from './workloads.ts';
+
+test.each([
+  ['web', undefined],
+  ['pod/web', undefined],
+  ['po/web', undefined],
+  ['job/x', ['Job', 'x']],
+  ['Jobs/x', ['Job', 'x']],
+  ['deployment.apps/x', ['Deployment', 'x']],
+  ['sts/x', ['StatefulSet', 'x']],
+])('%s names a Pod or a workload', (given, expected) => {
+  const found = workloadName(given);
+  expect(found && [found.type.kind, found.name]).toEqual(expected);
+});
+
+test.each(['service/x', 'job/', 'job/x/y', '/x'])('%s is neither a Pod nor a workload', (given) => {
+  expect(() => workloadName(given)).toThrow(/^\S+ is neither a Pod nor a workload: .* job\/NAME, cronjob\/NAME$/);
+});
+
+const HINTS = hintsFor({ dataDir: '/d' }, { KUBECONFIG: '/d/kubeconfig' });
+
+async function cluster() {
+  const backend = await registryBackend({ namespaces: ['a', 'b'] });
+  const client = clientOf(backend);
+  const spec = { containers: [{ name: 'app', image: 'x' }] };
+  const template = { metadata: { labels: { app: 'w' } }, spec };
+  const selector = { matchLabels: { app: 'w' } };
+  const set = <T extends KubeObject>(
+    ref: ResourceRef,
+    kind: string,
+    name: string,
+    more: object,
+    owner?: KubeObject,
+  ): Promise<T> => {
+    const apiVersion = ref.group === '' ? 'v1' : `${ref.group}/${ref.version}`;
+    const owners = owner && [
+      {
+        apiVersion: owner.apiVersion,
+        kind: owner.kind,
+        name: owner.metadata.name,
+        uid: owner.metadata.uid,
+        controller: true,
+      },
+    ];
+    const metadata = { name, namespace: 'a', labels: { app: 'w' }, ownerReferences: owners };
+    return backend.set<T>(ref, { apiVersion, kind, metadata, ...more } as unknown as T);
+  };
+  const pod = (name: string, owner?: KubeObject): Promise<Pod> => set<Pod>(PODS, 'Pod', name, { spec }, owner);
+  return {
+    backend,
+    client,
+    set,
+    pod,
+    workload: { spec: { selector, template } },
+    jobTemplate: { spec: { ...spec, restartPolicy: 'Never' } },
+  };
+}
+
+test('the Pods of a workload are those that it owns, directly or through another object', async () => {
+  const { client, set, pod, workload, jobTemplate } = await cluster();
+  const web = await set(DEPLOYMENTS, 'Deployment', 'web', workload);
+  const old = await set(REPLICA_SETS, 'ReplicaSet', 'web-1', workload, web);
+  const job = await set(JOBS, 'Job', 'report', { spec: { template: jobTemplate } });
+  await pod('web-1-x', old);
+  await pod('report-x', job);
+  await pod('bare');
+  const podsOf = async (given: string) => {
+    const wanted = workloadName(given);
+    return wanted && (await findWorkload(client, 'a', wanted))?.pods.map(({ metadata }) => metadata.name);
+  };
+  expect(await podsOf('deployment/web')).toEqual(['web-1-x']);
+  expect(await podsOf('rs/web-1')).toEqual(['web-1-x']);
+  expect(await podsOf('job/report')).toEqual(['report-x']);
+  expect(await podsOf('job/web')).toBeUndefined();
+});
+
+test('the error for a missing Pod names the workload, the namespace or the Pods that the user may have meant', async () => {
+  const { backend, client, set, pod, workload } = await cluster();
+  await set(DEPLOYMENTS, 'Deployment', 'web', workload);
+  await pod('other-1');
+  const text = async (namespace: string, name: string): Promise<string> =>
+    (await missingPod(client, namespace, name, HINTS)).message;
+  expect(await text('a', 'web')).toBe(
+    "no Pod web in namespace a, and no record of one, but a Deployment of this name: 'lifepod why deployment/web -n a --data-dir /d' explains its Pods",
+  );
+  expect(await text('b', 'other-1')).toBe(
+    "no Pod other-1 in namespace b, and no record of one, but in namespace a: 'lifepod why other-1 -n a --data-dir /d' explains it",
+  );
+  expect(await text('a', 'other')).toMatch(
+    /^no Pod other in namespace a, and no record of one; there are other-1: 'kubectl get pods -A'/,
+  );
+  expect(await text('a', 'none')).toMatch(
+    /^no Pod none in namespace a, and no record of one: 'kubectl get pods -A' lists all Pods, /,
+  );
+  backend.failNext('list pods /', forbidden(PODS, '', 'no'));
+  expect(await text('b', 'other-1')).toMatch(/^no Pod other-1 in namespace b, and no record of one: /);
+});

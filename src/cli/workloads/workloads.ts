@@ -1,0 +1,109 @@
+/** Finds workloads (Deployments, Jobs and other objects that create Pods) and their Pods, for commands that are about a Pod. */
+import type { Pod } from '../../api/generated/types.ts';
+import {
+  CRON_JOBS,
+  DAEMON_SETS,
+  DEPLOYMENTS,
+  JOBS,
+  PODS,
+  REPLICA_SETS,
+  REPLICATION_CONTROLLERS,
+  STATEFUL_SETS,
+} from '../../api/resources.ts';
+import type { Client } from '../../client/client.ts';
+import { type KubeObject, type ResourceRef, uidOf } from '../../machinery/meta.ts';
+import { isApiError } from '../../machinery/status.ts';
+import { UserError } from '../../platform/files.ts';
+
+export interface WorkloadType {
+  kind: string;
+  /** The names of the type that kubectl accepts in TYPE/NAME, the usual one first. */
+  names: readonly string[];
+  resource: ResourceRef;
+  /** The type of the objects through which the workload creates its Pods; undefined if it creates them itself. */
+  through?: ResourceRef;
+}
+
+export const WORKLOAD_TYPES: readonly WorkloadType[] = [
+  { kind: 'Deployment', names: ['deployment', 'deployments', 'deploy'], resource: DEPLOYMENTS, through: REPLICA_SETS },
+  { kind: 'StatefulSet', names: ['statefulset', 'statefulsets', 'sts'], resource: STATEFUL_SETS },
+  { kind: 'DaemonSet', names: ['daemonset', 'daemonsets', 'ds'], resource: DAEMON_SETS },
+  { kind: 'ReplicaSet', names: ['replicaset', 'replicasets', 'rs'], resource: REPLICA_SETS },
+  {
+    kind: 'ReplicationController',
+    names: ['replicationcontroller', 'replicationcontrollers', 'rc'],
+    resource: REPLICATION_CONTROLLERS,
+  },
+  { kind: 'Job', names: ['job', 'jobs'], resource: JOBS },
+  { kind: 'CronJob', names: ['cronjob', 'cronjobs', 'cj'], resource: CRON_JOBS, through: JOBS },
+];
+
+export interface WorkloadName {
+  type: WorkloadType;
+  name: string;
+}
+
+/** Parses TYPE/NAME. Returns undefined for the name of a Pod, with or without `pod/`. Throws a UserError if the type has no Pods. */
+export function workloadName(given: string): WorkloadName | undefined {
+  const [word = '', name, ...more] = given.split('/');
+  if (name === undefined || /^(pods?|po)$/.test(word)) return undefined;
+  // kubectl also accepts the group, such as in deployment.apps/NAME.
+  const type = WORKLOAD_TYPES.find(({ names }) => names.includes(word.toLowerCase().split('.')[0] ?? ''));
+  if (type !== undefined && name !== '' && more.length === 0) return { type, name };
+  const types = WORKLOAD_TYPES.map(({ names }) => `${names[0]}/NAME`).join(', ');
+  throw new UserError(`${given} is neither a Pod nor a workload: give the name of a Pod, or one of ${types}`);
+}
+
+/** A workload, the objects through which it creates its Pods, and its Pods. */
+export interface Workload {
+  object: KubeObject;
+  /** The workload itself, and the objects of `through` that it owns. */
+  owners: readonly KubeObject[];
+  pods: readonly Pod[];
+}
+
+/** Resolves with undefined if the workload does not exist. */
+export async function findWorkload(
+  client: Client,
+  namespace: string,
+  wanted: WorkloadName,
+): Promise<Workload | undefined> {
+  const { resource, through } = wanted.type;
+  const object = await client
+    .resource<KubeObject>(resource)
+    .get(wanted.name, namespace)
+    .catch((error: unknown) => {
+      if (isApiError(error, 'NotFound')) return undefined;
+      throw error;
+    });
+  if (object === undefined) return undefined;
+  const owned = through === undefined ? [] : await listIn<KubeObject>(client, through, namespace);
+  const owners = [object, ...owned.filter((each) => isOwnedBy(each, [object]))];
+  const pods = (await listIn<Pod>(client, PODS, namespace)).filter((pod) => isOwnedBy(pod, owners));
+  return { object, owners, pods };
+}
+
+/** Resolves with the workloads of the name. Types that the user may not read are left out. */
+export async function workloadsNamed(client: Client, namespace: string, name: string): Promise<WorkloadType[]> {
+  const found = await Promise.all(
+    WORKLOAD_TYPES.map(async (type) => {
+      const object = await client
+        .resource<KubeObject>(type.resource)
+        .get(name, namespace)
+        .catch((error: unknown) => {
+          if (isApiError(error)) return undefined;
+          throw error;
+        });
+      return object === undefined ? [] : [type];
+    }),
+  );
+  return found.flat();
+}
+
+const listIn = async <T extends KubeObject>(client: Client, resource: ResourceRef, namespace: string): Promise<T[]> =>
+  (await client.resource<T>(resource).list({ namespace })).items;
+
+const isOwnedBy = ({ metadata }: KubeObject, owners: readonly KubeObject[]): boolean =>
+  metadata.ownerReferences?.some(
+    ({ uid, controller }) => controller === true && owners.some((each) => uidOf(each) === uid),
+  ) === true;
