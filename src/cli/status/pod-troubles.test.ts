@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
-import type { ContainerStatus, CoreV1Event, Pod, PodTransition } from '../../api/generated/types.ts';
+import type { ContainerStatus, CoreV1Event, Node, Pod, PodTransition } from '../../api/generated/types.ts';
 import { formatTime, parseTime } from '../../machinery/time.ts';
 import { fromApi } from '../../node/record/step-conversion.ts';
 import { hintsFor } from '../hints.ts';
@@ -103,6 +103,26 @@ test.each<[string, Living, string | undefined]>([
     'Unknown',
   ],
   [
+    'a Pod that was ready when its node answered last',
+    subjectOf('well', {
+      node: nodeWith('Unknown'),
+      pod: statusOf('well', ({ status }) =>
+        Object.assign(status?.conditions?.find(({ type }) => type === 'Ready') ?? {}, { status: 'False' }),
+      ),
+    }),
+    'NodeNotReady',
+  ],
+  [
+    'a ready Pod on a node that has just stopped answering',
+    subjectOf('well', { node: nodeWith('Unknown') }),
+    undefined,
+  ],
+  [
+    'a Pod whose node does not exist',
+    subjectOf('no-volume', { nodes: [], pod: statusOf('no-volume', (pod) => void delete pod.status?.startTime) }),
+    'NodeNotFound',
+  ],
+  [
     'a container that failed a moment ago',
     subjectOf('crashing', {
       pod: statusOf('crashing', ({ status }) =>
@@ -128,6 +148,16 @@ test.each<[string, Living, string | undefined]>([
 ])('lifepod status judges %s', (_, subject, reason) => {
   expect(podTrouble(subject)?.reason).toBe(reason);
 });
+
+function nodeWith(ready: string): Node {
+  const condition = {
+    type: 'Ready',
+    status: ready,
+    reason: 'NodeStatusUnknown',
+    message: 'Kubelet stopped posting node status.',
+  };
+  return { apiVersion: 'v1', kind: 'Node', metadata: { name: 'node-1' }, status: { conditions: [condition] } };
+}
 
 function created(name: string): number {
   return parseTime(pods[name]?.pod.metadata.creationTimestamp) ?? 0;

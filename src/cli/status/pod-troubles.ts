@@ -12,6 +12,7 @@ import type { Container, Probe } from '../../api/generated/types.ts';
 import { type Millis, parseTime } from '../../machinery/time.ts';
 import { waitingProblem } from '../pod-containers.ts';
 import { deadlineOf, isDeleted } from '../why/ending-phrases.ts';
+import { explainLostNode, explainNode } from '../why/node-troubles.ts';
 import { conditionOf, eventOf, type Living, lastStep, lastTime, type Shown, shownContainers } from '../why/subject.ts';
 import { explainWaiting } from '../why/waiting.ts';
 
@@ -70,6 +71,12 @@ const ofScheduling: Rule = (subject) => {
   return isNew ? 'well' : { reason: 'NotScheduled', since: created };
 };
 
+const ofNode: Rule = (subject) => {
+  if (explainNode(subject) === undefined) return undefined;
+  const since = parseTime(subject.pod.metadata.creationTimestamp);
+  return { reason: subject.nodes?.length === 0 ? 'NodeNotFound' : 'NodeNotReady', since };
+};
+
 const ofWaiting: Rule = (subject) => {
   for (const { kind, name, status } of shownContainers(subject)) {
     const reason = kind === 'defer' ? undefined : waitingProblem(status);
@@ -93,6 +100,7 @@ const ofReadiness: Rule = (subject) => {
   const since = parseTime(ready.lastTransitionTime);
   const shown = shownContainers(subject).filter(({ kind }) => kind === 'app' || kind === 'init');
   const unready = shown.filter(({ status }) => !status.ready && status.state?.running !== undefined);
+  if (explainLostNode(subject) !== undefined) return { reason: 'NodeNotReady', since };
   if (unready.some((each) => failsProbe(subject, each))) return { reason: 'NotReady', since };
   if (ready.reason === 'ReadinessGatesNotReady') return { reason: 'ReadinessGatesNotReady', since };
   // A container that starts, or that has completed and is not restarted, is no trouble.
@@ -110,7 +118,16 @@ const ofEntryImages: Rule = (subject) => {
   return undefined;
 };
 
-const RULES: readonly Rule[] = [ofEnding, ofOutcome, ofScheduling, ofWaiting, ofSummary, ofReadiness, ofEntryImages];
+const RULES: readonly Rule[] = [
+  ofEnding,
+  ofOutcome,
+  ofScheduling,
+  ofNode,
+  ofWaiting,
+  ofSummary,
+  ofReadiness,
+  ofEntryImages,
+];
 
 /** Returns the trouble of the Pod; undefined if the Pod is well. */
 export function podTrouble(subject: Living): PodTrouble | undefined {

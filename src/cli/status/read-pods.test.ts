@@ -62,7 +62,7 @@ async function start() {
   });
   const client = clientOf(backend);
   const read = (namespace?: string) =>
-    readPods({ client, namespace, ownNamespace: 'a', nodes: [], hints: hintsFor({}, {}), now: NOW });
+    readPods({ client, namespace, ownNamespace: 'a', nodes: undefined, hints: hintsFor({}, {}), now: NOW });
   return { backend, read };
 }
 

@@ -36,7 +36,8 @@ export interface ReadPodsOptions {
   namespace: string | undefined;
   /** The namespace to read if the user may not read those of all namespaces. */
   ownNamespace: string;
-  nodes: readonly Node[];
+  /** Undefined if the user may not read Nodes. */
+  nodes: readonly Node[] | undefined;
   hints: Hints;
   now: Millis;
 }
@@ -93,10 +94,10 @@ function unwellPod(
   { nodes, hints, now }: ReadPodsOptions,
 ): UnwellPod | undefined {
   const { name, namespace = 'default' } = pod.metadata;
-  const node = nodes.find(({ metadata }) => metadata.name === pod.spec?.nodeName);
-  // An explanation of an unscheduled Pod compares its requests with what the nodes have.
-  const all = pod.spec?.nodeName ? undefined : nodes;
-  const subject = { name, namespace, pod, node, nodes: all, lastLines: {}, hints, now, ...read };
+  // An explanation of an unscheduled Pod compares its requests with what all nodes have.
+  const own = nodes?.filter((each) => !pod.spec?.nodeName || each.metadata.name === pod.spec.nodeName);
+  const node = pod.spec?.nodeName ? own?.[0] : undefined;
+  const subject = { name, namespace, pod, node, nodes: own, lastLines: {}, hints, now, ...read };
   const trouble = podTrouble(subject);
   return trouble && { ...trouble, pod, sentence: explain(subject).sentence };
 }

@@ -56,7 +56,7 @@ async function readReport(options: TargetOptions): Promise<{ report: StatusRepor
       client,
       namespace: options.namespace,
       ownNamespace: namespace,
-      nodes: nodes.items,
+      nodes: nodes.unread.length === 0 ? nodes.items : undefined,
       hints,
       now,
     });

@@ -385,6 +385,21 @@ explains({
     sentence: 'p cannot start: its node node does not exist.',
     advice: /kubectl get nodes$/,
   },
+  'a running Pod whose node is not ready': {
+    notReady: 'container runtime is down',
+    status: {
+      phase: 'Running',
+      startTime: time(60),
+      conditions: [condition('Initialized', 'True'), condition('Ready', 'False')],
+      containerStatuses: [running('app')],
+    },
+    sentence: 'p is not ready: its node node is not ready, container runtime is down.',
+    evidence: [
+      'condition Ready of the node is False (KubeletNotReady)',
+      'its containers were ready when the node reported them last',
+    ],
+    advice: /^see why the node is not ready: lifepod status/,
+  },
   'a running Pod that tolerates a NoExecute taint for a limited time': {
     spec: { tolerations: [{ key: 'repair', operator: 'Exists', effect: 'NoExecute', tolerationSeconds: 1000 }] },
     nodes: [node({}, [{ ...taint, timeAdded: time(10) }])],

@@ -8,7 +8,7 @@
 import { explainEnding } from './ending.ts';
 import { explainGone } from './gone.ts';
 import { explainEntryImages } from './images.ts';
-import { explainNode, explainTaint } from './node-troubles.ts';
+import { explainLostNode, explainNode, explainTaint } from './node-troubles.ts';
 import { explainOutcome } from './outcome.ts';
 import { explainReadiness, explainRunning } from './running.ts';
 import { explainScheduling } from './scheduling.ts';
@@ -23,6 +23,7 @@ const RULES: readonly ((subject: Living) => Explanation | undefined)[] = [
   explainWaiting,
   explainStopping,
   explainStarting,
+  explainLostNode,
   explainReadiness,
   explainEntryImages,
   explainTaint,

@@ -5,12 +5,14 @@ import { limitedStays } from '../../scheduling/node-taints.ts';
 import {
   type Action,
   clock,
+  conditionOf,
   type Explanation,
   inTime,
   type Living,
   oneLine,
   type Subject,
   seeStatus,
+  shownContainers,
 } from './subject.ts';
 
 /** Returns the taint in the notation of kubectl taint, such as `repair=disk:NoExecute`. */
@@ -51,6 +53,24 @@ export function explainNode(subject: Living): Explanation | undefined {
   return {
     sentence: `${name} waits: its node ${nodeName} is not ready, ${oneLine(ready.message) || ready.reason}.`,
     evidence: [`condition Ready of the node is ${ready.status} (${ready.reason})`],
+    actions: [seeStatus(subject, 'see why the node is not ready')],
+  };
+}
+
+/** Explains a Pod that has started, and that counts as not ready only because its node is not ready. */
+export function explainLostNode(subject: Living): Explanation | undefined {
+  const { name, pod, node } = subject;
+  const ofNode = node?.status?.conditions?.find(({ type }) => type === 'Ready');
+  const isWell = shownContainers(subject).every(({ kind, status }) => kind !== 'app' || status.ready);
+  if (ofNode === undefined || ofNode.status === 'True' || conditionOf(subject, 'Ready')?.status !== 'False' || !isWell)
+    return undefined;
+  const cause = `its node ${pod.spec?.nodeName} ${ofNode.status === 'Unknown' ? 'does not answer' : 'is not ready'}`;
+  return {
+    sentence: `${name} is not ready: ${cause}, ${oneLine(ofNode.message) || ofNode.reason}.`,
+    evidence: [
+      `condition Ready of the node is ${ofNode.status} (${ofNode.reason})`,
+      'its containers were ready when the node reported them last',
+    ],
     actions: [seeStatus(subject, 'see why the node is not ready')],
   };
 }
