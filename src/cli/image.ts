@@ -15,10 +15,13 @@ import { containerdPaths } from '../runtime/containerd/paths.ts';
 import { type Connection, connect } from '../runtime/cri/connection.ts';
 import { imagesInUse, listImages, removeImage } from '../runtime/cri/images/image-service.ts';
 import { readStatus, sandboxImageOf } from '../runtime/cri/status.ts';
-import { loadImageArchives } from '../runtime/images/load.ts';
+import { type LoadStep, loadImageArchives } from '../runtime/images/load.ts';
 import type { ImageInfo } from '../runtime/runtime.ts';
 import { tabColumns } from './describe/tab-columns.ts';
 import { type Hints, hintsFor } from './hints.ts';
+import { loadProgress } from './progress/load-progress.ts';
+import { STANDARD_INPUT, withArchiveFrom } from './progress/standard-input.ts';
+import { terminalLine } from './progress/terminal-line.ts';
 
 const SHORT_ID_LENGTH = 12;
 
@@ -32,10 +35,15 @@ function endpointOf(dataDir: string): string {
   return readEngineRecord(dataDir)?.containerRuntimeEndpoint ?? `unix://${containerdPaths(dataDir).socket}`;
 }
 
-/** Loads the archives into the container runtime and prints the loaded images. If a file is not readable, loads none and rejects. */
+/**
+ * Loads the archives into the container runtime and prints the loaded images; `-` is standard input. If a file is not readable, loads none
+ * and rejects.
+ */
 export async function loadImages(dataDir: string, files: string[]): Promise<void> {
   const endpoint = endpointOf(dataDir);
-  for (const file of files) {
+  if (files.filter((file) => file === '-').length > 1)
+    throw new UserError('standard input can be read only once: give - once');
+  for (const file of files.filter((each) => each !== '-')) {
     try {
       accessSync(file, constants.R_OK);
     } catch {
@@ -44,11 +52,25 @@ export async function loadImages(dataDir: string, files: string[]): Promise<void
       );
     }
   }
-  const signal = new AbortController().signal;
-  const paths = files.map((file) => resolve(file));
-  for (const reference of await loadImageArchives({ endpoint, timers: systemTimers() }, paths, signal)) {
-    process.stdout.write(`loaded ${reference}\n`);
+  try {
+    await (files.includes('-')
+      ? withArchiveFrom(process.stdin, dataDir, terminalLine.show, (path) => loadFiles(endpoint, files, path))
+      : loadFiles(endpoint, files, ''));
+  } finally {
+    terminalLine.show('');
   }
+}
+
+/** `inputPath`: the path of the archive that stands for `-`. */
+async function loadFiles(endpoint: string, files: readonly string[], inputPath: string): Promise<void> {
+  const timers = systemTimers();
+  const say = (line: string): void => void process.stderr.write(`${line}\n`);
+  const named = loadProgress(terminalLine, say, () => timers.now());
+  const progress = (step: LoadStep): void => named(step.file === inputPath ? { ...step, file: STANDARD_INPUT } : step);
+  const paths = files.map((file) => (file === '-' ? inputPath : resolve(file)));
+  const loaded = await loadImageArchives({ endpoint, timers, progress }, paths, new AbortController().signal);
+  terminalLine.show('');
+  for (const reference of loaded) process.stdout.write(`loaded ${reference}\n`);
 }
 
 /**

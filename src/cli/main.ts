@@ -163,7 +163,7 @@ const image = program.command('image').description('manage the images of the con
 image
   .command('load')
   .description('load images from OCI or Docker archives; Pods that wait for one of them start')
-  .argument('<file...>')
+  .argument('<file...>', 'archives such as docker save writes; - is standard input')
   .addOption(dataDirOption())
   .action(async (files: string[], options: { dataDir: string }) =>
     (await import('./image.ts')).loadImages(options.dataDir, files),

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import { runCommandOk } from '../platform/processes.ts';
-import { gitCommit } from './version.ts';
+import { gitCommit, versionText } from './version.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'lifepod-test-'));
 const sources = join(folder, 'src');
@@ -27,4 +27,14 @@ test('the commit is that of a clone, or the one that the package contains, or un
   expect(gitCommit(sources)).toBe(commit);
   writeFileSync(join(sources, 'git-commit'), 'abc\n');
   expect(gitCommit(sources)).toBe('abc');
+});
+
+test('the versions are a line, or JSON with all of them', () => {
+  expect(versionText()).toMatch(/^lifepod \d+\.\d+\.\d+ [^\n]+$/);
+  expect(JSON.parse(versionText('json'))).toMatchObject({
+    version: expect.stringMatching(/^\d+\.\d+\.\d+/),
+    gitVersion: expect.stringMatching(/^v1\.33\.0\+lifepod\./),
+    kubernetesVersion: 'v1.33.0',
+    nodeVersion: process.version,
+  });
 });

@@ -7,52 +7,63 @@ import { SHELLS, type Shell } from './scripts.ts';
 const REPOSITORY = join(import.meta.dirname, '../../..');
 const ENV = { ...process.env, PATH: `${join(REPOSITORY, 'bin')}:${process.env['PATH']}` };
 
-/** Returns a command of the shell that prints the words which complete the line, one per line. */
-const QUERIES: Record<Shell, (line: string) => string> = {
-  // Bash separates words at = and :, and calls the function with its variables about the line.
-  bash: (line) => `
-    source <(lifepod completion bash)
-    compopt() { echo "compopt $*"; }
-    COMP_LINE='${line}' COMP_POINT=${line.length}
-    _lifepod
-    printf '%s\\n' "\${COMPREPLY[@]}"`,
-  // These functions of zsh work only in its line editor.
-  zsh: (line) => `
-    compdef() { registered=$*; }
-    _files() { echo "files $*"; }
-    _describe() { print -l -- "\${(@)\${(P)3}%%:*}"; }
-    source <(lifepod completion zsh)
-    [[ $registered == '_lifepod lifepod' ]] || echo not registered
-    words=(${line.endsWith(' ') ? `${line} ''` : line}) CURRENT=$#words
-    _lifepod`,
-  fish: (line) => `
-    lifepod completion fish | source
-    complete -C '${line}' | string replace -r '\\t.*' ''; true`,
+/** A script that loads the completion, and a command that prints the words which complete a line, one per line. */
+const QUERIES: Record<Shell, { load: string; ask(line: string): string }> = {
+  bash: {
+    // This command of bash works only while a user completes a word.
+    load: 'source <(lifepod completion bash); compopt() { echo "compopt $*"; }',
+    ask: (line) => `
+      COMP_LINE='${line}' COMP_POINT=${line.length}
+      _lifepod
+      printf '%s\\n' "\${COMPREPLY[@]}"`,
+  },
+  zsh: {
+    // These functions of zsh work only in its line editor.
+    load: `
+      compdef() { registered=$*; }
+      _files() { echo "files $*"; }
+      _describe() { print -l -- "\${(@)\${(P)3}%%:*}"; }
+      source <(lifepod completion zsh)
+      [[ $registered == '_lifepod lifepod' ]] || echo not registered`,
+    ask: (line) => `
+      words=(${line.endsWith(' ') ? `${line} ''` : line}) CURRENT=$#words
+      _lifepod`,
+  },
+  fish: {
+    load: 'lifepod completion fish | source',
+    ask: (line) => `complete -C '${line}' | string replace -r '\\t.*' ''; true`,
+  },
 };
 
 const installed = SHELLS.filter((shell) => findProgram(shell) !== undefined);
 
-const complete = async (shell: Shell, line: string): Promise<string[]> => {
-  const options = shell === 'zsh' ? ['-f'] : [];
-  const output = await runCommandOk(shell, [...options, '-c', QUERIES[shell](line)], { env: ENV });
-  return output.split('\n').filter((text) => text !== '');
-};
+/** Resolves with the words for each line, in alphabetical order. */
+async function complete(shell: Shell, ...lines: string[]): Promise<string[][]> {
+  const { load, ask } = QUERIES[shell];
+  const script = [load, ...lines.map((line) => `${ask(line)}\necho next`)].join('\n');
+  const output = await runCommandOk(shell, [...(shell === 'zsh' ? ['-f'] : []), '-c', script], { env: ENV });
+  const answers = output.split('next\n').slice(0, -1);
+  return answers.map((answer) =>
+    answer
+      .split('\n')
+      .filter((text) => text !== '')
+      .sort(),
+  );
+}
 
 test('bash is among the shells of this machine', () => {
   expect(installed).toContain('bash');
 });
 
 test.each(installed)('the script for %s offers commands, options and values', async (shell) => {
-  expect(await complete(shell, 'lifepod lo')).toEqual(['logs']);
-  expect(await complete(shell, 'lifepod down --n')).toEqual(['--now']);
-  expect((await complete(shell, 'lifepod up --log-level ')).sort()).toEqual(['debug', 'error', 'info', 'warn']);
+  expect(await complete(shell, 'lifepod lo', 'lifepod down --n', 'lifepod up --log-level ')).toEqual([
+    ['logs'],
+    ['--now'],
+    ['debug', 'error', 'info', 'warn'],
+  ]);
 });
 
-test('the script for bash replaces only the part of a word after the last separator', async () => {
-  expect(await complete('bash', 'lifepod up --log-level=w')).toEqual(['warn']);
-});
-
-test('the script for bash leaves files and folders to bash', async () => {
-  expect(await complete('bash', 'lifepod image load ')).toEqual(['compopt -o default']);
-  expect(await complete('bash', 'lifepod up --data-dir ')).toEqual(['compopt -o dirnames']);
+test('bash replaces only the part of a word after the last separator, and completes files and folders itself', async () => {
+  const lines = ['lifepod up --log-level=w', 'lifepod image load ', 'lifepod up --data-dir '];
+  expect(await complete('bash', ...lines)).toEqual([['warn'], ['compopt -o default'], ['compopt -o dirnames']]);
 });

@@ -42,25 +42,13 @@ const lifepod = (...args: string[]) => {
   );
 };
 
-test.each([
-  [
-    ['image', 'list', '-o', 'yaml'],
-    "lifepod: --output yaml is not valid: give json; see 'lifepod image list --help'\n",
-  ],
-  [['up', '--detatch'], "lifepod: unknown option '--detatch' (did you mean --detach?); see 'lifepod up --help'\n"],
-  [['logs'], "lifepod: missing argument <pod>; see 'lifepod logs --help'\n"],
-])('lifepod %j fails with one line', async (args, stderr) => {
-  expect(await lifepod(...args)).toEqual({ code: 1, stdout: '', stderr });
+test('an error in the arguments is one line, and the exit code is 1', async () => {
+  const stderr = "lifepod: unknown option '--detatch' (did you mean --detach?); see 'lifepod up --help'\n";
+  expect(await lifepod('up', '--detatch')).toEqual({ code: 1, stdout: '', stderr });
 });
 
-test('lifepod --version, -V and version print the same line, and version -o json prints all versions', async () => {
-  const [line, ...others] = await Promise.all([lifepod('version'), lifepod('--version'), lifepod('-V')]);
-  expect(line.stdout).toMatch(/^lifepod \d+\.\d+\.\d+ .*\n$/);
-  expect(others).toEqual([line, line]);
-  expect(JSON.parse((await lifepod('version', '-o', 'json')).stdout)).toMatchObject({
-    version: expect.stringMatching(/^\d+\.\d+\.\d+/),
-    gitVersion: expect.stringMatching(/^v1\.33\.0\+lifepod\./),
-    kubernetesVersion: 'v1.33.0',
-    nodeVersion: process.version,
-  });
+test('lifepod --version and version print the same line', async () => {
+  const [option, command] = await Promise.all([lifepod('--version'), lifepod('version')]);
+  expect(option.stdout).toMatch(/^lifepod \d+\.\d+\.\d+ .*\n$/);
+  expect(command).toEqual(option);
 });

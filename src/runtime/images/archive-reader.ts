@@ -4,12 +4,15 @@
  */
 import { createReadStream } from 'node:fs';
 import { open } from 'node:fs/promises';
-import type { Readable } from 'node:stream';
+import { pipeline as connect, type Readable, Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { createGunzip } from 'node:zlib';
 import { extract } from 'tar-stream';
 import { UserError } from '../../platform/files.ts';
 import { referenceError } from './references.ts';
+
+/** Called with the number of bytes of a file that have been read so far. */
+export type OnRead = (bytes: number) => void;
 
 /** A larger manifest.json or index.json is ignored, to limit the use of memory. */
 const MAX_MANIFEST_BYTES = 4 * 1024 * 1024;
@@ -18,10 +21,10 @@ const MAX_MANIFEST_BYTES = 4 * 1024 * 1024;
  * Resolves with the names of the images, as written in the archive. Rejects with a UserError if the file cannot be read, is
  * not an archive of images, contains no names, or contains an invalid name.
  */
-export async function archiveReferences(file: string, signal: AbortSignal): Promise<string[]> {
+export async function archiveReferences(file: string, signal: AbortSignal, onRead?: OnRead): Promise<string[]> {
   let indexes: Map<string, string>;
   try {
-    indexes = await readIndexes(file, signal);
+    indexes = await readIndexes(file, signal, onRead);
   } catch (error) {
     if (signal.aborted) throw error;
     const code = (error as NodeJS.ErrnoException).code;
@@ -53,7 +56,7 @@ const notAnArchive = (file: string): UserError =>
     `${file} is not an archive of images: give a file made by 'docker save' or one with an OCI image layout`,
   );
 
-async function readIndexes(file: string, signal: AbortSignal): Promise<Map<string, string>> {
+async function readIndexes(file: string, signal: AbortSignal, onRead?: OnRead): Promise<Map<string, string>> {
   const found = new Map<string, string>();
   const tar = extract();
   const read = (async () => {
@@ -68,18 +71,24 @@ async function readIndexes(file: string, signal: AbortSignal): Promise<Map<strin
       }
     }
   })();
-  await Promise.all([pipeline(await openArchive(file), tar, { signal }), read]);
+  await Promise.all([pipeline(await openArchive(file, onRead), tar, { signal }), read]);
   return found;
 }
 
 /** Returns the archive as a stream, decompressed if necessary. */
-export async function openArchive(file: string): Promise<Readable> {
-  if (!(await isGzip(file))) return createReadStream(file);
-  const unpacked = createGunzip();
-  createReadStream(file)
-    .once('error', (error) => unpacked.destroy(error))
-    .pipe(unpacked);
-  return unpacked;
+export async function openArchive(file: string, onRead: OnRead = () => undefined): Promise<Readable> {
+  const isCompressed = await isGzip(file);
+  let bytes = 0;
+  const counted = new Transform({
+    transform(chunk: Buffer, _, next) {
+      bytes += chunk.length;
+      onRead(bytes);
+      next(null, chunk);
+    },
+  });
+  // An error destroys all streams, so that the reader of the last one gets the error.
+  const [source, ignored] = [createReadStream(file), (): void => undefined];
+  return isCompressed ? connect(source, counted, createGunzip(), ignored) : connect(source, counted, ignored);
 }
 
 async function isGzip(file: string): Promise<boolean> {

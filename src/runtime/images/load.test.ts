@@ -1,5 +1,5 @@
 /** Tests the loading of archives with a script in place of ctr, and with a server that stores only the names of images. */
-import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
@@ -10,7 +10,7 @@ import { requireProgram } from '../../platform/processes.ts';
 import { createVirtualTimers } from '../../platform/virtual-timers.ts';
 import { writeImageArchive } from './archive-writer.ts';
 import { containerd, serveContainerd } from './containerd-fixture.ts';
-import { loadImageArchives } from './load.ts';
+import { type LoadStep, loadImageArchives } from './load.ts';
 
 // Test files share the loaded modules, so this file loads its own copies, and the next file loads the original modules.
 vi.hoisted(() => vi.resetModules());
@@ -290,4 +290,17 @@ test('the load fails if CRI does not list the image after more than 30 seconds',
   const text = `the runtime does not list the image ${A} after loading it`;
   expect(await rejection(load([await archiveOf(A)]))).toEqual(new UserError(text));
   expect(steps).toEqual([]);
+});
+
+test('the load reports how much of an archive has been read, in bytes of the file', async () => {
+  const plain = await archiveOf(A, 'a.tar', 300_000);
+  const file = path('a.tar.gz');
+  writeFileSync(file, gzipSync(readFileSync(plain)));
+  installCtr(importOf(A));
+  const seen: LoadStep[] = [];
+  await loadImageArchives({ endpoint, timers, progress: (step) => void seen.push(step) }, [file], never);
+  const totalBytes = statSync(file).size;
+  expect([...new Set(seen.map(({ kind }) => kind))]).toEqual(['checking', 'loading', 'unpacking']);
+  expect(seen[0]).toEqual({ kind: 'checking', file, doneBytes: 0, totalBytes });
+  expect(seen.at(-1)).toEqual({ kind: 'unpacking', file, doneBytes: totalBytes, totalBytes });
 });

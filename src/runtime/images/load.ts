@@ -3,6 +3,7 @@
  */
 
 import { spawn } from 'node:child_process';
+import { stat } from 'node:fs/promises';
 import { text } from 'node:stream/consumers';
 import { pipeline } from 'node:stream/promises';
 import { UserError } from '../../platform/files.ts';
@@ -10,7 +11,7 @@ import type { Timers } from '../../platform/platform.ts';
 import { requireProgram, runCommandOk } from '../../platform/processes.ts';
 import { type Connection, CRI_NAMESPACE, connect, delay } from '../cri/connection.ts';
 import { imageStatus } from '../cri/images/image-service.ts';
-import { archiveReferences, openArchive } from './archive-reader.ts';
+import { archiveReferences, type OnRead, openArchive } from './archive-reader.ts';
 import { guardImport, type ImportGuard, listNames } from './failed-import.ts';
 import { normalizeReference } from './references.ts';
 
@@ -18,6 +19,17 @@ export interface LoadOptions {
   /** containerd's address: unix:///… */
   endpoint: string;
   timers: Timers;
+  /** Called when a step begins, and for each piece of the archive that has been read. */
+  progress?(step: LoadStep): void;
+}
+
+/** A step of the load of an archive: lifepod looks up its names, lifepod sends it to containerd, or containerd unpacks it. */
+export interface LoadStep {
+  kind: 'checking' | 'loading' | 'unpacking';
+  file: string;
+  /** How much of the file, as it is on the disk, has been read in this step. */
+  doneBytes: number;
+  totalBytes: number;
 }
 
 const POLL_MILLIS = 5;
@@ -36,6 +48,7 @@ export async function loadImageArchives(options: LoadOptions, files: string[], s
     args: ['--address', options.endpoint.replace(/^unix:\/\//, ''), '--namespace', CRI_NAMESPACE],
     connection,
     timers: options.timers,
+    progress: options.progress ?? (() => undefined),
     signal,
   };
   try {
@@ -54,20 +67,27 @@ interface Load {
   args: readonly string[];
   connection: Connection;
   timers: Timers;
+  progress(step: LoadStep): void;
   signal: AbortSignal;
 }
 
 /** Returns the loaded references in complete form. */
 async function loadArchive(load: Load, file: string): Promise<string[]> {
   const { ctr, args, connection, timers, signal } = load;
-  const names = await archiveReferences(file, signal);
+  const { size: totalBytes } = await stat(file).catch(() => ({ size: 0 }));
+  const report = (kind: LoadStep['kind'], doneBytes: number): void =>
+    load.progress({ kind, file, doneBytes, totalBytes });
+  report('checking', 0);
+  const names = await archiveReferences(file, signal, (bytes) => report('checking', bytes));
   const complete = names.map(normalizeReference);
   const guard = await guardImport(connection, [...new Set([...names, ...complete])], timers, signal);
-  const report = await importWhole(guard, () => importArchive(load, file));
+  const reading = (bytes: number): void => report(bytes < totalBytes ? 'loading' : 'unpacking', bytes);
+  report('loading', 0);
+  const output = await importWhole(guard, () => importArchive(load, file, reading));
   for (const [index, name] of names.entries()) {
     const reference = complete[index] as string;
     // containerd stores a short name from an OCI layout unchanged, but CRI looks up the complete name.
-    if (!report.includes(`unpacking ${reference} `)) {
+    if (!output.includes(`unpacking ${reference} `)) {
       await runCommandOk(ctr, [...args, 'images', 'tag', '--force', name, reference], { signal });
     }
     await listed(load, reference, guard.idsBefore.get(reference));
@@ -89,8 +109,8 @@ async function importWhole(guard: ImportGuard, run: () => Promise<string>): Prom
 }
 
 /** Imports the archive and returns ctr's output. Decompresses the archive, because ctr of containerd 1.6 cannot read compressed ones. */
-async function importArchive({ ctr, args, signal }: Load, file: string): Promise<string> {
-  const source = await openArchive(file);
+async function importArchive({ ctr, args, signal }: Load, file: string, onRead: OnRead): Promise<string> {
+  const source = await openArchive(file, onRead);
   const child = spawn(ctr, [...args, 'images', 'import', '-'], {
     stdio: ['pipe', 'pipe', 'pipe'],
     signal,

@@ -1,0 +1,38 @@
+/** Shows how far `lifepod image load` has read an archive. */
+import { binarySize } from '../../machinery/binary-size.ts';
+import type { LoadStep } from '../../runtime/images/load.ts';
+import type { TerminalLine } from './terminal-line.ts';
+
+/** The shortest time between two changes of the line: a fast disk reads thousands of pieces per second. */
+const REDRAW_MILLIS = 100;
+
+/**
+ * Returns a function that is called with the steps of a load. On a terminal it rewrites the line; otherwise it says one line for each
+ * archive, at its beginning.
+ */
+export function loadProgress(
+  line: Pick<TerminalLine, 'isShown' | 'show'>,
+  say: (line: string) => void,
+  now: () => number,
+): (step: LoadStep) => void {
+  let last: LoadStep | undefined;
+  let drawnAt = Number.NEGATIVE_INFINITY;
+  return (step) => {
+    const isNewStep = step.file !== last?.file || step.kind !== last?.kind;
+    last = step;
+    if (!line.isShown) {
+      // An archive that is not valid is reported in one line.
+      if (isNewStep && step.kind === 'loading') say(`loading ${step.file} (${binarySize(step.totalBytes)})`);
+      return;
+    }
+    if (!isNewStep && now() - drawnAt < REDRAW_MILLIS) return;
+    drawnAt = now();
+    line.show(stepText(step));
+  };
+}
+
+function stepText({ kind, file, doneBytes, totalBytes }: LoadStep): string {
+  if (kind === 'unpacking') return `unpacking ${file}`;
+  const percent = totalBytes === 0 ? 100 : Math.min(100, Math.floor((doneBytes * 100) / totalBytes));
+  return `${kind} ${file}: ${binarySize(doneBytes)} of ${binarySize(totalBytes)}, ${percent}%`;
+}

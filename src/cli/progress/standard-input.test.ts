@@ -1,0 +1,50 @@
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Readable } from 'node:stream';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { UserError } from '../../platform/files.ts';
+import { withArchiveFrom } from './standard-input.ts';
+
+let folder: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'lifepod-input-'));
+});
+afterEach(() => rmSync(folder, { recursive: true }));
+
+const input = (...parts: string[]): Readable => Readable.from(parts.map((part) => Buffer.from(part)));
+
+test('the input can be read several times, and leaves no file', async () => {
+  const shown: string[] = [];
+  const read = await withArchiveFrom(
+    input('abc', 'de'),
+    folder,
+    (text) => void shown.push(text),
+    async (path) => [readFileSync(path, 'utf8'), readFileSync(path, 'utf8'), readdirSync(folder).length],
+  );
+  expect(read).toEqual(['abcde', 'abcde', 0]);
+  expect(shown).toEqual(['reading standard input: 3 B', 'reading standard input: 5 B']);
+});
+
+test('an error about the archive names the input', async () => {
+  const failing = withArchiveFrom(
+    input('x'),
+    folder,
+    () => undefined,
+    async (path) => {
+      throw new UserError(`${path} is not an archive`);
+    },
+  );
+  await expect(failing).rejects.toThrow(/^standard input is not an archive$/);
+});
+
+test('a terminal is not read', async () => {
+  const terminal = Object.assign(input(), { isTTY: true });
+  const refused = withArchiveFrom(
+    terminal,
+    folder,
+    () => undefined,
+    async () => 'used',
+  );
+  await expect(refused).rejects.toThrow(/^standard input is a terminal: send an archive, as in '/);
+});

@@ -1,0 +1,52 @@
+/** Keeps an archive from standard input in a file without a name, because an archive is read twice. */
+import { closeSync, constants, openSync, rmSync } from 'node:fs';
+import { open } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Readable } from 'node:stream';
+import { binarySize } from '../../machinery/binary-size.ts';
+import { UserError } from '../../platform/files.ts';
+
+export const STANDARD_INPUT = 'standard input';
+
+/**
+ * Copies the input to a file in the folder, and calls `use` with a path of this process that leads to the file. The file has no name while it
+ * is used, so that nothing is left even after kill -9. Settles as `use` does; an error of the user names the input instead of the path.
+ */
+export async function withArchiveFrom<T>(
+  input: Readable & { isTTY?: boolean },
+  folder: string,
+  show: (text: string) => void,
+  use: (path: string) => Promise<T>,
+): Promise<T> {
+  if (input.isTTY === true)
+    throw new UserError(
+      `${STANDARD_INPUT} is a terminal: send an archive, as in 'docker save busybox | lifepod image load -'`,
+    );
+  const name = join(folder, `standard-input-${process.pid}`);
+  const fd = openSync(name, constants.O_RDWR | constants.O_CREAT | constants.O_EXCL, 0o600);
+  try {
+    rmSync(name);
+    const path = `/proc/self/fd/${fd}`;
+    await copy(input, path, show);
+    return await use(path).catch((error: unknown) => {
+      if (!(error instanceof UserError)) throw error;
+      throw new UserError(error.message.replaceAll(path, STANDARD_INPUT));
+    });
+  } finally {
+    closeSync(fd);
+  }
+}
+
+async function copy(input: Readable, path: string, show: (text: string) => void): Promise<void> {
+  const file = await open(path, 'w');
+  try {
+    let bytes = 0;
+    for await (const chunk of input as AsyncIterable<Buffer>) {
+      await file.writeFile(chunk);
+      bytes += chunk.length;
+      show(`reading ${STANDARD_INPUT}: ${binarySize(bytes)}`);
+    }
+  } finally {
+    await file.close();
+  }
+}

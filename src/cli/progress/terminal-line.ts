@@ -1,0 +1,43 @@
+/**
+ * A line at the bottom of the terminal that shows the progress of something and is rewritten. Other output of the process that may appear
+ * meanwhile must go through printAbove(), so that it does not continue the line.
+ */
+
+/** Moves to the beginning of the line and clears it. */
+const CLEAR = '\r\u001b[K';
+const USUAL_COLUMNS = 80;
+
+export interface TerminalLine {
+  /** Whether standard error is a terminal. Without one, show() and printAbove() do not write a line. */
+  readonly isShown: boolean;
+  /** Replaces the line. An empty text removes it. */
+  show(text: string): void;
+  /** Writes whole lines to the stream, and the line again below them. Calls `done` when they are written, or that has failed. */
+  printAbove(stream: Stream, lines: string | Uint8Array, done?: () => void): void;
+}
+
+export type Stream = Pick<NodeJS.WriteStream, 'isTTY' | 'columns'> & {
+  write(chunk: string | Uint8Array, done?: () => void): boolean;
+};
+
+export function createTerminalLine(errors: Stream): TerminalLine {
+  let shown = '';
+  const draw = (text: string): void => void errors.write(CLEAR + text);
+  return {
+    isShown: errors.isTTY === true,
+    show(text) {
+      if (errors.isTTY !== true) return;
+      const fitting = text.slice(0, (errors.columns || USUAL_COLUMNS) - 1);
+      if (fitting !== shown) draw(fitting);
+      shown = fitting;
+    },
+    printAbove(stream, lines, done) {
+      if (shown !== '') draw('');
+      stream.write(lines, done);
+      if (shown !== '') draw(shown);
+    },
+  };
+}
+
+/** The line of the terminal of this process. */
+export const terminalLine = createTerminalLine(process.stderr);
