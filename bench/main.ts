@@ -5,6 +5,7 @@
 import { api } from './api/api.ts';
 import { defer } from './defer.ts';
 import { dns } from './dns/dns.ts';
+import { packageSizeAndStart } from './package.ts';
 import { scale } from './scale.ts';
 import { scheduler } from './scheduler.ts';
 import { services } from './services.ts';
@@ -21,6 +22,7 @@ const benchmarks: Record<string, (options: string[]) => Promise<void>> = {
   scheduler,
   services,
   dns,
+  package: packageSizeAndStart,
   api,
 };
 const args = process.argv.slice(2);

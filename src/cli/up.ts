@@ -1,6 +1,6 @@
 /** `lifepod up`: runs the engine in this process, which is in the foreground or was started in the background by startDetached(). */
 
-import { type Engine, startEngine } from '../engine/engine.ts';
+import type { Engine } from '../engine/engine.ts';
 import { readEndingGrace } from '../engine/options/ending-grace.ts';
 import { kubeconfigPath, type UpOptions } from '../engine/settings.ts';
 import { LIFEPOD_VERSION } from '../engine/version.ts';
@@ -54,6 +54,8 @@ export async function up(options: UpOptions): Promise<void> {
   process.on(END_WORKLOADS, () => endWorkloads());
   process.on(SHUT_DOWN_NODE, () => shutdown.resolve());
   const platform = nodePlatform(options.logLevel, options.logFormat);
+  // Commands that only need other functions of this file start faster without the modules of the engine.
+  const { startEngine } = await import('../engine/engine.ts');
   let engine: Engine;
   try {
     engine = await startEngine(options, platform, stopping.signal, (why) => {
