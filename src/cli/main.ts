@@ -169,6 +169,14 @@ image
     (await import('./image.ts')).loadImages(options.dataDir, files),
   );
 image
+  .command('make')
+  .description("make busybox images from this machine's busybox, and load them; Pods that wait for one of them start")
+  .argument('<image...>', 'busybox with or without a tag, such as busybox:1.28')
+  .addOption(dataDirOption())
+  .action(async (images: string[], options: { dataDir: string }) =>
+    (await import('./make-image/make-image.ts')).makeImages(options.dataDir, images),
+  );
+image
   .command('list')
   .alias('ls')
   .description('list images, their sizes, and how many Pods use them')

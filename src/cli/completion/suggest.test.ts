@@ -12,7 +12,7 @@ function suggested(line: string): string[] | string {
 test.each([
   ['sta', ['status']],
   ['lo', ['logs']],
-  ['image ', ['load', 'list', 'rm', 'help']],
+  ['image ', ['load', 'make', 'list', 'rm', 'help']],
   ['image ls --o', ['--output']],
   ['image list -o ', ['json']],
   ['image list -o=', []],

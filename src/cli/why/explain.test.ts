@@ -65,6 +65,13 @@ explains({
     evidence: ['ImagePullBackOff: not found', '2 attempts failed, the last one 5.00s ago'],
     advice: /lifepod image load/,
   },
+  'an image that the machine can make': {
+    spec: { containers: [{ name: 'app', image: 'busybox:1.28' }] },
+    status: { conditions: UNREADY, containerStatuses: [waiting('app', 'ErrImagePull', 'not found', { image: '' })] },
+    sentence: 'p waits for the image busybox:1.28 of its container app: it cannot be pulled.',
+    evidence: ['ErrImagePull: not found'],
+    advice: /make it from this machine's busybox: lifepod image make busybox:1\.28/,
+  },
   'a failed pull with imagePullPolicy Always': {
     spec: { containers: [{ name: 'app', image: 'i', imagePullPolicy: 'Always' }] },
     status: { conditions: UNREADY, containerStatuses: [waiting('app', 'ErrImagePull', 'not found')] },

@@ -1,5 +1,6 @@
 /** Explains which images of a Pod cannot be obtained. Pure. */
 import { containersOf } from '../../api/core/v1/pod/containers.ts';
+import { isMakeable } from '../make-image/makeable.ts';
 import { imageOf, lacksImage } from '../pod-containers.ts';
 import {
   type Action,
@@ -76,7 +77,22 @@ function imageActions(subject: Living, shown: readonly Shown[]): Action[] {
             'its imagePullPolicy is Always, so loading the image is not enough; with IfNotPresent it would be: lifepod image load FILE',
         },
       ]
-    : [{ description: 'check the name, and whether the registry answers' }, loadImage(subject)];
+    : [
+        { description: 'check the name, and whether the registry answers' },
+        ...makeImage(subject, shown),
+        loadImage(subject),
+      ];
+}
+
+function makeImage({ pod, hints }: Living, shown: readonly Shown[]): Action[] {
+  const images = new Set(shown.map((each) => imageOf(pod, each)).filter(isMakeable));
+  if (images.size === 0) return [];
+  return [
+    {
+      description: "make it from this machine's busybox",
+      command: hints.engine(`image make ${[...images].join(' ')}`),
+    },
+  ];
 }
 
 /** Explains a running Pod whose defer containers will need images that cannot be obtained. */

@@ -270,3 +270,18 @@ describe('a long pull', () => {
     }
   });
 });
+
+it('lifepod image make makes busybox for a Pod that waits for it, as lifepod why advises, and no other image', async () => {
+  const image = 'busybox:made';
+  await lifepod.apply(pod('made', { app: [of(image, { imagePullPolicy: 'Never' })] }));
+  await record.until('made', waitsFor('app', 'ErrImageNeverPull'));
+  expect(await lifepod.cliOk('why', 'made')).toContain(`lifepod image make ${image} --data-dir ${lifepod.dataDir}`);
+  expect(await lifepod.cliOk('image', 'make', image)).toBe(`loaded docker.io/library/${image}\n`);
+  await record.until('made', isReady);
+  expect(await lifepod.cli('image', 'make', image, 'nginx')).toMatchObject({
+    code: 1,
+    stdout: '',
+    stderr:
+      "lifepod: the image nginx cannot be made from this machine, only busybox can, with any tag: load an archive with 'lifepod image load FILE'\n",
+  });
+});
