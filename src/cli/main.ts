@@ -16,6 +16,7 @@ import { failureText } from './failures.ts';
 import { helpFor } from './help/help-command.ts';
 import { layOutHelp } from './help/help-format.ts';
 import { explainUsageErrors } from './help/usage-errors.ts';
+import { addKubeconfigCommand } from './kubeconfig/command.ts';
 import { plainFlags } from './logs/log-options.ts';
 import type { LogsOptions } from './logs/logs.ts';
 import type { RunOptions } from './session/run.ts';
@@ -134,6 +135,8 @@ withTarget(
     .addOption(jsonOption()),
   'namespace of the Pods to show (default: all namespaces)',
 ).action(async (options: StatusOptions) => (await import('./status/status.ts')).status(options));
+
+addKubeconfigCommand(program);
 
 const certs = program.command('certs').description('manage the certificates of the engine');
 certs

@@ -15,8 +15,13 @@ beforeAll(() => {
 afterAll(() => rmSync(folder, { recursive: true }));
 
 const PLUGIN = { LIFEPOD_KUBECTL_PLUGIN: '1' };
-const paths = (options: TargetOptions, env: NodeJS.ProcessEnv, engine: boolean): string[] =>
-  kubeconfigPaths(options, { HOME: join(folder, 'none'), ...env }, () => engine);
+const paths = (options: TargetOptions, env: NodeJS.ProcessEnv, engine: boolean, own?: string): string[] =>
+  kubeconfigPaths(
+    options,
+    { HOME: join(folder, 'none'), ...env },
+    () => engine,
+    () => own,
+  );
 
 test('--kubeconfig and --data-dir take precedence over everything else', () => {
   for (const env of [{ KUBECONFIG: 'x' }, { KUBECONFIG: 'x', ...PLUGIN }]) {
@@ -34,6 +39,13 @@ test('kubectl lifepod uses the kubeconfig of kubectl even if an engine runs', ()
   expect(paths({}, { KUBECONFIG: 'x', ...PLUGIN }, true)).toEqual(['x']);
   const HOME = join(folder, 'home');
   expect(paths({}, { HOME, ...PLUGIN }, true)).toEqual([join(HOME, '.kube', 'config')]);
+});
+
+test('a user who is not root uses the own copy of the kubeconfig in the data folder', () => {
+  expect(paths({}, { KUBECONFIG: 'x' }, false, 'own')).toEqual(['own']);
+  expect(paths({ dataDir: '/none' }, {}, false, 'own')).toEqual(['own']);
+  expect(paths({ kubeconfig: 'a' }, {}, false, 'own')).toEqual(['a']);
+  expect(paths({}, { KUBECONFIG: 'x', ...PLUGIN }, false, 'own')).toEqual(['x']);
 });
 
 test('without an engine or kubeconfig the error says how to start or select one', () => {

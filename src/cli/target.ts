@@ -2,7 +2,8 @@
  * Finds the API server and the namespace for a command such as `lifepod logs`.
  *
  * `lifepod COMMAND` uses the engine of the default data folder if one is running. Otherwise, and for `kubectl lifepod COMMAND`, the command
- * uses the server that kubectl would use. The options --kubeconfig and, after it, --data-dir take precedence over both.
+ * uses the server that kubectl would use. The options --kubeconfig and, after it, --data-dir take precedence over both. A user who is not
+ * root uses the kubeconfig that `lifepod up` has copied for this user, because only root can read the data folder.
  */
 import { existsSync, statSync } from 'node:fs';
 import { homedir } from 'node:os';
@@ -12,6 +13,7 @@ import { readKubeconfigs } from '../client/kubeconfig.ts';
 import { DEFAULT_DATA_DIR, isKubectlPlugin, kubeconfigPath } from '../engine/settings.ts';
 import { dataDirOwner, UserError } from '../platform/files.ts';
 import { type Hints, hintsFor } from './hints.ts';
+import { onlyForRoot, ownKubeconfig } from './kubeconfig/own-kubeconfig.ts';
 
 /** The options that were given on the command line. An option that was not given is undefined. */
 export interface TargetOptions {
@@ -48,24 +50,37 @@ export async function resolveTarget(options: TargetOptions): Promise<Target> {
   };
 }
 
-/** Returns the paths of the kubeconfigs to read; if there are several, the caller must merge them. Throws a UserError if there is none. */
+/**
+ * Returns the paths of the kubeconfigs to read; if there are several, the caller must merge them. Throws a UserError if there is none. `own`
+ * returns the copy of an engine's kubeconfig for this user, if there is one.
+ */
 export function kubeconfigPaths(
   options: TargetOptions,
   env: NodeJS.ProcessEnv,
   engineRuns: (dataDir: string) => boolean,
+  own: (dataDir: string) => string | undefined = ownKubeconfig,
 ): string[] {
   if (options.kubeconfig !== undefined) return [options.kubeconfig];
-  if (options.dataDir !== undefined) {
-    const path = kubeconfigPath(options.dataDir);
-    if (statSync(path, { throwIfNoEntry: false }) === undefined) throw new UserError(noEngine(options.dataDir));
-    return [path];
-  }
+  if (options.dataDir !== undefined) return [own(options.dataDir) ?? kubeconfigIn(options.dataDir)];
+  const ofEngine = isKubectlPlugin(env) ? undefined : own(DEFAULT_DATA_DIR);
+  if (ofEngine !== undefined) return [ofEngine];
   if (!isKubectlPlugin(env) && engineRuns(DEFAULT_DATA_DIR)) return [kubeconfigPath(DEFAULT_DATA_DIR)];
   const listed = (env['KUBECONFIG'] ?? '').split(delimiter).filter((path) => path !== '');
   if (listed.length > 0) return listed;
   const usual = join(env['HOME'] ?? homedir(), '.kube', 'config');
   if (existsSync(usual)) return [usual];
-  throw new UserError(`${noEngine(DEFAULT_DATA_DIR)}, or name a --data-dir or --kubeconfig`);
+  throw new UserError(
+    onlyForRoot(DEFAULT_DATA_DIR) ?? `${noEngine(DEFAULT_DATA_DIR)}, or name a --data-dir or --kubeconfig`,
+  );
+}
+
+/** Returns the path of the administrator's kubeconfig. Throws a UserError if there is none, or if only root can read it. */
+function kubeconfigIn(dataDir: string): string {
+  const forRoot = onlyForRoot(dataDir);
+  if (forRoot !== undefined) throw new UserError(forRoot);
+  const path = kubeconfigPath(dataDir);
+  if (statSync(path, { throwIfNoEntry: false }) === undefined) throw new UserError(noEngine(dataDir));
+  return path;
 }
 
 const noEngine = (dataDir: string): string =>

@@ -2,12 +2,12 @@
 
 import type { Engine } from '../engine/engine.ts';
 import { readEndingGrace } from '../engine/options/ending-grace.ts';
-import { kubeconfigPath, type UpOptions } from '../engine/settings.ts';
+import type { UpOptions } from '../engine/settings.ts';
 import { LIFEPOD_VERSION } from '../engine/version.ts';
 import { UserError } from '../platform/files.ts';
 import { nodePlatform } from '../platform/node-js.ts';
 import { failureText } from './failures.ts';
-import { shellQuoted } from './hints.ts';
+import { printKubeconfig, usableKubeconfig } from './kubeconfig/own-kubeconfig.ts';
 
 /** A message from an engine in the background to the process that started it. */
 export type StartReport = { ready: ReadyEngine } | { error: string } | { waiting: string };
@@ -112,5 +112,5 @@ export function printReady(dataDir: string, { server, nodeName, startMillis, war
   const seconds = (startMillis / 1000).toFixed(1);
   process.stderr.write(`lifepod ${LIFEPOD_VERSION} is ready after ${seconds} s: ${server}, node ${nodeName}\n`);
   for (const warning of warnings) process.stderr.write(`warning: ${warning}\n`);
-  process.stdout.write(`export KUBECONFIG=${shellQuoted(kubeconfigPath(dataDir))}\n`);
+  printKubeconfig(usableKubeconfig(dataDir));
 }

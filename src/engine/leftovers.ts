@@ -11,6 +11,7 @@ import type { Platform } from '../platform/platform.ts';
 import { runCommandOk } from '../platform/processes.ts';
 import { containerdPaths } from '../runtime/containerd/paths.ts';
 import { clearRunState, mountPoints } from '../runtime/containerd/run-state.ts';
+import { removeUserKubeconfigs } from './certificates/user-kubeconfigs.ts';
 
 export interface FoundProcess {
   pid: number;
@@ -78,7 +79,7 @@ export function residentBytes(pid: number): number {
 
 /**
  * Stops the data folder's DNS process and private containerd, kills containers that still run in it, and removes the mounts, network and control groups of
- * the data folder. May be repeated.
+ * the data folder, and the copies of its kubeconfig for users. May be repeated.
  */
 export async function clearMachine(dataDir: string, platform: Platform, signal: AbortSignal): Promise<void> {
   await endDnsProcesses(dnsSocket(dataDir), platform.timers);
@@ -88,6 +89,7 @@ export async function clearMachine(dataDir: string, platform: Platform, signal: 
     tearDownNetwork({ dataDir, instance: dataDir, runtimeFolder, signal }),
     removePodCgroups(dataDir),
   ]);
+  removeUserKubeconfigs(dataDir);
   const mounts = mountsOf(dataDir);
   if (mounts.length > 0) await runCommandOk('umount', ['--lazy', ...mounts], { signal });
 }

@@ -21,7 +21,7 @@ export interface CertificateAndKey {
 
 export interface LeafRequest {
   commonName: string;
-  organization?: string;
+  organization?: string | readonly string[];
   usage: 'server' | 'client';
   dnsNames?: readonly string[];
   ips?: readonly string[];
@@ -101,11 +101,15 @@ export async function makeLeaf(
   lifetimeMillis = DEFAULT_LIFETIME_MILLIS,
 ): Promise<CertificateAndKey> {
   const { keys, pem: key } = await generateKeys();
-  const { commonName, organization, usage, dnsNames = [], ips = [] } = request;
+  const { commonName, organization = [], usage, dnsNames = [], ips = [] } = request;
   const certificate = await signCertificate(
     authority,
     {
-      subject: new x509.Name([...(organization === undefined ? [] : [{ O: [organization] }]), { CN: [commonName] }]),
+      // As UTF8Strings: the library would read quotation marks, backslashes and a leading # of other strings as its own syntax.
+      subject: new x509.Name([
+        ...[organization].flat().map((utf8String) => ({ O: [{ utf8String }] })),
+        { CN: [{ utf8String: commonName }] },
+      ]),
       publicKey: keys.publicKey,
       usages: ['digital signature', `${usage} auth`],
       names: [

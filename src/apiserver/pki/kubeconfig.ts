@@ -1,30 +1,48 @@
 import { writeFileAtomic } from '../../platform/files.ts';
+import type { CertificateAndKey } from './certificates.ts';
 import type { Pki } from './pki.ts';
 
 const base64 = (text: string): string => Buffer.from(text).toString('base64');
 
-/**
- * Writes the administrator's kubeconfig (mode 0600, replaced atomically). Cluster, context and user are named lifepod.
- * `server` is a URL such as https://127.0.0.1:6443.
- */
-export function writeKubeconfig(path: string, options: { server: string; pki: Pki }): void {
-  const { server, pki } = options;
+/** The contents of a kubeconfig. */
+export interface Kubeconfig {
+  /** A URL such as https://127.0.0.1:6443. */
+  server: string;
+  /** The certificate of the authority as PEM text. */
+  caCertificate: string;
+  /** The name of the user in the kubeconfig. */
+  user: string;
+  credentials: CertificateAndKey;
+  /** The namespace for commands that name none. Absent: default. */
+  namespace?: string | undefined;
+}
+
+/** Returns the text of a kubeconfig, whose cluster and context are named lifepod. */
+export function kubeconfigText({ server, caCertificate, user, credentials, namespace }: Kubeconfig): string {
   // Write JSON, which is valid YAML and needs no manual quoting.
   const config = {
     apiVersion: 'v1',
     kind: 'Config',
-    clusters: [{ name: 'lifepod', cluster: { server, 'certificate-authority-data': base64(pki.caCertificate) } }],
+    clusters: [{ name: 'lifepod', cluster: { server, 'certificate-authority-data': base64(caCertificate) } }],
     users: [
       {
-        name: 'lifepod',
+        name: user,
         user: {
-          'client-certificate-data': base64(pki.admin.certificate),
-          'client-key-data': base64(pki.admin.key),
+          'client-certificate-data': base64(credentials.certificate),
+          'client-key-data': base64(credentials.key),
         },
       },
     ],
-    contexts: [{ name: 'lifepod', context: { cluster: 'lifepod', user: 'lifepod' } }],
+    contexts: [
+      { name: 'lifepod', context: { cluster: 'lifepod', user, ...(namespace === undefined ? {} : { namespace }) } },
+    ],
     'current-context': 'lifepod',
   };
-  writeFileAtomic(path, `${JSON.stringify(config, undefined, 2)}\n`);
+  return `${JSON.stringify(config, undefined, 2)}\n`;
+}
+
+/** Writes the administrator's kubeconfig (mode 0600, replaced atomically). Its user is named lifepod. */
+export function writeKubeconfig(path: string, { server, pki }: { server: string; pki: Pki }): void {
+  const { caCertificate, admin: credentials } = pki;
+  writeFileAtomic(path, kubeconfigText({ server, caCertificate, user: 'lifepod', credentials }));
 }

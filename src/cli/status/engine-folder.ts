@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { DEFAULT_DATA_DIR, isKubectlPlugin, kubeconfigPath } from '../../engine/settings.ts';
 import { dataDirOwner } from '../../platform/files.ts';
+import { hintsFor } from '../hints.ts';
 import { kubeconfigPaths, type TargetOptions } from '../target.ts';
 
 export interface SelectedEngine {
@@ -26,7 +27,10 @@ export function selectEngine(
   defaultFolder = DEFAULT_DATA_DIR,
 ): SelectedEngine {
   const { kubeconfig, context, dataDir } = options;
-  if (dataDir !== undefined) return { dataDir, unread: [] };
+  if (dataDir !== undefined) {
+    const needsSudo = stateOf(dataDir) === 'unreadable' && pathsOf(options, env, false).length > 0;
+    return needsSudo ? { dataDir: undefined, unread: [needsRoot(dataDir)] } : { dataDir, unread: [] };
+  }
   const isAboutServer = kubeconfig !== undefined || context !== undefined || isKubectlPlugin(env);
   const state = stateOf(defaultFolder);
   if (!isAboutServer && state === 'running') return { dataDir: defaultFolder, unread: [] };
@@ -40,7 +44,7 @@ export function selectEngine(
 }
 
 const needsRoot = (folder: string): string =>
-  `${folder}: permission denied: 'sudo lifepod status' reports memory, disk, certificates and static manifests`;
+  `${folder}: permission denied: 'sudo ${hintsFor({ dataDir: folder }, {}).lifepod('status')}' reports memory, disk, certificates and static manifests`;
 
 /** Returns the kubeconfigs that the options select. If there are none, throws a UserError if `isRequired`, else returns none. */
 function pathsOf(options: TargetOptions, env: NodeJS.ProcessEnv, isRequired: boolean): string[] {

@@ -8,13 +8,14 @@ import { machineClock } from '../../platform/node-js.ts';
 import type { Platform } from '../../platform/platform.ts';
 import { certificateNames, HOST, signingMillis } from '../options/api-settings.ts';
 import { kubeconfigPath, type Settings } from '../settings.ts';
+import { copyKubeconfigs, invokingUser } from './user-kubeconfigs.ts';
 
 /** Resolves to the certificates, of which those that are missing or due for renewal are new ones. */
 export const loadCertificates = (settings: Settings, now: Millis): Promise<Pki> =>
   loadOrCreatePki(settings.dataDir, { ...certificateNames(settings), lifetimeMillis: signingMillis(settings), now });
 
 /**
- * Writes the kubeconfig. Renews the certificates of `pki` while the engine runs, puts them into use, and adds the function that ends this to
+ * Writes the kubeconfig, and the copies for users who start lifepod with sudo. Renews the certificates of `pki` while the engine runs, puts them into use, and adds the function that ends this to
  * `closers`.
  */
 export function publishCertificates(
@@ -24,7 +25,11 @@ export function publishCertificates(
   { api, pki }: { api: ApiServer; pki: Pki },
 ): void {
   const server = `https://${HOST}:${api.port}`;
-  const publish = (current: Pki): void => writeKubeconfig(kubeconfigPath(settings.dataDir), { server, pki: current });
+  const { dataDir } = settings;
+  const publish = (current: Pki): void => {
+    writeKubeconfig(kubeconfigPath(dataDir), { server, pki: current });
+    copyKubeconfigs(dataDir, invokingUser(process.env), platform.log);
+  };
   publish(pki);
   const closing = new AbortController();
   closers.defer(() => closing.abort());

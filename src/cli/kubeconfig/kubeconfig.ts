@@ -1,0 +1,92 @@
+/**
+ * `lifepod kubeconfig`: without a user, gives the user who types the command the kubeconfig of the administrator, as `lifepod up` does. With
+ * --user, creates a client certificate for another user, who has the rights that RBAC gives and no more.
+ *
+ * Reads the data folder's kubeconfig and its authority, whose key signs the certificate; the engine need not run. Writes only --output.
+ * Source: `kubeadm kubeconfig user` of v1.33 (behavior).
+ */
+import { createPrivateKey, X509Certificate } from 'node:crypto';
+import { join } from 'node:path';
+import type { CertificateAndKey } from '../../apiserver/pki/certificates.ts';
+import { kubeconfigText } from '../../apiserver/pki/kubeconfig.ts';
+import { dateText, expiryOf } from '../../apiserver/pki/validity.ts';
+import { readKubeconfig } from '../../client/kubeconfig.ts';
+import { findUser } from '../../engine/certificates/user-kubeconfigs.ts';
+import { resolveApiOptions, signingMillis } from '../../engine/options/api-settings.ts';
+import { kubeconfigPath, readEngineRecord } from '../../engine/settings.ts';
+import { dataDirOwner, readTextIfPresent, UserError } from '../../platform/files.ts';
+import { machineClock } from '../../platform/node-js.ts';
+import { type NewUser, newUser } from './new-user.ts';
+import { grantKubeconfig, onlyForRoot, ownKubeconfig, printKubeconfig } from './own-kubeconfig.ts';
+import { writePrivateFile } from './private-file.ts';
+
+export interface KubeconfigOptions {
+  dataDir: string;
+  user?: string;
+  group?: string[];
+  expires?: string;
+  namespace?: string;
+  output?: string;
+  owner?: string;
+  force?: boolean;
+}
+
+const OF_USER = ['group', 'expires', 'namespace', 'output', 'owner', 'force'] as const;
+
+export async function kubeconfig(options: KubeconfigOptions): Promise<void> {
+  const { dataDir, user } = options;
+  if (user !== undefined) return kubeconfigOf({ ...options, user });
+  const stray = OF_USER.find((name) => options[name] !== undefined);
+  if (stray !== undefined) throw new UserError(`--${stray} is for the kubeconfig of another user: add --user NAME`);
+  const path = ownKubeconfig(dataDir);
+  if (path !== undefined) return printKubeconfig({ path });
+  const forRoot = onlyForRoot(dataDir);
+  if (forRoot !== undefined) throw new UserError(forRoot);
+  if (dataDirOwner(dataDir) === undefined) {
+    throw new UserError(
+      `lifepod is not running in ${dataDir}: start it with 'lifepod up --detach --data-dir ${dataDir}'`,
+    );
+  }
+  printKubeconfig(grantKubeconfig(dataDir));
+}
+
+async function kubeconfigOf(options: KubeconfigOptions & { user: string }): Promise<void> {
+  const { dataDir, output, owner: ownerName, namespace } = options;
+  if (ownerName !== undefined && output === undefined)
+    throw new UserError('--owner is for a file: add --output FILE, or omit the option');
+  const owner = ownerName === undefined ? undefined : findUser(ownerName);
+  if (ownerName !== undefined && owner === undefined)
+    throw new UserError(`--owner ${ownerName} is not a user of this machine: give a login name or a UID`);
+  if (onlyForRoot(dataDir) !== undefined)
+    throw new UserError(`only root can read the keys in ${dataDir}: repeat the command with sudo`);
+  const record = readEngineRecord(dataDir);
+  if (record === undefined)
+    throw new UserError(`lifepod has never run in ${dataDir}: start it with 'lifepod up' first`);
+  const user = newUser(options, signingMillis(resolveApiOptions({}, record)));
+  const { server, caPem = '' } = await readKubeconfig(kubeconfigPath(dataDir));
+  const credentials = await certified(dataDir, String(caPem), user);
+  const text = kubeconfigText({ server, caCertificate: String(caPem), user: user.name, credentials, namespace });
+  if (output === undefined) process.stdout.write(text);
+  else writePrivateFile(output, text, owner);
+  for (const warning of user.warnings) process.stderr.write(`warning: ${warning}\n`);
+  process.stderr.write(`${summaryOf(user, credentials, output)}\n`);
+}
+
+/** Creates a key for the user, and a certificate that the authority of the data folder signs. */
+async function certified(dataDir: string, caPem: string, user: NewUser): Promise<CertificateAndKey> {
+  const path = join(dataDir, 'pki', 'ca.key');
+  const key = readTextIfPresent(path);
+  if (key === undefined)
+    throw new UserError(`${path}, the key of the certificate authority, is missing: restore it, or restart lifepod`);
+  const { makeLeaf } = await import('../../apiserver/pki/certificates.ts');
+  const { name: commonName, groups: organization, lifetimeMillis } = user;
+  const authority = { certificate: caPem, key: createPrivateKey(key) };
+  return makeLeaf(authority, { commonName, organization, usage: 'client' }, machineClock.now(), lifetimeMillis);
+}
+
+function summaryOf({ name, groups }: NewUser, { certificate }: CertificateAndKey, output: string | undefined): string {
+  const end = dateText(expiryOf(new X509Certificate(certificate)));
+  const member = groups.length === 0 ? '' : ` in the ${groups.length === 1 ? 'group' : 'groups'} ${groups.join(', ')}`;
+  const file = output === undefined ? 'the kubeconfig' : output;
+  return `${file} is valid for the user ${name}${member} until ${end}, and cannot be revoked; its rights are those of its RoleBindings`;
+}

@@ -1,0 +1,72 @@
+/** The kubeconfig that the user who types a command can read: the administrator's, or the copy that `lifepod up` has made for the user. */
+import { accessSync, constants, existsSync } from 'node:fs';
+import {
+  copyKubeconfigFor,
+  type InvokingUser,
+  invokingUser,
+  userKubeconfigPath,
+} from '../../engine/certificates/user-kubeconfigs.ts';
+import { DEFAULT_DATA_DIR, kubeconfigPath } from '../../engine/settings.ts';
+import { realFolder, UserError } from '../../platform/files.ts';
+import { shellQuoted } from '../hints.ts';
+
+export interface UsableKubeconfig {
+  path: string;
+  /** The user who can read it, besides root. Absent: only root. */
+  user?: InvokingUser;
+}
+
+const isRoot = (): boolean => process.geteuid?.() === 0;
+
+/** Returns the path of this user's copy of the engine's kubeconfig; undefined for root, and if there is no copy. */
+export function ownKubeconfig(dataDir: string): string | undefined {
+  const uid = process.geteuid?.() ?? 0;
+  const path = userKubeconfigPath(dataDir, uid);
+  return uid !== 0 && existsSync(path) ? path : undefined;
+}
+
+/** Returns a sentence for a user who may not read the data folder; undefined if this user may, or if the folder does not exist. */
+export function onlyForRoot(dataDir: string): string | undefined {
+  if (isRoot() || !existsSync(dataDir)) return undefined;
+  try {
+    accessSync(dataDir, constants.R_OK | constants.X_OK);
+    return undefined;
+  } catch {
+    const option = isDefault(dataDir) ? '' : ` --data-dir ${dataDir}`;
+    return (
+      `only root can read the data folder ${dataDir}: run 'eval "$(sudo lifepod kubeconfig${option})"' to get a kubeconfig of your own ` +
+      'if the engine is running, or repeat the command with sudo'
+    );
+  }
+}
+
+const isDefault = (dataDir: string): boolean => dataDir === realFolder(DEFAULT_DATA_DIR);
+
+/** Returns the kubeconfig of a running engine for the user who runs this process as root, perhaps through sudo. */
+export function usableKubeconfig(dataDir: string): UsableKubeconfig {
+  const user = invokingUser(process.env);
+  const path = user === undefined ? undefined : userKubeconfigPath(dataDir, user.uid);
+  return user === undefined || path === undefined || !existsSync(path)
+    ? { path: kubeconfigPath(dataDir) }
+    : { path, user };
+}
+
+/** Writes the copy for the user who runs this process through sudo, if there is one. Throws a UserError if that fails. */
+export function grantKubeconfig(dataDir: string): UsableKubeconfig {
+  const user = invokingUser(process.env);
+  if (user === undefined) return { path: kubeconfigPath(dataDir) };
+  try {
+    return { path: copyKubeconfigFor(dataDir, user), user };
+  } catch (error) {
+    throw new UserError(`the kubeconfig for ${user.name} cannot be written: ${(error as Error).message}`);
+  }
+}
+
+/** Prints to standard error who can use the kubeconfig, and to standard output a shell command that sets KUBECONFIG. */
+export function printKubeconfig({ path, user }: UsableKubeconfig): void {
+  if (user !== undefined)
+    process.stderr.write(
+      `the user ${user.name} can use kubectl and lifepod without sudo, with all rights of an administrator, after this command:\n`,
+    );
+  process.stdout.write(`export KUBECONFIG=${shellQuoted(path)}\n`);
+}

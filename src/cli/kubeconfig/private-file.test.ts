@@ -1,0 +1,66 @@
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { beforeEach, expect, onTestFinished, test } from 'vitest';
+import { writePrivateFile } from './private-file.ts';
+
+let folder: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'lifepod-private-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+});
+
+test('the file has the mode 0600', () => {
+  const path = join(folder, 'kubeconfig');
+  writePrivateFile(path, 'text');
+  expect(readFileSync(path, 'utf8')).toBe('text');
+  expect(statSync(path).mode & 0o7777).toBe(0o600);
+});
+
+test('an existing file and a symbolic link are refused, and nothing is written', () => {
+  const [file, link] = [join(folder, 'file'), join(folder, 'link')];
+  writeFileSync(file, 'kept');
+  symlinkSync(join(folder, 'missing'), link);
+  for (const path of [file, link])
+    expect(() => writePrivateFile(path, 'text')).toThrow(
+      `the file ${path} cannot be created: it exists already; remove it, or give another --output`,
+    );
+  expect(readFileSync(file, 'utf8')).toBe('kept');
+  expect(existsSync(join(folder, 'missing'))).toBe(false);
+});
+
+test('the error names a missing folder', () => {
+  expect(() => writePrivateFile(join(folder, 'none', 'kubeconfig'), 'text')).toThrow(
+    'its folder does not exist; create it, or give another --output',
+  );
+});
+
+test.runIf(process.geteuid?.() === 0)('root writes a file for a user with the rights of this user only', () => {
+  const jane = { uid: 54_321, gid: 54_322, name: 'jane' };
+  const home = join(folder, 'home');
+  mkdirSync(home);
+  chmodSync(folder, 0o755);
+  chownSync(home, jane.uid, jane.gid);
+  const path = join(home, 'kubeconfig');
+  writePrivateFile(path, 'text', jane);
+  expect(statSync(path)).toMatchObject({ uid: jane.uid, gid: jane.gid });
+  expect(statSync(path).mode & 0o7777).toBe(0o600);
+  // The user has replaced the folder by a link to a folder of root.
+  symlinkSync(folder, join(home, 'link'));
+  const inFolderOfRoot = join(home, 'link', 'kubeconfig');
+  expect(() => writePrivateFile(inFolderOfRoot, 'text', jane)).toThrow(
+    `the file ${inFolderOfRoot} cannot be created as jane: the user has no right to write to the folder`,
+  );
+  expect([process.geteuid?.(), process.getegid?.()]).toEqual([0, 0]);
+});

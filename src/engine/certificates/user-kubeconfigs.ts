@@ -1,0 +1,167 @@
+/**
+ * Kubeconfigs for the users who start lifepod with sudo. Only root can read the kubeconfig in the data folder, so each of these users gets a
+ * copy that only this user and root can read. The copy has the rights of the administrator, which the user has anyway, through sudo.
+ *
+ * Reads the administrator's kubeconfig; writes /run/lifepod/HASH/UID.kubeconfig, with a hash of the data folder's path.
+ * Invariants:
+ *  1. The folders belong to root, and no other user may write to them. Therefore no file or symbolic link of another program can be there.
+ *  2. A copy has the mode 0600 before it has any content, and its owner before it has its name. It replaces the earlier file, which the
+ *     user may have changed or linked.
+ *  3. Only `lifepod up` and `lifepod kubeconfig` create a copy. The engine rewrites existing copies when it renews the certificate, and
+ *     `lifepod down` removes them.
+ */
+import { spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import {
+  chmodSync,
+  closeSync,
+  fchmodSync,
+  fchownSync,
+  fsyncSync,
+  lstatSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmdirSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import { realFolder } from '../../platform/files.ts';
+import type { Log } from '../../platform/platform.ts';
+import { kubeconfigPath } from '../settings.ts';
+
+const RUN_FOLDER = '/run/lifepod';
+const FILE_NAME = /^([1-9]\d*)\.kubeconfig$/;
+
+export interface InvokingUser {
+  uid: number;
+  gid: number;
+  /** The login name, or the UID as text. */
+  name: string;
+}
+
+/** Finds the numeric IDs of a user, by name or UID. Returns undefined if there is no such user. */
+export type FindUser = (reference: string) => InvokingUser | undefined;
+
+/** Runs id(1), which also finds users of directory services. */
+export function findUser(reference: string): InvokingUser | undefined {
+  const [uid, gid, name] = ['-u', '-g', '-nu'].map((option) => {
+    const { status, stdout } = spawnSync('id', [option, '--', reference], { encoding: 'utf8' });
+    return status === 0 ? stdout.trim() : '';
+  });
+  if (!uid || !gid) return undefined;
+  return { uid: Number(uid), gid: Number(gid), name: name || uid };
+}
+
+/**
+ * Returns the user who runs this process as root through sudo, doas or pkexec; undefined if there is none, or if that user is root. These
+ * programs set the variables themselves, whatever the user's environment contains.
+ */
+export function invokingUser(env: NodeJS.ProcessEnv, find: FindUser = findUser): InvokingUser | undefined {
+  const { SUDO_UID: uid, SUDO_GID: gid, SUDO_USER: name } = env;
+  if (uid !== undefined) {
+    if (!/^[1-9]\d{0,9}$/.test(uid)) return undefined;
+    return /^\d{1,10}$/.test(gid ?? '') ? { uid: Number(uid), gid: Number(gid), name: name || uid } : find(uid);
+  }
+  const reference = env['DOAS_USER'] ?? env['PKEXEC_UID'];
+  const found = reference === undefined ? undefined : find(reference);
+  return found?.uid === 0 ? undefined : found;
+}
+
+/** Returns the folder with the copies. */
+function folderOf(dataDir: string, runFolder: string): string {
+  return join(runFolder, createHash('sha256').update(realFolder(dataDir)).digest('hex').slice(0, 8));
+}
+
+/** Returns the path of a user's copy, whether the file exists or not. */
+export const userKubeconfigPath = (dataDir: string, uid: number, runFolder = RUN_FOLDER): string =>
+  join(folderOf(dataDir, runFolder), `${uid}.kubeconfig`);
+
+/** Writes the user's copy, and returns its path. Throws if the folder is not safe, or if the file cannot be written. */
+export function copyKubeconfigFor(
+  dataDir: string,
+  { uid, gid }: Pick<InvokingUser, 'uid' | 'gid'>,
+  runFolder = RUN_FOLDER,
+): string {
+  const content = readFileSync(kubeconfigPath(dataDir));
+  const path = userKubeconfigPath(dataDir, uid, runFolder);
+  ensureSafeFolder(runFolder);
+  ensureSafeFolder(folderOf(dataDir, runFolder));
+  const temporary = `${path}.new`;
+  rmSync(temporary, { force: true });
+  const fd = openSync(temporary, 'wx', 0o600);
+  try {
+    fchownSync(fd, uid, gid);
+    fchmodSync(fd, 0o600);
+    writeFileSync(fd, content);
+    fsyncSync(fd);
+  } finally {
+    closeSync(fd);
+  }
+  renameSync(temporary, path);
+  return path;
+}
+
+/** Creates the folder, which others may only read. Throws if it is not a folder, or if others may change it. */
+function ensureSafeFolder(path: string): void {
+  try {
+    mkdirSync(path, 0o755);
+    // The umask may have removed rights.
+    chmodSync(path, 0o755);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+  }
+  const found = lstatSync(path);
+  if (!found.isDirectory() || found.uid !== process.geteuid?.() || (found.mode & 0o022) !== 0)
+    throw new Error(`${path} is not a folder that only root may change: remove it`);
+}
+
+/**
+ * Writes the copy of `user`, and rewrites the copies that exist. An error is logged, because users can do without a copy: the engine must
+ * start even then.
+ */
+export function copyKubeconfigs(
+  dataDir: string,
+  user: InvokingUser | undefined,
+  log: Log,
+  runFolder = RUN_FOLDER,
+): void {
+  const users = new Map(existingCopies(folderOf(dataDir, runFolder)).map((each) => [each.uid, each]));
+  if (user !== undefined) users.set(user.uid, user);
+  for (const each of users.values()) {
+    try {
+      copyKubeconfigFor(dataDir, each, runFolder);
+    } catch (error) {
+      log.error('cannot write the kubeconfig of a user', { uid: each.uid, error: (error as Error).message });
+    }
+  }
+}
+
+function existingCopies(folder: string): { uid: number; gid: number }[] {
+  return namesIn(folder).flatMap((name) => {
+    const [, uid] = FILE_NAME.exec(name) ?? [];
+    const found = lstatSync(join(folder, name), { throwIfNoEntry: false });
+    return uid === undefined || found?.uid !== Number(uid) ? [] : [{ uid: found.uid, gid: found.gid }];
+  });
+}
+
+function namesIn(folder: string): string[] {
+  try {
+    return readdirSync(folder);
+  } catch {
+    return [];
+  }
+}
+
+/** Removes all copies of the data folder's kubeconfig. */
+export function removeUserKubeconfigs(dataDir: string, runFolder = RUN_FOLDER): void {
+  rmSync(folderOf(dataDir, runFolder), { recursive: true, force: true });
+  try {
+    rmdirSync(runFolder);
+  } catch {
+    // Another engine uses the folder, or no engine has created it.
+  }
+}
