@@ -19,6 +19,8 @@ import { explainUsageErrors } from './help/usage-errors.ts';
 import { addKubeconfigCommand } from './kubeconfig/command.ts';
 import { plainFlags } from './logs/log-options.ts';
 import type { LogsOptions } from './logs/logs.ts';
+import { addMakeCommand } from './make-image/command.ts';
+import { addSecretsCommands } from './secrets/commands.ts';
 import type { RunOptions } from './session/run.ts';
 import type { SessionOptions } from './session/session.ts';
 import type { StatusOptions } from './status/status.ts';
@@ -147,20 +149,7 @@ certs
     (await import('./status/certs.ts')).checkCertificates(options.dataDir),
   );
 
-const secrets = program.command('secrets').description('manage the encryption of Secrets in the store');
-secrets
-  .command('rotate-key')
-  .description('replace the key of the running engine, and encrypt all Secrets with the new one')
-  .addOption(dataDirOption())
-  .action(async (options: { dataDir: string }) => (await import('./secrets/rotate-key.ts')).rotateKey(options.dataDir));
-secrets
-  .command('discard')
-  .description('list the objects of a stopped engine that cannot be decrypted, for example because their key is lost')
-  .option('--yes', 'delete them')
-  .addOption(dataDirOption())
-  .action(async (options: { dataDir: string; yes?: boolean }) =>
-    (await import('./secrets/discard.ts')).discard(options.dataDir, options.yes === true),
-  );
+addSecretsCommands(program);
 
 const image = program.command('image').description('manage the images of the container runtime, without a registry');
 image
@@ -171,14 +160,7 @@ image
   .action(async (files: string[], options: { dataDir: string }) =>
     (await import('./image.ts')).loadImages(options.dataDir, files),
   );
-image
-  .command('make')
-  .description("make busybox images from this machine's busybox, and load them; Pods that wait for one of them start")
-  .argument('<image...>', 'busybox with or without a tag, such as busybox:1.28')
-  .addOption(dataDirOption())
-  .action(async (images: string[], options: { dataDir: string }) =>
-    (await import('./make-image/make-image.ts')).makeImages(options.dataDir, images),
-  );
+addMakeCommand(image);
 image
   .command('list')
   .alias('ls')

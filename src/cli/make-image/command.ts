@@ -1,0 +1,15 @@
+/** The command `lifepod image make`. */
+import type { Command } from 'commander';
+import { dataDirOption } from '../../engine/settings.ts';
+
+/** Adds the command to `image`, the command with those for images. */
+export function addMakeCommand(image: Command): void {
+  image
+    .command('make')
+    .description("make busybox images from this machine's busybox, and load them; Pods that wait for one of them start")
+    .argument('<image...>', 'busybox with or without a tag, such as busybox:1.28')
+    .addOption(dataDirOption())
+    .action(async (images: string[], options: { dataDir: string }) =>
+      (await import('./make-image.ts')).makeImages(options.dataDir, images),
+    );
+}
