@@ -5,6 +5,7 @@ import { closeSync, existsSync, openSync, readdirSync, renameSync, rmdirSync, rm
 import { join } from 'node:path';
 import { auditFlags } from '../engine/audit/audit-settings.ts';
 import { authenticationFlags } from '../engine/authentication/authentication-settings.ts';
+import { checkDataFormat } from '../engine/data-folder/format.ts';
 import { IMAGE_FLAGS } from '../engine/image-settings.ts';
 import { checkMachine } from '../engine/machine-checks.ts';
 import type { Waiting } from '../engine/node-ready.ts';
@@ -52,6 +53,7 @@ export async function startDetached(options: UpOptions, signal?: AbortSignal): P
 async function startUntil(options: UpOptions, stop: AbortSignal): Promise<ReadyEngine> {
   stop.throwIfAborted();
   checkMachine(() => usesPrivateContainerd(options));
+  checkDataFormat(options.dataDir);
   const { dataDir } = options;
   const logPath = join(dataDir, 'lifepod.log');
   const isNew = { folder: !existsSync(dataDir), log: !existsSync(logPath) };

@@ -6,6 +6,7 @@ import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { resourcePrefix } from '../apiserver/cache/keys.ts';
 import { clientFromKubeconfig } from '../client/kubeconfig.ts';
+import { checkDataFormat } from '../engine/data-folder/format.ts';
 import { connectOwnRuntime } from '../engine/engine-runtime.ts';
 import { clearMachine } from '../engine/leftovers.ts';
 import { requireRoot } from '../engine/machine-checks.ts';
@@ -55,6 +56,7 @@ export async function down(
 ): Promise<void> {
   const { signal } = settings;
   requireRoot();
+  checkDataFormat(dataDir);
   let pid = dataDirOwner(dataDir);
   const record = settledRecord(dataDir);
   if (record === undefined) {

@@ -26,7 +26,7 @@ import { type RunningProxy, startProxy } from '../network/proxy/proxy.ts';
 import { readLastSignOfLife } from '../node/status/sign-of-life.ts';
 import { createLocalFolders } from '../node/volumes/local-folders.ts';
 import { dropBallast, keepBallast } from '../platform/disk-reserve.ts';
-import { checkDataFormat, ensureDataDir, lockDataDir } from '../platform/files.ts';
+import { ensureDataDir, lockDataDir } from '../platform/files.ts';
 import { machineClock } from '../platform/node-js.ts';
 import { onAbort } from '../platform/on-abort.ts';
 import { ENGINE_OOM_SCORE, lowerOomScore } from '../platform/oom-score.ts';
@@ -39,6 +39,7 @@ import { requireAttachment } from './attached-sandboxes.ts';
 import { checkAuditPolicy } from './audit/audit-log.ts';
 import { createAuthorizers } from './authorization/authorizers.ts';
 import { createComponents } from './authorization/components.ts';
+import { checkDataFormat, migrate } from './data-folder/format.ts';
 import { type OpenRegistry, openRegistry, serveApi } from './engine-api.ts';
 import { createEngineMetrics } from './engine-metrics.ts';
 import { apiAt, checkAddresses, checkNewRanges, networkWarnings, startNetwork } from './engine-network.ts';
@@ -96,6 +97,7 @@ export async function startEngine(
   waiting: Waiting,
 ): Promise<Engine> {
   checkMachine(() => usesPrivateContainerd(options));
+  checkDataFormat(options.dataDir);
   // Options that are refused must not create the data folder.
   const record = settledRecord(options.dataDir);
   const settings = resolveSettings(options, record);
@@ -114,7 +116,7 @@ export async function startEngine(
     lockDataDir(settings.dataDir, options.forSessions === true ? 'session' : 'engine');
     dropBallast(settings.dataDir);
     progress = await openDataFolder(settings, record, isNewFolder, platform);
-    checkDataFormat(settings.dataDir);
+    await migrate(settings.dataDir, platform.log);
     await checkAddresses(settings);
     await checkNewRanges(settings, record, signal);
     signal.throwIfAborted();

@@ -17,8 +17,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import {
-  checkDataFormat,
-  DATA_FORMAT_VERSION,
   dataDirOwner,
   dataDirReleased,
   ensureDataDir,
@@ -188,17 +186,4 @@ test('dataDirReleased rejects when its signal aborts', async () => {
 test('dataDirOwner of a missing folder is undefined and does not create the folder', () => {
   expect(dataDirOwner(join(folder, 'none'))).toBeUndefined();
   expect(existsSync(join(folder, 'none'))).toBe(false);
-});
-
-test('the format version of a data folder is written once, and a newer or invalid one is refused', () => {
-  checkDataFormat(folder);
-  checkDataFormat(folder);
-  expect(readFileSync(join(folder, 'format-version'), 'utf8')).toBe(`${DATA_FORMAT_VERSION}\n`);
-  writeFileSync(join(folder, 'format-version'), `${DATA_FORMAT_VERSION + 1}\n`);
-  expect(() => checkDataFormat(folder)).toThrow(/was written by a newer lifepod .*: update lifepod or choose/);
-  writeFileSync(join(folder, 'format-version'), 'x');
-  expect(() => checkDataFormat(folder)).toThrow(/does not contain a version number/);
-  writeFileSync(join(folder, 'format-version'), '1\n');
-  checkDataFormat(folder);
-  expect(readFileSync(join(folder, 'format-version'), 'utf8')).toBe(`${DATA_FORMAT_VERSION}\n`);
 });

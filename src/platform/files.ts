@@ -1,6 +1,6 @@
 /**
- * Functions for files and folders, mainly for the data folder: real paths, private folders, atomic writes, the lock of the data folder,
- * and the version of its format. Also the error class for errors that a user can fix.
+ * Functions for files and folders, mainly for the data folder: real paths, private folders, atomic writes, and the lock of the data folder.
+ * Also the error class for errors that a user can fix.
  */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import {
@@ -23,12 +23,6 @@ import {
 } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import { missingProgram } from './programs/programs.ts';
-
-/**
- * The version of the data folder's layout that this lifepod writes. Increase it if older lifepods cannot read a new layout. Since version
- * 2, the store has encrypted values.
- */
-export const DATA_FORMAT_VERSION = 2;
 
 /** An error that a user of the command line can fix. The user sees only the message, which explains the cause and, if known, the fix. */
 export class UserError extends Error {
@@ -165,11 +159,21 @@ export function tryFlock(fd: number, ...how: string[]): boolean {
   throw new Error(`flock failed: ${result.stderr.toString().trim()}`);
 }
 
+/** The commands that lock a data folder without running an engine, and what they do meanwhile. */
+const LOCKING_COMMANDS = {
+  down: 'cleaning up after the engine of',
+  backup: 'copying the data folder',
+  restore: 'replacing the content of',
+} as const;
+
 /**
  * The kind of process that has locked a data folder: an engine, an engine that a session has started and that the last session stops, or a
- * `lifepod down` that cleans up after an engine.
+ * command, such as a `lifepod down` that cleans up after an engine.
  */
-export type DataDirRole = 'engine' | 'session' | 'down';
+export type DataDirRole = 'engine' | 'session' | keyof typeof LOCKING_COMMANDS;
+
+const isCommand = (role: string | undefined): role is keyof typeof LOCKING_COMMANDS =>
+  role !== undefined && Object.hasOwn(LOCKING_COMMANDS, role);
 
 /** How long lockDataDir() waits for shared locks, which other processes hold briefly in dataDirOwner() and dataDirReleased(). */
 const SHARED_LOCK_SECONDS = 1;
@@ -206,21 +210,21 @@ function readOwner(dataDir: string): Owner {
   const pid = Number(text);
   return {
     pid: Number.isInteger(pid) && pid > 0 ? pid : undefined,
-    role: role === 'down' || role === 'session' ? role : 'engine',
+    role: role === 'session' || isCommand(role) ? role : 'engine',
   };
 }
 
 const inUse = (dataDir: string, { pid, role }: Owner): UserError =>
   new UserError(
-    role === 'down'
-      ? `'lifepod down' (PID ${pid ?? 'unknown'}) is cleaning up after the engine of ${dataDir}: wait until it has finished`
+    isCommand(role)
+      ? `'lifepod ${role}' (PID ${pid ?? 'unknown'}) is ${LOCKING_COMMANDS[role]} ${dataDir}: wait until it has finished`
       : `the data folder ${dataDir} is in use by a running lifepod (PID ${pid ?? 'unknown'}): ` +
           `stop it with 'lifepod down --data-dir ${dataDir}' or choose another --data-dir`,
   );
 
 /**
  * Returns the PID of the engine that has locked the data folder; undefined if no process has locked it, or if the lock file
- * contains no PID yet. Throws a UserError if `lifepod down` has locked it, or if the flock command is not installed.
+ * contains no PID yet. Throws a UserError if a command, such as `lifepod down`, has locked it, or if the flock command is not installed.
  */
 export function dataDirOwner(dataDir: string): number | undefined {
   let fd: number;
@@ -236,7 +240,7 @@ export function dataDirOwner(dataDir: string): number | undefined {
     closeSync(fd);
   }
   const owner = readOwner(dataDir);
-  if (owner.role === 'down') throw inUse(dataDir, owner);
+  if (isCommand(owner.role)) throw inUse(dataDir, owner);
   return owner.pid;
 }
 
@@ -244,7 +248,7 @@ export function dataDirOwner(dataDir: string): number | undefined {
 export const isSessionEngine = (dataDir: string): boolean => readOwner(dataDir).role === 'session';
 
 /**
- * Resolves when no engine and no `lifepod down` has locked the data folder. Does not poll: flock waits in the kernel. Rejects if
+ * Resolves when no engine and no command has locked the data folder. Does not poll: flock waits in the kernel. Rejects if
  * `signal` aborts or if flock cannot be run or fails.
  */
 export async function dataDirReleased(dataDir: string, signal: AbortSignal): Promise<void> {
@@ -260,30 +264,4 @@ export async function dataDirReleased(dataDir: string, signal: AbortSignal): Pro
   // Ctrl+C can still kill the command before it has its own process group, so wait again.
   if (code === null) return dataDirReleased(dataDir, signal);
   if (code !== 0) throw new Error(`flock ended with exit code ${code}`);
-}
-
-/**
- * Writes the format version into a new data folder, or into one that an older lifepod wrote, or checks the version. Throws a UserError if
- * the version is invalid, or if a newer lifepod wrote the folder.
- */
-export function checkDataFormat(dataDir: string): void {
-  const path = join(dataDir, 'format-version');
-  const text = readTextIfPresent(path);
-  if (text === undefined) {
-    writeFileAtomic(path, `${DATA_FORMAT_VERSION}\n`);
-    return;
-  }
-  const version = Number(text.trim());
-  if (!Number.isInteger(version) || version < 1) {
-    throw new UserError(
-      `${path} does not contain a version number: restore the data folder or choose another --data-dir`,
-    );
-  }
-  if (version > DATA_FORMAT_VERSION) {
-    throw new UserError(
-      `the data folder ${dataDir} was written by a newer lifepod (format ${version}, this one reads up to ` +
-        `${DATA_FORMAT_VERSION}): update lifepod or choose another --data-dir`,
-    );
-  }
-  if (version < DATA_FORMAT_VERSION) writeFileAtomic(path, `${DATA_FORMAT_VERSION}\n`);
 }

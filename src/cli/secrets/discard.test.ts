@@ -10,6 +10,6 @@ test('the values of a newer lifepod, which this one may not be able to read, are
   writeFileSync(join(dataDir, 'engine.json'), '{}');
   writeFileSync(join(dataDir, 'format-version'), '99\n');
   await expect(discard(dataDir, true)).rejects.toThrow(
-    `the data folder ${dataDir} was written by a newer lifepod (format 99,`,
+    `the data folder ${dataDir} was written by a newer lifepod (format 99), and this one`,
   );
 });

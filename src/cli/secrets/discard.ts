@@ -1,8 +1,9 @@
 /** `lifepod secrets discard`: deletes the values of the store that cannot be decrypted, and prevent the start, from a stopped engine. */
 import { join } from 'node:path';
 import { discardUnreadable } from '../../apiserver/encryption/discard.ts';
+import { checkDataFormat } from '../../engine/data-folder/format.ts';
 import { readEngineRecord } from '../../engine/settings.ts';
-import { checkDataFormat, lockDataDir, UserError } from '../../platform/files.ts';
+import { lockDataDir, UserError } from '../../platform/files.ts';
 import { nodePlatform } from '../../platform/node-js.ts';
 import { openLmdbStore } from '../../store/lmdb/lmdb-store.ts';
 

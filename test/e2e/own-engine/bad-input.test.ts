@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, readFileSync, rmSync, statfsSync, writeFileSync 
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { DATA_FORMAT_VERSION } from '../../../src/platform/files.ts';
+import { DATA_FORMAT_VERSION } from '../../../src/engine/data-folder/format.ts';
 import { runCommand, runCommandOk } from '../../../src/platform/processes.ts';
 import {
   freeNetwork,

@@ -1,0 +1,108 @@
+/**
+ * The format of the data folder: its version, the migrations of older folders, and the refusal of newer ones.
+ *
+ * Reads and writes `format-version`, the version, and `migrating-from`, which exists while a migration is unfinished. Reads the version of
+ * lifepod in `engine.json`.
+ * Invariants:
+ *  1. A folder of a newer format is refused before anything in it is changed.
+ *  2. `format-version` is increased before a migration changes anything, so that an older lifepod refuses a folder that is migrated in part.
+ *  3. A migration that is interrupted, also by kill -9, continues at the next start: each can be repeated.
+ *
+ * A change needs a new format only if an older lifepod would misread the folder after it. Everything in the folder may lack fields that a
+ * newer lifepod writes, and may have fields that an older one does not know.
+ */
+import { existsSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { readTextIfPresent, syncFolder, UserError, writeFileAtomic } from '../../platform/files.ts';
+import type { Log } from '../../platform/platform.ts';
+import { LIFEPOD_VERSION } from '../version.ts';
+
+export interface Migration {
+  /** The format after the migration; the one before is a smaller number. */
+  to: number;
+  /** What the migration does, for the log. */
+  what: string;
+  /** Changes the folder, durably. May be repeated after it was interrupted at any point. */
+  run(dataDir: string): Promise<void>;
+}
+
+/** The migrations, in the order of the formats. The first format is 1. */
+export const MIGRATIONS: readonly Migration[] = [
+  // openEncryptedStore() encrypts the Secrets when it opens a store without a key, and continues after a crash.
+  { to: 2, what: 'encrypt the Secrets in the store', run: async () => undefined },
+];
+
+const newestOf = (migrations: readonly Migration[]): number => migrations.at(-1)?.to ?? 1;
+
+/** The format that this lifepod writes. */
+export const DATA_FORMAT_VERSION = newestOf(MIGRATIONS);
+
+const versionFile = (dataDir: string): string => join(dataDir, 'format-version');
+const unfinishedFile = (dataDir: string): string => join(dataDir, 'migrating-from');
+
+/** Returns the number in the file; undefined if the file does not exist. Throws a UserError if it contains something else. */
+function readNumber(path: string): number | undefined {
+  const text = readTextIfPresent(path);
+  if (text === undefined) return undefined;
+  const number = Number(text.trim());
+  if (Number.isInteger(number) && number >= 1) return number;
+  throw new UserError(
+    `${path} does not contain a version number: restore the data folder or choose another --data-dir`,
+  );
+}
+
+/**
+ * Returns the format of the folder; undefined if it has no data of lifepod. A folder with a store but without a version has the first
+ * format. Throws a UserError if the version is invalid.
+ */
+export const dataFormatOf = (dataDir: string): number | undefined =>
+  readNumber(versionFile(dataDir)) ?? (existsSync(join(dataDir, 'store', 'data.mdb')) ? 1 : undefined);
+
+/** Returns the version of lifepod that last started with the folder, such as 0.1.0; undefined if this is unknown. */
+function writerOf(dataDir: string): string | undefined {
+  try {
+    const { version } = JSON.parse(readTextIfPresent(join(dataDir, 'engine.json')) ?? '{}') as { version?: unknown };
+    return typeof version === 'string' ? version : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Returns the end of a message about data of a newer format: what this lifepod reads, and what to do. */
+export function newerFormat(format: number, writer: string | undefined, otherwise: string): string {
+  const by = writer === undefined ? `format ${format}` : `version ${writer}, format ${format}`;
+  const use = writer === undefined ? 'update lifepod' : `update lifepod to ${writer} or newer`;
+  return `was written by a newer lifepod (${by}), and this one (version ${LIFEPOD_VERSION}) reads formats up to ${DATA_FORMAT_VERSION}: ${use}, or ${otherwise}`;
+}
+
+/** Throws a UserError if a newer lifepod wrote the folder, or if its version is invalid. Changes nothing. */
+export function checkDataFormat(dataDir: string, newest = DATA_FORMAT_VERSION): void {
+  const format = dataFormatOf(dataDir);
+  if (format === undefined || format <= newest) return;
+  throw new UserError(
+    `the data folder ${dataDir} ${newerFormat(format, writerOf(dataDir), 'choose another --data-dir')}`,
+  );
+}
+
+/**
+ * Brings the folder to the newest format, and continues an interrupted migration. Writes the format into a new folder. The caller has
+ * locked the folder. Throws a UserError as checkDataFormat() does.
+ */
+export async function migrate(
+  dataDir: string,
+  log: Pick<Log, 'info'>,
+  migrations: readonly Migration[] = MIGRATIONS,
+): Promise<void> {
+  const newest = newestOf(migrations);
+  checkDataFormat(dataDir, newest);
+  const from = readNumber(unfinishedFile(dataDir)) ?? dataFormatOf(dataDir) ?? newest;
+  if (from < newest) writeFileAtomic(unfinishedFile(dataDir), `${from}\n`);
+  writeFileAtomic(versionFile(dataDir), `${newest}\n`);
+  for (const { to, what, run } of migrations.filter((each) => each.to > from)) {
+    log.info('migrating the data folder', { from, to, what });
+    await run(dataDir);
+    writeFileAtomic(unfinishedFile(dataDir), `${to}\n`);
+  }
+  rmSync(unfinishedFile(dataDir), { force: true });
+  syncFolder(dataDir);
+}
