@@ -29,6 +29,7 @@ export interface Handling extends ServerContext {
   enterFlight: EnterFlight;
   audit?: Audit | undefined;
   rotateKey?: (() => Promise<number>) | undefined;
+  copyStore?: (() => Promise<void>) | undefined;
   liveChecks: HealthChecks;
   readyChecks: HealthChecks;
 }

@@ -27,6 +27,7 @@ import { closingIfAnonymous } from './http/http2/anonymous.ts';
 import { flag } from './http/query.ts';
 import { serveResource } from './http/resources.ts';
 import { findPath, findRoute, isLongRunning, pathSegments, type ResourceRoute } from './http/routes.ts';
+import { COPY_STORE_PATH, serveStoreCopy } from './serve-store-copy.ts';
 import type { ApiServerOptions } from './server.ts';
 import { takeable, type UpgradingConnection } from './streaming/upgrading-connection.ts';
 
@@ -208,6 +209,7 @@ async function serveOther(handling: Handling, exchange: Exchange, segments: read
     return serveDiscovery(handling, exchange, segments);
   }
   if (path === ROTATE_KEY_PATH && handling.rotateKey !== undefined) return serveRotation(exchange, handling.rotateKey);
+  if (path === COPY_STORE_PATH && handling.copyStore !== undefined) return serveStoreCopy(exchange, handling.copyStore);
   if (segments.length === 0) {
     onlyGet(method);
     return serveRoot(handling, exchange);

@@ -72,6 +72,8 @@ export interface ApiServerOptions {
   readyChecks?: HealthChecks;
   /** Replaces the key that encrypts stored values; resolves with their number. If absent, the server does not serve the path for it. */
   rotateKey?: () => Promise<number>;
+  /** Copies the content of the store to a place that the caller of the path knows. If absent, the server does not serve the path for it. */
+  copyStore?: () => Promise<void>;
   /** The metrics that /metrics serves. The server adds its request metrics. By default, /metrics serves only the request metrics. */
   metrics?: Metrics;
   /** The limits on connections, TLS handshakes, requests in flight, watches, streams and waiting requests. The default is DEFAULT_LIMITS. */

@@ -9,6 +9,7 @@ import { DEFAULT_DATA_DIR, dataDirOption, isKubectlPlugin } from '../engine/sett
 import { versionText } from '../engine/version.ts';
 import { realFolder, UserError } from '../platform/files.ts';
 import { completePath } from '../platform/programs/programs.ts';
+import { addBackupCommands } from './backup/commands.ts';
 import { COMPLETE, COMPLETION_HELP, SHELLS, type Shell, scriptFor } from './completion/scripts.ts';
 import { type DownOptions, parseGracePeriod } from './down-command.ts';
 import { addEngineOptions } from './engine-options.ts';
@@ -150,6 +151,8 @@ certs
   );
 
 addSecretsCommands(program);
+
+addBackupCommands(program);
 
 const image = program.command('image').description('manage the images of the container runtime, without a registry');
 image

@@ -20,6 +20,7 @@ import type { Platform } from '../platform/platform.ts';
 import { apiFor } from '../ports/api-for.ts';
 import { API_SERVER } from '../ports/request.ts';
 import { copyLmdbFile } from '../store/lmdb/copy-file.ts';
+import type { FileStore } from '../store/lmdb/file-store.ts';
 import { openLmdbStore } from '../store/lmdb/lmdb-store.ts';
 import { measuredStore } from '../store/measured-store.ts';
 import { openAuditLog } from './audit/audit-log.ts';
@@ -27,6 +28,7 @@ import { authenticationSettings } from './authentication/authentication-settings
 import { reportRefusals } from './authorization/components.ts';
 import { type LateAuthorizers, lateAuthorizers } from './authorization/late-authorizer.ts';
 import { loadCertificates, publishCertificates } from './certificates/certificates.ts';
+import { copyStore, removeAbandonedCopy } from './data-folder/store-copy.ts';
 import { addStorageMetrics, type EngineMetrics } from './engine-metrics.ts';
 import type { LateNode } from './node-placeholder.ts';
 import { addressForPods, listenAddresses, requestsInFlight } from './options/api-settings.ts';
@@ -55,6 +57,8 @@ export interface OpenRegistry {
   onRefusal: OnRefusal;
   /** Replaces the key that encrypts stored values. */
   rotateKey: () => Promise<number>;
+  /** Copies the store for `lifepod backup`. */
+  copyStore: () => Promise<void>;
 }
 
 /** Opens the store and the registry, and adds the functions that close them to `closers`. Reads or creates the certificates. */
@@ -66,11 +70,16 @@ export async function openRegistry(
 ): Promise<OpenRegistry> {
   const { dataDir, serviceCidr, encryptionProviderConfig: configFile } = settings;
   const directory = join(dataDir, 'store');
+  removeAbandonedCopy(dataDir);
+  let file: FileStore | undefined;
   const [{ store, rotateKey }, pki] = await together([
     openEncryptedStore({
       dataDir,
       configFile,
-      openStore: () => openLmdbStore({ directory, log }),
+      openStore: async () => {
+        file = await openLmdbStore({ directory, log });
+        return file;
+      },
       copyFile: () => copyLmdbFile(directory),
       log,
     }).then((opened) => {
@@ -94,7 +103,9 @@ export async function openRegistry(
   const { audit, record } = await openAuditLog(settings, { timers, log }, metrics);
   closers.defer(() => audit?.close());
   const authorized = authorizedBackend(served, authorization.components, onRefusal);
-  return { registry: record(authorized), served, audit, catalog, pki, tokens, authorization, onRefusal, rotateKey };
+  const copy = (): Promise<void> => copyStore(file as FileStore, dataDir);
+  const registry = record(authorized);
+  return { registry, served, audit, catalog, pki, tokens, authorization, onRefusal, rotateKey, copyStore: copy };
 }
 
 interface ServerParts {
@@ -124,6 +135,7 @@ export async function serveApi(
     pki,
     authorization,
     rotateKey,
+    copyStore: copy,
     nodes,
     metrics,
     progress,
@@ -141,6 +153,7 @@ export async function serveApi(
     pki,
     authorizer: authorization.clients,
     rotateKey,
+    copyStore: copy,
     authentication: authenticationSettings(settings),
     host,
     port: settings.port,

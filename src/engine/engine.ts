@@ -28,7 +28,7 @@ import { createLocalFolders } from '../node/volumes/local-folders.ts';
 import { dropBallast, keepBallast } from '../platform/disk-reserve.ts';
 import { ensureDataDir, lockDataDir } from '../platform/files.ts';
 import { machineClock } from '../platform/node-js.ts';
-import { onAbort } from '../platform/on-abort.ts';
+import { aborted } from '../platform/on-abort.ts';
 import { ENGINE_OOM_SCORE, lowerOomScore } from '../platform/oom-score.ts';
 import type { Platform } from '../platform/platform.ts';
 import { raisePriority } from '../platform/processes.ts';
@@ -40,6 +40,7 @@ import { checkAuditPolicy } from './audit/audit-log.ts';
 import { createAuthorizers } from './authorization/authorizers.ts';
 import { createComponents } from './authorization/components.ts';
 import { checkDataFormat, migrate } from './data-folder/format.ts';
+import { completeRestore } from './data-folder/replacement.ts';
 import { type OpenRegistry, openRegistry, serveApi } from './engine-api.ts';
 import { createEngineMetrics } from './engine-metrics.ts';
 import { apiAt, checkAddresses, checkNewRanges, networkWarnings, startNetwork } from './engine-network.ts';
@@ -98,6 +99,7 @@ export async function startEngine(
 ): Promise<Engine> {
   checkMachine(() => usesPrivateContainerd(options));
   checkDataFormat(options.dataDir);
+  completeRestore(options.dataDir);
   // Options that are refused must not create the data folder.
   const record = settledRecord(options.dataDir);
   const settings = resolveSettings(options, record);
@@ -139,11 +141,6 @@ export async function startEngine(
     throw error;
   }
 }
-
-const aborted = (signal: AbortSignal): Promise<void> =>
-  new Promise((resolve) => {
-    onAbort(signal, resolve);
-  });
 
 type StartedParts = Pick<Engine, 'endWorkloads' | 'shutDownNode'> & { port: number };
 

@@ -42,3 +42,9 @@ export async function withLimit<T>(
     signal.removeEventListener('abort', abort);
   }
 }
+
+/** Resolves when the signal aborts. */
+export const aborted = (signal: AbortSignal): Promise<void> =>
+  new Promise((resolve) => {
+    onAbort(signal, resolve);
+  });

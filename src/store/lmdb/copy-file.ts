@@ -1,13 +1,34 @@
-/** Replaces LMDB's data file by a copy without unused space, which may contain values that were deleted or overwritten. */
+/** Copies LMDB's data file without unused space, which may contain values that were deleted or overwritten. */
 import { chmod, mkdir, open, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { syncFolder } from '../../platform/files.ts';
 import { diskFull } from './commit-failure.ts';
-import { openTables } from './tables.ts';
+import { openTables, type Tables } from './tables.ts';
 
 /** The errors of a full disk. LMDB's copy fails with a text only: that of strerror(3). */
 const FULL_CODES: readonly unknown[] = ['ENOSPC', 'EDQUOT'];
 const FULL_TEXT = /no space left on device|quota exceeded/i;
+
+function copyFailure(folder: string, error: unknown): unknown {
+  const { code, message } = error as NodeJS.ErrnoException;
+  return FULL_CODES.includes(code) || FULL_TEXT.test(message) ? diskFull(folder, error) : error;
+}
+
+/**
+ * Writes one consistent state of the open store to data.mdb in the empty folder, with mode 0600. The copy is on the disk when the promise
+ * resolves. Rejects with a StorageFullError if the disk has no space for it.
+ */
+export async function copyTables({ root }: Pick<Tables, 'root'>, folder: string): Promise<void> {
+  try {
+    await root.backup(folder, true);
+    const copy = join(folder, 'data.mdb');
+    await chmod(copy, 0o600);
+    await using file = await open(copy, 'r+');
+    await file.sync();
+  } catch (error) {
+    throw copyFailure(folder, error);
+  }
+}
 
 /**
  * Replaces the data file of the closed store in the folder. After a crash, the folder contains the old file or the new one, complete, and
@@ -19,22 +40,49 @@ export async function copyLmdbFile(directory: string): Promise<void> {
   await rm(folder, { recursive: true, force: true });
   try {
     await mkdir(folder, { mode: 0o700 });
-    const { root } = await openTables(directory);
+    const tables = await openTables(directory);
     try {
-      await root.backup(folder, true);
+      await copyTables(tables, folder);
     } finally {
-      await root.close();
+      await tables.root.close();
     }
-    const copy = join(folder, 'data.mdb');
-    await chmod(copy, 0o600);
-    await using file = await open(copy, 'r+');
-    await file.sync();
-    await rename(copy, join(directory, 'data.mdb'));
+    await rename(join(folder, 'data.mdb'), join(directory, 'data.mdb'));
     syncFolder(directory);
   } catch (error) {
-    const { code, message } = error as NodeJS.ErrnoException;
-    throw FULL_CODES.includes(code) || FULL_TEXT.test(message) ? diskFull(directory, error) : error;
+    throw copyFailure(directory, error);
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
+}
+
+/** What a data file contains. */
+export interface FileContent {
+  revision: number;
+  /** The number of keys. */
+  values: number;
+}
+
+/**
+ * Deletes the history of the closed store in the folder, and the space that it used, so that the data file contains only the newest state.
+ * Adds `more` to the revision: later watches and reads of all revisions before it fail, so that no client continues from a revision that
+ * another history has, too. Rejects like copyLmdbFile().
+ */
+export async function forgetHistory(directory: string, more = 0): Promise<FileContent> {
+  const { root, current, history, meta } = await openTables(directory);
+  let content: FileContent;
+  try {
+    const revision = (meta.get('revision') ?? 0) + more;
+    await root.batch(() => {
+      for (const key of [...history.getKeys()]) history.remove(key);
+      meta.put('revision', revision);
+      meta.put('compacted', revision);
+    });
+    content = { revision, values: current.getKeysCount() };
+  } catch (error) {
+    throw copyFailure(directory, error);
+  } finally {
+    await root.close();
+  }
+  await copyLmdbFile(directory);
+  return content;
 }

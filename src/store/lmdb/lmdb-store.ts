@@ -10,7 +10,6 @@
  *     that only a write that needs space fails. Deletions and small updates continue; the history is deleted to make room for them.
  *  4. The history has at most `historyRevisions` revisions and a limited number of bytes; each commit deletes the excess.
  */
-import type { Log } from '../../platform/platform.ts';
 import { oneAtATime } from '../../platform/work-in-turns.ts';
 import { addStateBefore, eventsOf, type HistoryRecord } from '../history.ts';
 import {
@@ -18,7 +17,6 @@ import {
   type RangeOptions,
   type RangeResult,
   type StorageFullError,
-  type Store,
   type StoredValue,
   type StoreEvent,
   type Txn,
@@ -28,6 +26,8 @@ import { checkRevision, checkTxn, isKey, rewoundRange } from '../transaction.ts'
 import { createWatchers } from '../watchers.ts';
 import { type Batch, type Before, commit, commitOf, evaluateBatch, needsLittle, type Waiting } from './batch.ts';
 import { commitFailure, diskFull } from './commit-failure.ts';
+import { copyTables } from './copy-file.ts';
+import type { FileStore, LmdbStoreOptions } from './file-store.ts';
 import { HistorySize } from './history-size.ts';
 import { type Past, readPast } from './past.ts';
 import {
@@ -41,16 +41,8 @@ import {
   toRecord,
 } from './tables.ts';
 
-export interface LmdbStoreOptions {
-  /** The folder of the environment. It is created with mode 0700 if it does not exist. */
-  directory: string;
-  /** The maximum number of revisions in the history, which serves watches and reads of older revisions. Default: 10,000. */
-  historyRevisions?: number;
-  log?: Log;
-}
-
 /** Opens or creates the store. Rejects with a StorageFullError on a full disk, and with a UserError if the folder cannot be used. */
-export async function openLmdbStore(options: LmdbStoreOptions): Promise<Store> {
+export async function openLmdbStore(options: LmdbStoreOptions): Promise<FileStore> {
   const store = new LmdbStore(options, await openTables(options.directory));
   store.load();
   return store;
@@ -61,10 +53,9 @@ const MAX_SHARED = 500;
 /** Maximum number of history records that one commit deletes to make room. */
 const FORGET_AT_ONCE = 500;
 
-class LmdbStore implements Store {
+class LmdbStore implements FileStore {
+  private readonly options: LmdbStoreOptions;
   private readonly directory: string;
-  private readonly historyRevisions: number;
-  private readonly log: Log | undefined;
   private tables: Tables;
   private readonly watchers = createWatchers();
   private waiting: Waiting[] = [];
@@ -75,11 +66,11 @@ class LmdbStore implements Store {
   private newest = 0;
   private compacted = 0;
   private closed = false;
+  private copying: Promise<unknown> = Promise.resolve();
 
   constructor(options: LmdbStoreOptions, tables: Tables) {
+    this.options = options;
     this.directory = options.directory;
-    this.historyRevisions = options.historyRevisions ?? 10_000;
-    this.log = options.log;
     this.tables = tables;
   }
 
@@ -149,8 +140,15 @@ class LmdbStore implements Store {
   async close(): Promise<void> {
     if (this.closed) return;
     this.closed = true;
-    await this.writing;
+    await Promise.allSettled([this.writing, this.copying]);
     await this.tables.root.close();
+  }
+
+  copyTo(folder: string): Promise<void> {
+    this.checkOpen();
+    const copied = copyTables(this.tables, folder);
+    this.copying = Promise.allSettled([this.copying, copied]);
+    return copied;
   }
 
   private read(key: string, transaction?: ReadTransaction): StoredValue | undefined {
@@ -278,20 +276,20 @@ class LmdbStore implements Store {
   private evaluate(taken: Waiting[]): Batch {
     const batch = evaluateBatch(taken, this.newest, this.compacted, (key) => this.read(key));
     const excess = this.historySize.excess(batch.events);
-    batch.compacted = Math.max(batch.compacted, batch.revision - this.historyRevisions, excess);
+    batch.compacted = Math.max(batch.compacted, batch.revision - (this.options.historyRevisions ?? 10_000), excess);
     return batch;
   }
 
   /** Handles the error of a failed batch: reopens LMDB if it may refuse further writes, and returns the error for the callers. */
   private async recover(error: unknown): Promise<StorageFullError> {
     const { failure, reopen } = await commitFailure(this.directory, error);
-    this.log?.error('store: a write failed', { directory: this.directory, error: failure.message });
+    this.options.log?.error('store: a write failed', { directory: this.directory, error: failure.message });
     if (reopen) {
       try {
         await this.tables.root.close().catch(() => {});
         this.tables = await openTables(this.directory);
       } catch (cause) {
-        this.log?.error('store: cannot reopen the store', { error: (cause as Error).message });
+        this.options.log?.error('store: cannot reopen the store', { error: (cause as Error).message });
       }
     }
     return failure;

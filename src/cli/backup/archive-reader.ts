@@ -1,0 +1,148 @@
+/** Reads and verifies a backup. Nothing in the file is trusted: a file that is damaged, cut or of another kind is refused with a UserError. */
+import { createHash } from 'node:crypto';
+import { closeSync, createReadStream, openSync, readSync, statSync } from 'node:fs';
+import type { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { createGunzip } from 'node:zlib';
+import { extract } from 'tar-stream';
+import { DATA_FORMAT_VERSION, newerFormat } from '../../engine/data-folder/format.ts';
+import { UserError } from '../../platform/files.ts';
+import {
+  BACKUP_FORMAT,
+  type BackedUpFile,
+  FILES_PREFIX,
+  MANIFEST_NAME,
+  type Manifest,
+  manifestProblem,
+} from './manifest.ts';
+
+/** A backup of 10,000 static Pods has a manifest of about 2 MiB. */
+const MAX_MANIFEST_BYTES = 16 * 2 ** 20;
+
+/** Called with each file and its content, in chunks, before the checksum is known. */
+export type Visit = (file: BackedUpFile, content: AsyncIterable<Buffer>) => Promise<void>;
+
+/**
+ * Resolves with the manifest when all files have been read and have their checksums. Rejects with a UserError that names the backup if
+ * anything is wrong with it, and with the error of `visit`.
+ */
+export async function readArchive(backup: string, visit: Visit = drop): Promise<Manifest> {
+  checkGzip(backup);
+  const tar = extract();
+  const entries = tar as unknown as AsyncIterable<Entry>;
+  const seen: Seen = {};
+  const read = readEntries(backup, entries, visit, seen).catch((error: unknown) => {
+    // The error of the archive itself ends the entries, too.
+    seen.failure ??= error;
+    tar.destroy();
+  });
+  const [, stream] = await Promise.allSettled([read, pipeline(createReadStream(backup), createGunzip(), tar)]);
+  if (stream.status === 'rejected') throw failureOf(backup, stream.reason, seen);
+  if (seen.failure !== undefined) throw seen.failure;
+  return seen.manifest as Manifest;
+}
+
+interface Seen {
+  manifest?: Manifest;
+  /** The error of `visit`, or a UserError about an entry. */
+  failure?: unknown;
+}
+
+const drop: Visit = async (_file, content) => {
+  for await (const _ of content);
+};
+
+const damaged = (backup: string, how: string): UserError =>
+  new UserError(`the backup ${backup} is damaged (${how}): use another one, or copy it again`);
+
+const foreign = (backup: string): UserError =>
+  new UserError(`${backup} is not a backup of lifepod: give a file that 'lifepod backup' has written`);
+
+/** Returns the error to report if a stream failed: that of an entry if it was the cause, else that of the file. */
+function failureOf(backup: string, error: unknown, { manifest, failure }: Seen): unknown {
+  const { code = '' } = error as NodeJS.ErrnoException;
+  if (code === 'Z_BUF_ERROR') return damaged(backup, 'its end is missing');
+  if (code === 'Z_DATA_ERROR') return damaged(backup, 'it cannot be decompressed');
+  if (/^E[A-Z]+$/.test(code)) return error;
+  if (failure instanceof UserError || (failure as NodeJS.ErrnoException | undefined)?.path !== undefined)
+    return failure;
+  return manifest === undefined ? foreign(backup) : damaged(backup, 'it is not a whole archive');
+}
+
+/** Throws a UserError if the file cannot be read, or does not begin as a gzip-compressed file. */
+function checkGzip(backup: string): void {
+  const magic = Buffer.alloc(2);
+  try {
+    if (!statSync(backup).isFile()) throw foreign(backup);
+    const fd = openSync(backup, 'r');
+    try {
+      readSync(fd, magic, 0, 2, 0);
+    } finally {
+      closeSync(fd);
+    }
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'ENOENT') throw new UserError(`the file ${backup} does not exist`);
+    if (code === 'EACCES' || code === 'ENOTDIR') throw new UserError(`the file ${backup} cannot be read (${code})`);
+    throw error;
+  }
+  if (magic[0] !== 0x1f || magic[1] !== 0x8b) throw foreign(backup);
+}
+
+type Entry = Readable & { header: { name: string; type?: string | null; size?: number } };
+
+async function readEntries(backup: string, tar: AsyncIterable<Entry>, visit: Visit, seen: Seen): Promise<void> {
+  let rest: BackedUpFile[] = [];
+  for await (const entry of tar) {
+    const { name, type, size = 0 } = entry.header;
+    if (seen.manifest === undefined) {
+      if (name !== MANIFEST_NAME || type !== 'file' || size > MAX_MANIFEST_BYTES) throw foreign(backup);
+      seen.manifest = checked(backup, await bytesOf(entry));
+      rest = [...seen.manifest.files];
+      continue;
+    }
+    const file = rest.shift();
+    if (file === undefined || type !== 'file' || name !== `${FILES_PREFIX}${file.path}` || size !== file.bytes) {
+      throw damaged(backup, `${JSON.stringify(name)} is not what its manifest says`);
+    }
+    const hash = createHash('sha256');
+    await visit(file, hashed(entry, hash));
+    if (hash.digest('hex') !== file.sha256) throw damaged(backup, `the checksum of ${file.path} is wrong`);
+  }
+  if (seen.manifest === undefined) throw foreign(backup);
+  if (rest.length > 0) throw damaged(backup, `${rest[0]?.path} is missing`);
+}
+
+async function* hashed(entry: Entry, hash: ReturnType<typeof createHash>): AsyncGenerator<Buffer> {
+  for await (const chunk of entry) {
+    hash.update(chunk as Buffer);
+    yield chunk as Buffer;
+  }
+}
+
+async function bytesOf(entry: Entry): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of entry) chunks.push(chunk as Buffer);
+  return Buffer.concat(chunks);
+}
+
+/** Returns the parsed manifest. Throws a UserError if it is not valid, or if a newer lifepod has written it. */
+function checked(backup: string, text: Buffer): Manifest {
+  let manifest: Manifest;
+  try {
+    manifest = JSON.parse(text.toString()) as Manifest;
+  } catch {
+    throw foreign(backup);
+  }
+  const { format, dataFormat, lifepod } = manifest ?? {};
+  if (!Number.isSafeInteger(format) || format < 1) throw foreign(backup);
+  const writer = typeof lifepod === 'string' ? lifepod : undefined;
+  if (format > BACKUP_FORMAT || (Number.isSafeInteger(dataFormat) && dataFormat > DATA_FORMAT_VERSION)) {
+    throw new UserError(
+      `the backup ${backup} ${newerFormat(Math.max(format, dataFormat), writer, 'use another backup')}`,
+    );
+  }
+  const problem = manifestProblem(manifest);
+  if (problem !== undefined) throw damaged(backup, problem);
+  return manifest;
+}

@@ -1,0 +1,194 @@
+/** Backups and restores of data folders without an engine. The tests of engines are in test/e2e. */
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { DATA_FORMAT_VERSION } from '../../engine/data-folder/format.ts';
+import { lockDataDir } from '../../platform/files.ts';
+import { openLmdbStore } from '../../store/lmdb/lmdb-store.ts';
+import { CompactedError, type Store } from '../../store/store.ts';
+import { backup } from './backup.ts';
+import { restore } from './restore.ts';
+
+const never = new AbortController().signal;
+
+let folder: string;
+let dataDir: string;
+let file: string;
+let printed: string;
+beforeEach(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'lifepod-backup-'));
+  dataDir = join(folder, 'data');
+  file = join(folder, 'backup.tar.gz');
+  printed = '';
+  vi.spyOn(process.stdout, 'write').mockImplementation((text) => {
+    printed += text;
+    return true;
+  });
+  // The commands are for root; these tests need no rights of root.
+  vi.spyOn(process, 'geteuid').mockReturnValue(0);
+  for (const name of ['pki', 'encryption', 'certs.d/registry', 'manifests', 'volumes/claim']) {
+    mkdirSync(join(dataDir, name), { recursive: true });
+  }
+  const record = { version: '0.1.0', nodeName: 'node-1', state: 'down', shutdown: { podsLeft: [] }, unknown: 'kept' };
+  write('engine.json', JSON.stringify(record));
+  write('format-version', `${DATA_FORMAT_VERSION}\n`);
+  write('pki/ca.key', 'key');
+  write('pki/ca.key.123.new', 'unfinished');
+  write('encryption/keys.json', 'keys');
+  write('encryption/rewrite-due', '');
+  write('certs.d/registry/hosts.toml', 'hosts');
+  write('manifests/pod.yaml', 'pod');
+  write('volumes/claim/file', 'data');
+  await put('/a', 'before');
+  await put('/a', 'at the backup');
+  await put('/b', 'b');
+});
+afterEach(() => {
+  vi.restoreAllMocks();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+const write = (name: string, text: string): void => writeFileSync(join(dataDir, name), text);
+const read = (root: string, name: string): string => readFileSync(join(root, name), 'utf8');
+
+async function withStore<T>(root: string, body: (store: Store) => Promise<T>): Promise<T> {
+  const store = await openLmdbStore({ directory: join(root, 'store') });
+  try {
+    return await body(store);
+  } finally {
+    await store.close();
+  }
+}
+const put = (key: string, value: string, root = dataDir) =>
+  withStore(root, (store) => store.txn({ compare: [], puts: [{ key, value: Buffer.from(value) }] }));
+const valueAt = (key: string, root = dataDir): Promise<string | undefined> =>
+  withStore(root, async (store) => {
+    const found = await store.get(key);
+    return found && Buffer.from(found.value).toString();
+  });
+
+test('a restore to another folder has the store, keys, settings and manifests of the backup', async () => {
+  await backup(file, dataDir, never);
+  expect(printed).toContain(`backed up ${dataDir} to ${file}: 2 objects at revision 3\nthe file contains the keys`);
+  expect(statSync(file).mode & 0o777).toBe(0o600);
+  expect(readdirSync(dataDir)).not.toContain('backup');
+  const other = join(folder, 'other/data');
+  await restore(file, { dataDir: other }, never);
+  expect(printed).toContain(`restored ${file} to ${other}: 2 objects of `);
+  expect(readdirSync(other, { recursive: true }).sort()).toEqual([
+    'certs.d',
+    'certs.d/registry',
+    'certs.d/registry/hosts.toml',
+    'encryption',
+    'encryption/keys.json',
+    'engine.json',
+    'format-version',
+    'lock',
+    'manifests',
+    'manifests/pod.yaml',
+    'pki',
+    'pki/ca.key',
+    'store',
+    'store/data.mdb',
+  ]);
+  expect(statSync(join(other, 'pki/ca.key')).mode & 0o777).toBe(0o600);
+  expect(read(other, 'manifests/pod.yaml')).toBe('pod');
+  // The next `lifepod down` must end the Pods.
+  expect(JSON.parse(read(other, 'engine.json'))).toEqual({
+    version: '0.1.0',
+    nodeName: 'node-1',
+    state: 'up',
+    unknown: 'kept',
+  });
+  expect(await valueAt('/a', other)).toBe('at the backup');
+});
+
+test('no client can continue from a revision that it saw before the restore', async () => {
+  await backup(file, dataDir, never);
+  const later = await put('/a', 'after the backup');
+  await restore(file, { dataDir, force: true }, never);
+  await withStore(dataDir, async (store) => {
+    const { revision: newest } = await store.range({ prefix: '/' });
+    expect(newest).toBe(1_000_000_003);
+    for (const revision of [1, 3, later.revision, newest - 1]) {
+      expect(() => store.watch('/', revision, () => undefined)).toThrow(CompactedError);
+      await expect(store.range({ prefix: '/', revision })).rejects.toThrow(CompactedError);
+    }
+    expect((await store.get('/a'))?.modRevision).toBe(2);
+    expect(await store.txn({ compare: [{ key: '/a', modRevision: 2 }], deletes: ['/a'] })).toEqual({
+      succeeded: true,
+      revision: newest + 1,
+    });
+  });
+});
+
+test('a restore replaces data only with --force, keeps the former data, and leaves volumes unchanged', async () => {
+  await backup(file, dataDir, never);
+  await put('/a', 'after the backup');
+  write('pki/extra.key', 'later');
+  await expect(restore(file, { dataDir }, never)).rejects.toThrow(
+    `the data folder ${dataDir} is not empty: choose another --data-dir, or replace its data with --force`,
+  );
+  expect(await valueAt('/a')).toBe('after the backup');
+  await restore(file, { dataDir, force: true }, never);
+  expect(await valueAt('/a')).toBe('at the backup');
+  expect(existsSync(join(dataDir, 'pki/extra.key'))).toBe(false);
+  expect(read(dataDir, 'volumes/claim/file')).toBe('data');
+  const [kept = ''] = readdirSync(dataDir).filter((name) => name.startsWith('before-restore-'));
+  expect(printed).toContain(`the former data is in ${join(dataDir, kept)}, also its keys`);
+  expect(read(join(dataDir, kept), 'pki/extra.key')).toBe('later');
+  expect(await valueAt('/a', join(dataDir, kept))).toBe('after the backup');
+});
+
+test('a restore refuses folders in use, and folders of other programs and of newer versions', async () => {
+  await backup(file, dataDir, never);
+  const lock = lockDataDir(dataDir);
+  await expect(restore(file, { dataDir, force: true }, never)).rejects.toThrow('is in use by a running lifepod');
+  lock.release();
+  const foreign = join(folder, 'foreign');
+  mkdirSync(join(foreign, 'documents'), { recursive: true });
+  await expect(restore(file, { dataDir: foreign, force: true }, never)).rejects.toThrow('has no data of lifepod');
+  expect(readdirSync(foreign)).toEqual(['documents']);
+  await expect(restore(file, { dataDir: file }, never)).rejects.toThrow('is not a folder: choose another --data-dir');
+  write('format-version', `${DATA_FORMAT_VERSION + 1}\n`);
+  await expect(restore(file, { dataDir, force: true }, never)).rejects.toThrow('was written by a newer lifepod');
+  await expect(backup(file, dataDir, never)).rejects.toThrow('was written by a newer lifepod');
+});
+
+test('a restore that fails creates no folder and changes none', async () => {
+  await backup(file, dataDir, never);
+  const other = join(folder, 'other');
+  const interrupted = new AbortController();
+  interrupted.abort(new Error('interrupted'));
+  await expect(restore(file, { dataDir: other }, interrupted.signal)).rejects.toThrow('interrupted');
+  expect(existsSync(other)).toBe(false);
+  const before = readdirSync(dataDir, { recursive: true }).sort();
+  await expect(restore(file, { dataDir, force: true }, interrupted.signal)).rejects.toThrow('interrupted');
+  expect(readdirSync(dataDir, { recursive: true }).sort()).toEqual(before);
+  writeFileSync(file, readFileSync(file).subarray(0, -20));
+  await expect(restore(file, { dataDir: other }, never)).rejects.toThrow('is damaged (its end is missing)');
+  expect(existsSync(other)).toBe(false);
+});
+
+test('a backup names the folder or file that it cannot use', async () => {
+  await expect(backup(folder, dataDir, never)).rejects.toThrow(`${folder} is a folder: give the name of a file in it`);
+  await expect(backup(join(folder, 'none/file'), dataDir, never)).rejects.toThrow('none does not exist: create it');
+  await expect(backup(file, join(folder, 'none'), never)).rejects.toThrow('there is nothing to back up');
+  expect(existsSync(join(folder, 'none'))).toBe(false);
+});
+
+test('a backup says that the keys in a file of the administrator are not in it', async () => {
+  write('engine.json', JSON.stringify({ nodeName: 'node-1', encryptionProviderConfig: '/etc/keys.yaml' }));
+  await backup(file, dataDir, never);
+  expect(printed).toContain('Secrets are encrypted with the keys in /etc/keys.yaml, which is not in the backup');
+});

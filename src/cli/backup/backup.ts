@@ -1,0 +1,150 @@
+/**
+ * `lifepod backup`: writes the store, the keys, the settings and the static Pods of a data folder to one file, also while the engine runs.
+ *
+ * Invariants:
+ *  1. The store in the file is that of one revision, and the keys in the file decrypt it, although a rotation may replace them meanwhile.
+ *  2. The file is complete, or does not exist under its name.
+ */
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { dirname, join, relative, resolve, sep } from 'node:path';
+import { keyFilePath, keyFolder } from '../../apiserver/encryption/key-file.ts';
+import { COPY_STORE_PATH } from '../../apiserver/serve-store-copy.ts';
+import { clientFromKubeconfig } from '../../client/kubeconfig.ts';
+import { checkDataFormat, dataFormatOf } from '../../engine/data-folder/format.ts';
+import { finishReplacement, PARTS } from '../../engine/data-folder/replacement.ts';
+import { copyStore, storeCopyFolder, withStoreCopy } from '../../engine/data-folder/store-copy.ts';
+import { requireRoot } from '../../engine/machine-checks.ts';
+import { kubeconfigPath, readEngineRecord } from '../../engine/settings.ts';
+import { settledRecord } from '../../engine/start/first-start.ts';
+import { LIFEPOD_VERSION } from '../../engine/version.ts';
+import { isApiError } from '../../machinery/status.ts';
+import { dataDirOwner, lockDataDir, readTextIfPresent, UserError } from '../../platform/files.ts';
+import { nodePlatform } from '../../platform/node-js.ts';
+import { forgetHistory } from '../../store/lmdb/copy-file.ts';
+import { openLmdbStore } from '../../store/lmdb/lmdb-store.ts';
+import { describeSource, type Source, writeArchive } from './archive-writer.ts';
+import { interruption } from './interruption.ts';
+import { BACKUP_FORMAT, type Manifest, STORE_PATH } from './manifest.ts';
+
+/** How often the store is copied again because its keys were replaced meanwhile. */
+const MAX_COPIES = 5;
+
+const print = (line: string): void => void process.stdout.write(`${line}\n`);
+
+/** Writes the backup to `file`, and prints what it contains. `signal` ends it, and leaves nothing. */
+export async function backup(file: string, dataDir: string, signal = interruption()): Promise<void> {
+  requireRoot();
+  checkTarget(file);
+  checkDataFormat(dataDir);
+  if (settledRecord(dataDir) === undefined) {
+    throw new UserError(`lifepod has never run in ${dataDir}: there is nothing to back up`);
+  }
+  const { objects, revision } = await withStoreCopy(dataDir, () => backUp(file, dataDir, signal));
+  print(`backed up ${dataDir} to ${file}: ${objects} objects at revision ${revision}`);
+  print('the file contains the keys of the cluster and of its Secrets: keep it where only root can read it');
+  const keys = readEngineRecord(dataDir)?.encryptionProviderConfig ?? '';
+  if (keys !== '') print(`Secrets are encrypted with the keys in ${keys}, which is not in the backup: back it up, too`);
+  print('images, logs and the content of volumes are not in the backup');
+}
+
+/** Throws a UserError if the file cannot be created. */
+function checkTarget(file: string): void {
+  const folder = dirname(resolve(file));
+  if (!existsSync(folder))
+    throw new UserError(`the folder ${folder} does not exist: create it, or choose another file`);
+  if (statSync(file, { throwIfNoEntry: false })?.isDirectory()) {
+    throw new UserError(`${file} is a folder: give the name of a file in it, such as ${join(file, 'lifepod.tar.gz')}`);
+  }
+}
+
+async function backUp(file: string, dataDir: string, signal: AbortSignal): Promise<Manifest> {
+  const created = new Date().toISOString();
+  const sources = await copyWithKeys(dataDir);
+  signal.throwIfAborted();
+  const content = await forgetHistory(storeCopyFolder(dataDir));
+  sources.push({ path: STORE_PATH, file: join(storeCopyFolder(dataDir), 'data.mdb') });
+  const manifest: Manifest = {
+    format: BACKUP_FORMAT,
+    dataFormat: dataFormatOf(dataDir) ?? 1,
+    lifepod: LIFEPOD_VERSION,
+    created,
+    nodeName: readEngineRecord(dataDir)?.nodeName ?? '',
+    revision: content.revision,
+    objects: content.values,
+    files: [],
+  };
+  for (const source of sources) manifest.files.push(await describeSource(source));
+  await writeArchive(file, manifest, sources, signal);
+  return manifest;
+}
+
+/** Copies the store, and resolves with the other files. The file of the keys is the same before and after the store was copied. */
+async function copyWithKeys(dataDir: string): Promise<Source[]> {
+  for (let copies = 0; copies < MAX_COPIES; copies++) {
+    const keys = readTextIfPresent(keyFilePath(dataDir));
+    await copyNow(dataDir);
+    const sources = readSources(dataDir);
+    if (readTextIfPresent(keyFilePath(dataDir)) === keys) return sources;
+  }
+  throw new UserError(`the keys of ${dataDir} are being replaced: wait until that has finished, and try again`);
+}
+
+/** Lets the running engine copy the store, or copies it if there is none. */
+async function copyNow(dataDir: string): Promise<void> {
+  const pid = dataDirOwner(dataDir);
+  if (pid === undefined) return copyStopped(dataDir);
+  const client = await clientFromKubeconfig(kubeconfigPath(dataDir));
+  await client.post(COPY_STORE_PATH, new AbortController().signal).catch((error: unknown) => {
+    if (isApiError(error, 'NotFound')) {
+      throw new UserError(`the running engine (PID ${pid}) is of an older lifepod: restart it, and try again`);
+    }
+    if (!isApiError(error, 'ServiceUnavailable')) throw error;
+    throw new UserError(`the engine (PID ${pid}) does not answer: see its log ${dataDir}/lifepod.log, and try again`);
+  });
+}
+
+async function copyStopped(dataDir: string): Promise<void> {
+  const lock = lockDataDir(dataDir, 'backup');
+  try {
+    finishReplacement(dataDir);
+    const store = await openLmdbStore({ directory: join(dataDir, 'store'), log: nodePlatform('error').log });
+    try {
+      await copyStore(store, dataDir);
+    } finally {
+      await store.close();
+    }
+  } finally {
+    lock.release();
+  }
+}
+
+/** Returns all files of the backup except the store. Links are followed; files that disappear meanwhile are omitted. */
+function readSources(dataDir: string): Source[] {
+  return PARTS.filter((part) => part !== 'store').flatMap((part) =>
+    filesBelow(join(dataDir, part)).flatMap((path) => {
+      const content = readIfPresent(path);
+      // The other file in the folder of the keys says that the store has to be copied, which the backup has done.
+      const isKept = dirname(path) !== keyFolder(dataDir) || path === keyFilePath(dataDir);
+      return content === undefined || !isKept ? [] : [{ path: relative(dataDir, path).split(sep).join('/'), content }];
+    }),
+  );
+}
+
+/** Returns the paths of the files, without those that a writer has not completed. */
+function filesBelow(path: string): string[] {
+  const found = statSync(path, { throwIfNoEntry: false });
+  if (found?.isFile()) return /\.new$/.test(path) ? [] : [path];
+  if (!found?.isDirectory()) return [];
+  return readdirSync(path)
+    .sort()
+    .flatMap((name) => filesBelow(join(path, name)));
+}
+
+function readIfPresent(path: string): Buffer | undefined {
+  try {
+    return readFileSync(path);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+    throw error;
+  }
+}

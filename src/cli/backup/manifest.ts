@@ -1,0 +1,74 @@
+/**
+ * The form of a backup: a gzip-compressed tar archive. Its first entry is `manifest.json`; the others are files of the data folder, below
+ * `data/`, in the order of the manifest.
+ */
+import { PARTS } from '../../engine/data-folder/replacement.ts';
+
+/** The version of this form. Increase it if an older lifepod cannot read a new one. */
+export const BACKUP_FORMAT = 1;
+
+export const MANIFEST_NAME = 'manifest.json';
+export const FILES_PREFIX = 'data/';
+/** The path of the store in the data folder, and in a backup. */
+export const STORE_PATH = 'store/data.mdb';
+
+export interface BackedUpFile {
+  /** The path in the data folder. */
+  path: string;
+  bytes: number;
+  /** The checksum of the content, in hexadecimal digits. */
+  sha256: string;
+}
+
+export interface Manifest {
+  /** BACKUP_FORMAT of the lifepod that wrote the backup. */
+  format: number;
+  /** The format of the data folder. */
+  dataFormat: number;
+  /** The version of lifepod that wrote the backup, such as 0.1.0. */
+  lifepod: string;
+  /** When the store was copied, in RFC 3339 format. */
+  created: string;
+  nodeName: string;
+  /** The newest revision of the store. */
+  revision: number;
+  /** The number of objects in the store. */
+  objects: number;
+  files: BackedUpFile[];
+}
+
+const isText = (value: unknown): value is string => typeof value === 'string';
+const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0;
+
+/** Returns whether the path is a file of a part that a backup contains: relative, and without `.` and `..`, which could lead elsewhere. */
+export function isPartFile(path: unknown): path is string {
+  if (!isText(path) || path.includes('\0') || path.includes('\\')) return false;
+  const [part = '', ...rest] = path.split('/');
+  return PARTS.includes(part) && rest.every((name) => name !== '' && name !== '.' && name !== '..');
+}
+
+/** Returns what is wrong with the manifest of the format BACKUP_FORMAT; undefined if nothing is. */
+export function manifestProblem({
+  dataFormat,
+  lifepod,
+  created,
+  nodeName,
+  revision,
+  objects,
+  files,
+}: Manifest): string | undefined {
+  if (![dataFormat, revision, objects].every(isCount) || ![lifepod, created, nodeName].every(isText)) {
+    return 'its manifest lacks a field';
+  }
+  if (!Array.isArray(files)) return 'its manifest has no list of files';
+  const paths = new Set<string>();
+  for (const { path, bytes, sha256 } of files) {
+    if (!isPartFile(path) || !isCount(bytes) || !isText(sha256)) {
+      return `its manifest has a file that no backup contains: ${JSON.stringify(path)}`;
+    }
+    paths.add(path);
+  }
+  if (paths.size < files.length) return 'its manifest names a file twice';
+  const missing = [STORE_PATH, 'engine.json', 'format-version'].find((path) => !paths.has(path));
+  return missing && `it does not contain ${missing}`;
+}

@@ -1,0 +1,160 @@
+/**
+ * `lifepod restore`: replaces the store, the keys, the settings and the static Pods of a data folder by those of a backup.
+ *
+ * Invariants:
+ *  1. The whole backup has been verified before anything is created. Each file is verified again when it is extracted.
+ *  2. The data folder has either its former content or that of the backup, however the process ends (replacement.ts).
+ *  3. The revision continues far beyond that of the backup, and no earlier one can be read: a client that has seen a newer state than that of
+ *     the backup gets the error 410 and lists again, instead of missing changes.
+ */
+import {
+  closeSync,
+  existsSync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  rmdirSync,
+  rmSync,
+  statSync,
+  writeSync,
+} from 'node:fs';
+import { dirname, join } from 'node:path';
+import { checkDataFormat } from '../../engine/data-folder/format.ts';
+import {
+  abandonReplacement,
+  checkMovable,
+  commitReplacement,
+  finishReplacement,
+  PARTS,
+  prepareReplacement,
+} from '../../engine/data-folder/replacement.ts';
+import { requireRoot } from '../../engine/machine-checks.ts';
+import type { EngineRecord } from '../../engine/settings.ts';
+import {
+  ensureDataDir,
+  lockDataDir,
+  readTextIfPresent,
+  syncFolder,
+  UserError,
+  writeFileAtomic,
+} from '../../platform/files.ts';
+import { forgetHistory } from '../../store/lmdb/copy-file.ts';
+import { readArchive } from './archive-reader.ts';
+import { interruption } from './interruption.ts';
+import type { BackedUpFile, Manifest } from './manifest.ts';
+
+/**
+ * More than the revisions that an engine can have written since the backup: it writes at most some thousand in a second. As in upstream's
+ * advice for `etcdutl snapshot restore --bump-revision`.
+ */
+const MORE_REVISIONS = 1_000_000_000;
+
+/** What may be in a folder to which a backup is restored without --force. */
+const NOT_DATA: readonly string[] = ['lost+found', 'lock', 'restore'];
+
+const print = (line: string): void => void process.stdout.write(`${line}\n`);
+
+export interface RestoreOptions {
+  dataDir: string;
+  /** Whether the data of a folder that is not empty is replaced. */
+  force?: boolean;
+}
+
+/** Restores the backup, and prints what is in the folder now. */
+export async function restore(
+  file: string,
+  { dataDir, force = false }: RestoreOptions,
+  signal = interruption(),
+): Promise<void> {
+  requireRoot();
+  const manifest = await readArchive(file);
+  checkDataFormat(dataDir);
+  const isNew = !existsSync(dataDir);
+  if (!isNew) checkContent(dataDir, force);
+  ensureDataDir(dataDir);
+  const lock = lockDataDir(dataDir, 'restore');
+  let kept: string | undefined;
+  try {
+    finishReplacement(dataDir);
+    checkContent(dataDir, force);
+    try {
+      await prepare(file, dataDir, manifest, signal);
+      commitReplacement(dataDir, new Date().toISOString());
+    } catch (error) {
+      abandonReplacement(dataDir);
+      if (isNew) removeNew(dataDir);
+      signal.throwIfAborted();
+      throw error;
+    }
+    kept = finishReplacement(dataDir);
+  } finally {
+    lock.release();
+  }
+  print(
+    `restored ${file} to ${dataDir}: ${manifest.objects} objects of ${manifest.created}, node ${manifest.nodeName}`,
+  );
+  if (kept !== undefined)
+    print(`the former data is in ${kept}, also its keys: remove it when you do not need it any more`);
+  print(`start the engine with 'lifepod up --detach --data-dir ${dataDir}'`);
+}
+
+/** Throws a UserError if the folder has data that must not be replaced, or cannot be. */
+function checkContent(dataDir: string, force: boolean): void {
+  if (!statSync(dataDir).isDirectory()) throw new UserError(`${dataDir} is not a folder: choose another --data-dir`);
+  const names = readdirSync(dataDir).filter((name) => !NOT_DATA.includes(name));
+  if (names.length === 0) return;
+  if (!names.some((name) => PARTS.includes(name))) {
+    throw new UserError(`the folder ${dataDir} is not empty, and has no data of lifepod: choose another --data-dir`);
+  }
+  if (!force) {
+    throw new UserError(
+      `the data folder ${dataDir} is not empty: choose another --data-dir, or replace its data with --force, which keeps the former data in a folder`,
+    );
+  }
+  checkMovable(dataDir);
+}
+
+function removeNew(dataDir: string): void {
+  rmSync(join(dataDir, 'lock'), { force: true });
+  rmdirSync(dataDir);
+}
+
+/** Extracts the files, durably, and prepares them for the next start. */
+async function prepare(file: string, dataDir: string, { files }: Manifest, signal: AbortSignal): Promise<void> {
+  const folder = prepareReplacement(dataDir);
+  await readArchive(file, (each, content) => extractTo(folder, each, content, signal));
+  const folders = new Set(files.map(({ path }) => dirname(join(folder, path))));
+  const recordPath = join(folder, 'engine.json');
+  const { shutdown: _, ...record } = JSON.parse(readTextIfPresent(recordPath) ?? '') as EngineRecord;
+  // `lifepod down` ends the Pods of a folder with this state.
+  writeFileAtomic(recordPath, `${JSON.stringify({ ...record, state: 'up' }, undefined, 2)}\n`);
+  const store = join(folder, 'store');
+  await forgetHistory(store, MORE_REVISIONS);
+  rmSync(join(store, 'lock.mdb'), { force: true });
+  for (const each of folders) syncFolder(each);
+  syncFolder(folder);
+}
+
+async function extractTo(
+  folder: string,
+  { path }: BackedUpFile,
+  content: AsyncIterable<Buffer>,
+  signal: AbortSignal,
+): Promise<void> {
+  const target = join(folder, path);
+  mkdirSync(dirname(target), { recursive: true, mode: 0o700 });
+  const fd = openSync(target, 'wx', 0o600);
+  try {
+    for await (const chunk of content) {
+      signal.throwIfAborted();
+      for (let written = 0; written < chunk.length; ) written += writeSync(fd, chunk, written);
+    }
+    fsyncSync(fd);
+  } catch (error) {
+    // The error of a failed write does not include the path.
+    throw Object.assign(error as Error, { path: target });
+  } finally {
+    closeSync(fd);
+  }
+}

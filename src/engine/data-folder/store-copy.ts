@@ -1,0 +1,61 @@
+/**
+ * Copies the store of a data folder for `lifepod backup`, also while the engine runs: the engine copies it, because only one process opens
+ * the store at a time. The copy is in the folder `backup` of the data folder, which the command locks and removes at its end.
+ *
+ * A lock on the data folder itself, not on a file in it, shows that the command is running. If it is killed, its copy is removed by the next
+ * one, or when the engine starts.
+ */
+import { closeSync, constants, existsSync, mkdirSync, openSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { tryFlock, UserError } from '../../platform/files.ts';
+import type { FileStore } from '../../store/lmdb/file-store.ts';
+
+/** The folder with the copy, a data file of LMDB. */
+export const storeCopyFolder = (dataDir: string): string => join(dataDir, 'backup');
+
+/** Copies the store to the folder, and removes what it contained. */
+export async function copyStore(store: FileStore, dataDir: string): Promise<void> {
+  const folder = storeCopyFolder(dataDir);
+  rmSync(folder, { recursive: true, force: true });
+  mkdirSync(folder, { mode: 0o700 });
+  await store.copyTo(folder);
+}
+
+/** Returns a file descriptor that holds the lock of `lifepod backup` until it is closed; undefined if another process has the lock. */
+function lock(dataDir: string): number | undefined {
+  const fd = openSync(dataDir, constants.O_RDONLY | constants.O_DIRECTORY);
+  try {
+    if (tryFlock(fd, '--exclusive', '--nonblock')) return fd;
+  } catch (error) {
+    closeSync(fd);
+    throw error;
+  }
+  closeSync(fd);
+  return undefined;
+}
+
+/**
+ * Resolves with the result of `body`, which may use the folder with the copy, and removes the folder. Rejects with a UserError if another
+ * process does the same.
+ */
+export async function withStoreCopy<T>(dataDir: string, body: () => Promise<T>): Promise<T> {
+  const fd = lock(dataDir);
+  if (fd === undefined)
+    throw new UserError(`another 'lifepod backup' of ${dataDir} is running: wait until it has finished`);
+  try {
+    return await body();
+  } finally {
+    rmSync(storeCopyFolder(dataDir), { recursive: true, force: true });
+    closeSync(fd);
+  }
+}
+
+/** Removes the copy of a `lifepod backup` that was killed. Called when an engine starts. */
+export function removeAbandonedCopy(dataDir: string): void {
+  const folder = storeCopyFolder(dataDir);
+  if (!existsSync(folder)) return;
+  const fd = lock(dataDir);
+  if (fd === undefined) return;
+  rmSync(folder, { recursive: true, force: true });
+  closeSync(fd);
+}
