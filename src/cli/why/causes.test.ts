@@ -176,6 +176,13 @@ explains({
     sentence:
       'p is running again: the liveness probe of container app failed, the lock is stale, and was restarted 4.00s ago.',
   },
+  'a Pod that has completed because its container ended with code 0 after its liveness probe failed': {
+    spec: { restartPolicy: 'Never' },
+    status: { phase: 'Succeeded', containerStatuses: [status('app', { state: terminated(0, 'Completed') })] },
+    steps: unhealthy(0),
+    sentence:
+      'p has completed, but not by itself: the liveness probe of container app failed, the lock is stale, and all its app containers ended with code 0.',
+  },
   'a postStart hook that failed before the container restarts': {
     status: crashing(137, 'Error'),
     steps: hooked,

@@ -2,7 +2,7 @@
 import { isFinalPhase } from '../../api/core/v1/pod/status/final-phase.ts';
 import { deferOutcome, type EntryEnd, endOfEntry, endText } from './entries.ts';
 import { explainRejected } from './rejected.ts';
-import { endOfRun } from './run-end.ts';
+import { endOfRun, stopOf } from './run-end.ts';
 import {
   type Action,
   called,
@@ -35,6 +35,13 @@ export function explainOutcome(subject: Living): Explanation | undefined {
     return `${called(shown)}: ${end}`;
   });
   const defers = deferOutcome(entries);
+  const stopped = ends.flatMap((shown) => (shown.kind === 'app' ? (stopOf(subject, shown)?.cause ?? []) : []));
+  if (phase === 'Succeeded' && stopped.length > 0)
+    return {
+      sentence: `${name} has completed, but not by itself: ${listed(stopped)}, and all its app containers ended with code 0${defers}.`,
+      evidence,
+      actions: [seeTimeline(subject), deleteIt(subject)],
+    };
   if (phase === 'Succeeded')
     return {
       sentence: `${name} has completed: all its app containers ended with code 0${defers}.`,
