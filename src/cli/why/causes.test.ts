@@ -320,6 +320,48 @@ explains({
     status: failed(128, 'ContainerCannotRun', `${RUNC}exec: "/etc/passwd": permission denied: unknown`),
     sentence: 'p has failed: container app cannot execute its command /etc/passwd: permission denied.',
   },
+  'a working directory that is a file': {
+    status: failed(
+      128,
+      'StartError',
+      `${RUNC}error during container init: mkdir /etc/passwd: not a directory: unknown`,
+    ),
+    sentence: 'p has failed: container app cannot use its working directory /etc/passwd: not a directory.',
+  },
+  'a defer container whose command does not exist': {
+    metadata: DELETED,
+    spec: { deferContainers: [{ name: 'bye', image: 'i', trigger: 'PreExit' }] },
+    status: {
+      containerStatuses: [running('app')],
+      deferContainerStatuses: [
+        waiting('bye', 'CrashLoopBackOff', '', {
+          lastState: terminated(
+            128,
+            'StartError',
+            `${RUNC}exec: "/nope": stat /nope: no such file or directory: unknown`,
+          ),
+        }),
+      ],
+    },
+    steps: [...(ENDING ?? []), [4, 'BackOff', { ...entry('bye'), ...until(6) }]],
+    sentence:
+      'p is not gone yet: its defer container bye (1 of 1) cannot execute its command /nope: there is no such file in its image; it will be retried in 6.00s; deadline 12:00:22 UTC (in 22.0s).',
+  },
+  'several containers with problems': {
+    spec: { containers: [container('a'), container('a-b'), container('c')] },
+    status: {
+      containerStatuses: [
+        waiting('a', 'CrashLoopBackOff', 'back-off', { restartCount: 2, lastState: terminated(3, 'Error') }),
+        waiting('a-b', 'CreateContainerConfigError', 'configmap "x" not found', { containerID: '' }),
+        running('c'),
+      ],
+    },
+    sentence: 'p keeps restarting: container a ended with code 3.',
+    evidence: [
+      '3 runs, the last one ended 4.00s ago with code 3 (Error)',
+      'also container a-b: CreateContainerConfigError, configmap "x" not found',
+    ],
+  },
   'a command that cannot be started, in the state waiting': {
     status: {
       conditions: UNREADY,

@@ -5,6 +5,7 @@ import { type Millis, parseTime } from '../../machinery/time.ts';
 import { lacksImage } from '../pod-containers.ts';
 import { begun, deadlineOf, hurry, preExitDeadlineOf, still, untilText } from './ending-phrases.ts';
 import { endOfEntry, endText } from './entries.ts';
+import { failedRun } from './failed-start.ts';
 import {
   type Action,
   ago,
@@ -134,11 +135,12 @@ function retried(subject: Living, { shown, place, evidence, limit }: Turn): Expl
   const { state, lastState, restartCount } = shown.status;
   const failed = lastState?.terminated;
   if (state?.waiting?.reason !== 'CrashLoopBackOff' || failed === undefined) return undefined;
+  const start = failedRun(subject, failed);
   const attempts = restartCount + 1;
   const next = lastStep(subject, ['BackOff'], shown.name)?.deadline;
   const again = `will be retried${next === undefined ? '' : ` ${inTime(next, now)}`}`;
   return {
-    sentence: `${still(subject)}: its ${place} failed with exit code ${failed.exitCode} and ${again}${untilText(limit.at, subject)}.`,
+    sentence: `${still(subject)}: its ${place} ${start === undefined ? `failed with exit code ${failed.exitCode} and` : `${start.cause}; it`} ${again}${untilText(limit.at, subject)}.`,
     evidence: [
       ...evidence,
       `${attempts} ${attempts === 1 ? 'attempt' : 'attempts'}, the last one: ${oneLine(failed.message) || failed.reason}`,

@@ -5,6 +5,8 @@
  * Invariant: for an existing Pod, the first of RULES that applies gives the answer. If none applies, explainRunning() describes the
  * running Pod.
  */
+import { isFinalPhase } from '../../api/core/v1/pod/status/final-phase.ts';
+import { waitingProblem } from '../pod-containers.ts';
 import { explainEnding } from './ending.ts';
 import { explainGone } from './gone.ts';
 import { explainEntryImages } from './images.ts';
@@ -12,7 +14,7 @@ import { explainLostNode, explainNode, explainTaint } from './node-troubles.ts';
 import { explainOutcome } from './outcome.ts';
 import { explainReadiness, explainRunning } from './running.ts';
 import { explainScheduling } from './scheduling.ts';
-import type { Explanation, Living, Subject } from './subject.ts';
+import { called, type Explanation, type Living, oneLine, type Subject, shownContainers } from './subject.ts';
 import { explainStarting, explainStopping, explainWaiting } from './waiting.ts';
 
 const RULES: readonly ((subject: Living) => Explanation | undefined)[] = [
@@ -35,7 +37,21 @@ export function explain(subject: Subject): Explanation {
   const living: Living = { ...subject, pod };
   for (const rule of RULES) {
     const explanation = rule(living);
-    if (explanation !== undefined) return explanation;
+    if (explanation !== undefined) return withOthers(living, explanation);
   }
   return explainRunning(living);
+}
+
+/** Adds evidence about the containers with a problem that the sentence does not name. Defer containers wait for their turn. */
+function withOthers(subject: Living, explanation: Explanation): Explanation {
+  if (isFinalPhase(subject.pod.status?.phase) || subject.pod.metadata.deletionTimestamp !== undefined)
+    return explanation;
+  const lines = shownContainers(subject).flatMap((shown) => {
+    const problem = shown.kind === 'defer' ? undefined : waitingProblem(shown.status);
+    // A name contains only letters, digits and hyphens.
+    const isNamed = new RegExp(`container ${shown.name}(?![\\w-])`).test(explanation.sentence);
+    const message = oneLine(shown.status.state?.waiting?.message);
+    return problem === undefined || isNamed ? [] : [`also ${called(shown)}: ${problem}${message && `, ${message}`}`];
+  });
+  return { ...explanation, evidence: [...explanation.evidence, ...lines] };
 }

@@ -1,4 +1,5 @@
 /** Explains why a container cannot be started: its command, its settings, or an object that it needs. Pure. */
+import type { ContainerStateTerminated } from '../../api/generated/types.ts';
 import {
   type Action,
   called,
@@ -27,6 +28,14 @@ export function failedStart(subject: Living, shown: Shown, reason: string, messa
     ],
     actions,
   };
+}
+
+const FAILED_START_REASONS = ['StartError', 'ContainerCannotRun', 'RunContainerError'];
+
+/** Returns why a run that has ended could not start; undefined if it did start. */
+export function failedRun(subject: Living, { reason = '', message }: ContainerStateTerminated): Finding | undefined {
+  const text = oneLine(message);
+  return FAILED_START_REASONS.includes(reason) && text !== '' ? startFinding(subject, reason, text) : undefined;
 }
 
 /** Returns what the message of a failed start means. `reason` is that of the container's state. */
@@ -59,7 +68,7 @@ const EXEC_ERROR =
   /exec: "?([^":]+)"?: .*?(executable file not found in \$PATH|no such file or directory|permission denied|is a directory)/;
 /** The runtime's message about a folder in which it cannot start the program. */
 const FOLDER_ERROR =
-  /(?:chdir to cwd|mkdir) \(?"?([^")]+)"?\)?.*?(permission denied|not a directory|no such file or directory)/;
+  /(?:chdir to cwd|mkdir) \(?"?([^"):]+)"?\)?.*?(permission denied|not a directory|no such file or directory)/;
 
 function commandFinding(text: string): Finding | undefined {
   const [, program, error = ''] = EXEC_ERROR.exec(text) ?? [];

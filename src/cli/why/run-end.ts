@@ -7,7 +7,7 @@
 import type { Container, ContainerStateTerminated, Pod, PodSpec } from '../../api/generated/types.ts';
 import type { Transition } from '../../lifecycle/types.ts';
 import { formatDuration } from '../../machinery/time.ts';
-import { startFinding } from './failed-start.ts';
+import { failedRun } from './failed-start.ts';
 import { firstProcess, hearSignals } from './pid-one.ts';
 import { type Action, called, eventOf, type Living, lastWords, oneLine, type Shown, seeOutput } from './subject.ts';
 
@@ -50,14 +50,8 @@ export function endOfRun(subject: Living, shown: Shown, ended: ContainerStateTer
       actions: [stop.action, ...(forced ? [hearSignals(subject.pod, shown.name)] : []), output],
     };
   }
-  if (FAILED_START_REASONS.includes(reason) && oneLine(message) !== '') {
-    const found = startFinding(subject, reason, oneLine(message));
-    return {
-      cause: `${called(shown)} ${found.cause}`,
-      evidence: words,
-      actions: found.actions,
-    };
-  }
+  const start = failedRun(subject, ended);
+  if (start !== undefined) return { cause: `${called(shown)} ${start.cause}`, evidence: words, actions: start.actions };
   return {
     cause: `${called(shown)} ended with code ${ended.exitCode}${PLAIN_REASONS.includes(reason) ? '' : ` (${reason})`}`,
     evidence: [...meaningOf(subject, shown, ended), ...words],
@@ -67,7 +61,6 @@ export function endOfRun(subject: Living, shown: Shown, ended: ContainerStateTer
 
 /** Reasons that say no more than the exit code. */
 const PLAIN_REASONS = ['', 'Error', 'Completed'];
-const FAILED_START_REASONS = ['StartError', 'ContainerCannotRun', 'RunContainerError'];
 
 /** Returns the end of the container's newest run in the record. */
 const exitOf = ({ transitions }: Living, container: string): Transition | undefined =>

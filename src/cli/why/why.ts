@@ -67,9 +67,17 @@ function jsonText(life: PodLife | undefined, explanation: Explanation, more: obj
   return `${JSON.stringify({ pod, ...more, cause: sentence, evidence, actions }, undefined, 2)}\n`;
 }
 
+/** Resolves with none if the user may not read Events. */
 async function eventsOf(client: HttpClient, namespace: string, uid: string): Promise<CoreV1Event[]> {
   const fieldSelector = `involvedObject.kind=Pod,involvedObject.uid=${uid}`;
-  const { items } = await client.resource<CoreV1Event>(EVENTS).list({ ...(namespace && { namespace }), fieldSelector });
+  const query = { ...(namespace && { namespace }), fieldSelector };
+  const { items } = await client
+    .resource<CoreV1Event>(EVENTS)
+    .list(query)
+    .catch((error: unknown) => {
+      if (isApiError(error, 'Forbidden')) return { items: [] };
+      throw error;
+    });
   return items;
 }
 
