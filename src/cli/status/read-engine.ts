@@ -72,9 +72,9 @@ function notRunning(dataDir: string, record: EngineRecord | undefined): string {
     const what = existsSync(dataDir) ? 'has never run in' : 'is not running: there is no folder';
     return `lifepod ${what} ${dataDir}: ${start}, or name its data folder with --data-dir`;
   }
-  if (record.state !== 'up') return `lifepod is not running in ${dataDir}: ${start}`;
-  const containers = runtimeProcesses(dataDir).filter(isShim).length;
-  return `lifepod is not running in ${dataDir}, but ${containers} of its Pods may be: ${start}, or end them with '${engine('down')}'`;
+  const pods = record.state === 'up' ? runtimeProcesses(dataDir).filter(isShim).length : 0;
+  if (pods === 0) return `lifepod is not running in ${dataDir}: ${start}`;
+  return `lifepod is not running in ${dataDir}, but ${pods === 1 ? 'one of its Pods' : `${pods} of its Pods`} may be: ${start}, or end ${pods === 1 ? 'it' : 'them'} with '${engine('down')}'`;
 }
 
 const isShim = ({ commandLine }: FoundProcess): boolean => /shim/.test(commandLine[0] ?? '');

@@ -125,6 +125,16 @@ test('an invalid manifest is logged and skipped, leaves its running static Pod u
   expect(log).toMatch(/secretive\.yaml.*static pods may not reference secrets.*manifest skipped/);
   expect(log).toMatch(/later\.yaml.*spec\.containers: Required value.*manifest skipped/);
   expect(log).toMatch(/web\.yaml.*couldn't parse as pod.*manifest skipped/);
+  const status = await lifepod.cli('status');
+  expect(status.code).toBe(2);
+  for (const [file, reason] of [
+    ['secretive.yaml', 'static pods may not reference secrets'],
+    ['later.yaml', 'invalid pod: spec.containers: Required value'],
+    ['web.yaml', "couldn't parse as pod: "],
+  ])
+    expect(status.stdout).toContain(
+      `  static Pod not started or updated: ${join(lifepod.dataDir, 'manifests', file ?? '')}: ${reason}`,
+    );
 
   write('later.yaml', says('later', 'mended'));
   await ready('later-node-1');

@@ -1,0 +1,43 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { lockDataDir } from '../../platform/files.ts';
+import { readEngine } from './read-engine.ts';
+
+const NOW = Date.UTC(2026, 0, 31, 12);
+
+test.each<[string, string | undefined, RegExp]>([
+  [
+    'has no folder',
+    undefined,
+    /^lifepod is not running: there is no folder (\S+): start it with 'lifepod up --detach --data-dir \1', or name its data folder with --data-dir$/,
+  ],
+  ['has never run', '', /^lifepod has never run in (\S+): start it with 'lifepod up --detach --data-dir \1', or name /],
+  [
+    'has ended its Pods',
+    'down',
+    /^lifepod is not running in (\S+): start it with 'lifepod up --detach --data-dir \1'$/,
+  ],
+  ['was killed, and whose Pods have ended', 'up', /^lifepod is not running in (\S+): start it with '[^']+'$/],
+])('an engine that %s is reported in one sentence', async (_, state, sentence) => {
+  const folder = join(scratch(), 'data');
+  if (state !== undefined) mkdirSync(folder);
+  if (state) writeFileSync(join(folder, 'engine.json'), JSON.stringify({ state }));
+  await expect(readEngine(folder, NOW)).rejects.toThrow(sentence);
+});
+
+test('an engine that is starting is reported in one sentence', async () => {
+  const folder = scratch();
+  const lock = lockDataDir(folder);
+  onTestFinished(() => lock.release());
+  await expect(readEngine(folder, NOW)).rejects.toThrow(
+    `lifepod is starting in ${folder} (PID ${process.pid}): try again when it is ready`,
+  );
+});
+
+function scratch(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'lifepod-status-'));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  return folder;
+}
