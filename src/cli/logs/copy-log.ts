@@ -1,6 +1,7 @@
 /** Copies a log from the API server to standard output. */
 import type { Readable } from 'node:stream';
 import { UserError } from '../../platform/files.ts';
+import { terminalLine } from '../progress/terminal-line.ts';
 import type { LineSplitter } from './merged-lines.ts';
 
 /** Writes the body to standard output, through `lines` if given. Rejects with a UserError if the connection is lost. */
@@ -19,7 +20,7 @@ export async function copyLog(body: Readable, lines: LineSplitter | undefined, s
 const write = (chunk: Buffer): Promise<void> =>
   new Promise((resolve) => {
     if (chunk.length === 0) resolve();
-    else process.stdout.write(chunk, () => resolve());
+    else terminalLine.printAbove(process.stdout, chunk, resolve);
   });
 
 /** Whether to color what is written to standard output. Source: no-color.org. */

@@ -2,7 +2,7 @@
 import type { UpOptions } from '../../engine/settings.ts';
 import type { KubeObject } from '../../machinery/meta.ts';
 import { UserError } from '../../platform/files.ts';
-import { runSession } from './session.ts';
+import { runSession, warn } from './session.ts';
 
 export interface RunOptions {
   dataDir: UpOptions['dataDir'];
@@ -10,8 +10,6 @@ export interface RunOptions {
   namespace?: string;
   env?: string[];
 }
-
-const warn = (line: string): void => void process.stderr.write(`${line}\n`);
 
 /** Runs the command in a Pod. Sets the exit code to that of the command. */
 export async function run(image: string, command: readonly string[], options: RunOptions): Promise<void> {

@@ -18,6 +18,7 @@ import { onAbort } from '../../platform/on-abort.ts';
 import { failureText } from '../failures.ts';
 import { hintsFor } from '../hints.ts';
 import { hasColors } from '../logs/copy-log.ts';
+import { terminalLine } from '../progress/terminal-line.ts';
 import { createObjects, planObjects } from './create-objects.ts';
 import { deleteObjects } from './delete-objects.ts';
 import { createFindKind } from './discovery.ts';
@@ -25,6 +26,7 @@ import { checkOptions, type EngineUse, engineEnded, joinEngine, leaveEngine, res
 import { createInterrupts, handleSignals, type Interrupts } from './interrupts.ts';
 import type { Manifest } from './manifests.ts';
 import { endsByItself, type PlannedObject, runsUntilDeleted } from './plan.ts';
+import { createPullReports } from './pulls.ts';
 import { readManifests } from './read-manifests.ts';
 import { createSessionLogs } from './session-logs.ts';
 import { firstFailure } from './session-state.ts';
@@ -46,7 +48,8 @@ interface Session {
   detail(line: string): void;
 }
 
-const warn = (line: string): void => void process.stderr.write(`${line}\n`);
+/** Prints a line to standard error. */
+export const warn = (line: string): void => terminalLine.printAbove(process.stderr, `${line}\n`);
 const DEFAULT_NAMESPACE = 'default';
 
 /** Returns the beginning of a sentence about what a later command deletes. */
@@ -157,6 +160,7 @@ async function live(
       logs,
       platform,
       say,
+      changed: createPullReports(terminalLine, detail),
       signal,
     });
     const created = (object: Parameters<WatchedSession['created']>[0], title: string): void => {
@@ -185,6 +189,7 @@ async function live(
     return exitCode ?? interrupts.exitCode() ?? 0;
   } finally {
     ending.abort();
+    terminalLine.show('');
   }
 }
 

@@ -41,6 +41,7 @@ async function watch() {
     logs: { follow: ({ metadata }) => followed.includes(metadata.name) || followed.push(metadata.name) },
     platform: { timers, log: silentLog },
     say: (line) => said.push(line),
+    changed: () => undefined,
     signal: stop.signal,
   });
   const setStatus = async (name: string, status: object): Promise<void> => {

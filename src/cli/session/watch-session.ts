@@ -46,6 +46,8 @@ export interface WatchOptions {
   logs: Pick<SessionLogs, 'follow'>;
   platform: Platform;
   say(line: string): void;
+  /** Called with the Pods of the session that exist, after each change. */
+  changed(pods: readonly Pod[]): void;
   signal: AbortSignal;
 }
 
@@ -194,6 +196,7 @@ class Watched {
       this.#pods.set(uidOf(pod), { object: pod, isGone });
       if (!isGone) this.#options.logs.follow(pod);
       this.#noteObstacle(pod, isGone);
+      this.#options.changed(this.existingPods());
     }
     this.#look();
   }

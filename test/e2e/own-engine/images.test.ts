@@ -20,6 +20,7 @@ import {
   startHalfwayGate,
   startRegistry,
 } from '../../support/registry.ts';
+import { startSession } from '../../support/session-command.ts';
 
 let open: Registry;
 let closed: Registry;
@@ -261,8 +262,13 @@ describe('a long pull', () => {
       await record.event('slow', new RegExp(`^Normal Pulling: Pulling image "${image}": \\d+% of `));
       const next = `${open.host}/team/next:1`;
       await lifepod.apply(pod('next', { app: [of(next)] }));
+      // A session whose Pod needs the same image, without a terminal.
+      const waits = pod('waits', { app: [of(image, { script: 'true' })], spec: { restartPolicy: 'Never' } });
+      const session = startSession(lifepod.dataDir, 'up', ['-'], JSON.stringify(waits));
+      await session.printed(new RegExp(`^pulling ${image}$`, 'm'));
       await record.until('next', (seen) => message(seen) === `Waiting for other pulls before image "${next}"`);
       gate.open();
+      expect(await session.ended).toMatchObject({ code: 0, stderr: expect.stringContaining(`\npulled ${image}\n`) });
       await record.until('next', isReady);
       await record.until('slow', inPhase('Succeeded'));
     } finally {

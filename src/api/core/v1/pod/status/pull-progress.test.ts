@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { type PullProgress, pullMessage, quartersDone } from './pull-progress.ts';
+import { type PullProgress, pullMessage, quartersDone, reportedPull } from './pull-progress.ts';
 
 const MIB = 1024 * 1024;
 
@@ -35,4 +35,21 @@ test.each<[string, PullProgress | undefined, string | undefined, number]>([
 ])('the message about the progress of a pull, %s', (_, progress, message, quarters) => {
   expect(pullMessage('a:1', progress)).toBe(message);
   expect(quartersDone(progress)).toBe(quarters);
+});
+
+test.each<[PullProgress | undefined, ReturnType<typeof reportedPull>]>([
+  [undefined, undefined],
+  [{ state: 'waiting' }, undefined],
+  [{ state: 'pulling' }, { image: 'a:1', progress: [] }],
+  [
+    { state: 'pulling', doneBytes: 54 * MIB, totalBytes: 120 * MIB },
+    { image: 'a:1', progress: ['45% of 120 MiB'] },
+  ],
+])('the message about the pull %j can be read', (progress, reported) => {
+  expect(reportedPull(pullMessage('a:1', progress))).toEqual(reported);
+});
+
+test('another message reports no pull', () => {
+  expect(reportedPull('Back-off pulling image "a:1"')).toBeUndefined();
+  expect(reportedPull('Pulling image "a:1')).toBeUndefined();
 });

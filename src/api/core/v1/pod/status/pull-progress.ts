@@ -13,6 +13,20 @@ export function pullMessage(image: string, progress: PullProgress | undefined): 
   return `Pulling image ${name}${done === undefined ? '' : `: ${done}% of ${binarySize(progress.totalBytes ?? 0)}`}`;
 }
 
+/** A pull that the message of a waiting container reports. */
+export interface ReportedPull {
+  image: string;
+  /** Such as `45% of 120 MiB`; empty if it is not known. */
+  progress: [] | [string];
+}
+
+/** Returns the pull that a message of pullMessage() reports; undefined for other messages, and for pulls that wait for others. */
+export function reportedPull(message = ''): ReportedPull | undefined {
+  const [, name = '', progress] = /^Pulling image ("(?:[^"\\]|\\.)*")(?:: (.+))?$/.exec(message) ?? [];
+  if (name === '') return undefined;
+  return { image: JSON.parse(name) as string, progress: progress === undefined ? [] : [progress] };
+}
+
 /**
  * The number of completed quarters of the pull, from 0 to 4; 0 if the progress is unknown. While the pull runs, an
  * Event reports each one.

@@ -1,0 +1,61 @@
+import { expect, test } from 'vitest';
+import { type PullProgress, pullMessage } from '../../api/core/v1/pod/status/pull-progress.ts';
+import type { ContainerStatus, Pod } from '../../api/generated/types.ts';
+import { createPullReports } from './pulls.ts';
+
+const MIB = 1024 * 1024;
+
+/** Returns a Pod with a container for each image. A progress means that the image is being pulled, a text is the ID of a pulled one. */
+function podOf(images: Record<string, PullProgress | string | undefined>): Pod {
+  const statuses = Object.entries(images).map(([image, state], index): ContainerStatus => {
+    const waiting = { reason: 'ContainerCreating', message: pullMessage(image, state as PullProgress) };
+    const isPulled = typeof state === 'string';
+    return {
+      name: `c${index}`,
+      image,
+      imageID: isPulled ? state : '',
+      ready: false,
+      restartCount: 0,
+      state: isPulled ? {} : { waiting },
+    };
+  });
+  return {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name: 'web', namespace: 'default' },
+    spec: { containers: statuses.map(({ name, image }) => ({ name, image })) },
+    status: { phase: 'Pending', containerStatuses: statuses },
+  };
+}
+
+const at = (mebibytes: number): PullProgress => ({
+  state: 'pulling',
+  doneBytes: mebibytes * MIB,
+  totalBytes: 40 * MIB,
+});
+
+function reportsOf(isShown: boolean, ...pods: Pod[]) {
+  const [shown, said]: [string[], string[]] = [[], []];
+  const report = createPullReports({ isShown, show: (text) => void shown.push(text) }, (line) => void said.push(line));
+  for (const pod of pods) report([pod]);
+  return { shown, said };
+}
+
+const LIFE = [
+  podOf({ 'a:1': undefined, 'b:1': undefined }),
+  podOf({ 'a:1': at(10), 'b:1': { state: 'waiting' } }),
+  podOf({ 'a:1': at(20), 'b:1': { state: 'pulling' } }),
+  podOf({ 'a:1': 'sha256:1', 'b:1': at(20) }),
+  podOf({ 'a:1': 'sha256:1', 'b:1': undefined }),
+];
+
+test('a terminal shows the progress of all pulls in one line, until they end', () => {
+  expect(reportsOf(true, ...LIFE)).toEqual({
+    shown: ['', 'pulling a:1: 25% of 40 MiB', 'pulling a:1: 50% of 40 MiB, b:1', 'pulling b:1: 50% of 40 MiB', ''],
+    said: [],
+  });
+});
+
+test('without a terminal, the beginning and the end of each pull are a line, and a failed pull has no end', () => {
+  expect(reportsOf(false, ...LIFE)).toEqual({ shown: [], said: ['pulling a:1', 'pulling b:1', 'pulled a:1'] });
+});
