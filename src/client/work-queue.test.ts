@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { ApiError, conflict } from '../machinery/status.ts';
 import { silentLog } from '../platform/silent-log.ts';
 import { createVirtualTimers } from '../platform/virtual-timers.ts';
 import { createWorkQueue, workQueueMetrics } from './work-queue.ts';
@@ -171,4 +172,38 @@ test('idle() resolves when the queue is stopped between two turns of the event l
   stop.abort();
   await idle;
   expect(done()).toBeLessThan(60);
+});
+
+test('a failure is a warning, but an expected one only when it is repeated', async () => {
+  const status = {
+    kind: 'Status',
+    apiVersion: 'v1',
+    metadata: {},
+    status: 'Failure',
+    message: 'no',
+    code: 403,
+  } as const;
+  const ending = new ApiError({
+    ...status,
+    reason: 'Forbidden',
+    details: { causes: [{ reason: 'NamespaceTerminating', message: 'namespace a is being terminated' }] },
+  });
+  const levelsOf = async (error: Error): Promise<string[]> => {
+    const [timers, levels, stop] = [createVirtualTimers(), [] as string[], new AbortController()];
+    const add = (level: string) => () => void levels.push(level);
+    const log = { ...silentLog, debug: add('debug'), warn: add('warn') };
+    const process = () => Promise.reject(error);
+    const queue = createWorkQueue({ name: 'test', log, timers, signal: stop.signal, process });
+    queue.add('x');
+    for (let failures = 1; failures <= 6; failures++) {
+      await new Promise(setImmediate);
+      timers.advance(60_000);
+    }
+    stop.abort();
+    return levels.slice(0, 6);
+  };
+  const repeated = ['debug', 'debug', 'debug', 'debug', 'warn', 'warn'];
+  expect(await levelsOf(ending)).toEqual(repeated);
+  expect(await levelsOf(conflict({ group: '', resource: 'pods' }, 'x', 'changed'))).toEqual(repeated);
+  expect(await levelsOf(new Error('other'))).toEqual(Array.from({ length: 6 }, () => 'warn'));
 });

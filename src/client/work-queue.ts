@@ -2,6 +2,7 @@
  * A queue of keys to reconcile: a key is queued at most once, is never processed twice at the same time, and is retried
  * with back-off while it fails. Source: client-go's workqueue (behavior).
  */
+import { isApiError, isNamespaceTerminating } from '../machinery/status.ts';
 import { family, type MetricFamily, type MetricSample } from '../platform/metrics.ts';
 import { onAbort } from '../platform/on-abort.ts';
 import type { Log, Timer, Timers } from '../platform/platform.ts';
@@ -11,6 +12,8 @@ import { backOffMillis } from './back-off.ts';
 const BACKOFF_BASE_MILLIS = 10;
 const BACKOFF_MAX_MILLIS = 60_000;
 const CONCURRENCY = 16;
+/** A key that fails so often with an expected error is reported as a warning. */
+const WARNED_FAILURES = 5;
 
 export interface WorkQueueOptions {
   name: string;
@@ -168,6 +171,12 @@ function createIdlers(isIdle: () => boolean) {
   };
 }
 
+/**
+ * Whether the error is expected in normal operation, so that a retry succeeds or is not needed: another client has changed the object
+ * meanwhile, or the namespace is being deleted.
+ */
+const isExpected = (error: Error): boolean => isApiError(error, 'Conflict') || isNamespaceTerminating(error);
+
 /** Counts the failures of each key, and adds a failed key to the queue again when its back-off timer fires. */
 function createRetries({ name, log, timers }: WorkQueueOptions, add: (key: string) => void) {
   const failures = new Map<string, number>();
@@ -177,7 +186,8 @@ function createRetries({ name, log, timers }: WorkQueueOptions, add: (key: strin
     failed(key: string, error: Error, retry: boolean): void {
       const count = (failures.get(key) ?? 0) + 1;
       failures.set(key, count);
-      log.warn('work queue: a key failed', { queue: name, key, failures: count, error: error.message });
+      const level = count < WARNED_FAILURES && isExpected(error) ? 'debug' : 'warn';
+      log[level]('work queue: a key failed', { queue: name, key, failures: count, error: error.message });
       if (!retry) return;
       const time = timers.now() + backOffMillis(count, BACKOFF_BASE_MILLIS, BACKOFF_MAX_MILLIS);
       timersByKey.set(

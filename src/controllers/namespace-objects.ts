@@ -8,9 +8,8 @@ import type { Namespace } from '../api/generated/types.ts';
 import { NAMESPACES } from '../api/resources.ts';
 import { createWorkQueue } from '../client/work-queue.ts';
 import type { KubeObject, ResourceRef } from '../machinery/meta.ts';
-import { isApiError } from '../machinery/status.ts';
+import { isApiError, isNamespaceTerminating } from '../machinery/status.ts';
 import type { ControllerOptions } from './controller.ts';
-import { isNamespaceTerminating } from './ownership/pods-of-owner.ts';
 
 export interface NamespaceObject<T extends KubeObject> {
   /** The name of the controller, for its work queue. */

@@ -26,6 +26,11 @@ export class ApiError extends Error {
 export const isApiError = (error: unknown, reason?: string): error is ApiError =>
   error instanceof ApiError && (reason === undefined || error.reason === reason);
 
+/** Whether the error is the rejection of a create in a namespace that is being deleted. */
+export const isNamespaceTerminating = (error: unknown): boolean =>
+  isApiError(error, 'Forbidden') &&
+  (error.status.details?.causes ?? []).some(({ reason }) => reason === 'NamespaceTerminating');
+
 function failure(code: number, reason: string, message: string, details?: StatusDetails): ApiError {
   return new ApiError({
     kind: 'Status',

@@ -9,10 +9,9 @@ import type { EventRecorder } from '../../client/events.ts';
 import type { Informer } from '../../client/informer.ts';
 import { unlessChanged } from '../../client/unless-changed.ts';
 import { uidOf } from '../../machinery/meta.ts';
-import { isApiError } from '../../machinery/status.ts';
+import { isApiError, isNamespaceTerminating } from '../../machinery/status.ts';
 import { formatTime } from '../../machinery/time.ts';
 import { isControlledBy } from '../ownership/owner.ts';
-import { isNamespaceTerminating } from '../ownership/pods-of-owner.ts';
 import { referenceTo } from './jobs.ts';
 import { type Decision, type Start, withActive } from './reconcile.ts';
 

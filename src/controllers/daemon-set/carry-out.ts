@@ -1,4 +1,5 @@
 /** Carries out decisions about DaemonSets. Source: syncNodes of pkg/controller/daemon/daemon_controller.go, and update.go, of v1.33 (behavior). */
+
 import { isDeepStrictEqual } from 'node:util';
 import { TEMPLATE_GENERATION } from '../../api/apps/v1/daemon-set/index.ts';
 import type { ControllerRevision, DaemonSet, Pod } from '../../api/generated/types.ts';
@@ -6,9 +7,10 @@ import type { ResourceClient } from '../../client/client.ts';
 import type { Informer } from '../../client/informer.ts';
 import { unlessChanged } from '../../client/unless-changed.ts';
 import { uidOf } from '../../machinery/meta.ts';
+import { isNamespaceTerminating } from '../../machinery/status.ts';
 import { unmarkPod } from '../ownership/deletion-mark.ts';
 import { controllerUids } from '../ownership/owner.ts';
-import { createPod, deletePod, isNamespaceTerminating, type PodWriter, slowStart } from '../ownership/pods-of-owner.ts';
+import { createPod, deletePod, type PodWriter, slowStart } from '../ownership/pods-of-owner.ts';
 import { deleteRevisions, type RevisionWriter } from '../revisions/ensure-revision.ts';
 import type { History } from '../revisions/history.ts';
 import { GENERATION_LABEL, HASH } from './daemons.ts';

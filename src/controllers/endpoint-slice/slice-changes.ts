@@ -8,8 +8,7 @@ import type { Client } from '../../client/client.ts';
 import type { Informer } from '../../client/informer.ts';
 import { type KubeObject, uidOf } from '../../machinery/meta.ts';
 import { dns1123SubdomainErrors } from '../../machinery/names.ts';
-import { isApiError } from '../../machinery/status.ts';
-import { isNamespaceTerminating } from '../ownership/pods-of-owner.ts';
+import { isApiError, isNamespaceTerminating } from '../../machinery/status.ts';
 
 export interface SliceChanges {
   create: EndpointSlice[];

@@ -16,9 +16,8 @@ import { ENDPOINTS } from '../../api/resources.ts';
 import { createEventRecorder } from '../../client/events.ts';
 import { createWorkQueue } from '../../client/work-queue.ts';
 import { uidOf } from '../../machinery/meta.ts';
-import { isApiError } from '../../machinery/status.ts';
+import { isApiError, isNamespaceTerminating } from '../../machinery/status.ts';
 import type { ControllerOptions } from '../controller.ts';
-import { isNamespaceTerminating } from '../ownership/pods-of-owner.ts';
 import { followServices, hasSelector } from '../service-pods/follow-services.ts';
 import { reconcile } from './reconcile.ts';
 

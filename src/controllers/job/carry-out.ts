@@ -1,11 +1,13 @@
 /** Carries out decisions about Jobs. Source: pkg/controller/job/job_controller.go of v1.33 (behavior). */
+
 import { isDeepStrictEqual } from 'node:util';
 import type { Job, JobStatus, Pod } from '../../api/generated/types.ts';
 import type { ResourceClient } from '../../client/client.ts';
 import type { Informer } from '../../client/informer.ts';
 import { unlessChanged } from '../../client/unless-changed.ts';
+import { isNamespaceTerminating } from '../../machinery/status.ts';
 import { unmarkPod } from '../ownership/deletion-mark.ts';
-import { createPod, deletePod, isNamespaceTerminating, type PodWriter, slowStart } from '../ownership/pods-of-owner.ts';
+import { createPod, deletePod, type PodWriter, slowStart } from '../ownership/pods-of-owner.ts';
 import { trackPod, untrackPod } from './finalizers.ts';
 import { isEndingByItself, podFor } from './job-pods.ts';
 import type { Decision } from './reconcile.ts';

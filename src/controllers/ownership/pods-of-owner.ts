@@ -9,7 +9,7 @@ import type { EventRecorder } from '../../client/events.ts';
 import { deleteWithStatus } from '../../client/unless-changed.ts';
 import type { KubeObject } from '../../machinery/meta.ts';
 import { dns1123SubdomainErrors } from '../../machinery/names.ts';
-import { isApiError } from '../../machinery/status.ts';
+import { isNamespaceTerminating } from '../../machinery/status.ts';
 import { formatTime, type Millis } from '../../machinery/time.ts';
 import { controllerReference, type OwnerKind } from './owner.ts';
 
@@ -57,11 +57,6 @@ export async function createPod({ client, events }: PodWriter, owner: KubeObject
     throw error;
   }
 }
-
-/** Whether the error is the rejection of a create in a namespace that is being deleted. */
-export const isNamespaceTerminating = (error: unknown): boolean =>
-  isApiError(error, 'Forbidden') &&
-  (error.status.details?.causes ?? []).some(({ reason }) => reason === 'NamespaceTerminating');
 
 /** Deletes the Pod, unless it has been replaced, and reports the result. NotFound is success. Throws the error of a failed delete. */
 export async function deletePod(writer: PodWriter, owner: KubeObject, pod: Pod, reason: DeletionReason): Promise<void> {

@@ -1,16 +1,11 @@
 /** Carries out a decision of reconcile(). Source: manageReplicas of pkg/controller/replicaset/replica_set.go of v1.33 (behavior). */
+
 import type { Pod } from '../../api/generated/types.ts';
 import type { Informer } from '../../client/informer.ts';
+import { isNamespaceTerminating } from '../../machinery/status.ts';
 import { unmarkPod } from '../ownership/deletion-mark.ts';
 import type { OwnerKind } from '../ownership/owner.ts';
-import {
-  createPod,
-  deletePod,
-  isNamespaceTerminating,
-  type PodWriter,
-  podFromTemplate,
-  slowStart,
-} from '../ownership/pods-of-owner.ts';
+import { createPod, deletePod, type PodWriter, podFromTemplate, slowStart } from '../ownership/pods-of-owner.ts';
 import type { Decision } from './reconcile.ts';
 import type { ReplicaOwner } from './replica-owner.ts';
 

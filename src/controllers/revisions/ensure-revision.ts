@@ -6,9 +6,8 @@ import type { ControllerRevision } from '../../api/generated/types.ts';
 import type { ResourceClient } from '../../client/client.ts';
 import type { Informer } from '../../client/informer.ts';
 import { unlessChanged } from '../../client/unless-changed.ts';
-import { isApiError } from '../../machinery/status.ts';
+import { isApiError, isNamespaceTerminating } from '../../machinery/status.ts';
 import { isControlledBy } from '../ownership/owner.ts';
-import { isNamespaceTerminating } from '../ownership/pods-of-owner.ts';
 import { type History, hasContentOf, newRevision, type RevisionKind, type RevisionOwner } from './history.ts';
 
 export interface RevisionWriter<Owner extends RevisionOwner> {

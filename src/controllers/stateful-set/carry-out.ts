@@ -7,10 +7,10 @@ import type { PersistentVolumeClaim, Pod, StatefulSet, StatefulSetStatus } from 
 import type { ResourceClient } from '../../client/client.ts';
 import type { Informer } from '../../client/informer.ts';
 import { unlessChanged } from '../../client/unless-changed.ts';
-import { isApiError } from '../../machinery/status.ts';
+import { isApiError, isNamespaceTerminating } from '../../machinery/status.ts';
 import { unmarkPod } from '../ownership/deletion-mark.ts';
 import { isControlledBy } from '../ownership/owner.ts';
-import { deleteWithReason, isNamespaceTerminating, type PodWriter, slowStart } from '../ownership/pods-of-owner.ts';
+import { deleteWithReason, type PodWriter, slowStart } from '../ownership/pods-of-owner.ts';
 import { deleteRevisions, type RevisionWriter } from '../revisions/ensure-revision.ts';
 import { type ClaimChange, type Decision, failedEvent, type NewMember, type Removal } from './reconcile.ts';
 
