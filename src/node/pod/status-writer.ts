@@ -45,7 +45,8 @@ export function createStatusWriter(ports: StatusPorts, signal: AbortSignal): Sta
         await ports.writeStatus(next.pod, next.status);
       } catch (error) {
         written = { status: next.status, failed: true };
-        ports.log.warn('cannot write the status of a Pod', { pod: next.pod.metadata.name, error: String(error) });
+        const { namespace, name } = next.pod.metadata;
+        ports.log.warn('cannot write the status of a Pod', { pod: `${namespace}/${name}`, error: String(error) });
         wanted = { ...next, ...wanted, due: next.due };
         await pause(timers, RETRY_MILLIS, signal);
       }

@@ -114,7 +114,7 @@ it.each<[string, Action, number]>([
   state.outages.observing()(timers.now());
   expect(state.outages.observed()).toEqual([{ from: began + since, to: timers.now() }]);
   expect(failures()).toMatchObject([{ action, count: 1, unknown: true, at: timers.now() }]);
-  expect(logged).toEqual([['outcome unknown', { pod: 'web', action: action.kind, message: 'no answer' }]]);
+  expect(logged).toEqual([['outcome unknown', { action: action.kind, message: 'no answer' }]]);
   expect([kinds(), asked]).toEqual([[action.kind], ['mustObserve', 'wake']]);
 });
 

@@ -68,7 +68,7 @@ export function createWorkerActions(state: WorkerState, parts: ActionParts): Wor
     if (since !== undefined) state.outages.unanswered(since);
     loop.mustObserve();
     state.failures.unanswered(action, error, ports.timers.now());
-    ports.log.warn('outcome unknown', { pod: state.pod.metadata.name, action: action.kind, message: error.message });
+    ports.log.warn('outcome unknown', { action: action.kind, message: error.message });
   };
 
   const end: WorkerFlights['end'] = (flight, outcome) => {

@@ -122,7 +122,7 @@ it('after a failed observation, the loop decides nothing, and observes again aft
   loop.wake();
   await failed();
   expect(steps).toEqual(['observe']);
-  expect(logged).toEqual([['pod worker failed', { pod: 'web', error: 'Error: no runtime' }]]);
+  expect(logged).toEqual([['pod worker failed', { error: 'Error: no runtime' }]]);
   timers.advance(999);
   expect(steps).toEqual(['observe']);
   timers.advance(1);
@@ -149,7 +149,7 @@ it('a decision that fails is logged and repeated after one second', () => {
     },
   });
   loop.wake();
-  expect(logged).toEqual([['pod worker failed', { pod: 'web', error: 'Error: a bug' }]]);
+  expect(logged).toEqual([['pod worker failed', { error: 'Error: a bug' }]]);
   timers.advance(999);
   expect(decisions).toBe(1);
   timers.advance(1);

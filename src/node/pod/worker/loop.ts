@@ -88,7 +88,7 @@ export function createWorkerLoop(options: LoopOptions): WorkerLoop {
 
   const failed = (error: unknown): void => {
     if (signal.aborted) return;
-    options.log.error('pod worker failed', { pod: options.pod().metadata.name, error: String(error) });
+    options.log.error('pod worker failed', { error: String(error) });
     wakeAt(timers.now() + RETRY_MILLIS);
   };
 

@@ -77,8 +77,8 @@ it('noteFailure() counts and logs a failure at the current time', () => {
   flights.noteFailure(mount, new Error('still no disk'));
   expect(state.failures.observed()).toMatchObject([{ count: 2, at: timers.now(), message: 'still no disk' }]);
   expect(logged).toEqual([
-    ['action failed', { pod: 'web', message: 'no disk' }],
-    ['action failed', { pod: 'web', message: 'still no disk' }],
+    ['action failed', { message: 'no disk' }],
+    ['action failed', { message: 'still no disk' }],
   ]);
 });
 
@@ -124,7 +124,7 @@ it('an action that succeeded without an effect counts as failed', () => {
   const message = 'stopContainer succeeded and had no effect: container c still runs';
   expect(kinds()).toEqual([]);
   expect(failures()).toEqual([['stopContainer', 1, message]]);
-  expect(logged).toEqual([['action failed', { pod: 'web', message }]]);
+  expect(logged).toEqual([['action failed', { message }]]);
 });
 
 it('an action that failed does not count as failed again if its effect is missing', () => {

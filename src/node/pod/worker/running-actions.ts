@@ -63,7 +63,7 @@ export function createWorkerFlights(
 
   const noteFailure = (action: Action, error: unknown): void => {
     const { message } = state.failures.failed(action, error, timers.now());
-    log.warn('action failed', { pod: state.pod.metadata.name, message });
+    log.warn('action failed', { message });
   };
 
   return {
