@@ -3,7 +3,7 @@
 import type { Engine } from '../engine/engine.ts';
 import { readEndingGrace } from '../engine/options/ending-grace.ts';
 import type { UpOptions } from '../engine/settings.ts';
-import { LIFEPOD_VERSION } from '../engine/version.ts';
+import { gitCommit, LIFEPOD_VERSION, SERVED_VERSION } from '../engine/version.ts';
 import { UserError } from '../platform/files.ts';
 import { nodePlatform } from '../platform/node-js.ts';
 import { failureText } from './failures.ts';
@@ -54,6 +54,7 @@ export async function up(options: UpOptions): Promise<void> {
   process.on(END_WORKLOADS, () => endWorkloads());
   process.on(SHUT_DOWN_NODE, () => shutdown.resolve());
   const platform = nodePlatform(options.logLevel, options.logFormat);
+  platform.log.info('lifepod starts', { version: SERVED_VERSION, commit: gitCommit(), dataDir: options.dataDir });
   // Commands that only need other functions of this file start faster without the modules of the engine.
   const { startEngine } = await import('../engine/engine.ts');
   let engine: Engine;

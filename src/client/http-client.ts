@@ -5,12 +5,14 @@
  * Every rejection is an ApiError: the server's Status, 503 ServiceUnavailable if the server does not send a complete and valid
  * response, or the reason Unknown if a failure's response is not a Status.
  */
+
 import type { ClientRequest, IncomingMessage } from 'node:http';
 import { Agent, request } from 'node:https';
 import type { Readable } from 'node:stream';
 import { text as readText } from 'node:stream/consumers';
 import type { KubeList, KubeObject, ResourceRef, Status } from '../machinery/meta.ts';
 import { ApiError, isApiError, serviceUnavailable } from '../machinery/status.ts';
+import { USER_AGENT } from '../platform/version/version.ts';
 import type { DeleteOptions, ResourceApi, WatchEvent, WriteOptions } from '../ports/backend.ts';
 import type { Client } from './client.ts';
 import { jsonLines } from './json-lines.ts';
@@ -76,7 +78,7 @@ function connection(options: HttpClientOptions): Connection {
       const body = call.body === undefined ? undefined : Buffer.from(JSON.stringify(call.body.value));
       const headers = {
         accept: 'application/json',
-        'user-agent': 'lifepod',
+        'user-agent': USER_AGENT,
         ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
         ...(body === undefined ? {} : { 'content-type': call.body?.contentType, 'content-length': body.length }),
       };

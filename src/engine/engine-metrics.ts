@@ -8,6 +8,7 @@ import { createMetrics, family, type MetricFamily, type Metrics, single } from '
 import { addProcessMetrics } from '../platform/process-metrics.ts';
 import { apiFor } from '../ports/api-for.ts';
 import { API_SERVER } from '../ports/request.ts';
+import { addBuildInfo } from './version.ts';
 
 export interface EngineMetrics {
   /** All metrics, served by the API server at /metrics. */
@@ -20,6 +21,7 @@ export function createEngineMetrics(signal: AbortSignal): EngineMetrics {
   const all = createMetrics();
   const node = createMetrics();
   addProcessMetrics(node, signal);
+  addBuildInfo(node);
   all.source(() => node.families());
   all.source(workQueueMetrics);
   return { all, node };

@@ -2,8 +2,9 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
+import { createMetrics } from '../platform/metrics.ts';
 import { runCommandOk } from '../platform/processes.ts';
-import { gitCommit, versionText } from './version.ts';
+import { addBuildInfo, gitCommit, SERVED_VERSION, versionText } from './version.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'lifepod-test-'));
 const sources = join(folder, 'src');
@@ -25,16 +26,30 @@ test('the commit is that of a clone, or the one that the package contains, or un
   expect(gitCommit(sources)).toBe(commit);
   await git('checkout', '--quiet', '--detach');
   expect(gitCommit(sources)).toBe(commit);
+  await git('worktree', 'add', '--quiet', '-b', 'other', join(folder, 'linked'));
+  await git('commit', '--quiet', '--allow-empty', '--message', 'newer');
+  mkdirSync(join(folder, 'linked/src'));
+  expect(gitCommit(join(folder, 'linked/src'))).toBe(commit);
   writeFileSync(join(sources, 'git-commit'), 'abc\n');
   expect(gitCommit(sources)).toBe('abc');
 });
 
-test('the versions are a line, or JSON with all of them', () => {
-  expect(versionText()).toMatch(/^lifepod \d+\.\d+\.\d+ [^\n]+$/);
-  expect(JSON.parse(versionText('json'))).toMatchObject({
-    version: expect.stringMatching(/^\d+\.\d+\.\d+/),
-    gitVersion: expect.stringMatching(/^v1\.33\.0\+lifepod\./),
-    kubernetesVersion: 'v1.33.0',
-    nodeVersion: process.version,
-  });
+test('the versions as a line, as JSON and as a metric are the same', async () => {
+  const versions = JSON.parse(versionText('json')) as Record<string, string>;
+  const commit = versions['gitCommit'] === undefined ? '' : `, commit ${versions['gitCommit'].slice(0, 12)}`;
+  expect(versionText()).toBe(`lifepod ${versions['version']} (${SERVED_VERSION}${commit}, Node.js ${process.version})`);
+  expect(versions['gitVersion']).toBe(SERVED_VERSION);
+  const metrics = createMetrics();
+  addBuildInfo(metrics);
+  const [family] = await metrics.families();
+  expect(family?.samples).toEqual([
+    {
+      labels: expect.objectContaining({
+        git_version: SERVED_VERSION,
+        git_commit: versions['gitCommit'] ?? '',
+        minor: '33',
+      }),
+      value: 1,
+    },
+  ]);
 });

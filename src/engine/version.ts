@@ -1,46 +1,67 @@
-/** The versions that lifepod reports. */
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
+/** The versions that lifepod reports, and the commit from which it was built. */
+import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { readTextIfPresent } from '../platform/files.ts';
+import type { Metrics } from '../platform/metrics.ts';
+import { KUBERNETES_VERSION, LIFEPOD_VERSION, SERVED_VERSION } from '../platform/version/version.ts';
 
-interface PackageFile {
-  version: string;
-}
-
-const packageFile = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as PackageFile;
-
-export const LIFEPOD_VERSION = packageFile.version;
-
-/** The version of Kubernetes whose API is served. */
-export const KUBERNETES_VERSION = 'v1.33.0';
-
-/** The version that /version and the Node report, for example v1.33.0+lifepod.0.1.0. */
-export const SERVED_VERSION = `${KUBERNETES_VERSION}+lifepod.${LIFEPOD_VERSION}`;
+export { KUBERNETES_VERSION, LIFEPOD_VERSION, SERVED_VERSION };
 
 /**
  * Returns the hash of the commit that this lifepod was built from: scripts/build.sh stores it in the package, and a clone has it in its
- * .git folder. Undefined if neither has it. `sources` is the folder src of a clone, or dist of a package.
+ * .git folder, or a linked worktree in that of its clone. Undefined if none has it. `sources` is the folder src of a clone, or dist of a
+ * package. Source: gitrepository-layout(5).
  */
 export function gitCommit(sources = fileURLToPath(new URL('..', import.meta.url))): string | undefined {
-  const fileOf = (path: string): string | undefined => readTextIfPresent(join(sources, path));
-  const head = fileOf('git-commit') ?? fileOf('../.git/HEAD');
+  const built = readTextIfPresent(join(sources, 'git-commit'));
+  if (built !== undefined) return built.trim();
+  const linked = /^gitdir: (.+)$/m.exec(textOf(join(sources, '../.git')) ?? '')?.[1];
+  const own = linked === undefined ? join(sources, '../.git') : resolve(sources, '..', linked);
+  const common = resolve(own, textOf(join(own, 'commondir'))?.trim() ?? '.');
+  const head = textOf(join(own, 'HEAD'));
   const reference = /^ref: (.+)$/m.exec(head ?? '')?.[1];
   if (reference === undefined) return head?.trim();
-  const packed = fileOf('../.git/packed-refs')
+  const packed = textOf(join(common, 'packed-refs'))
     ?.split('\n')
     .find((line) => line.endsWith(` ${reference}`));
-  return fileOf(join('../.git', reference))?.trim() ?? packed?.split(' ')[0];
+  return textOf(join(common, reference))?.trim() ?? packed?.split(' ')[0];
+}
+
+/** Returns the text of a file, or undefined if it cannot be read, for example because it is a folder. */
+function textOf(path: string): string | undefined {
+  try {
+    return readTextIfPresent(path);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Adds the version as labels of a gauge. Source: component-base/metrics of v1.33, with Node.js in place of Go. */
+export function addBuildInfo(metrics: Metrics): void {
+  const [major = '', minor = ''] = KUBERNETES_VERSION.slice(1).split('.');
+  const labels = {
+    compiler: `node ${process.version}`,
+    git_commit: gitCommit() ?? '',
+    git_version: SERVED_VERSION,
+    major,
+    minor,
+    platform: `${process.platform}/${process.arch === 'x64' ? 'amd64' : process.arch}`,
+  };
+  const help = 'The versions of Kubernetes, lifepod and Node.js, as labels of the constant 1.';
+  metrics.gauge('kubernetes_build_info', help, Object.keys(labels)).add(1, ...Object.values(labels));
 }
 
 /** Returns the versions as a line, or as JSON, without a line break at the end. */
 export function versionText(output?: 'json'): string {
-  if (output === undefined)
-    return `lifepod ${LIFEPOD_VERSION} (Kubernetes API ${KUBERNETES_VERSION}, Node.js ${process.version})`;
+  const commit = gitCommit();
+  if (output === undefined) {
+    const parts = [SERVED_VERSION, ...(commit === undefined ? [] : [`commit ${commit.slice(0, 12)}`])];
+    return `lifepod ${LIFEPOD_VERSION} (${parts.join(', ')}, Node.js ${process.version})`;
+  }
   const versions = {
     version: LIFEPOD_VERSION,
     gitVersion: SERVED_VERSION,
-    gitCommit: gitCommit(),
+    gitCommit: commit,
     kubernetesVersion: KUBERNETES_VERSION,
     nodeVersion: process.version,
   };

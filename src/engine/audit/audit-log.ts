@@ -1,10 +1,11 @@
 /** The audit log of the engine. Its code is loaded only if the settings have an audit log. */
+
 import type { Audit } from '../../apiserver/audit/audit.ts';
 import type { Metrics } from '../../platform/metrics.ts';
 import type { Platform } from '../../platform/platform.ts';
+import { USER_AGENT } from '../../platform/version/version.ts';
 import type { ResourceBackend } from '../../ports/backend.ts';
 import type { Settings } from '../settings.ts';
-import { LIFEPOD_VERSION } from '../version.ts';
 import { auditSettings } from './audit-settings.ts';
 
 export interface AuditLog {
@@ -35,7 +36,7 @@ export async function openAuditLog(settings: Settings, platform: Platform, metri
   const { auditedCalls } = await import('./audited-calls.ts');
   try {
     const audit = await openAudit(wanted, platform, metrics);
-    return { audit, record: (backend) => auditedCalls(backend, audit, `lifepod/${LIFEPOD_VERSION}`) };
+    return { audit, record: (backend) => auditedCalls(backend, audit, USER_AGENT) };
   } catch (error) {
     if (!endsPodsOnly(settings)) throw error;
     platform.log.error('requests are not audited', { error: (error as Error).message });

@@ -1,0 +1,19 @@
+/** The versions of lifepod and of the API that it serves. */
+import { readFileSync } from 'node:fs';
+
+interface PackageFile {
+  version: string;
+}
+
+const packageFile = JSON.parse(readFileSync(new URL('../../../package.json', import.meta.url), 'utf8')) as PackageFile;
+
+export const LIFEPOD_VERSION = packageFile.version;
+
+/** The version of Kubernetes whose API is served. */
+export const KUBERNETES_VERSION = 'v1.33.0';
+
+/** The version that /version, the Node, the metrics, the log and the User-Agent contain, for example v1.33.0+lifepod.0.1.0. */
+export const SERVED_VERSION = `${KUBERNETES_VERSION}+lifepod.${LIFEPOD_VERSION}`;
+
+/** The User-Agent of lifepod's requests. Field managers are the part before the slash. */
+export const USER_AGENT = `lifepod/${SERVED_VERSION}`;
