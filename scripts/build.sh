@@ -3,7 +3,10 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 rm -rf dist
-node_modules/.bin/tsc -p tsconfig.build.json
+modules=$(mktemp -d)
+trap 'rm -rf "$modules"' EXIT
+node_modules/.bin/tsc -p tsconfig.build.json --outDir "$modules"
+node_modules/node/bin/node --no-wasm-tier-up scripts/bundle.ts "$modules" dist
 git rev-parse HEAD >dist/git-commit 2>/dev/null || rm dist/git-commit
 find src -name '*.proto' -o -path 'src/cli/completion/completion.*' -o -path 'src/api/generated/*.json' -o -path 'src/api/facts/*.json' | while read -r file; do
   install -D --mode=644 "$file" "dist/${file#src/}"
