@@ -84,6 +84,7 @@ export async function down(
       );
     }
     writeEngineRecord(dataDir, { ...record, state: 'down' });
+    writeEndingGrace(dataDir, undefined);
   } finally {
     lock.release();
   }

@@ -35,11 +35,13 @@ function endpointOf(dataDir: string): string {
   return readEngineRecord(dataDir)?.containerRuntimeEndpoint ?? `unix://${containerdPaths(dataDir).socket}`;
 }
 
+const printError = (line: string): void => void process.stderr.write(`${line}\n`);
+
 /**
  * Loads the archives into the container runtime and prints the loaded images; `-` is standard input. If a file is not readable, loads none
- * and rejects.
+ * and rejects. Without a terminal, calls `say` with a line about each archive when its load begins.
  */
-export async function loadImages(dataDir: string, files: string[]): Promise<void> {
+export async function loadImages(dataDir: string, files: string[], say = printError): Promise<void> {
   const endpoint = endpointOf(dataDir);
   if (files.filter((file) => file === '-').length > 1)
     throw new UserError('standard input can be read only once: give - once');
@@ -54,17 +56,21 @@ export async function loadImages(dataDir: string, files: string[]): Promise<void
   }
   try {
     await (files.includes('-')
-      ? withArchiveFrom(process.stdin, dataDir, terminalLine.show, (path) => loadFiles(endpoint, files, path))
-      : loadFiles(endpoint, files, ''));
+      ? withArchiveFrom(process.stdin, dataDir, terminalLine.show, (path) => loadFiles(endpoint, files, path, say))
+      : loadFiles(endpoint, files, '', say));
   } finally {
     terminalLine.show('');
   }
 }
 
 /** `inputPath`: the path of the archive that stands for `-`. */
-async function loadFiles(endpoint: string, files: readonly string[], inputPath: string): Promise<void> {
+async function loadFiles(
+  endpoint: string,
+  files: readonly string[],
+  inputPath: string,
+  say: (line: string) => void,
+): Promise<void> {
   const timers = systemTimers();
-  const say = (line: string): void => void process.stderr.write(`${line}\n`);
   const named = loadProgress(terminalLine, say, () => timers.now());
   const progress = (step: LoadStep): void => named(step.file === inputPath ? { ...step, file: STANDARD_INPUT } : step);
   const paths = files.map((file) => (file === '-' ? inputPath : resolve(file)));

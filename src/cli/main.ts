@@ -135,6 +135,7 @@ withTarget(
       'show what is running, versions, memory use, and what is unhealthy and why; the exit code is 0 if everything is well, ' +
         '2 if something is not, and 1 if this cannot be found out',
     )
+    .summary('show what is running, and what is unhealthy and why')
     .addOption(jsonOption()),
   'namespace of the Pods to show (default: all namespaces)',
 ).action(async (options: StatusOptions) => (await import('./status/status.ts')).status(options));
@@ -219,7 +220,12 @@ withTarget(
     .description('draw the life of a Pod as bars over time, while the Pod exists and after it is gone')
     .argument('<pod>', 'name of the Pod, or the beginning of its UID')
     .option('-w, --watch', 'keep updating while the Pod exists')
-    .option('-o, --output <format>', 'json prints the record; wide adds the list of all steps')
+    .addOption(
+      new Option('-o, --output <format>', 'json prints the record; wide adds the list of all steps').choices([
+        'json',
+        'wide',
+      ]),
+    )
     .option('--steps', 'add the list of all steps')
     .option('--list', 'list the lives of all Pods that have had this name; a UID in the list selects one'),
 ).action(async (pod: string, options: TimelineOptions) =>

@@ -94,7 +94,7 @@ async function provideImage(dataDir: string, signal: AbortSignal): Promise<void>
   say(`\nno image registry can be reached: building ${IMAGE} from this machine's busybox-static`);
   const archive = join(dataDir, 'busybox.tar');
   await makeBusyboxArchive(archive, { reference: `docker.io/library/${IMAGE}` });
-  await loadImages(dataDir, [archive]);
+  await loadImages(dataDir, [archive], () => undefined);
 }
 
 async function showLife(dataDir: string, signal: AbortSignal): Promise<void> {

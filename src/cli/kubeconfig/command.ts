@@ -11,6 +11,7 @@ export function addKubeconfigCommand(program: Command): void {
       'print the command that lets the user who types it, perhaps with sudo, use kubectl as administrator; with --user: create a ' +
         'kubeconfig with a new client certificate for another user, who has the rights that RBAC gives',
     )
+    .summary('let this user or another one of the machine use kubectl')
     .addOption(dataDirOption())
     .option('--user <name>', 'name of the other user')
     .option('--group <name>', 'group of the other user; may be repeated', (group, others: string[] = []) => [

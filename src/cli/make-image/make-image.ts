@@ -21,7 +21,7 @@ export async function makeImages(dataDir: string, references: readonly string[])
     for (const [index, reference] of references.entries()) {
       const archive = join(folder, `${index}.tar`);
       await makeBusyboxArchive(archive, { reference: normalizeReference(reference) });
-      await loadImages(dataDir, [archive]);
+      await loadImages(dataDir, [archive], () => undefined);
     }
   } finally {
     rmSync(folder, { recursive: true, force: true });

@@ -17,7 +17,7 @@ import { livesTable, summaryOf } from './lives.ts';
 
 export interface TimelineOptions extends TargetOptions {
   watch?: boolean;
-  output?: string;
+  output?: 'json' | 'wide';
   steps?: boolean;
   list?: boolean;
 }
@@ -29,8 +29,6 @@ const HOME_AND_CLEAR = '\u001b[H\u001b[2J\u001b[3J';
 
 export async function timeline(given: string, options: TimelineOptions): Promise<void> {
   const { output } = options;
-  if (output !== undefined && output !== 'json' && output !== 'wide')
-    throw new UserError(`-o ${output} is not a valid output format: give json or wide, or omit the option`);
   if (options.list === true && (options.watch === true || options.steps === true || output === 'wide'))
     throw new UserError('--list prints a table of all lives: omit --watch, --steps and -o wide');
   const target = await resolveTarget(options);
