@@ -228,10 +228,11 @@ explains({
   'a container that was killed by another program': {
     spec: { containers: [withLimit('16Mi')] },
     status: crashing(137, 'Error'),
-    sentence: 'p keeps restarting: container app ended with code 137.',
+    sentence:
+      'p keeps restarting: container app was killed (code 137), perhaps because it reached its memory limit of 16Mi.',
     evidence: [
       '2 runs, the last one ended 4.00s ago with code 137 (Error)',
-      'code 137: a signal ended it, SIGKILL; the node did not send it: perhaps the kernel did, for its memory limit of 16Mi',
+      'code 137: a signal ended it, SIGKILL, which the node did not send',
     ],
   },
   'requests that no node can satisfy': {
@@ -422,7 +423,7 @@ explains({
       message: 'The node was low on resource: memory. Threshold quantity: 100Mi, available: 90Mi. ',
     },
     sentence:
-      'p has failed: its node evicted it, The node was low on resource: memory. Threshold quantity: 100Mi, available: 90Mi.',
+      'p has failed: its node evicted it, the node was low on resource: memory. Threshold quantity: 100Mi, available: 90Mi.',
     advice: /kubectl describe node node$/m,
   },
   'a critical Pod for which no other Pod can be evicted': {

@@ -27,6 +27,9 @@ const recreate = (what: string): Action => ({
   description: `${what}, and recreate the Pod: a failed Pod does not run again`,
 });
 
+/** Makes a sentence of the node the second part of another sentence. */
+const lowered = (text: string): string => text.charAt(0).toLowerCase() + text.slice(1);
+
 const nodeOf = ({ pod }: Living): string => pod.spec?.nodeName ?? 'its node';
 
 const sysctl: Rule = (subject, message) => {
@@ -90,7 +93,7 @@ const taint: Rule = (subject) => {
 };
 
 const evicted: Rule = ({ hints, pod }, message) => ({
-  cause: `its node evicted it, ${message.replace(/\.$/, '') || 'because a resource was short'}`,
+  cause: `its node evicted it, ${lowered(message.replace(/\.$/, '')) || 'because a resource was short'}`,
   actions: [
     {
       description:

@@ -26,6 +26,7 @@ export interface NodeStop {
   action: Action;
 }
 
+const SIGKILLED = 137;
 /** A kill this long before its deadline still counts as a kill at the deadline. */
 const KILL_SLACK_MILLIS = 500;
 
@@ -52,9 +53,17 @@ export function endOfRun(subject: Living, shown: Shown, ended: ContainerStateTer
   }
   const start = failedRun(subject, ended);
   if (start !== undefined) return { cause: `${called(shown)} ${start.cause}`, evidence: words, actions: start.actions };
+  const limit = memoryLimit(subject.pod, shown.name);
+  // On cgroup v1 the runtime may not report that the kernel killed the container for its memory.
+  if (ended.exitCode === SIGKILLED && PLAIN_REASONS.includes(reason) && limit !== undefined)
+    return {
+      cause: `${called(shown)} was killed (code ${SIGKILLED}), perhaps because it reached its memory limit of ${limit}`,
+      evidence: [...meaningOf(ended), ...words],
+      actions: [raiseLimit(limit), output],
+    };
   return {
     cause: `${called(shown)} ended with code ${ended.exitCode}${PLAIN_REASONS.includes(reason) ? '' : ` (${reason})`}`,
-    evidence: [...meaningOf(subject, shown, ended), ...words],
+    evidence: [...meaningOf(ended), ...words],
     actions: [output],
   };
 }
@@ -131,7 +140,7 @@ function unquoted(text: string): string {
 
 /** Returns how long after its stop signal the run was killed, such as `30s`; undefined if it ended by itself. */
 export function wasKilled(stop: Transition, exit: Transition): string | undefined {
-  if (exit.exitCode !== 137 || stop.deadline === undefined || exit.at < stop.deadline - KILL_SLACK_MILLIS)
+  if (exit.exitCode !== SIGKILLED || stop.deadline === undefined || exit.at < stop.deadline - KILL_SLACK_MILLIS)
     return undefined;
   return formatDuration(Math.round((stop.deadline - stop.at) / 1000) * 1000);
 }
@@ -160,12 +169,13 @@ function outOfMemory(pod: Pod, shown: Shown, stop: NodeStop | undefined, said: s
   return {
     cause: `${called(shown)} was killed because it reached its memory limit of ${limit}`,
     evidence: ['the kernel killed it (OOMKilled)', ...words],
-    actions: [
-      { description: `raise its memory limit of ${limit}, or reduce its memory use; to change the Pod, recreate it` },
-      output,
-    ],
+    actions: [raiseLimit(limit), output],
   };
 }
+
+const raiseLimit = (limit: string): Action => ({
+  description: `raise its memory limit of ${limit}, or reduce its memory use; to change the Pod, recreate it`,
+});
 
 const SIGNALS: Readonly<Record<number, string>> = {
   129: 'SIGHUP',
@@ -181,15 +191,12 @@ const SIGNALS: Readonly<Record<number, string>> = {
 };
 
 /** Returns what the exit code means by convention; none if it has no such meaning. */
-function meaningOf({ pod }: Living, { name }: Shown, { exitCode }: ContainerStateTerminated): string[] {
+function meaningOf({ exitCode }: ContainerStateTerminated): string[] {
   if (exitCode === 126) return ['code 126: a shell found the command, but cannot execute it'];
   if (exitCode === 127) return ['code 127: a shell did not find the command'];
   const signal = SIGNALS[exitCode];
   if (signal === undefined) return [];
-  const limit = memoryLimit(pod, name);
-  const memory =
-    exitCode === 137
-      ? `; the node did not send it${limit === undefined ? '' : `: perhaps the kernel did, for its memory limit of ${limit}`}`
-      : '';
-  return [`code ${exitCode}: a signal ended it, ${signal}${memory}`];
+  return [
+    `code ${exitCode}: a signal ended it, ${signal}${exitCode === SIGKILLED ? ', which the node did not send' : ''}`,
+  ];
 }
