@@ -105,8 +105,14 @@ const succeeded = (what: string, result: CommandResult): string => {
   return result.stdout;
 };
 
+/** Variables of programs such as sudo, with which a user may run the tests: lifepod starts as root itself. */
+const NO_INVOKING_USER = { SUDO_UID: undefined, DOAS_USER: undefined, PKEXEC_UID: undefined };
+
 export const launch = (args: string[], env: NodeJS.ProcessEnv = {}): Promise<CommandResult> =>
-  runCommand(LAUNCHER, args, { signal: AbortSignal.timeout(DEADLINE_MILLIS), env: { ...process.env, ...env } });
+  runCommand(LAUNCHER, args, {
+    signal: AbortSignal.timeout(DEADLINE_MILLIS),
+    env: { ...process.env, ...NO_INVOKING_USER, ...env },
+  });
 
 /** Options with which a full disk causes no eviction and no image removal. Tests of eviction and image removal use separate disks. */
 const WHATEVER_THE_DISK_HAS_LEFT = ['--eviction-hard', 'memory.available<100Mi', '--image-gc-high-threshold', '100'];

@@ -14,6 +14,8 @@ export interface UsableKubeconfig {
   path: string;
   /** The user who can read it, besides root. Absent: only root. */
   user?: InvokingUser;
+  /** The user for whom there is no copy, although this user has typed the command. */
+  without?: InvokingUser;
 }
 
 const isRoot = (): boolean => process.geteuid?.() === 0;
@@ -45,10 +47,9 @@ const isDefault = (dataDir: string): boolean => dataDir === realFolder(DEFAULT_D
 /** Returns the kubeconfig of a running engine for the user who runs this process as root, perhaps through sudo. */
 export function usableKubeconfig(dataDir: string): UsableKubeconfig {
   const user = invokingUser(process.env);
-  const path = user === undefined ? undefined : userKubeconfigPath(dataDir, user.uid);
-  return user === undefined || path === undefined || !existsSync(path)
-    ? { path: kubeconfigPath(dataDir) }
-    : { path, user };
+  if (user === undefined) return { path: kubeconfigPath(dataDir) };
+  const path = userKubeconfigPath(dataDir, user.uid);
+  return existsSync(path) ? { path, user } : { path: kubeconfigPath(dataDir), without: user };
 }
 
 /** Writes the copy for the user who runs this process through sudo, if there is one. Throws a UserError if that fails. */
@@ -63,7 +64,11 @@ export function grantKubeconfig(dataDir: string): UsableKubeconfig {
 }
 
 /** Prints to standard error who can use the kubeconfig, and to standard output a shell command that sets KUBECONFIG. */
-export function printKubeconfig({ path, user }: UsableKubeconfig): void {
+export function printKubeconfig({ path, user, without }: UsableKubeconfig): void {
+  if (without !== undefined)
+    process.stderr.write(
+      `warning: only root can use this kubeconfig, because no copy for ${without.name} could be written: 'sudo lifepod kubeconfig' shows why\n`,
+    );
   if (user !== undefined)
     process.stderr.write(
       `the user ${user.name} can use kubectl and lifepod without sudo, with all rights of an administrator, after this command:\n`,
