@@ -11,8 +11,8 @@ import { existsSync, readdirSync } from 'node:fs';
 import { mkdir, readdir, readFile, rmdir, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { enableInContainer } from './cgroup-root.ts';
 import { UserError } from '../files.ts';
+import { enableInContainer } from './cgroup-root.ts';
 
 export const CGROUP_ROOT = '/sys/fs/cgroup';
 

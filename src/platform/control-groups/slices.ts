@@ -12,9 +12,9 @@
  */
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import { type CgroupLimits, type Cgroups, cpuWeight, openCgroups, QUOTA_PERIOD_MICROS } from './cgroups.ts';
 import { UserError } from '../files.ts';
 import { runCommandOk } from '../processes.ts';
+import { type CgroupLimits, type Cgroups, cpuWeight, openCgroups, QUOTA_PERIOD_MICROS } from './cgroups.ts';
 
 /** A property of a unit, as arguments of busctl. The type is a D-Bus type: b is boolean, s is string, t is uint64. */
 type Property = readonly [name: string, type: 'b' | 's' | 't', value: string];
