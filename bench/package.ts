@@ -11,7 +11,7 @@ import { bytesIn, installPackage } from '../test/support/installed-package.ts';
 import { cpuMillis, median } from './engine.ts';
 
 const REPOSITORY = join(import.meta.dirname, '..');
-const ROUNDS = 7;
+const ROUNDS = 5;
 const NETWORK = ['--port', '0', '--pod-cidr', '10.213.0.0/16', '--service-cidr', '10.214.0.0/16'];
 
 interface Cost {
