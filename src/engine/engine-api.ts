@@ -28,7 +28,7 @@ import { authenticationSettings } from './authentication/authentication-settings
 import { reportRefusals } from './authorization/components.ts';
 import { type LateAuthorizers, lateAuthorizers } from './authorization/late-authorizer.ts';
 import { loadCertificates, publishCertificates } from './certificates/certificates.ts';
-import { copyStore, removeAbandonedCopy } from './data-folder/store-copy.ts';
+import { removeAbandonedCopy, storeCopier } from './data-folder/store-copy.ts';
 import { addStorageMetrics, type EngineMetrics } from './engine-metrics.ts';
 import type { LateNode } from './node-placeholder.ts';
 import { addressForPods, listenAddresses, requestsInFlight } from './options/api-settings.ts';
@@ -103,7 +103,7 @@ export async function openRegistry(
   const { audit, record } = await openAuditLog(settings, { timers, log }, metrics);
   closers.defer(() => audit?.close());
   const authorized = authorizedBackend(served, authorization.components, onRefusal);
-  const copy = (): Promise<void> => copyStore(file as FileStore, dataDir);
+  const copy = storeCopier(() => file as FileStore, dataDir);
   const registry = record(authorized);
   return { registry, served, audit, catalog, pki, tokens, authorization, onRefusal, rotateKey, copyStore: copy };
 }

@@ -108,8 +108,8 @@ const succeeded = (what: string, result: CommandResult): string => {
 /** Variables of programs such as sudo, with which a user may run the tests: lifepod starts as root itself. */
 const NO_INVOKING_USER = { SUDO_UID: undefined, DOAS_USER: undefined, PKEXEC_UID: undefined };
 
-export const launch = (args: string[], env: NodeJS.ProcessEnv = {}): Promise<CommandResult> =>
-  runCommand(LAUNCHER, args, {
+export const launch = (args: string[], env: NodeJS.ProcessEnv = {}, launcher = LAUNCHER): Promise<CommandResult> =>
+  runCommand(launcher, args, {
     signal: AbortSignal.timeout(DEADLINE_MILLIS),
     env: { ...process.env, ...NO_INVOKING_USER, ...env },
   });
@@ -122,6 +122,8 @@ export interface EngineOptions {
   options?: string[];
   /** Becomes the data folder. Absent: a new scratch folder. */
   scratch?: Scratch;
+  /** The program that starts the engine first, such as that of an older version. Absent: bin/lifepod, as for all other commands. */
+  launcher?: string;
 }
 
 /** Returns options of `lifepod up` with a port and address ranges that nothing uses: other tests may use the default ones. */
@@ -137,7 +139,8 @@ export async function startLifepod(extra: EngineOptions = {}): Promise<Lifepod> 
   try {
     const own = ['--node-name', 'node-1', ...(await freeNetwork()), ...WHATEVER_THE_DISK_HAS_LEFT];
     const lifepod = lifepodOf(scratch, [...own, ...(extra.options ?? [])]);
-    await lifepod.up();
+    const up = ['up', '--detach', '--data-dir', scratch.path, ...lifepod.options];
+    succeeded('lifepod up', await launch(up, {}, extra.launcher));
     await lifepod.cliOk('image', 'load', await busyboxArchive());
     return lifepod;
   } catch (error) {

@@ -94,6 +94,16 @@ test('a replacement of an empty folder keeps nothing', () => {
   expect(contents(folder)).toEqual({ 'engine.json': 'new' });
 });
 
+test('each replacement keeps the former parts in a folder of its own', () => {
+  begin();
+  commitReplacement(folder, TIME);
+  finishReplacement(folder);
+  write(join(prepareReplacement(folder), 'engine.json'), 'newest');
+  commitReplacement(folder, TIME);
+  expect(finishReplacement(folder)).toBe(join(folder, `${KEPT}-2`));
+  expect(contents(folder)).toMatchObject({ ...KEPT_FORMER, 'engine.json': 'newest', [`${KEPT}-2/engine.json`]: 'new' });
+});
+
 test('a replacement that is killed after any number of moves is completed by the next start', () => {
   let kills = 0;
   for (; ; kills++) {

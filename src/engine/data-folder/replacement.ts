@@ -75,8 +75,10 @@ export function checkMovable(dataDir: string): void {
 
 /** Decides that the new parts, which must be on the disk, replace the former ones. `time` becomes a part of the name of their folder. */
 export function commitReplacement(dataDir: string, time: string): void {
-  const parts = PARTS.filter((name) => existsSync(join(rootOf(dataDir), 'new', name)));
-  const kept = `before-restore-${time.replaceAll(/[-:]|\.\d+/g, '')}`;
+  const parts = PARTS.filter((part) => existsSync(join(rootOf(dataDir), 'new', part)));
+  const name = `before-restore-${time.replaceAll(/[-:]|\.\d+/g, '')}`;
+  let kept = name;
+  for (let others = 2; existsSync(join(dataDir, kept)); others++) kept = `${name}-${others}`;
   syncFolder(dataDir);
   writeFileAtomic(commitFile(dataDir), JSON.stringify({ parts, kept } satisfies Commit));
 }

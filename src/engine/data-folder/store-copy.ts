@@ -8,6 +8,7 @@
 import { closeSync, constants, existsSync, mkdirSync, openSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { tryFlock, UserError } from '../../platform/files.ts';
+import { oneAtATime } from '../../platform/work-in-turns.ts';
 import type { FileStore } from '../../store/lmdb/file-store.ts';
 
 /** The folder with the copy, a data file of LMDB. */
@@ -19,6 +20,19 @@ export async function copyStore(store: FileStore, dataDir: string): Promise<void
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(folder, { mode: 0o700 });
   await store.copyTo(folder);
+}
+
+/** Returns a function that calls copyStore(), one call after another: a killed command may not have waited for its copy. */
+export function storeCopier(store: () => FileStore, dataDir: string): () => Promise<void> {
+  const turns = oneAtATime();
+  return async () => {
+    const leave = await turns.enter();
+    try {
+      await copyStore(store(), dataDir);
+    } finally {
+      leave();
+    }
+  };
 }
 
 /** Returns a file descriptor that holds the lock of `lifepod backup` until it is closed; undefined if another process has the lock. */

@@ -1,0 +1,94 @@
+/**
+ * Starts the engine with data folders of older versions (test/data-folders), whose engine was killed while defer containers ran. Their
+ * containers do not exist, as after a reboot. test/long/upgrade.test.ts replaces a real older engine, whose containers run.
+ */
+import { existsSync, readFileSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import type { Pod } from '../../../src/api/generated/types.ts';
+import { DATA_FORMAT_VERSION } from '../../../src/engine/data-folder/format.ts';
+import { runCommandOk } from '../../../src/platform/processes.ts';
+import { busyboxArchive } from '../../support/images.ts';
+import { clientOf, launch, REPOSITORY, scratchFolder } from '../../support/lifepod.ts';
+import { condition, statusOf } from '../../support/pods.ts';
+
+const PASSWORD = 'correct horse battery staple';
+
+/** Parts of a data folder that need no older version. Everything else is replaced by the archive. */
+const KEPT = ['containerd', 'run', 'lifepod.log'];
+
+const finishedAt = (pod: Pod, container: string): string | undefined =>
+  statusOf(pod, container).state?.terminated?.finishedAt;
+
+test.each([1, 2])('an engine continues the Pods of a data folder of format %i', async (format) => {
+  const scratch = scratchFolder();
+  const dataDir = scratch.path;
+  const lifepod = clientOf(dataDir, join(dataDir, 'kubeconfig'));
+  const up = ['up', '--detach', '--port', '0'] as const;
+  try {
+    // An engine loads the image first, so that the containers of the older folder can start.
+    const archive = join(REPOSITORY, `test/data-folders/format-${format}.tar.gz`);
+    const record = await runCommandOk('tar', ['-xzOf', archive, './engine.json']);
+    const { podCidr, serviceCidr } = JSON.parse(record) as Record<string, string>;
+    const ranges = ['--pod-cidr', podCidr ?? '', '--service-cidr', serviceCidr ?? ''];
+    await lifepod.cliOk(...up, '--node-name', 'node-1', ...ranges, '--image-gc-high-threshold', '100');
+    await lifepod.cliOk('image', 'load', await busyboxArchive());
+    await lifepod.cliOk('down');
+    const others = (await runCommandOk('ls', ['-A', dataDir]))
+      .trim()
+      .split('\n')
+      .filter((name) => !KEPT.includes(name));
+    for (const name of others) rmSync(join(dataDir, name), { recursive: true, force: true });
+    await runCommandOk('tar', ['-xzf', archive, '-C', dataDir]);
+    expect(readFileSync(join(dataDir, 'format-version'), 'utf8')).toBe(`${format}\n`);
+
+    await lifepod.cliOk(...up);
+    expect(readFileSync(join(dataDir, 'format-version'), 'utf8')).toBe(`${DATA_FORMAT_VERSION}\n`);
+    expect(existsSync(join(dataDir, 'migrating-from'))).toBe(false);
+    // Objects, and Secrets, which no file shows any more.
+    expect(await lifepod.kubectlOk('get', 'configmap', 'settings', '-o', 'jsonpath={.data.color}')).toBe('blue');
+    const secret = await lifepod.kubectlOk('get', 'secret', 'db', '-o', 'jsonpath={.data.password}');
+    expect(Buffer.from(secret, 'base64').toString()).toBe(PASSWORD);
+    const stored = readFileSync(join(dataDir, 'store/data.mdb'));
+    expect([stored.includes(PASSWORD), stored.includes(secret)]).toEqual([false, false]);
+    expect(await lifepod.cliOk('timeline', 'gone')).toContain('exit');
+
+    // Pods that run start again, with their volumes; one that has completed does not.
+    await lifepod.kubectlOk('wait', '--for=condition=Ready', 'pod/keeper', 'pod/static-node-1', '--timeout=100s');
+    expect(await lifepod.kubectlOk('exec', 'keeper', '--', 'cat', '/db/password')).toBe(PASSWORD);
+    expect((await lifepod.get<Pod>('pod', 'finished')).status).toMatchObject({
+      phase: 'Succeeded',
+      containerStatuses: [{ restartCount: 0 }],
+    });
+    if (format > 1) {
+      await lifepod.kubectlOk('rollout', 'status', 'statefulset/web', '--timeout=100s');
+      expect((await lifepod.get<Pod>('pod', 'web-1')).metadata.labels?.['app']).toBe('web');
+    }
+
+    // The lists continue: entries that had completed have not run again.
+    const isOver = ['wait', '--for=jsonpath={.metadata.deletionGracePeriodSeconds}=0', '--timeout=100s'];
+    await lifepod.kubectlOk(...isOver, 'pod/half-run', 'pod/half-drained');
+    const halfRun = await lifepod.get<Pod>('pod', 'half-run');
+    expect(statusOf(halfRun, 'one').state?.terminated?.exitCode).toBe(11);
+    for (const entry of ['two', 'three', 'four', 'five']) {
+      expect(statusOf(halfRun, entry).state?.terminated, entry).toMatchObject({ exitCode: 0, reason: 'Completed' });
+    }
+    const archived = JSON.parse(await runCommandOk('tar', ['-xzOf', archive, './pods-at-kill.json'])) as {
+      items: Pod[];
+    };
+    const atKill = archived.items.find(({ metadata }) => metadata.name === 'half-run') as Pod;
+    for (const entry of ['one', 'two', 'three']) expect(finishedAt(halfRun, entry)).toBe(finishedAt(atKill, entry));
+    expect(finishedAt(atKill, 'four')).toBeUndefined();
+    expect(condition(halfRun, 'Deferred')?.reason).toBe('DeferContainersFailed');
+    const halfDrained = await lifepod.get<Pod>('pod', 'half-drained');
+    expect(statusOf(halfDrained, 'release').state?.terminated?.exitCode).toBe(0);
+    const patch = JSON.stringify({ metadata: { finalizers: null } });
+    for (const name of ['half-run', 'half-drained']) {
+      await lifepod.kubectlOk('patch', 'pod', name, '--type=merge', `--patch=${patch}`);
+    }
+    await lifepod.kubectlOk('wait', '--for=delete', 'pod/half-run', 'pod/half-drained', '--timeout=100s');
+  } finally {
+    await launch(['down', '--data-dir', dataDir]);
+    await scratch.remove();
+  }
+});
