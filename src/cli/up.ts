@@ -54,7 +54,9 @@ export async function up(options: UpOptions): Promise<void> {
   process.on(END_WORKLOADS, () => endWorkloads());
   process.on(SHUT_DOWN_NODE, () => shutdown.resolve());
   const platform = nodePlatform(options.logLevel, options.logFormat);
-  platform.log.info('lifepod starts', { version: SERVED_VERSION, commit: gitCommit(), dataDir: options.dataDir });
+  // In the foreground, a start that is refused prints one sentence only.
+  if (process.send !== undefined)
+    platform.log.info('lifepod starts', { version: SERVED_VERSION, commit: gitCommit(), dataDir: options.dataDir });
   // Commands that only need other functions of this file start faster without the modules of the engine.
   const { startEngine } = await import('../engine/engine.ts');
   let engine: Engine;
