@@ -182,7 +182,12 @@ describe('lifepod up', () => {
     });
     const scratch = scratchFolder();
     try {
-      const commands = [['status'], ['image', 'list'], ['logs', 'web']];
+      const logs = await asNobody('logs', 'web', '--data-dir', scratch.path);
+      expect(logs.stderr).toMatch(
+        /^error: only root can read the data folder \S+: run '.*sudo lifepod kubeconfig[^\n]*\n$/,
+      );
+      expect(logs.code).toBe(1);
+      const commands = [['status'], ['image', 'list']];
       const results = await Promise.all(commands.map((words) => asNobody(...words, '--data-dir', scratch.path)));
       for (const { code, stderr } of results) {
         expect(stderr).toMatch(/^lifepod: \S+ cannot be opened: permission denied; run lifepod with sudo\n$/);
