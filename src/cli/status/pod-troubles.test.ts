@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
-import type { ContainerStatus, CoreV1Event, Node, Pod, PodTransition } from '../../api/generated/types.ts';
+import type { Container, ContainerStatus, CoreV1Event, Node, Pod, PodTransition } from '../../api/generated/types.ts';
 import { formatTime, parseTime } from '../../machinery/time.ts';
 import { fromApi } from '../../node/record/step-conversion.ts';
 import { hintsFor } from '../hints.ts';
@@ -122,6 +122,13 @@ test.each<[string, Living, string | undefined]>([
     subjectOf('no-volume', { nodes: [], pod: statusOf('no-volume', (pod) => void delete pod.status?.startTime) }),
     'NodeNotFound',
   ],
+  ['an init container that has been running for an hour', initializing({}), undefined],
+  [
+    'a sidecar whose readiness probe has not succeeded in its time',
+    initializing({ restartPolicy: 'Always', readinessProbe: { tcpSocket: { port: 1 } } }),
+    'NotReady',
+  ],
+  ['a sidecar without probes', initializing({ restartPolicy: 'Always' }), undefined],
   [
     'a container that failed a moment ago',
     subjectOf('crashing', {
@@ -157,6 +164,16 @@ function nodeWith(ready: string): Node {
     message: 'Kubelet stopped posting node status.',
   };
   return { apiVersion: 'v1', kind: 'Node', metadata: { name: 'node-1' }, status: { conditions: [condition] } };
+}
+
+/** Returns a Pod whose init container has been running for an hour without becoming ready. */
+function initializing(change: Partial<Container>): Living {
+  const pod = statusOf('init-crashing', ({ spec, status }) => {
+    Object.assign(spec?.initContainers?.[0] ?? {}, change);
+    const startedAt = formatTime(now - 60 * MINUTE);
+    set(status?.initContainerStatuses?.[0], { started: true, restartCount: 0, state: { running: { startedAt } } });
+  });
+  return subjectOf('init-crashing', { pod, events: [], transitions: [] });
 }
 
 function created(name: string): number {

@@ -167,12 +167,13 @@ function failingSince({ transitions }: Living, container: string): Millis | unde
 function failsProbe(subject: Living, { name, status }: Shown): boolean {
   const { initContainers = [], containers = [] } = subject.pod.spec ?? {};
   const spec: Container | undefined = [...initContainers, ...containers].find((each) => each.name === name);
+  const { startupProbe, readinessProbe } = spec ?? {};
   const started = parseTime(status.state?.running?.startedAt);
-  if (started === undefined) return false;
+  // A container without probes does not become ready late: a usual init container is not ready while it runs, however long that takes.
+  if (started === undefined || (startupProbe === undefined && readinessProbe === undefined)) return false;
   const event = eventOf(subject, ['Unhealthy', 'ProbeWarning'], name);
   // Timestamps are whole seconds.
   if (event !== undefined && lastTime(event) >= started && status.started !== false) return true;
-  const { startupProbe, readinessProbe } = spec ?? {};
   const limit = periodOf(status.started === true ? undefined : startupProbe) + periodOf(readinessProbe ?? {});
   return subject.now - started > limit;
 }
