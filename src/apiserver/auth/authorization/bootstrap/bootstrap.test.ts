@@ -50,12 +50,19 @@ it('the roles and subjects of upstream change only on purpose', () => {
   expect(hash.slice(0, 16)).toBe('5b9f169698eed4c7');
 });
 
-it('a user who may edit a namespace may give up defer containers in it, by a role that has no binding', () => {
+test.each<[string, string, string[]]>([
+  ['a user who may edit a namespace may give up defer containers', 'edit', ['update pods/defer']],
+  [
+    'a user who may view a namespace may read the records and the metrics of Pods',
+    'view',
+    ['read podrecords in lifepod.io', 'read nodes,pods in metrics.k8s.io'],
+  ],
+])('%s in it, by a role that has no binding', (_, target, texts) => {
   const { clusterRoles, clusterRoleBindings } = bootstrapObjects();
-  const name = 'system:lifepod:aggregate-to-edit';
+  const name = `system:lifepod:aggregate-to-${target}`;
   const role = clusterRoles.find(({ metadata }) => metadata.name === name);
-  expect(role?.metadata.labels).toMatchObject({ 'rbac.authorization.k8s.io/aggregate-to-edit': 'true' });
-  expect(role?.rules).toEqual([ruleOf('update pods/defer')]);
+  expect(role?.metadata.labels).toMatchObject({ [`rbac.authorization.k8s.io/aggregate-to-${target}`]: 'true' });
+  expect(role?.rules).toEqual(texts.map(ruleOf));
   expect(clusterRoleBindings.filter(({ roleRef }) => roleRef.name === name)).toEqual([]);
 });
 
@@ -136,9 +143,12 @@ it('the roles are created once, and what a user deletes or takes away is restore
   await ensureRoles(registry);
   expect(registry.revision()).toBe(before);
   await registry.delete(CLUSTER_ROLE_BINDINGS, undefined, 'system:discovery');
+  // An earlier version did not have this role.
+  await registry.delete(CLUSTER_ROLES, undefined, 'system:lifepod:aggregate-to-view');
   const admin = (await registry.get(CLUSTER_ROLES, undefined, 'cluster-admin')) as ClusterRole;
   await registry.update(CLUSTER_ROLES, { ...admin, rules: [] } as ClusterRole);
   await ensureRoles(registry);
   expect(await names(CLUSTER_ROLE_BINDINGS)).toContain('system:discovery');
+  expect(await names(CLUSTER_ROLES)).toContain('system:lifepod:aggregate-to-view');
   expect(((await registry.get(CLUSTER_ROLES, undefined, 'cluster-admin')) as ClusterRole).rules).toHaveLength(2);
 });

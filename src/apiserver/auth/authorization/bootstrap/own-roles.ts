@@ -61,4 +61,6 @@ export const ownRoles: Readonly<Record<string, OwnRole>> = {
 export const ownAggregatedTexts: Readonly<Record<string, readonly string[]>> = {
   // The subresource ends a container of a Pod that is being deleted. A user with this role can also delete the Pod by force.
   edit: ['update pods/defer'],
+  // A record tells no more than the status, the Events and the logs of its Pod. The add-on that serves metrics elsewhere brings the second rule.
+  view: ['read podrecords in lifepod.io', 'read nodes,pods in metrics.k8s.io'],
 };
