@@ -239,7 +239,7 @@ describe('why', () => {
     await lifepod.apply(pod('unpulled', { app: [{ name: 'app', script: WAIT, image: '127.0.0.1:1/none:1' }] }));
     await record.until('unpulled', waitsFor('app', 'ErrImagePull', 'ImagePullBackOff'));
     expect(await why('unpulled')).toMatch(
-      /^unpulled waits for the image 127\.0\.0\.1:1\/none:1 of its container app: it cannot be pulled, the next attempt is in \d+\.\d+s\.\n/,
+      /^unpulled waits for the image 127\.0\.0\.1:1\/none:1 of its container app: it cannot be pulled \(.+\), the next attempt is in \d+\.\d+s\.\n/,
     );
     await deleted('unpulled');
   });

@@ -5,6 +5,7 @@ import {
   container,
   entry,
   explains,
+  node,
   of,
   READY,
   running,
@@ -16,6 +17,7 @@ import {
 } from './explain-fixtures.ts';
 
 const unbound = { nodeName: undefined } as object;
+const withImages = (...names: string[]) => ({ ...node({}), status: { images: [{ names }] } });
 const tainted = (taint: string, advice: RegExp): Case => ({
   spec: unbound,
   status: {
@@ -61,14 +63,15 @@ explains({
       [30, 'PullFailed', { ...of('app'), ...until(-20) }],
       [5, 'PullFailed', { ...of('app'), ...until(15) }],
     ],
-    sentence: 'p waits for the image i of its container app: it cannot be pulled, the next attempt is in 15.0s.',
+    sentence:
+      'p waits for the image i of its container app: it cannot be pulled (not found), the next attempt is in 15.0s.',
     evidence: ['ImagePullBackOff: not found', '2 attempts failed, the last one 5.00s ago'],
     advice: /lifepod image load/,
   },
   'an image that the machine can make': {
     spec: { containers: [{ name: 'app', image: 'busybox:1.28' }] },
     status: { conditions: UNREADY, containerStatuses: [waiting('app', 'ErrImagePull', 'not found', { image: '' })] },
-    sentence: 'p waits for the image busybox:1.28 of its container app: it cannot be pulled.',
+    sentence: 'p waits for the image busybox:1.28 of its container app: it cannot be pulled (not found).',
     evidence: ['ErrImagePull: not found'],
     advice: /make it from this machine's busybox: lifepod image make busybox:1\.28/,
   },
@@ -76,11 +79,39 @@ explains({
     spec: { containers: [{ name: 'app', image: 'i', imagePullPolicy: 'Always' }] },
     status: { conditions: UNREADY, containerStatuses: [waiting('app', 'ErrImagePull', 'not found')] },
     sentence: /cannot be pulled/,
-    advice: /loading the image is not enough/,
+    advice:
+      /^check the name, and whether the registry answers\nits imagePullPolicy is Always, so loading the image is not enough: also set imagePullPolicy: IfNotPresent \(or use a tag other than latest\), and recreate the Pod\nload it/,
+  },
+  'a failed pull with imagePullPolicy Always of an image that can be made': {
+    spec: { containers: [{ name: 'app', image: 'busybox:1.28', imagePullPolicy: 'Always' }] },
+    status: { conditions: UNREADY, containerStatuses: [waiting('app', 'ErrImagePull', 'no', { image: '' })] },
+    nodes: [node({})],
+    sentence: /cannot be pulled \(no\)/,
+    advice:
+      /set imagePullPolicy: IfNotPresent, and recreate the Pod\nmake it .*: lifepod image make busybox:1\.28\nload it/,
+  },
+  'a failed pull with imagePullPolicy Always of an image that is on the node': {
+    spec: { containers: [{ name: 'app', image: 'busybox', imagePullPolicy: 'Always' }] },
+    status: { conditions: UNREADY, containerStatuses: [waiting('app', 'ErrImagePull', 'no', { image: '' })] },
+    nodes: [withImages('docker.io/library/busybox:latest')],
+    sentence: /cannot be pulled \(no\)/,
+    advice:
+      /^it is on this node: set imagePullPolicy: IfNotPresent \(or use a tag other than latest\), and recreate the Pod\ncheck the name, and whether the registry answers$/,
+  },
+  'a proxy that does not answer': {
+    status: {
+      conditions: UNREADY,
+      containerStatuses: [waiting('app', 'ErrImagePull', 'proxyconnect tcp: dial tcp 127.0.0.1:9: refused')],
+    },
+    sentence:
+      "p waits for the image i of its container app: it cannot be pulled (the engine's proxy cannot be used: dial tcp 127.0.0.1:9: refused).",
+    advice: /^check HTTPS_PROXY/,
   },
   'a missing image with imagePullPolicy Never': {
     status: { containerStatuses: [waiting('app', 'ErrImageNeverPull', 'absent')] },
     sentence: /is not on the node and may not be pulled/,
+    advice:
+      /^load it from an archive, without a registry: lifepod image load FILE\nor let the node pull it: set imagePullPolicy: IfNotPresent, and recreate the Pod$/,
   },
   'a pull in progress': {
     status: { conditions: UNREADY, containerStatuses: [waiting('app', 'ContainerCreating', '', { containerID: '' })] },
@@ -238,7 +269,7 @@ explains({
     },
     steps: [[5, 'PullFailed', { ...entry('bye'), ...until(15) }]],
     sentence:
-      'p runs, but the image tools:9 of its defer container bye cannot be pulled, the next attempt is in 15.0s; images are also missing for last.',
+      'p runs, but the image tools:9 of its defer container bye cannot be pulled (not found), the next attempt is in 15.0s; images are also missing for last.',
     evidence: [
       'ImagePullBackOff: not found',
       '1 attempt failed, the last one 5.00s ago',
@@ -257,7 +288,7 @@ explains({
       containerStatuses: [running('app')],
       deferContainerStatuses: [waiting('bye', 'ErrImagePull', 'not found', { image: '' })],
     },
-    sentence: 'p runs, but the image db:2 of its defer container bye cannot be pulled.',
+    sentence: 'p runs, but the image db:2 of its defer container bye cannot be pulled (not found).',
   },
   'a running Pod with a container that was restarted': {
     status: {

@@ -1,7 +1,10 @@
 /** Explains which images of a Pod cannot be obtained. Pure. */
 import { containersOf } from '../../api/core/v1/pod/containers.ts';
+import type { ContainerStatus } from '../../api/generated/types.ts';
+import { normalizeReference, referenceError } from '../../runtime/images/references.ts';
 import { isMakeable } from '../make-image/makeable.ts';
 import { imageOf, lacksImage } from '../pod-containers.ts';
+import { isProxyFailure, pullReason } from '../pull-reason.ts';
 import {
   type Action,
   ago,
@@ -22,7 +25,7 @@ export function missingImage(subject: Living, shown: Shown): Explanation {
   const image = imageOf(subject.pod, shown);
   if (reason === 'InvalidImageName') return invalidName(subject, shown, image, message);
   return {
-    sentence: `${subject.name} waits for the image ${image} of its ${called(shown)}: it ${noImage(subject, shown.name, reason)}.`,
+    sentence: `${subject.name} waits for the image ${image} of its ${called(shown)}: it ${noImage(subject, shown)}.`,
     evidence: imageEvidence(subject, shown, reason, message),
     actions: imageActions(subject, [shown]),
   };
@@ -48,11 +51,19 @@ const setImage = ({ name, namespace, hints }: Living, shown: Shown): Action => (
   command: hints.kubectl(`set image pod/${name} -n ${namespace} ${shown.name}=IMAGE`),
 });
 
-/** Returns a phrase such as `cannot be pulled, the next attempt is in 15.0s`. */
-function noImage(subject: Living, container: string, reason: string): string {
+/** Returns a phrase such as `cannot be pulled (not found)`. */
+export function lackOfImage({ state }: ContainerStatus): string {
+  const { reason, message } = state?.waiting ?? {};
   if (reason === 'ErrImageNeverPull') return 'is not on the node and may not be pulled';
-  const next = lastStep(subject, ['PullFailed'], container)?.deadline;
-  return `cannot be pulled${next === undefined ? '' : `, the next attempt is ${inTime(next, subject.now)}`}`;
+  const why = pullReason(message);
+  return `cannot be pulled${why && ` (${why})`}`;
+}
+
+/** Returns a phrase such as `cannot be pulled (not found), the next attempt is in 15.0s`. */
+function noImage(subject: Living, { name, status }: Shown): string {
+  const next = lastStep(subject, ['PullFailed'], name)?.deadline;
+  const isRepeated = status.state?.waiting?.reason !== 'ErrImageNeverPull' && next !== undefined;
+  return `${lackOfImage(status)}${isRepeated ? `, the next attempt is ${inTime(next, subject.now)}` : ''}`;
 }
 
 function imageEvidence(subject: Living, shown: Shown, reason: string, message: string | undefined): string[] {
@@ -65,26 +76,59 @@ function imageEvidence(subject: Living, shown: Shown, reason: string, message: s
   ];
 }
 
-function imageActions(subject: Living, shown: readonly Shown[]): Action[] {
-  const isPulledAlways = containersOf(subject.pod).some(
-    ({ name, imagePullPolicy }) => imagePullPolicy === 'Always' && shown.some((each) => each.name === name),
-  );
-  return isPulledAlways
-    ? [
-        { description: 'check the name, and whether the registry answers' },
-        {
-          description:
-            'its imagePullPolicy is Always, so loading the image is not enough; with IfNotPresent it would be: lifepod image load FILE',
-        },
-      ]
-    : [
-        { description: 'check the name, and whether the registry answers' },
-        ...makeImage(subject, shown),
-        loadImage(subject),
-      ];
+/** What the advice about missing images depends on. Without the node, no image counts as one that it has. */
+type Advised = Pick<Living, 'pod' | 'hints' | 'node'>;
+
+/** Returns what the user can do about the images of the containers that lack them. */
+export function imageActions(subject: Advised, shown: readonly Shown[]): Action[] {
+  const isAlways = ({ name }: Shown): boolean =>
+    containersOf(subject.pod).some((each) => each.name === name && each.imagePullPolicy === 'Always');
+  const onNode = shown.filter((each) => isAlways(each) && isOnNode(subject, each));
+  const missing = shown.filter((each) => !onNode.includes(each));
+  const reasonOf = ({ status }: Shown): string | undefined => status.state?.waiting?.reason;
+  const isPulled = shown.some((each) => reasonOf(each) !== 'ErrImageNeverPull');
+  return [
+    ...(onNode.length === 0 ? [] : [{ description: `it is on this node: ${neverAlways(subject, onNode)}` }]),
+    ...(isPulled ? [checkRegistry(shown)] : []),
+    ...(missing.some(isAlways)
+      ? [
+          {
+            description: `its imagePullPolicy is Always, so loading the image is not enough: also ${neverAlways(subject, missing)}`,
+          },
+        ]
+      : []),
+    ...(missing.length === 0 ? [] : [...makeImage(subject, missing), loadImage(subject)]),
+    ...(isPulled
+      ? []
+      : [{ description: 'or let the node pull it: set imagePullPolicy: IfNotPresent, and recreate the Pod' }]),
+  ];
 }
 
-function makeImage({ pod, hints }: Living, shown: readonly Shown[]): Action[] {
+function checkRegistry(shown: readonly Shown[]): Action {
+  return shown.some(({ status }) => isProxyFailure(status.state?.waiting?.message))
+    ? {
+        description:
+          'check HTTPS_PROXY, HTTP_PROXY and NO_PROXY in the environment in which the engine, or the container runtime of the machine, was started',
+      }
+    : { description: 'check the name, and whether the registry answers' };
+}
+
+/** A tag latest, also an implied one, has the default imagePullPolicy Always. Source: the defaults of v1.33. */
+function neverAlways({ pod }: Advised, shown: readonly Shown[]): string {
+  const isLatest = shown.some((each) => /:latest$/.test(storedImage(pod, each)));
+  return `set imagePullPolicy: IfNotPresent${isLatest ? ' (or use a tag other than latest)' : ''}, and recreate the Pod`;
+}
+
+/** Returns the name with which the node lists the image; empty if the reference is not valid. */
+function storedImage(pod: Living['pod'], shown: Shown): string {
+  const image = imageOf(pod, shown);
+  return referenceError(image) === undefined ? normalizeReference(image) : '';
+}
+
+const isOnNode = ({ pod, node }: Advised, shown: Shown): boolean =>
+  (node?.status?.images ?? []).some(({ names }) => names?.includes(storedImage(pod, shown)));
+
+function makeImage({ pod, hints }: Advised, shown: readonly Shown[]): Action[] {
   const images = new Set(shown.map((each) => imageOf(pod, each)).filter(isMakeable));
   if (images.size === 0) return [];
   return [
@@ -102,7 +146,7 @@ export function explainEntryImages(subject: Living): Explanation | undefined {
   if (first === undefined) return undefined;
   const { reason = '' } = first.status.state?.waiting ?? {};
   const others = entries.slice(1).map(({ name }) => name);
-  const what = reason === 'InvalidImageName' ? 'is not a valid image name' : noImage(subject, first.name, reason);
+  const what = reason === 'InvalidImageName' ? 'is not a valid image name' : noImage(subject, first);
   return {
     sentence: `${subject.name} runs, but the image ${imageOf(subject.pod, first)} of its ${called(first)} ${what}${others.length === 0 ? '' : `; images are also missing for ${listed(others)}`}.`,
     evidence: [

@@ -150,7 +150,10 @@ export function stopReason(subject: Subject, container: string): string[] {
   return step?.message === undefined ? [] : [`it was stopped: ${step.message}`];
 }
 
-export const loadImage = ({ hints }: Subject, description = 'load it from an archive, without a registry'): Action => ({
+export const loadImage = (
+  { hints }: Pick<Subject, 'hints'>,
+  description = 'load it from an archive, without a registry',
+): Action => ({
   description,
   command: hints.engine('image load FILE'),
 });

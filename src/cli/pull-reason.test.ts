@@ -1,0 +1,88 @@
+import { expect, test } from 'vitest';
+import { isProxyFailure, pullReason } from './pull-reason.ts';
+
+/** Returns containerd's message about an image that cannot be resolved. */
+const unresolved = (why: string, code = 'Unknown', image = 'docker.io/library/busybox:5.1'): string =>
+  `rpc error: code = ${code} desc = failed to pull and unpack image "${image}": failed to resolve reference "${image}": ${why}`;
+const HEAD = 'failed to do request: Head "https://registry-1.docker.io/v2/library/busybox/manifests/5.1"';
+const REFUSED = `${HEAD}: proxyconnect tcp: dial tcp 127.0.0.1:9: connect: connection refused`;
+const TOKEN =
+  'failed to authorize: failed to fetch anonymous token: Get "https://auth.docker.io/token?scope=repository%3Alibrary%2Fbusybox%3Apull&service=registry.docker.io"';
+
+test.each<[string, string | undefined, string]>([
+  ['no message', undefined, ''],
+  ['a short message', 'no such host', 'no such host'],
+  ['a missing tag', unresolved('docker.io/library/busybox:5.1: not found', 'NotFound'), 'not found'],
+  [
+    'a missing tag of a registry with a port',
+    unresolved('127.0.0.1:5000/app:1: not found', 'NotFound', '127.0.0.1:5000/app:1'),
+    'not found',
+  ],
+  [
+    'a missing platform',
+    'rpc error: code = NotFound desc = failed to pull and unpack image "docker.io/library/x:1": no match for platform in manifest: not found',
+    'no match for platform in manifest: not found',
+  ],
+  [
+    'a proxy that does not answer',
+    unresolved(REFUSED),
+    "the engine's proxy cannot be used: dial tcp 127.0.0.1:9: connect: connection refused",
+  ],
+  [
+    'a repeated pull',
+    `Back-off pulling image "busybox:5.1": ErrImagePull: ${unresolved(REFUSED)}`,
+    "the engine's proxy cannot be used: dial tcp 127.0.0.1:9: connect: connection refused",
+  ],
+  ['a repeated pull without its reason', 'Back-off pulling image "busybox:5.1"', ''],
+  [
+    'a registry that is unknown',
+    unresolved(`${HEAD}: dial tcp: lookup registry-1.docker.io on 127.0.0.53:53: no such host`),
+    'dial tcp: lookup registry-1.docker.io on 127.0.0.53:53: no such host',
+  ],
+  [
+    'a registry of tokens that does not answer',
+    unresolved(`${TOKEN}: dial tcp 199.59.149.230:443: connect: connection refused`),
+    'dial tcp 199.59.149.230:443: connect: connection refused',
+  ],
+  [
+    'a private image',
+    unresolved(
+      'pull access denied, repository does not exist or may require authorization: server message: insufficient_scope: authorization failed',
+    ),
+    'pull access denied, repository does not exist or may require authorization: server message: insufficient_scope: authorization failed',
+  ],
+  [
+    'wrong credentials',
+    unresolved(
+      'failed to authorize: failed to fetch oauth token: unexpected status from POST request: 401 Unauthorized',
+    ),
+    'unexpected status from POST request: 401 Unauthorized',
+  ],
+  [
+    'a certificate',
+    unresolved(`${HEAD}: tls: failed to verify certificate: x509: certificate signed by unknown authority`),
+    'tls: failed to verify certificate: x509: certificate signed by unknown authority',
+  ],
+  [
+    'a layer that cannot be fetched',
+    'rpc error: code = Unknown desc = failed to pull and unpack image "docker.io/library/nginx:latest": failed to copy: httpReadSeeker: failed open: unexpected status code https://reg.example/v2/library/nginx/blobs/x: 400 Bad Request',
+    'unexpected status code https://reg.example/v2/library/nginx/blobs/x: 400 Bad Request',
+  ],
+  [
+    'a full disk',
+    'rpc error: code = Unknown desc = failed to pull and unpack image "docker.io/library/x:1": failed to extract layer sha256:ab: write /a: no space left on device: unknown',
+    'write /a: no space left on device: unknown',
+  ],
+  [
+    'a marked failure',
+    'image pull failed for x:1 because the registry is unavailable: dial tcp: timeout.',
+    'the registry is unavailable: dial tcp: timeout',
+  ],
+  ['a long message', 'x'.repeat(300), `${'x'.repeat(199)}…`],
+])('the reason of a failed pull is found for %s', (_, message, reason) => {
+  expect(pullReason(message)).toBe(reason);
+});
+
+test('a proxy that cannot be reached is recognized', () => {
+  expect([unresolved(REFUSED), unresolved(HEAD), undefined].map(isProxyFailure)).toEqual([true, false, false]);
+});

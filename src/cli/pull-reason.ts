@@ -1,0 +1,39 @@
+/**
+ * Shortens the message about a failed pull to its reason. Pure.
+ * Source: the messages of containerd 1.7 and 2.x, which put the reason at the end of those of all calls that failed.
+ */
+const QUOTED = '"(?:[^"\\\\]|\\\\.)*"';
+/** What a call adds in front of the error that it passes on. */
+const PREFIXES = new RegExp(
+  `^(?:${[
+    `Back-off pulling image ${QUOTED}: `,
+    `Failed to pull image ${QUOTED}: `,
+    '(?:ErrImagePull|ImagePullBackOff|ImageInspectError|RegistryUnavailable|SignatureValidationFailed): ',
+    'image pull failed for \\S+ because ',
+    'rpc error: code = \\w+ desc = ',
+    `failed to (?:pull and unpack|pull|resolve|unpack) image(?: ${QUOTED})?: `,
+    `failed to resolve reference ${QUOTED}: `,
+    'failed to (?:copy|do request|authorize|get fetcher|fetch (?:anonymous|oauth) token): ',
+    'failed to (?:extract|apply) layer(?: [\\w:]+)?: ',
+    'httpReadSeeker: failed open: ',
+    `(?:Head|Get|Post) ${QUOTED}: `,
+    // The reference in front of its only fault.
+    '\\S+/\\S+: (?=not found$)',
+  ].join('|')})`,
+);
+const PROXY = 'proxyconnect tcp: ';
+const MOST_CHARACTERS = 200;
+
+/** Returns the reason, such as `not found`, without a full stop; empty if the message is empty or only says that the pull will be repeated. */
+export function pullReason(message: string | undefined): string {
+  let rest = (message ?? '').replaceAll(/\s+/g, ' ').trim();
+  for (let found = PREFIXES.exec(rest); found !== null; found = PREFIXES.exec(rest)) rest = rest.slice(found[0].length);
+  if (new RegExp(`^Back-off pulling image ${QUOTED}$`).test(rest)) return '';
+  const reason = (
+    rest.startsWith(PROXY) ? `the engine's proxy cannot be used: ${rest.slice(PROXY.length)}` : rest
+  ).replace(/\.$/, '');
+  return reason.length > MOST_CHARACTERS ? `${reason.slice(0, MOST_CHARACTERS - 1)}…` : reason;
+}
+
+/** Whether the pull failed because the proxy cannot be reached. */
+export const isProxyFailure = (message: string | undefined): boolean => (message ?? '').includes(PROXY);
