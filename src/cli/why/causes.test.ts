@@ -170,11 +170,17 @@ explains({
     status: {
       phase: 'Running',
       conditions: READY,
-      containerStatuses: [running('app', { restartCount: 2, lastState: terminated(0, 'Completed') })],
+      containerStatuses: [
+        running('app', {
+          state: { running: { startedAt: time(1) } },
+          restartCount: 2,
+          lastState: terminated(0, 'Completed'),
+        }),
+      ],
     },
     steps: [...(unhealthy(0) ?? []), [2, 'Started', run(2)]],
     sentence:
-      'p is running again: the liveness probe of container app failed, the lock is stale, and was restarted 4.00s ago.',
+      'p is running again: the liveness probe of container app failed, the lock is stale, and was restarted 1.00s ago.',
   },
   'a Pod that has completed because its container ended with code 0 after its liveness probe failed': {
     spec: { restartPolicy: 'Never' },

@@ -11,6 +11,7 @@ import {
   running,
   status,
   terminated,
+  time,
   UNREADY,
   until,
   waiting,
@@ -293,9 +294,15 @@ explains({
   'a running Pod with a container that was restarted': {
     status: {
       conditions: READY,
-      containerStatuses: [running('app', { restartCount: 4, lastState: terminated(1, 'Error') })],
+      containerStatuses: [
+        running('app', {
+          state: { running: { startedAt: time(1) } },
+          restartCount: 4,
+          lastState: terminated(1, 'Error'),
+        }),
+      ],
     },
-    sentence: 'p is running again: container app ended with code 1, and was restarted 4.00s ago.',
+    sentence: 'p is running again: container app ended with code 1, and was restarted 1.00s ago.',
   },
   'a completed Pod': {
     status: { phase: 'Succeeded', containerStatuses: [status('app', { state: terminated(0, 'Completed') })] },

@@ -139,7 +139,8 @@ export function explainRunning(subject: Living): Explanation {
   const restarted = shown
     .flatMap(({ kind, name: own, status }) => {
       const last = status.lastState?.terminated;
-      const at = parseTime(last?.finishedAt);
+      // The end of the previous run is earlier than the restart by the back-off.
+      const at = parseTime(status.state?.running?.startedAt);
       return last === undefined || at === undefined || now - at > RECENT_MILLIS
         ? []
         : [{ kind, name: own, status, last, at }];
