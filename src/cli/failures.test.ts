@@ -1,5 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
+import { NeedsRootError } from '../engine/machine-checks.ts';
 import { notFound } from '../machinery/status.ts';
 import { UserError } from '../platform/files.ts';
 import { CommandError } from '../platform/processes.ts';
@@ -35,7 +36,7 @@ test.each<[unknown, string]>([
     coded('EROFS', '/d/lock'),
     '/d/lock cannot be written: the disk is mounted read-only; mount it for writing, or choose another --data-dir',
   ],
-  [coded('EACCES', '/d/lock'), '/d/lock cannot be opened: permission denied; run lifepod with sudo'],
+  [coded('EACCES', '/d/lock'), '/d/lock cannot be opened: permission denied'],
   [
     new RuntimeCallError('Unavailable', 'connection refused'),
     'the container runtime failed or did not answer: rpc error: code = Unavailable desc = connection refused',
@@ -49,7 +50,15 @@ test.each<[unknown, string]>([
     'ip link ended with exit code 2: RTNETLINK answers: Operation not permitted; lifepod needs all capabilities of root, including CAP_NET_ADMIN (see capabilities(7))',
   ],
 ])('%s becomes the message "%s"', (error, text) => {
-  expect(failureText(error)).toBe(text);
+  expect(failureText(error, ['status'], true)).toBe(text);
+});
+
+test.each<[Error, string]>([
+  [new NeedsRootError(), `only root can run this command: type 'sudo lifepod backup "my file"'`],
+  [coded('EACCES', '/d/lock'), `only root can run this command: type 'sudo lifepod backup "my file"'`],
+  [coded('EACCES', '/x'), `/x cannot be opened: permission denied; type 'sudo lifepod backup "my file"'`],
+])('a user who is not root learns the command with sudo from %s', (error, text) => {
+  expect(failureText(error, ['backup', 'my file'], false)).toBe(text.replaceAll('"', "'"));
 });
 
 test('the message of an unexpected error contains its stack trace', () => {

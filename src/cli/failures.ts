@@ -1,27 +1,42 @@
 /** Composes the error message of a command that failed. */
+import { NeedsRootError } from '../engine/machine-checks.ts';
 import { isApiError } from '../machinery/status.ts';
 import { UserError } from '../platform/files.ts';
 import { CommandError } from '../platform/processes.ts';
 import { StorageFullError } from '../store/store.ts';
+import { shellQuoted } from './hints.ts';
 
 /** Messages by the error code of a system call. The path of the file is printed before the message. */
 const SYSTEM_ERRORS: Readonly<Record<string, string>> = {
   ENOSPC: 'cannot be written: the disk is full; free some space and try again',
   EDQUOT: 'cannot be written: the disk quota is exceeded; free some space and try again',
   EROFS: 'cannot be written: the disk is mounted read-only; mount it for writing, or choose another --data-dir',
-  EACCES: 'cannot be opened: permission denied; run lifepod with sudo',
+  EACCES: 'cannot be opened: permission denied',
 };
 
-/** Returns one sentence if the error is of an expected kind; otherwise, returns the message with the stack trace. */
-export function failureText(error: unknown): string {
+/**
+ * Returns one sentence if the error is of an expected kind; otherwise, returns the message with the stack trace. `words` are the arguments
+ * of the command that failed.
+ */
+export function failureText(
+  error: unknown,
+  words: readonly string[] = process.argv.slice(2),
+  isRoot = process.geteuid?.() === 0,
+): string {
   const { name, message, code, path, stack } = error as NodeJS.ErrnoException;
+  const withSudo = `type 'sudo lifepod ${words.map(shellQuoted).join(' ')}'`;
+  // The lock of a data folder means nothing to the user: what counts is that the folder belongs to root.
+  if (error instanceof NeedsRootError || (code === 'EACCES' && !isRoot && path?.endsWith('/lock')))
+    return `only root can run this command: ${withSudo}`;
   if (error instanceof UserError || error instanceof StorageFullError || isApiError(error)) return message;
   // These errors are recognized by their names, because importing the class RuntimeCallError would load gRPC.
   if (name === 'RuntimeCallError' || name === 'OutcomeUnknownError')
     return `the container runtime failed or did not answer: ${message}`;
   if (error instanceof CommandError) return oneLine(message) + rightsFor(message);
   const systemError = SYSTEM_ERRORS[code ?? ''];
-  return systemError === undefined ? (stack ?? String(error)) : `${path ?? 'a file'} ${systemError}`;
+  if (systemError === undefined) return stack ?? String(error);
+  const remedy = code === 'EACCES' && !isRoot ? `; ${withSudo}` : '';
+  return `${path ?? 'a file'} ${systemError}${remedy}`;
 }
 
 const oneLine = (text: string): string => text.replace(/\s*\n\s*/g, '; ');

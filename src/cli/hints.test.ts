@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { DEFAULT_DATA_DIR } from '../engine/settings.ts';
-import { type HintOptions, hintsFor, shellQuoted } from './hints.ts';
+import { type HintOptions, hintsFor, notRunning, shellQuoted } from './hints.ts';
 
 const PLUGIN = { LIFEPOD_KUBECTL_PLUGIN: '1' };
 
@@ -52,8 +52,23 @@ test.each<[string, HintOptions, NodeJS.ProcessEnv, string[] | undefined, [string
     ['kubectl lifepod why p', 'lifepod status', 'kubectl get pods'],
   ],
 ])('commands in hints reach the server of a command that was called with %s', (_, options, env, paths, commands) => {
-  const hints = hintsFor(options, env, paths);
+  const hints = hintsFor(options, env, paths, false);
   expect([hints.lifepod('why p'), hints.engine('status'), hints.kubectl('get pods')]).toEqual(commands);
+});
+
+test('commands that need root begin with sudo if the user is not root', () => {
+  const plain = hintsFor({}, {}, undefined, true);
+  expect([plain.engine('down'), plain.start(), plain.lifepod('why p')]).toEqual([
+    'sudo lifepod down',
+    'eval "$(sudo lifepod up --detach)"',
+    'lifepod why p',
+  ]);
+  const through = hintsFor({ dataDir: '/d' }, { SUDO_UID: '1000' });
+  expect(through.start()).toBe('eval "$(sudo lifepod up --detach --data-dir /d)"');
+  expect(hintsFor({}, {}, undefined, false).start()).toBe('lifepod up --detach');
+  expect(notRunning(DEFAULT_DATA_DIR, { SUDO_UID: '1000' })).toBe(
+    `lifepod is not running in ${DEFAULT_DATA_DIR}: start it with 'eval "$(sudo lifepod up --detach)"'`,
+  );
 });
 
 test('options of a hint precede the arguments of a program', () => {

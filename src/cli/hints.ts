@@ -19,14 +19,24 @@ export interface HintOptions {
 export interface Hints {
   /** Returns a command of lifepod that accepts --data-dir, --kubeconfig and --context. `words` begins with the name of the command. */
   lifepod(words: string): string;
-  /** Returns a command of lifepod that accepts --data-dir only, such as `image load FILE`. */
+  /** Returns a command of lifepod that accepts --data-dir only and needs root, such as `image load FILE`. */
   engine(words: string): string;
+  /** Returns the command that starts the engine; for a user of sudo, it also sets KUBECONFIG. */
+  start(): string;
   /** Returns a command of kubectl. */
   kubectl(words: string): string;
 }
 
-/** `paths` are the kubeconfigs that the command itself reads; undefined if it reads the one in the data folder. */
-export function hintsFor(options: HintOptions, env: NodeJS.ProcessEnv, paths?: readonly string[]): Hints {
+/**
+ * `paths` are the kubeconfigs that the command itself reads; undefined if it reads the one in the data folder. `sudo` is whether the user
+ * who types the commands needs it.
+ */
+export function hintsFor(
+  options: HintOptions,
+  env: NodeJS.ProcessEnv,
+  paths?: readonly string[],
+  sudo = needsSudo(env),
+): Hints {
   const { kubeconfig, context } = options;
   const isPlugin = isKubectlPlugin(env);
   // Without options, lifepod selects the engine of the default data folder, but as a plugin it does what kubectl does.
@@ -42,10 +52,22 @@ export function hintsFor(options: HintOptions, env: NodeJS.ProcessEnv, paths?: r
         ...option('kubeconfig', kubeconfig),
         ...ofContext,
       ]),
-    engine: (words) => withOptions(`lifepod ${words}`, option('data-dir', dataDir)),
+    engine: (words) => withOptions(`${sudo ? 'sudo ' : ''}lifepod ${words}`, option('data-dir', dataDir)),
+    start: () => {
+      const command = withOptions('lifepod up --detach', option('data-dir', dataDir));
+      return sudo ? `eval "$(sudo ${command})"` : command;
+    },
     kubectl: (words) => withOptions(`kubectl ${words}`, [...option('kubeconfig', kubeconfig ?? read), ...ofContext]),
   };
 }
+
+/** Returns whether the user who types the commands is not root, although sudo or pkexec may run this process as root. */
+export const needsSudo = (env: NodeJS.ProcessEnv): boolean =>
+  process.geteuid?.() !== 0 || [env['SUDO_UID'] ?? '0', env['PKEXEC_UID'] ?? '0'].some((uid) => uid !== '0');
+
+/** Returns the sentence about an engine that is not running. */
+export const notRunning = (dataDir: string, env: NodeJS.ProcessEnv = process.env): string =>
+  `lifepod is not running in ${dataDir}: start it with '${hintsFor({ dataDir }, env).start()}'`;
 
 /** Returns the kubeconfigs that kubectl reads by itself, in the form of the variable KUBECONFIG. */
 function usualKubeconfig(env: NodeJS.ProcessEnv): string {

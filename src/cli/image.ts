@@ -18,7 +18,7 @@ import { readStatus, sandboxImageOf } from '../runtime/cri/status.ts';
 import { type LoadStep, loadImageArchives } from '../runtime/images/load.ts';
 import type { ImageInfo } from '../runtime/runtime.ts';
 import { tabColumns } from './describe/tab-columns.ts';
-import { type Hints, hintsFor } from './hints.ts';
+import { type Hints, hintsFor, notRunning } from './hints.ts';
 import { loadProgress } from './progress/load-progress.ts';
 import { STANDARD_INPUT, withArchiveFrom } from './progress/standard-input.ts';
 import { terminalLine } from './progress/terminal-line.ts';
@@ -28,9 +28,7 @@ const SHORT_ID_LENGTH = 12;
 /** Returns the endpoint (unix:///…) of the running engine's container runtime. Throws a UserError if no engine is running. */
 function endpointOf(dataDir: string): string {
   if (dataDirOwner(dataDir) === undefined) {
-    throw new UserError(
-      `lifepod is not running in ${dataDir}: start it with 'lifepod up --detach --data-dir ${dataDir}'`,
-    );
+    throw new UserError(notRunning(dataDir));
   }
   return readEngineRecord(dataDir)?.containerRuntimeEndpoint ?? `unix://${containerdPaths(dataDir).socket}`;
 }

@@ -50,7 +50,7 @@ test('a user who is not root uses the own copy of the kubeconfig in the data fol
 
 test('without an engine or kubeconfig the error says how to start or select one', () => {
   expect(() => paths({}, {}, false)).toThrow(
-    `lifepod is not running in ${DEFAULT_DATA_DIR}: start it with 'lifepod up --detach --data-dir ${DEFAULT_DATA_DIR}', ` +
+    `lifepod is not running in ${DEFAULT_DATA_DIR}: start it with 'lifepod up --detach', ` +
       'or name a --data-dir or --kubeconfig',
   );
   expect(() => paths({ dataDir: '/none' }, { KUBECONFIG: 'x' }, false)).toThrow('lifepod is not running in /none');

@@ -12,7 +12,7 @@ import { type HttpClient, httpClient } from '../client/http-client.ts';
 import { readKubeconfigs } from '../client/kubeconfig.ts';
 import { DEFAULT_DATA_DIR, isKubectlPlugin, kubeconfigPath } from '../engine/settings.ts';
 import { dataDirOwner, UserError } from '../platform/files.ts';
-import { type Hints, hintsFor } from './hints.ts';
+import { type Hints, hintsFor, notRunning } from './hints.ts';
 import { onlyForRoot, ownKubeconfig } from './kubeconfig/own-kubeconfig.ts';
 
 /** The options that were given on the command line. An option that was not given is undefined. */
@@ -70,7 +70,7 @@ export function kubeconfigPaths(
   const usual = join(env['HOME'] ?? homedir(), '.kube', 'config');
   if (existsSync(usual)) return [usual];
   throw new UserError(
-    onlyForRoot(DEFAULT_DATA_DIR) ?? `${noEngine(DEFAULT_DATA_DIR)}, or name a --data-dir or --kubeconfig`,
+    onlyForRoot(DEFAULT_DATA_DIR) ?? `${notRunning(DEFAULT_DATA_DIR, env)}, or name a --data-dir or --kubeconfig`,
   );
 }
 
@@ -79,12 +79,9 @@ function kubeconfigIn(dataDir: string): string {
   const forRoot = onlyForRoot(dataDir);
   if (forRoot !== undefined) throw new UserError(forRoot);
   const path = kubeconfigPath(dataDir);
-  if (statSync(path, { throwIfNoEntry: false }) === undefined) throw new UserError(noEngine(dataDir));
+  if (statSync(path, { throwIfNoEntry: false }) === undefined) throw new UserError(notRunning(dataDir));
   return path;
 }
-
-const noEngine = (dataDir: string): string =>
-  `lifepod is not running in ${dataDir}: start it with 'lifepod up --detach --data-dir ${dataDir}'`;
 
 /**
  * Returns whether an engine has locked the data folder. Returns false also if the user may not read the folder, or if dataDirOwner()

@@ -28,10 +28,15 @@ export function missingPackages(privateContainerd: boolean, find = findProgram):
   return [...missing];
 }
 
-export function requireRoot(): void {
-  if (process.geteuid?.() !== 0) {
-    throw new UserError('lifepod must run as root to start and end containers: run it with sudo');
+/** The command needs root. The command line adds the command to type. */
+export class NeedsRootError extends UserError {
+  constructor() {
+    super('only root can run this command: run it with sudo');
   }
+}
+
+export function requireRoot(): void {
+  if (process.geteuid?.() !== 0) throw new NeedsRootError();
 }
 
 /**

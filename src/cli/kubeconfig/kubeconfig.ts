@@ -16,6 +16,7 @@ import { resolveApiOptions, signingMillis } from '../../engine/options/api-setti
 import { kubeconfigPath, readEngineRecord } from '../../engine/settings.ts';
 import { dataDirOwner, readTextIfPresent, UserError } from '../../platform/files.ts';
 import { machineClock } from '../../platform/node-js.ts';
+import { notRunning } from '../hints.ts';
 import { type NewUser, newUser } from './new-user.ts';
 import { grantKubeconfig, onlyForRoot, ownKubeconfig, printKubeconfig } from './own-kubeconfig.ts';
 import { writePrivateFile } from './private-file.ts';
@@ -43,9 +44,7 @@ export async function kubeconfig(options: KubeconfigOptions): Promise<void> {
   const forRoot = onlyForRoot(dataDir);
   if (forRoot !== undefined) throw new UserError(forRoot);
   if (dataDirOwner(dataDir) === undefined) {
-    throw new UserError(
-      `lifepod is not running in ${dataDir}: start it with 'lifepod up --detach --data-dir ${dataDir}'`,
-    );
+    throw new UserError(notRunning(dataDir));
   }
   printKubeconfig(grantKubeconfig(dataDir));
 }

@@ -4,12 +4,11 @@ import { clientFromKubeconfig } from '../../client/kubeconfig.ts';
 import { kubeconfigPath } from '../../engine/settings.ts';
 import { isApiError } from '../../machinery/status.ts';
 import { dataDirOwner, UserError } from '../../platform/files.ts';
+import { notRunning } from '../hints.ts';
 
 export async function rotateKey(dataDir: string): Promise<void> {
   if (dataDirOwner(dataDir) === undefined) {
-    throw new UserError(
-      `lifepod is not running in ${dataDir}: start it with 'lifepod up --detach --data-dir ${dataDir}'`,
-    );
+    throw new UserError(notRunning(dataDir));
   }
   const client = await clientFromKubeconfig(kubeconfigPath(dataDir));
   const response = await client.post(ROTATE_KEY_PATH, new AbortController().signal).catch((error: unknown) => {

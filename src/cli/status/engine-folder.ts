@@ -28,8 +28,9 @@ export function selectEngine(
 ): SelectedEngine {
   const { kubeconfig, context, dataDir } = options;
   if (dataDir !== undefined) {
-    const needsSudo = stateOf(dataDir) === 'unreadable' && pathsOf(options, env, false).length > 0;
-    return needsSudo ? { dataDir: undefined, unread: [needsRoot(dataDir)] } : { dataDir, unread: [] };
+    // Without a kubeconfig that the user may read, this fails with the sentence of the other commands.
+    const isUnreadable = stateOf(dataDir) === 'unreadable' && pathsOf(options, env, true).length > 0;
+    return isUnreadable ? { dataDir: undefined, unread: [needsRoot(dataDir)] } : { dataDir, unread: [] };
   }
   const isAboutServer = kubeconfig !== undefined || context !== undefined || isKubectlPlugin(env);
   const state = stateOf(defaultFolder);
@@ -37,8 +38,8 @@ export function selectEngine(
   const folder = context === undefined ? folderOf(pathsOf(options, env, isAboutServer)) : undefined;
   if (folder !== undefined && stateOf(folder) !== 'unreadable') return { dataDir: folder, unread: [] };
   if (isAboutServer) return { dataDir: undefined, unread: [OTHER_MACHINE] };
-  const hasKubeconfig = pathsOf(options, env, false).length > 0;
-  if (state === 'unreadable' && hasKubeconfig) return { dataDir: undefined, unread: [needsRoot(defaultFolder)] };
+  if (state === 'unreadable' && pathsOf(options, env, true).length > 0)
+    return { dataDir: undefined, unread: [needsRoot(defaultFolder)] };
   if (state === 'missing' && env['KUBECONFIG']) return { dataDir: undefined, unread: [OTHER_MACHINE] };
   return { dataDir: defaultFolder, unread: [] };
 }

@@ -66,8 +66,8 @@ export async function readEngine(dataDir: string, now: Millis): Promise<EngineRe
 }
 
 function notRunning(dataDir: string, record: EngineRecord | undefined): string {
-  const { engine } = hintsFor({ dataDir }, process.env);
-  const start = `start it with '${engine('up --detach')}'`;
+  const { engine, start: startCommand } = hintsFor({ dataDir }, process.env);
+  const start = `start it with '${startCommand()}'`;
   if (record === undefined) {
     const what = existsSync(dataDir) ? 'has never run in' : 'is not running: there is no folder';
     return `lifepod ${what} ${dataDir}: ${start}, or name its data folder with --data-dir`;
