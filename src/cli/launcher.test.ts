@@ -1,5 +1,14 @@
 /** Tests bin/lifepod in folders that have the layout of the repository or of the npm package. */
-import { copyFileSync, mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  chownSync,
+  copyFileSync,
+  mkdirSync,
+  mkdtempSync,
+  realpathSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
@@ -28,6 +37,24 @@ test.each([
   const options = JSON.parse(await runCommandOk(file('bin/lifepod'), [])) as string[];
   expect(options).toContain('--max-semi-space-size=4');
   expect(!options.includes('--no-wasm-tier-up')).toBe(optimizes);
+});
+
+test.skipIf(process.geteuid?.() !== 0).each([
+  { owner: 0, set: {}, cache: 'HOME/.cache/lifepod/compile' },
+  { owner: 0, set: { XDG_CACHE_HOME: '/elsewhere' }, cache: '/elsewhere/lifepod/compile' },
+  { owner: 1000, set: {}, cache: '/var/cache/lifepod/compile' },
+  { owner: 1000, set: { XDG_CACHE_HOME: 'HOME/.cache' }, cache: '/var/cache/lifepod/compile' },
+  { owner: 1000, set: { NODE_COMPILE_CACHE: '/chosen' }, cache: '/chosen' },
+])('bin/lifepod of root caches code in $cache if HOME belongs to the user $owner, with $set', async (each) => {
+  copyFileSync(join(REPOSITORY, 'bin/lifepod'), file('bin/lifepod'));
+  writeFileSync(file('node_modules/node/bin/node'), '#!/bin/sh\necho "$NODE_COMPILE_CACHE"\n', { mode: 0o755 });
+  const home = join(folder, 'home');
+  mkdirSync(home);
+  chownSync(home, each.owner, each.owner);
+  const set = Object.entries(each.set).map(([name, value]) => [name, value.replace('HOME', home)]);
+  const env = { PATH: process.env['PATH'], HOME: home, ...Object.fromEntries(set) };
+  const { stdout } = await runCommand(file('bin/lifepod'), [], { env });
+  expect(stdout.trim()).toBe(each.cache.replace('HOME', home));
 });
 
 /** Writes a program that prints its path and arguments, and that has the version of a Node.js without an option of the launcher or with it. */
