@@ -73,7 +73,6 @@ async function asUser(): Promise<void> {
   const [{ cluster }] = kubeconfig().clusters as [Kubeconfig['clusters'][0]];
   const script = (block ?? '')
     .replaceAll('https://127.0.0.1:6443', cluster.server)
-    .replaceAll('/var/lib/lifepod', lifepod.dataDir)
     .replaceAll('kubectl ', `${KUBECTL} `);
   const env = { ...process.env, KUBECONFIG: lifepod.kubeconfig, HOME: lifepod.dataDir };
   const folder = join(lifepod.dataDir, 'user');
