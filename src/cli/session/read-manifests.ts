@@ -9,6 +9,13 @@ import { type Manifest, parseManifests } from './manifests.ts';
 /** The files of a folder that are manifests. Source: kubectl apply -f FOLDER. */
 const MANIFEST = /\.(?:yaml|yml|json)$/;
 
+/** Throws a UserError if a path that `lifepod up` names does not exist. Other errors may be those of a user who is not root. */
+export function checkPaths(paths: readonly string[]): void {
+  for (const path of paths) {
+    if (path !== '-') readable(path, () => statSync(path), ['ENOENT', 'ENOTDIR']);
+  }
+}
+
 /**
  * Returns the objects of all files in order; the files of a folder in the order of their names. `-` means standard input. Rejects with a
  * UserError if a file cannot be read or is not valid, or if there is no object. Rejects if `signal` aborts.
@@ -57,11 +64,15 @@ const REASONS: Readonly<Record<string, string>> = {
   EISDIR: 'is a folder',
 };
 
-function readable<T>(path: string, read: () => T): T {
+/** Returns what `read` returns. Throws a UserError about its errors, or only about those of the `codes`. */
+function readable<T>(path: string, read: () => T): T;
+function readable<T>(path: string, read: () => T, codes: readonly string[]): T | undefined;
+function readable<T>(path: string, read: () => T, codes?: readonly string[]): T | undefined {
   try {
     return read();
   } catch (error) {
-    const { code, message } = error as NodeJS.ErrnoException;
-    throw new UserError(`the manifest ${path} ${REASONS[code ?? ''] ?? `cannot be read: ${message}`}`);
+    const { code = '', message } = error as NodeJS.ErrnoException;
+    if (codes?.includes(code) === false) return undefined;
+    throw new UserError(`the manifest ${path} ${REASONS[code] ?? `cannot be read: ${message}`}`);
   }
 }

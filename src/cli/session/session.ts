@@ -27,7 +27,7 @@ import { createInterrupts, handleSignals, type Interrupts } from './interrupts.t
 import type { Manifest } from './manifests.ts';
 import { endsByItself, type PlannedObject, runsUntilDeleted } from './plan.ts';
 import { createPullReports } from './pulls.ts';
-import { readManifests } from './read-manifests.ts';
+import { checkPaths, readManifests } from './read-manifests.ts';
 import { createSessionLogs } from './session-logs.ts';
 import { firstFailure } from './session-state.ts';
 import { type WatchedSession, watchSession } from './watch-session.ts';
@@ -59,8 +59,11 @@ function nextDeletes(dataDir: string): string {
 }
 
 /** `lifepod up FILE…`. */
-export const upFiles = (files: readonly string[], options: SessionOptions): Promise<void> =>
-  runSession(options, { hasPrefix: true, say: warn, detail: warn }, (stop) => readManifests(files, stop));
+export async function upFiles(files: readonly string[], options: SessionOptions): Promise<void> {
+  // A user who has mistyped a path shall not have to repeat the command with sudo to read so.
+  checkPaths(files);
+  await runSession(options, { hasPrefix: true, say: warn, detail: warn }, (stop) => readManifests(files, stop));
+}
 
 /** Runs a session with the manifests that `read` returns. Sets the exit code; rejects only with errors before the session begins. */
 export async function runSession(

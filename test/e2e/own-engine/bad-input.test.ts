@@ -180,6 +180,10 @@ describe('lifepod up', () => {
       code: 1,
       stderr: "lifepod: only root can run this command: type 'sudo lifepod up --data-dir /tmp/none'\n",
     });
+    expect(await asNobody('up', '/tmp/none/missing.yaml')).toMatchObject({
+      code: 1,
+      stderr: 'lifepod: the manifest /tmp/none/missing.yaml does not exist\n',
+    });
     const scratch = scratchFolder();
     try {
       const logs = await asNobody('logs', 'web', '--data-dir', scratch.path);
