@@ -1,8 +1,8 @@
 /**
  * Runs the commands in the README of an example in their order. Each code block of the language sh is a step, and a code block of the
  * language text that follows it is the expected output. In the output, `…` matches any text within a line, and the widths of columns are
- * ignored. The folder /tmp/lifepod-NN, which README and manifests use on the node, is replaced with a scratch folder, and so is the data
- * folder of the program `lifepod`.
+ * ignored. The folder lifepod-NN of /tmp or /var/log, which README and manifests use on the node, is replaced with a scratch folder, and so
+ * is the data folder of the program `lifepod`. `sudo` runs its command, because the tests run as root and do not need a sudo.
  */
 import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -19,7 +19,7 @@ export interface Example {
   lifepod: Lifepod;
   /** A scratch folder that contains a copy of the example's files. */
   folder: string;
-  /** The scratch folder that replaces /tmp/lifepod-NN. */
+  /** The scratch folder that replaces /tmp/lifepod-NN and /var/log/lifepod-NN. */
   nodeFolder: string;
   /** Runs the next step, whose commands must contain `what`. Compares its output with the README, and resolves with the output. */
   step(what: string): Promise<string>;
@@ -50,7 +50,7 @@ export async function startExample(name: string): Promise<Example> {
     const archive = join(scratch, 'busybox.tar');
     await makeBusyboxArchive(archive, { reference: 'docker.io/library/busybox:1.36' });
     await lifepod.cliOk('image', 'load', archive);
-    copyMoved(join(REPOSITORY, 'examples', name), folder, `/tmp/lifepod-${name.slice(0, 2)}`, nodeFolder);
+    copyMoved(join(REPOSITORY, 'examples', name), folder, `lifepod-${name.slice(0, 2)}`, nodeFolder);
   } catch (error) {
     await stop();
     throw error;
@@ -60,6 +60,7 @@ export async function startExample(name: string): Promise<Example> {
   mkdirSync(programs);
   const script = `#!/bin/sh\ncommand=$1\nshift\nexec '${LAUNCHER}' "$command" --data-dir '${lifepod.dataDir}' "$@"\n`;
   writeFileSync(join(programs, 'lifepod'), script, { mode: 0o755 });
+  writeFileSync(join(programs, 'sudo'), '#!/bin/sh\nexec "$@"\n', { mode: 0o755 });
   const env = {
     ...process.env,
     KUBECONFIG: lifepod.kubeconfig,
@@ -85,11 +86,11 @@ export async function startExample(name: string): Promise<Example> {
   };
 }
 
-function copyMoved(from: string, to: string, before: string, after: string): void {
+function copyMoved(from: string, to: string, name: string, after: string): void {
   cpSync(from, to, { recursive: true });
   for (const file of readdirSync(to)) {
     const path = join(to, file);
-    writeFileSync(path, readFileSync(path, 'utf8').replaceAll(before, after));
+    writeFileSync(path, readFileSync(path, 'utf8').replaceAll(new RegExp(`/(?:tmp|var/log)/${name}`, 'g'), after));
   }
 }
 

@@ -15,7 +15,7 @@ afterAll(() => example?.stop());
 const { code: withoutJq } = await runCommand('sh', ['-c', 'command -v jq']);
 
 test.skipIf(withoutJq !== 0)('07-audit-log: the log shows who created and who was refused what', async () => {
-  await example.step('lifepod up --detach');
+  await example.step('up --detach');
   await example.step('kubectl run hello');
   await example.step('jq -r');
   expect(example.rest()).toEqual([]);
