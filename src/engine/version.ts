@@ -1,6 +1,8 @@
 /** The versions that lifepod reports, and the commit from which it was built. */
+
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { architecture } from '../platform/architecture.ts';
 import { readTextIfPresent } from '../platform/files.ts';
 import type { Metrics } from '../platform/metrics.ts';
 import { KUBERNETES_VERSION, LIFEPOD_VERSION, SERVED_VERSION } from '../platform/version/version.ts';
@@ -45,7 +47,7 @@ export function addBuildInfo(metrics: Metrics): void {
     git_version: SERVED_VERSION,
     major,
     minor,
-    platform: `${process.platform}/${process.arch === 'x64' ? 'amd64' : process.arch}`,
+    platform: `${process.platform}/${architecture()}`,
   };
   const help = 'The versions of Kubernetes, lifepod and Node.js, as labels of the constant 1.';
   metrics.gauge('kubernetes_build_info', help, Object.keys(labels)).add(1, ...Object.values(labels));

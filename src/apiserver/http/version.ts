@@ -1,5 +1,5 @@
 /** Creates the content of /version: the version of Kubernetes whose API lifepod implements, and the version of lifepod. */
-const ARCHITECTURES: Readonly<Record<string, string>> = { x64: 'amd64', ia32: '386' };
+import { architecture } from '../../platform/architecture.ts';
 
 /** `version` is for example v1.33.0+lifepod.0.1.0; `gitCommit` is the hash of a commit, or undefined if it is unknown. */
 export const versionInfo = (version: string, gitCommit = ''): Record<string, string> => ({
@@ -11,5 +11,5 @@ export const versionInfo = (version: string, gitCommit = ''): Record<string, str
   buildDate: '1970-01-01T00:00:00Z',
   goVersion: '',
   compiler: `node ${process.version}`,
-  platform: `${process.platform}/${ARCHITECTURES[process.arch] ?? process.arch}`,
+  platform: `${process.platform}/${architecture()}`,
 });

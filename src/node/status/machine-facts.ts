@@ -1,7 +1,9 @@
 /** Reads the capacity and the system information of the machine. */
+
 import { readFile, statfs } from 'node:fs/promises';
 import { availableParallelism, release } from 'node:os';
 import type { NodeSystemInfo } from '../../api/generated/types.ts';
+import { architecture } from '../../platform/architecture.ts';
 import { NOTHING, podAmounts, type Reserved } from '../admission/allocatable.ts';
 import type { Threshold } from '../eviction/thresholds.ts';
 import { hugepagesName, readHugepages } from '../resources/hugepages.ts';
@@ -71,9 +73,6 @@ async function readMemory(): Promise<number> {
   const text = await readFile('/proc/meminfo', 'utf8');
   return Number(/^MemTotal:\s+(\d+) kB/m.exec(text)?.[1] ?? 0) * 1024;
 }
-
-/** Returns the machine's architecture under the name that Go and the API use for it. */
-export const architecture = (): string => ({ x64: 'amd64', ia32: '386' })[process.arch as string] ?? process.arch;
 
 /**
  * Reads the system information for the Node's status. `runtime`: the name and version of the runtime, such as containerd://1.6.20.

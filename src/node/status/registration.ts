@@ -3,7 +3,7 @@ import type { Node } from '../../api/generated/types.ts';
 import { NODES } from '../../api/resources.ts';
 import type { Client } from '../../client/client.ts';
 import { isApiError } from '../../machinery/status.ts';
-import { architecture } from './machine-facts.ts';
+import { architecture } from '../../platform/architecture.ts';
 
 export interface RegistrationOptions {
   client: Client;

@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
@@ -115,6 +115,17 @@ test.each([
 ])('a file that contains %s is not an archive of images', async (_, bytes) => {
   writeFileSync(file, bytes);
   await expect(references()).rejects.toThrow('is not an archive of images');
+});
+
+test.each([
+  ['a plain archive', (bytes: Buffer) => bytes.subarray(0, 700)],
+  ['a compressed archive', (bytes: Buffer) => gzipSync(bytes.subarray(0, 700))],
+  ['compressed data', (bytes: Buffer) => gzipSync(bytes, { level: 0 }).subarray(0, 900)],
+])('an archive without its end is damaged: %s', async (_, cut) => {
+  await archive({ 'manifest.json': docker('a:1') });
+  writeFileSync(file, cut(readFileSync(file)));
+  const text = `the image archive ${file} is damaged (its end is missing): create it or copy it again`;
+  await expect(references()).rejects.toThrow(new UserError(text));
 });
 
 test.each<[string, Record<string, unknown>]>([

@@ -30,7 +30,9 @@ export async function archiveReferences(file: string, signal: AbortSignal, onRea
     const code = (error as NodeJS.ErrnoException).code;
     if (code === 'ENOENT') throw new UserError(`the file ${file} does not exist`);
     if (code === 'EACCES' || code === 'EISDIR') throw new UserError(`the file ${file} cannot be read (${code})`);
-    throw notAnArchive(file);
+    throw error instanceof Truncated
+      ? new UserError(`the image archive ${file} is damaged (its end is missing): create it or copy it again`)
+      : notAnArchive(file);
   }
   const [docker, oci] = [indexes.get('manifest.json'), indexes.get('index.json')];
   if (docker === undefined && oci === undefined) throw notAnArchive(file);
@@ -56,11 +58,16 @@ const notAnArchive = (file: string): UserError =>
     `${file} is not an archive of images: give a file made by 'docker save' or one with an OCI image layout`,
   );
 
+/** The end of a tar file is missing after at least one whole header. */
+class Truncated extends Error {}
+
 async function readIndexes(file: string, signal: AbortSignal, onRead?: OnRead): Promise<Map<string, string>> {
   const found = new Map<string, string>();
   const tar = extract();
+  let entries = 0;
   const read = (async () => {
     for await (const entry of tar) {
+      entries += 1;
       const name = entry.header.name.replace(/^\.\//, '');
       if ((name === 'manifest.json' || name === 'index.json') && (entry.header.size ?? 0) <= MAX_MANIFEST_BYTES) {
         const chunks: Buffer[] = [];
@@ -71,7 +78,13 @@ async function readIndexes(file: string, signal: AbortSignal, onRead?: OnRead): 
       }
     }
   })();
-  await Promise.all([pipeline(await openArchive(file, onRead), tar, { signal }), read]);
+  try {
+    await Promise.all([pipeline(await openArchive(file, onRead), tar, { signal }), read]);
+  } catch (error) {
+    // The texts are those of tar-stream and of zlib.
+    if (entries > 0 && /^unexpected end of (data|file)$/i.test((error as Error).message)) throw new Truncated();
+    throw error;
+  }
   return found;
 }
 

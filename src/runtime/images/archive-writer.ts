@@ -2,10 +2,12 @@
  * Writes image archives in the format of `docker save`: one layer, a configuration and a manifest. On one CPU architecture, the same
  * input always results in the same bytes, so that an image keeps its ID.
  */
+
 import { createHash } from 'node:crypto';
 import { chmodSync, createWriteStream, renameSync } from 'node:fs';
 import { pipeline } from 'node:stream/promises';
 import { type Pack, pack } from 'tar-stream';
+import { architecture } from '../../platform/architecture.ts';
 
 /** One file, folder or link of the image. The entries of its parent folders must precede it. */
 export type Entry =
@@ -29,9 +31,6 @@ export interface ImageConfig {
 const EPOCH = new Date(0);
 
 const sha256 = (bytes: Buffer | string): string => createHash('sha256').update(bytes).digest('hex');
-
-/** Names of CPU architectures in image configurations, by Node.js's name. For any other architecture, Node.js's name is used. */
-const ARCHITECTURES: Readonly<Record<string, string>> = { x64: 'amd64', arm64: 'arm64', arm: 'arm' };
 
 function addEntry(tar: Pack, entry: Entry): void {
   const common = { name: entry.path, mtime: EPOCH, uid: 0, gid: 0 };
@@ -68,7 +67,7 @@ export async function writeImageArchive(
   layerTar.finalize();
   const layer = await bytesOf(layerTar);
   const config = JSON.stringify({
-    architecture: ARCHITECTURES[process.arch] ?? process.arch,
+    architecture: architecture(),
     os: 'linux',
     created: EPOCH.toISOString(),
     config: {

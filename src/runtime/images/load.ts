@@ -6,6 +6,7 @@ import { spawn } from 'node:child_process';
 import { stat } from 'node:fs/promises';
 import { text } from 'node:stream/consumers';
 import { pipeline } from 'node:stream/promises';
+import { architecture } from '../../platform/architecture.ts';
 import { UserError } from '../../platform/files.ts';
 import type { Timers } from '../../platform/platform.ts';
 import { requireProgram, runCommandOk } from '../../platform/processes.ts';
@@ -124,6 +125,11 @@ async function importArchive({ ctr, args, signal }: Load, file: string, onRead: 
   const fed = pipeline(source, child.stdin).catch(() => undefined);
   const [code, stdout, stderr] = await Promise.all([ended, text(child.stdout), text(child.stderr), fed]);
   if (code === 0) return stdout;
+  // The text is that of containerd for an image without a manifest for the platform of the machine.
+  if (stderr.includes('image might be filtered out'))
+    throw new UserError(
+      `the image archive ${file} has no image for the CPU of this machine (${architecture()}): build or save it for linux/${architecture()}`,
+    );
   throw new UserError(`containerd does not accept the image archive ${file}: ${stderr.trim()}`);
 }
 
