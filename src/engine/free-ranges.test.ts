@@ -48,6 +48,22 @@ test.each([
   expect(() => requireRanges(text)).toThrow(message);
 });
 
+test.each([
+  ['127.0.0.0/8', '127.0.0.0/8 overlaps 127.0.0.0/8, which is for loopback'],
+  ['127.5.0.0/16', '127.5.0.0/16 overlaps 127.0.0.0/8, which is for loopback'],
+  ['169.254.0.0/16', '169.254.0.0/16 overlaps 169.254.0.0/16, which is for link-local addresses'],
+  ['224.0.0.0/8', '224.0.0.0/8 overlaps 224.0.0.0/3, which is for multicast and reserved addresses'],
+  ['0.0.0.0/8', '0.0.0.0/8 overlaps 0.0.0.0/8, which is for the local network'],
+  ['10.0.0.0/8,fe80::/64', 'fe80::/64 overlaps fe80::/10, which is for link-local addresses'],
+  ['10.0.0.0/8,ff02::/64', 'ff02::/64 overlaps ff00::/8, which is for multicast'],
+  ['10.0.0.0/8,::/64', '::/64 overlaps ::/16, which is for loopback and embedded IPv4 addresses'],
+])('a network that Pods and Services cannot use is refused: %s', (text, message) => {
+  expect(() => requirePodRanges(text)).toThrow(`--pod-cidr ${message}: give a private network such as 10.222.0.0/16`);
+  expect(() => requireServiceRanges(text)).toThrow(
+    `--service-cidr ${message}: give a private network such as 10.96.0.0/16`,
+  );
+});
+
 test('the free ranges for Pods and Services do not overlap', async () => {
   const { podCidr, serviceCidr } = await chooseFreeRanges();
   const [pods, services] = [requirePodRanges(podCidr)[0], requireServiceRanges(serviceCidr)[0]];

@@ -27,6 +27,17 @@ const SERVICES: RangesOption = {
   prefixes: { IPv4: [8, 28], IPv6: [64, 124] },
 };
 
+/** Ranges whose addresses no Pod and no Service can have. Source: the special-purpose address registries of IANA. */
+const UNUSABLE: readonly { range: string; use: string }[] = [
+  { range: '0.0.0.0/8', use: 'the local network' },
+  { range: '127.0.0.0/8', use: 'loopback' },
+  { range: '169.254.0.0/16', use: 'link-local addresses' },
+  { range: '224.0.0.0/3', use: 'multicast and reserved addresses' },
+  { range: '::/16', use: 'loopback and embedded IPv4 addresses' },
+  { range: 'fe80::/10', use: 'link-local addresses' },
+  { range: 'ff00::/8', use: 'multicast' },
+];
+
 /** Returns the range or the two ranges of --pod-cidr, IPv4 first. Throws a UserError if the text is something else. */
 export const requirePodRanges = (text: string): IpRange[] => requireRanges(PODS, text);
 
@@ -51,12 +62,22 @@ function requireRanges({ name, example, prefixes }: RangesOption, text: string):
   }
   for (const range of ranges) {
     const [shortest, longest] = prefixes[range.family];
-    if (range.prefixLength >= shortest && range.prefixLength <= longest) continue;
-    throw new UserError(
-      `${name} ${formatIpRange(range)} has an unusable size: give an ${range.family} network between /${shortest} and /${longest}`,
-    );
+    const isUsable = range.prefixLength >= shortest && range.prefixLength <= longest;
+    if (!isUsable)
+      throw new UserError(
+        `${name} ${formatIpRange(range)} has an unusable size: give an ${range.family} network between /${shortest} and /${longest}`,
+      );
+    requireUsable(name, range, example);
   }
   return ranges;
+}
+
+function requireUsable(name: string, range: IpRange, example: string): void {
+  const overlapped = UNUSABLE.find((one) => rangesOverlap(parseIpRange(one.range) as IpRange, range));
+  if (overlapped === undefined) return;
+  throw new UserError(
+    `${name} ${formatIpRange(range)} overlaps ${overlapped.range}, which is for ${overlapped.use}: give a private network such as ${example}`,
+  );
 }
 
 /** Resolves with whether the machine has a route to an address of the range, except a default route, or an engine has it as a Service range. */
