@@ -52,7 +52,7 @@ export function checkMachine(privateContainerd: () => boolean): void {
   if (missing.length > 0) {
     const [noun, verb] = missing.length === 1 ? ['package', 'is'] : ['packages', 'are'];
     throw new UserError(
-      `the ${noun} ${missing.join(', ')} ${verb} missing: run 'npm run setup' or 'apt-get install ${missing.join(' ')}'`,
+      `the ${noun} ${missing.join(', ')} ${verb} missing: run 'apt-get install ${missing.join(' ')}'`,
     );
   }
 }

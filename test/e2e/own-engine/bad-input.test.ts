@@ -243,7 +243,7 @@ describe('lifepod up', () => {
       ]);
       expect(result).toMatchObject({
         code: 1,
-        stderr: `lifepod: the package catatonit is missing: run 'npm run setup' or 'apt-get install catatonit'\n`,
+        stderr: `lifepod: the package catatonit is missing: run 'apt-get install catatonit'\n`,
       });
     } finally {
       await scratch.remove();
