@@ -3,7 +3,7 @@ import { chmod, mkdir, open, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { syncFolder } from '../../platform/files.ts';
 import { diskFull } from './commit-failure.ts';
-import { openTables, type Tables } from './tables.ts';
+import { hasSpace, openTables, type Tables } from './tables.ts';
 
 /** The errors of a full disk. LMDB's copy fails with a text only: that of strerror(3). */
 const FULL_CODES: readonly unknown[] = ['ENOSPC', 'EDQUOT'];
@@ -68,12 +68,16 @@ export interface FileContent {
  * another history has, too. Rejects like copyLmdbFile().
  */
 export async function forgetHistory(directory: string, more = 0): Promise<FileContent> {
-  const { root, current, history, meta } = await openTables(directory);
+  const tables = await openTables(directory);
+  const { root, current, history, meta } = tables;
   let content: FileContent;
   try {
     const revision = (meta.get('revision') ?? 0) + more;
+    const forgotten = [...history.getKeys()];
+    const commit = { events: [], keepsHistory: false, forgotten: forgotten.length };
+    if (!(await hasSpace(tables, commit))) throw diskFull(directory, undefined);
     await root.batch(() => {
-      for (const key of [...history.getKeys()]) history.remove(key);
+      for (const key of forgotten) history.remove(key);
       meta.put('revision', revision);
       meta.put('compacted', revision);
     });

@@ -13,7 +13,7 @@ import type { HistoryRecord, UndoChange } from '../history.ts';
 import type { RangeOptions, RangeResult, StoredValue } from '../store.ts';
 import { comparableKey, firstValues, isKey, type NewestState, prefixEnd } from '../transaction.ts';
 import { diskFull } from './commit-failure.ts';
-import { DataFile, type PageUse } from './data-file.ts';
+import { type Commit, DataFile, type PageUse } from './data-file.ts';
 
 type CurrentRow = [createRevision: number, modRevision: number, value: Uint8Array];
 type HistoryRow = ([key: string] | [key: string, ...CurrentRow])[];
@@ -46,7 +46,9 @@ export async function openTables(directory: string): Promise<Tables> {
     const dataFile = join(directory, 'data.mdb');
     if ((await createFile(dataFile, 0)) || created) await syncFolder(directory);
     await checkDataFile(dataFile, directory);
-    return { ...openEnvironment(directory), file: new DataFile(dataFile) };
+    const tables = { ...openEnvironment(directory), file: new DataFile(dataFile) };
+    await beginFreeList(tables);
+    return tables;
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
     if (code === 'ENOSPC') throw diskFull(directory, error);
@@ -74,7 +76,28 @@ function openEnvironment(directory: string): Omit<Tables, 'file'> {
   };
 }
 
+/**
+ * Makes a small commit if LMDB's list of free pages is empty, as in a compacted copy. LMDB 3.5.6 crashes or fails in a commit that frees
+ * hundreds of pages while the list is empty: it searches the list for adjacent pages for the list itself, whose first page it has just
+ * created without an entry. Each later commit leaves an entry. A commit for which the disk has no space is omitted; a larger one is refused then.
+ */
+async function beginFreeList(tables: Tables): Promise<void> {
+  const { root, meta } = tables;
+  if ((root.getStats() as Stats).free.entryCount > 0) return;
+  if (!(await hasSpace(tables, { events: [], keepsHistory: false, forgotten: 0 }))) return;
+  await root.batch(() => {
+    meta.put('revision', meta.get('revision') ?? 0);
+  });
+}
+
+/** Resolves with whether the disk has space for the commit, perhaps without a reserve for later ones. */
+export async function hasSpace(tables: Tables, commit: Commit): Promise<boolean> {
+  const use = pageUse(tables);
+  return (await tables.file.makeRoom(commit, use)) || tables.file.isSafe(commit, use);
+}
+
 interface TreeStats {
+  entryCount: number;
   treeBranchPageCount: number;
   treeLeafPageCount: number;
   overflowPages: number;
