@@ -107,24 +107,31 @@ describe('lifepod logs', () => {
     expect(await inTerminal({ NO_COLOR: '1' })).not.toContain('\u001b');
   });
 
-  test('lifepod logs reports a missing Pod or container with the same message as kubectl', async () => {
+  test('lifepod logs reports a missing Pod or container with the message of kubectl, after lifepod:', async () => {
+    const asKubectl = async (...args: string[]): Promise<object> => {
+      const { code, stdout, stderr } = await lifepod.kubectl('logs', ...args);
+      const message = stderr.replace(/^(error: )?(error from server \(\w+\): )?/i, '');
+      return { code, stdout, stderr: `lifepod: ${message}` };
+    };
     const none = await logs('none');
-    expect(none).toEqual(await lifepod.kubectl('logs', 'none'));
+    expect(none).toEqual(await asKubectl('none'));
     expect(none.code).toBe(1);
-    const elsewhere = await logs('kinds', '-n', 'kube-system');
-    expect(elsewhere).toEqual(await lifepod.kubectl('logs', 'kinds', '-n', 'kube-system'));
+    expect(none.stderr).toMatch(/^lifepod: pods "none" not found in namespace "\S+"\n$/);
+    const elsewhere = ['kinds', '-n', 'kube-system'];
+    expect(await logs(...elsewhere)).toEqual(await asKubectl(...elsewhere));
     const wrong = await logs('kinds', '-c', 'none');
     expect(wrong.code).toBe(1);
-    expect(wrong.stderr).toContain((await lifepod.kubectl('logs', 'kinds', '-c', 'none')).stderr.trim());
+    expect(wrong.stderr).toContain('lifepod: container none is not valid for pod kinds out of: app, ');
     expect(wrong.stderr).toContain('out of: app, web, shell (ephem), first (init), second (init)\n');
-    const both = await logs('kinds', '-c', 'app', '--all-containers');
-    expect(both).toEqual(await lifepod.kubectl('logs', 'kinds', '-c', 'app', '--all-containers'));
+    const both = ['kinds', '-c', 'app', '--all-containers'];
+    expect(await logs(...both)).toEqual(await asKubectl(...both));
     const twice = await logs('kinds', 'app', '-c', 'app');
-    expect(twice.stderr).toBe('error: only one of -c or an inline [CONTAINER] arg is allowed\n');
-    const previous = await logs('kinds', '-c', 'app', '--previous');
-    expect(previous).toEqual(await lifepod.kubectl('logs', 'kinds', '-c', 'app', '--previous'));
-    expect(previous.code).toBe(1);
-    expect((await logs('service/kinds')).stderr).toBe('error: "service/kinds" is not a Pod: give POD or pod/POD\n');
+    expect(twice.stderr).toBe('lifepod: only one of -c or an inline [CONTAINER] arg is allowed\n');
+    const previous = ['kinds', '-c', 'app', '--previous'];
+    const refused = await logs(...previous);
+    expect(refused).toEqual(await asKubectl(...previous));
+    expect(refused.code).toBe(1);
+    expect((await logs('service/kinds')).stderr).toBe('lifepod: "service/kinds" is not a Pod: give POD or pod/POD\n');
   });
 
   test('lifepod logs --all-containers reports a container that waits for its image, and prints the logs of the other containers', async () => {
@@ -136,9 +143,7 @@ describe('lifepod logs', () => {
     await record.until('imageless', ended('app'));
     const { stdout, stderr, code } = await logs('imageless', '--all-containers');
     expect(stdout).toBe('[app] app\n');
-    expect(stderr).toMatch(
-      /^Error from server \(BadRequest\): container "none" in pod "imageless" is waiting to start: /,
-    );
+    expect(stderr).toMatch(/^lifepod: container "none" in pod "imageless" is waiting to start: /);
     expect(code).toBe(1);
     await finished('imageless');
   });
@@ -291,7 +296,7 @@ describe.concurrent('lifepod logs -f', () => {
       await following.printed(/on/);
       await own.kill('SIGKILL');
       const { code, stderr } = await following.ended;
-      expect(stderr).toMatch(/^error: the connection to the API server was lost: /);
+      expect(stderr).toMatch(/^lifepod: the connection to the API server was lost: /);
       expect(code).toBe(1);
     } finally {
       await own.stop();
@@ -447,7 +452,7 @@ describe.concurrent('defer containers', () => {
     expect(waits).toEqual({
       code: 1,
       stdout: '',
-      stderr: 'Error from server (BadRequest): container "upload" in pod "batch" is waiting to start: PodRunning\n',
+      stderr: 'lifepod: container "upload" in pod "batch" is waiting to start: PodRunning\n',
     });
     await release('batch', 'app');
     await record.until('batch', entry('upload', 'running'));
@@ -500,7 +505,7 @@ describe.concurrent('defer containers', () => {
     await lifepod.kubectlOk('delete', 'pod', 'forced', '--force', '--grace-period=0');
     expect(await following.ended).toMatchObject({
       code: 1,
-      stderr: 'Waiting for never to start\nerror: container never in pod forced has never started\n',
+      stderr: 'Waiting for never to start\nlifepod: container never in pod forced has never started\n',
     });
   });
 
@@ -655,6 +660,6 @@ describe.concurrent('kubectl lifepod', () => {
   test('kubectl lifepod without a running engine fails and names the options that select a server', async () => {
     const { code, stderr } = await plugin(['logs', 'none'], { KUBECONFIG: '', HOME: '/nonexistent' });
     expect(code).toBe(1);
-    expect(stderr).toMatch(/^error: lifepod is not running in .* or name a --data-dir or --kubeconfig\n$/);
+    expect(stderr).toMatch(/^lifepod: lifepod is not running in .* or name a --data-dir or --kubeconfig\n$/);
   });
 });

@@ -1,6 +1,7 @@
 /**
  * `lifepod logs`: like kubectl logs, but for every container of a Pod including defer containers. Without --follow, --all-containers
- * prints the logs in the order init, app, defer, ephemeral. Source: kubectl logs of v1.32 (options and wording).
+ * prints the logs in the order init, app, defer, ephemeral. Source: kubectl logs of v1.32 (options and wording; as with the other commands,
+ * an error begins with `lifepod:`).
  */
 
 import type { Readable } from 'node:stream';
@@ -9,7 +10,7 @@ import { PODS } from '../../api/resources.ts';
 import { resourcePath } from '../../client/paths.ts';
 import { isApiError } from '../../machinery/status.ts';
 import { UserError } from '../../platform/files.ts';
-import { kubectlErrorText } from '../kubectl-errors.ts';
+import { failureText } from '../failures.ts';
 import { containerNames, type PodContainer, podContainers, waitsForItsTurn } from '../pod-containers.ts';
 import { resolveTarget, type Target, type TargetOptions } from '../target.ts';
 import { copyLog, hasColors } from './copy-log.ts';
@@ -43,19 +44,18 @@ export async function logs(resource: string, inline: string | undefined, options
     const pod = await findPod(podName(resource), target);
     await printLogs(pod, chosen, request, target, stopping.signal);
   } catch (error) {
-    if (stopping.signal.aborted) return;
-    report(error);
+    if (!stopping.signal.aborted) throw error;
   }
 }
 
-/** Reads the Pod. If it does not exist, the error is worded like that of kubectl logs, which differs from other commands. */
+/** Reads the Pod. If it does not exist, the error also names the namespace. */
 const findPod = (name: string, { client, namespace }: Target): Promise<Pod> =>
   client
     .resource<Pod>(PODS)
     .get(name, namespace)
     .catch((error: unknown) => {
       if (!isApiError(error, 'NotFound')) throw error;
-      throw new UserError(`error from server (NotFound): ${error.message} in namespace ${JSON.stringify(namespace)}`);
+      throw new UserError(`${error.message} in namespace ${JSON.stringify(namespace)}`);
     });
 
 /** Returns NAME, given as `pod/NAME` or `NAME`. Throws a UserError for other types. */
@@ -68,10 +68,10 @@ function podName(resource: string): string {
   return name;
 }
 
+/** Reports an error after which the command can go on. */
 function report(error: unknown): void {
-  const text = kubectlErrorText(error);
-  if (text === undefined) throw error;
-  process.stderr.write(`${text}\n`);
+  if (!(error instanceof UserError) && !isApiError(error)) throw error;
+  process.stderr.write(`lifepod: ${failureText(error)}\n`);
   process.exitCode = 1;
 }
 

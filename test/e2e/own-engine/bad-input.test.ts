@@ -188,7 +188,7 @@ describe('lifepod up', () => {
     try {
       const logs = await asNobody('logs', 'web', '--data-dir', scratch.path);
       expect(logs.stderr).toMatch(
-        /^error: only root can read the data folder \S+: run '.*sudo lifepod kubeconfig[^\n]*\n$/,
+        /^lifepod: only root can read the data folder \S+: run '.*sudo lifepod kubeconfig[^\n]*\n$/,
       );
       expect(logs.code).toBe(1);
       const results = await Promise.all(
