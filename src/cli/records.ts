@@ -12,6 +12,7 @@ import { fromApi } from '../node/record/step-conversion.ts';
 import { UserError } from '../platform/files.ts';
 import type { ListOptions } from '../ports/backend.ts';
 import type { Hints } from './hints.ts';
+import { mayNotReadPods, mayNotReadRecords } from './refusals.ts';
 import { missingPod } from './workloads/missing-pod.ts';
 
 const PAGE_SIZE = 500;
@@ -24,6 +25,8 @@ export interface PodLife {
   /** Undefined if the Pod no longer exists. */
   pod?: Pod;
   records: PodRecord[];
+  /** Whether `records` is empty because the user may not read records. */
+  isUnread?: true;
 }
 
 /** Returns the steps of all parts of a record, in the order in which they were recorded. */
@@ -38,23 +41,45 @@ export const podName = (given: string): string => given.replace(/^(pods?|po)\//,
 /**
  * Finds the life of a Pod by the Pod's name in the namespace, else by at least the first 4 characters of its UID in any namespace. If
  * several Pods have had the name, the existing Pod is preferred, then the one whose record has the newest step. Rejects with a UserError
- * if no Pod matches, or if several UIDs begin with the given characters.
+ * if no Pod matches, if several UIDs begin with the given characters, or if the user may not read what is needed to tell.
  */
 export async function findLife(client: Client, namespace: string, reference: string, hints: Hints): Promise<PodLife> {
   const name = podName(reference);
-  const pod = await client.resource<Pod>(PODS).get(name, namespace).catch(unlessMissing);
+  const pod = await client
+    .resource<Pod>(PODS)
+    .get(name, namespace)
+    .catch(unlessMissing)
+    .catch(unlessRefused(() => mayNotReadPods(namespace)));
   if (pod !== undefined) return lifeOf(client, pod);
-  const ofName = newest(await listRecords(client, { namespace, fieldSelector: `podName=${name}` }));
+  const ofName = newest(
+    await listRecords(client, { namespace, fieldSelector: `podName=${name}` }).catch(
+      unlessRefused(() => mayNotReadRecords(namespace, `no Pod ${name} in namespace ${namespace}`)),
+    ),
+  );
   if (ofName !== undefined) return ofName;
-  const ofUid = /^[0-9a-f][0-9a-f-]{3,35}$/.test(name) ? await findByUid(client, name) : undefined;
+  const ofUid = /^[0-9a-f][0-9a-f-]{3,35}$/.test(name) ? await findByUid(client, namespace, name) : undefined;
   if (ofUid !== undefined) return ofUid;
   throw await missingPod(client, namespace, name, hints);
 }
 
-/** Reads the record of an existing Pod. The result has no records if no step has been recorded yet. */
+/** Reads the record of an existing Pod. The result has no records if no step has been recorded yet, or if the user may not read them. */
 export async function lifeOf(client: Client, pod: Pod): Promise<PodLife> {
   const { name, namespace = 'default', uid: ownUid = '' } = pod.metadata;
   const uid = mirroredUid(pod) ?? ownUid;
+  const life = { name, namespace, uid, pod };
+  try {
+    return { ...life, records: await recordsOf(client, pod, { namespace, uid }) };
+  } catch (error) {
+    if (!isApiError(error, 'Forbidden')) throw error;
+    return { ...life, records: [], isUnread: true };
+  }
+}
+
+async function recordsOf(
+  client: Client,
+  pod: Pod,
+  { namespace, uid }: { namespace: string; uid: string },
+): Promise<PodRecord[]> {
   const records = client.resource<PodRecord>(POD_RECORDS);
   const found: PodRecord[] = [];
   for (;;) {
@@ -64,9 +89,7 @@ export async function lifeOf(client: Client, pod: Pod): Promise<PodLife> {
   }
   // The loop finds nothing if the first part of the record was deleted to limit the size of all records. List the other parts instead.
   const started = pod.status?.startTime !== undefined;
-  const all =
-    found.length > 0 || !started ? found : await listRecords(client, { namespace, fieldSelector: `podUID=${uid}` });
-  return { name, namespace, uid, pod, records: all };
+  return found.length > 0 || !started ? found : listRecords(client, { namespace, fieldSelector: `podUID=${uid}` });
 }
 
 /** Returns all lives of the name in the namespace that still have a record, and the existing Pod, in the order of their beginning. */
@@ -86,10 +109,18 @@ export async function livesOf(client: Client, { name, namespace }: PodLife): Pro
   return [...gone, ...living].sort((a, b) => began(a) - began(b));
 }
 
-async function findByUid(client: Client, prefix: string): Promise<PodLife | undefined> {
-  const pods = await client.resource<Pod>(PODS).list();
+/** Searches all namespaces, or only the given one if the user may not read others. */
+async function findByUid(client: Client, namespace: string, prefix: string): Promise<PodLife | undefined> {
+  const within = async <T>(list: (options: ListOptions) => Promise<T>): Promise<T> =>
+    list({}).catch((error: unknown) => {
+      if (!isApiError(error, 'Forbidden')) throw error;
+      return list({ namespace });
+    });
+  const pods = await within((options) => client.resource<Pod>(PODS).list(options));
   const living = pods.items.filter(({ metadata }) => metadata.uid?.startsWith(prefix));
-  const records = (await listRecords(client, {})).filter(({ podUID }) => podUID.startsWith(prefix));
+  const records = (await within((options) => listRecords(client, options))).filter(({ podUID }) =>
+    podUID.startsWith(prefix),
+  );
   const uids = new Set([...living.map(uidOf), ...records.map(({ podUID }) => podUID)]);
   if (uids.size > 1) {
     const some = [...uids].slice(0, 5).join(', ');
@@ -127,5 +158,11 @@ function unlessMissing(error: unknown): undefined {
   if (isApiError(error, 'NotFound')) return undefined;
   throw error;
 }
+
+const unlessRefused =
+  (refusal: () => UserError) =>
+  (error: unknown): never => {
+    throw isApiError(error, 'Forbidden') ? refusal() : error;
+  };
 
 export const titleOf = ({ name, namespace, uid }: PodLife): string => `${name} (${namespace}, UID ${shortUid(uid)})`;

@@ -6,6 +6,7 @@ import { registryBackend } from '../../client/registry-fixture.ts';
 import { clientOf } from '../../client/typed-client.ts';
 import { forbidden } from '../../machinery/status.ts';
 import { formatTime } from '../../machinery/time.ts';
+import { UserError } from '../../platform/files.ts';
 import { hintsFor } from '../hints.ts';
 import { readPods } from './read-pods.ts';
 
@@ -103,8 +104,15 @@ test('without the right to read Events or records, each is named once', async ()
   ]);
 });
 
-test('a user who may read no Pods gets the error of the API', async () => {
+test.each<[string | undefined, string, string[]]>([
+  [undefined, 'a', ['list pods /', 'list pods a/']],
+  ['b', 'b', ['list pods b/']],
+])('a user who may not read the Pods of the namespace %s gets a sentence about %s', async (given, named, refused) => {
   const { backend, read } = await start();
-  for (const begin of ['list pods /', 'list pods a/']) backend.failNext(begin, forbidden(PODS, '', 'no'));
-  await expect(read()).rejects.toThrow('pods is forbidden: no');
+  for (const begin of refused) backend.failNext(begin, forbidden(PODS, '', 'no'));
+  await expect(read(given)).rejects.toThrow(
+    new UserError(
+      `this user may not read Pods in namespace ${named}: give another namespace with -n, or ask an administrator for the role view in this one`,
+    ),
+  );
 });

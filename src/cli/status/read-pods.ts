@@ -13,6 +13,7 @@ import { isApiError } from '../../machinery/status.ts';
 import type { Millis } from '../../machinery/time.ts';
 import type { Hints } from '../hints.ts';
 import { lifeOf, transitionsOf } from '../records.ts';
+import { mayNotReadPods } from '../refusals.ts';
 import { explain } from '../why/explain.ts';
 import type { Living } from '../why/subject.ts';
 import { type PodTrouble, podTrouble } from './pod-troubles.ts';
@@ -66,15 +67,23 @@ export async function readPods(options: ReadPodsOptions): Promise<PodReading> {
   return { pods, unwell, unread: [...unread] };
 }
 
-/** Resolves with the Pods, and with their namespace unless they are those of all namespaces. Rejects if the user may not read any. */
+/**
+ * Resolves with the Pods, and with their namespace unless they are those of all namespaces. Rejects with a UserError if the user may not
+ * read any.
+ */
 async function listPods({ client, namespace, ownNamespace }: ReadPodsOptions, unread: Set<string>) {
   const list = async (within: string | undefined): Promise<Pod[]> =>
     (await client.resource<Pod>(PODS).list(within === undefined ? {} : { namespace: within })).items;
+  const listOne = (one: string): Promise<Pod[]> =>
+    list(one).catch((error: unknown) => {
+      throw isApiError(error, 'Forbidden') ? mayNotReadPods(one) : error;
+    });
+  if (namespace !== undefined) return { pods: await listOne(namespace), namespace };
   try {
-    return { pods: await list(namespace), namespace };
+    return { pods: await list(undefined), namespace };
   } catch (error) {
-    if (!isApiError(error, 'Forbidden') || namespace !== undefined) throw error;
-    const pods = await list(ownNamespace);
+    if (!isApiError(error, 'Forbidden')) throw error;
+    const pods = await listOne(ownNamespace);
     unread.add(`Pods of other namespaces than ${ownNamespace}: ${error.message}`);
     return { pods, namespace: ownNamespace };
   }
@@ -123,11 +132,11 @@ async function eventsByPod(
 /** Resolves with the steps in the record of the Pod; with none if they cannot be read, or if the server keeps no records. */
 async function stepsOf(client: Client, pod: Pod, unread: Set<string>): Promise<Transition[]> {
   try {
-    return transitionsOf((await lifeOf(client, pod)).records);
+    const life = await lifeOf(client, pod);
+    if (life.isUnread === true) unread.add('PodRecords: this user may not read them: some causes are less exact');
+    return transitionsOf(life.records);
   } catch (error) {
-    if (isApiError(error, 'Forbidden'))
-      unread.add('PodRecords: this user may not read them: some causes are less exact');
-    else if (!isApiError(error, 'NotFound')) throw error;
+    if (!isApiError(error, 'NotFound')) throw error;
     return [];
   }
 }

@@ -10,6 +10,7 @@ import { createLog, systemTimers } from '../../platform/node-js.ts';
 import type { Hints } from '../hints.ts';
 import { podContainers } from '../pod-containers.ts';
 import { findLife, livesOf, type PodLife, titleOf, transitionsOf } from '../records.ts';
+import { mayNotReadRecords } from '../refusals.ts';
 import { resolveTarget, type Target, type TargetOptions } from '../target.ts';
 import { drawLife, stepLines } from './draw.ts';
 import { inOrder } from './life.ts';
@@ -33,6 +34,7 @@ export async function timeline(given: string, options: TimelineOptions): Promise
     throw new UserError('--list prints a table of all lives: omit --watch, --steps and -o wide');
   const target = await resolveTarget(options);
   const life = await findLife(target.client, target.namespace, given, target.hints);
+  if (life.isUnread === true) throw mayNotReadRecords(life.namespace, `Pod ${life.name} exists`);
   if (options.list === true) {
     const lives = (await livesOf(target.client, life)).map(summaryOf);
     return print(output === 'json' ? JSON.stringify(lives, undefined, 2) : livesTable(lives).join('\n'));

@@ -13,6 +13,8 @@ import { workloadName } from '../workloads/workloads.ts';
 import { explain } from './explain.ts';
 import type { Explanation } from './subject.ts';
 
+/** The evidence of a Pod that is explained without its record. */
+const UNREAD = 'the record of the Pod is not considered: this user may not read PodRecords, which the role view allows';
 const LOG_LINES = 3;
 const LOG_DEADLINE_MILLIS = 5000;
 
@@ -44,7 +46,8 @@ async function explainLife({ client, hints }: Target, life: PodLife): Promise<Ex
   ]);
   const node = pod?.spec?.nodeName === undefined && pod !== undefined ? undefined : nodes?.[0];
   const transitions = transitionsOf(records);
-  return explain({ name, namespace, pod, events, lastLines, node, nodes, transitions, hints, now: Date.now() });
+  const found = explain({ name, namespace, pod, events, lastLines, node, nodes, transitions, hints, now: Date.now() });
+  return life.isUnread === true ? { ...found, evidence: [...found.evidence, UNREAD] } : found;
 }
 
 /** Returns the explanation for a terminal: the sentence, a line for each fact, and a line for each action. */

@@ -1,0 +1,15 @@
+/** Composes the sentences for users who lack the right to read something: what they may not read, and what to do. */
+import { UserError } from '../platform/files.ts';
+
+/** The error for a user who may not read the Pods of the namespace. */
+export const mayNotReadPods = (namespace: string): UserError =>
+  new UserError(
+    `this user may not read Pods in namespace ${namespace}: give another namespace with -n, or ask an administrator for the role view in this one`,
+  );
+
+/** The error of a command that needs records. `found` says which Pod was found, or that there is none. */
+export const mayNotReadRecords = (namespace: string, found: string): UserError =>
+  new UserError(
+    `${found}, and this user may not read the records of Pods in namespace ${namespace}: ask an administrator for the role view there, ` +
+      'or for the right to get, list and watch podrecords.lifepod.io',
+  );
