@@ -5,9 +5,10 @@
  * Source of the exit codes: docker compose and docker run, whose exit code is that of the container that failed (behavior).
  */
 import { hasEnded } from '../../api/core/v1/pod/status/final-phase.ts';
-import type { ContainerStateTerminated, ContainerStatus, Job, Pod } from '../../api/generated/types.ts';
+import type { ContainerStateTerminated, Job, Pod } from '../../api/generated/types.ts';
 import { uidOf } from '../../machinery/meta.ts';
-import { podContainers } from '../pod-containers.ts';
+import { type PodContainer, podContainers } from '../pod-containers.ts';
+import { type ContainerRuns, failedStartOf, NO_RUNS, startedContainers } from './container-runs.ts';
 
 /** The objects of the session that run something, with the last version that was seen. */
 export interface SessionState {
@@ -131,20 +132,21 @@ const PASSING_REASONS = [
 ];
 
 /** Returns what keeps the Pod from starting; undefined if it starts, runs, is being deleted or has ended. */
-export function obstacleOf(pod: Pod): Obstacle | undefined {
+export function obstacleOf(pod: Pod, runs: ContainerRuns = NO_RUNS): Obstacle | undefined {
   if (hasEnded(pod) || pod.metadata.deletionTimestamp !== undefined) return undefined;
   const scheduled = pod.status?.conditions?.find(({ type }) => type === 'PodScheduled');
   if (scheduled?.status === 'False' && scheduled.reason === 'Unschedulable') {
     return { text: `no node can run it: ${scheduled.message}`, isFinal: false };
   }
-  const waiting = podContainers(pod)
-    // A defer container starts when the Pod terminates.
-    .filter(({ kind }) => kind !== 'defer' && kind !== 'ephemeral')
-    .flatMap(({ name, status }) => waitingOf(name, status) ?? []);
+  const waiting = startedContainers(pod).flatMap((each) => waitingOf(each, runs) ?? []);
   return waiting.find(({ isFinal }) => isFinal) ?? waiting[0];
 }
 
-function waitingOf(name: string, status: ContainerStatus | undefined): Obstacle | undefined {
+function waitingOf(container: PodContainer, runs: ContainerRuns): Obstacle | undefined {
+  const { name, status } = container;
+  // First, because a start that is tried again and again waits for other reasons between the attempts.
+  const failedStart = failedStartOf(container, runs);
+  if (failedStart !== undefined) return { text: `container ${name}: ${failedStart}`, isFinal: false };
   const { reason = '', message = '' } = status?.state?.waiting ?? {};
   const isFinal = FINAL_REASONS.includes(reason);
   if (!isFinal && !PASSING_REASONS.includes(reason)) return undefined;
@@ -158,9 +160,15 @@ export const OBSTACLE_MILLIS = 120_000;
 export type Obstructed = ReadonlyMap<string, { since: number; title: string; obstacle: Obstacle }>;
 
 /** Returns the obstacles after a change of the Pod. An obstacle that only changes its text lasts since the first one. */
-export function withObstacle(before: Obstructed, pod: Pod, isGone: boolean, now: number): Obstructed {
+export function withObstacle(
+  before: Obstructed,
+  pod: Pod,
+  isGone: boolean,
+  now: number,
+  runs: ContainerRuns = NO_RUNS,
+): Obstructed {
   const after = new Map(before);
-  const obstacle = isGone ? undefined : obstacleOf(pod);
+  const obstacle = isGone ? undefined : obstacleOf(pod, runs);
   const uid = uidOf(pod);
   if (obstacle === undefined) after.delete(uid);
   else after.set(uid, { since: before.get(uid)?.since ?? now, title: `pod/${pod.metadata.name}`, obstacle });

@@ -163,6 +163,8 @@ async function live(
       logs,
       platform,
       say,
+      why: ({ metadata: { name, namespace } }) =>
+        hintsFor({ dataDir: options.dataDir }, process.env).lifepod(`why ${name} -n ${namespace}`),
       changed: createPullReports(terminalLine, detail),
       signal,
     });

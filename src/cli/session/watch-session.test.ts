@@ -41,6 +41,7 @@ async function watch() {
     logs: { follow: ({ metadata }) => followed.includes(metadata.name) || followed.push(metadata.name) },
     platform: { timers, log: silentLog },
     say: (line) => said.push(line),
+    why: ({ metadata }) => `lifepod why ${metadata.name}`,
     changed: () => undefined,
     signal: stop.signal,
   });
@@ -126,4 +127,63 @@ test('a session whose Pod cannot start for two minutes is over, and reports each
   ]);
   timers.advance(OBSTACLE_MILLIS);
   expect(await watched.over).toBe('pod/one cannot start for 120 s: container app: ImagePullBackOff');
+});
+
+const status = (state: object, lastState?: object) => ({
+  phase: 'Running',
+  containerStatuses: [{ name: 'app', image: 'x', imageID: '', ready: false, restartCount: 0, state, lastState }],
+});
+const [CREATING, BACK_OFF] = ['ContainerCreating', 'CrashLoopBackOff'].map((reason) => ({ waiting: { reason } })) as [
+  object,
+  object,
+];
+const failedStart = (id: string) => ({
+  terminated: { exitCode: 128, reason: 'StartError', message: `task ${id.repeat(64)}: exec: "bash": not found\n` },
+});
+const ended = (exitCode: number) => ({ terminated: { exitCode, reason: exitCode === 0 ? 'Completed' : 'Error' } });
+
+test('a session whose container never gets its first process is over after two minutes, and reports it once', async () => {
+  const { backend, watched, said, timers, setStatus } = await watch();
+  watched.created(await backend.set(PODS, podOf('one', { labels })));
+  watched.complete();
+  const cause = 'container app: StartError: task ID: exec: "bash": not found';
+  await setStatus('one', status(failedStart('a')));
+  timers.advance(OBSTACLE_MILLIS / 2);
+  await setStatus('one', status(BACK_OFF, failedStart('a')));
+  await setStatus('one', status(CREATING, failedStart('a')));
+  await setStatus('one', status(failedStart('b'), failedStart('a')));
+  timers.advance(OBSTACLE_MILLIS / 2);
+  expect(await watched.over).toBe(`pod/one cannot start for 120 s: ${cause}`);
+  expect(said).toEqual([`pod/one waits: ${cause}`]);
+});
+
+test('a session whose container runs and fails again and again continues, and reports each cause once', async () => {
+  const { backend, watched, said, timers, setStatus } = await watch();
+  watched.created(await backend.set(PODS, podOf('one', { labels })));
+  watched.complete();
+  let isOver = false;
+  void watched.over.then(() => {
+    isOver = true;
+  });
+  for (const end of [ended(4), ended(4), ended(0), failedStart('a'), ended(4)]) {
+    await setStatus('one', status(end));
+    await setStatus('one', status(BACK_OFF, end));
+    timers.advance(OBSTACLE_MILLIS);
+  }
+  const hookFailed = { waiting: { reason: 'PostStartHookError', message: 'it said no' } };
+  const killed = { terminated: { exitCode: 137, reason: 'Error' } };
+  await setStatus('one', status(hookFailed, ended(4)));
+  await setStatus('one', status(BACK_OFF, killed));
+  await setStatus('one', status({ running: {} }, killed));
+  await setStatus('one', status(BACK_OFF, killed));
+  expect(said).toEqual(
+    [
+      'failing: exit code 4',
+      'ending: exit code 0',
+      'failing: StartError: task ID: exec: "bash": not found',
+      'failing: its postStart hook failed: it said no',
+      'failing: exit code 137',
+    ].map((cause) => `pod/one: container app keeps ${cause}; see 'lifepod why one'`),
+  );
+  expect(isOver).toBe(false);
 });

@@ -7,6 +7,7 @@
  *  1. A Pod or Job belongs to the session if it, its controller, or a controller of that one has the label of the session.
  *  2. The only timer is the one for Pods that cannot start.
  */
+import { hasEnded } from '../../api/core/v1/pod/status/final-phase.ts';
 import type { Job, Pod } from '../../api/generated/types.ts';
 import { PODS } from '../../api/resources.ts';
 import type { Client } from '../../client/client.ts';
@@ -14,6 +15,7 @@ import { createInformer, type Informer } from '../../client/informer.ts';
 import { type KubeObject, type OwnerReference, type ResourceRef, uidOf } from '../../machinery/meta.ts';
 import { isApiError } from '../../machinery/status.ts';
 import type { Platform, Timer } from '../../platform/platform.ts';
+import { type ContainerRuns, crashLoops, NO_RUNS, withRuns } from './container-runs.ts';
 import type { FindKind } from './discovery.ts';
 import { endsByItself, isEndless, SESSION_LABEL } from './plan.ts';
 import type { SessionLogs } from './session-logs.ts';
@@ -46,6 +48,8 @@ export interface WatchOptions {
   logs: Pick<SessionLogs, 'follow'>;
   platform: Platform;
   say(line: string): void;
+  /** Returns the command that explains the state of the Pod. */
+  why(pod: Pod): string;
   /** Called with the Pods of the session that exist, after each change. */
   changed(pods: readonly Pod[]): void;
   signal: AbortSignal;
@@ -101,6 +105,10 @@ class Watched {
   #isComplete = false;
   #hasEndless = false;
   #obstructed: Obstructed = new Map();
+  /** By UID: which containers of the Pods have run. */
+  readonly #runs = new Map<string, ContainerRuns>();
+  /** The sentences about crash loops that have been said, each with the UID of its Pod. */
+  readonly #saidLoops = new Set<string>();
   #timer: Timer | undefined;
 
   constructor(options: WatchOptions) {
@@ -195,7 +203,9 @@ class Watched {
       const pod = object as Pod;
       this.#pods.set(uidOf(pod), { object: pod, isGone });
       if (!isGone) this.#options.logs.follow(pod);
+      this.#runs.set(uidOf(pod), withRuns(this.#runs.get(uidOf(pod)) ?? NO_RUNS, pod));
       this.#noteObstacle(pod, isGone);
+      if (!isGone) this.#noteCrashLoops(pod);
       this.#options.changed(this.existingPods());
     }
     this.#look();
@@ -203,11 +213,24 @@ class Watched {
 
   #noteObstacle(pod: Pod, isGone: boolean): void {
     const before = this.#obstructed.get(uidOf(pod));
-    this.#obstructed = withObstacle(this.#obstructed, pod, isGone, this.#options.platform.timers.now());
+    const now = this.#options.platform.timers.now();
+    this.#obstructed = withObstacle(this.#obstructed, pod, isGone, now, this.#runs.get(uidOf(pod)));
     const after = this.#obstructed.get(uidOf(pod));
     // A final obstacle ends the session, which reports it.
     if (after !== undefined && !after.obstacle.isFinal && after.obstacle.text !== before?.obstacle.text) {
       this.#options.say(`${after.title} waits: ${after.obstacle.text}`);
+    }
+  }
+
+  /** Says each cause once, because a container in a crash loop may fail for hours. */
+  #noteCrashLoops(pod: Pod): void {
+    if (hasEnded(pod) || pod.metadata.deletionTimestamp !== undefined) return;
+    for (const loop of crashLoops(pod, this.#runs.get(uidOf(pod)) ?? NO_RUNS)) {
+      const key = `${uidOf(pod)} ${loop}`;
+      if (!this.#saidLoops.has(key)) {
+        this.#options.say(`pod/${pod.metadata.name}: ${loop}; see '${this.#options.why(pod)}'`);
+      }
+      this.#saidLoops.add(key);
     }
   }
 

@@ -1,0 +1,80 @@
+/**
+ * Tells a container whose process has never run, which keeps its Pod from starting, from one that runs and fails again and again. The
+ * status shows only the last end of a container, so the earlier statuses of the Pod are remembered. Pure.
+ */
+import type { ContainerStateTerminated, ContainerStatus, Pod } from '../../api/generated/types.ts';
+import { type PodContainer, podContainers } from '../pod-containers.ts';
+
+/** What the statuses of a Pod have shown until now. */
+export interface ContainerRuns {
+  /** The names of the containers whose process has run. */
+  ran: ReadonlySet<string>;
+  /** The names of the containers that have not run since their postStart hook failed. The node kills such a container. */
+  hooked: ReadonlySet<string>;
+}
+
+export const NO_RUNS: ContainerRuns = { ran: new Set(), hooked: new Set() };
+
+/** Reasons of an end of a container whose process has not run. */
+const FAILED_STARTS = ['ContainerCannotRun', 'RunContainerError', 'StartError'];
+const HOOK_FAILED = 'PostStartHookError';
+
+const lastEnd = (status: ContainerStatus | undefined): ContainerStateTerminated | undefined =>
+  status?.state?.terminated ?? status?.lastState?.terminated;
+const isFailedStart = ({ reason = '' }: ContainerStateTerminated): boolean => FAILED_STARTS.includes(reason);
+
+/** Returns the containers that run before the Pod terminates. A defer container starts only then. */
+export const startedContainers = (pod: Pod): PodContainer[] =>
+  podContainers(pod).filter(({ kind }) => kind !== 'defer' && kind !== 'ephemeral');
+
+/** Returns what is known after a change of the Pod. */
+export function withRuns(before: ContainerRuns, pod: Pod): ContainerRuns {
+  const [ran, hooked] = [new Set(before.ran), new Set(before.hooked)];
+  for (const { name, status } of startedContainers(pod)) {
+    const { running, waiting } = status?.state ?? {};
+    const end = lastEnd(status);
+    const isHookFailed = waiting?.reason === HOOK_FAILED;
+    if (isHookFailed) hooked.add(name);
+    if (running !== undefined) hooked.delete(name);
+    if (running !== undefined || isHookFailed || (end !== undefined && !isFailedStart(end))) ran.add(name);
+  }
+  return { ran, hooked };
+}
+
+/**
+ * Returns why the process of a container that has never run could not be started; undefined if there was no attempt. The container may
+ * be in the middle of the next attempt.
+ */
+export function failedStartOf({ name, status }: PodContainer, { ran }: ContainerRuns): string | undefined {
+  const end = lastEnd(status);
+  return end === undefined || ran.has(name) || !isFailedStart(end) ? undefined : startErrorText(end);
+}
+
+/** Returns a phrase about each container that has run and waits for its next run, such as `container app keeps failing: exit code 4`. */
+export function crashLoops(pod: Pod, { ran, hooked }: ContainerRuns): string[] {
+  return startedContainers(pod).flatMap(({ name, status }) => {
+    const { reason, message } = status?.state?.waiting ?? {};
+    if (reason === HOOK_FAILED) return `container ${name} keeps failing: its postStart hook failed${after(message)}`;
+    const end = lastEnd(status);
+    // The exit code of a container that was killed because of its hook says nothing about the cause.
+    if (reason !== 'CrashLoopBackOff' || end === undefined || !ran.has(name) || hooked.has(name)) return [];
+    if (isFailedStart(end)) return `container ${name} keeps failing: ${startErrorText(end)}`;
+    return `container ${name} keeps ${end.exitCode === 0 ? 'ending' : 'failing'}: ${exitText(end)}`;
+  });
+}
+
+const after = (message = ''): string => (message === '' ? '' : `: ${oneLine(message)}`);
+
+/** IDs of containers differ in each attempt, and the same error is not to be printed again. */
+const oneLine = (text: string): string =>
+  text
+    .trim()
+    .replace(/\s*\n\s*/g, '; ')
+    .replace(/\b[0-9a-f]{64}\b/g, 'ID');
+
+const startErrorText = ({ reason, message }: ContainerStateTerminated): string => `${reason}${after(message)}`;
+
+function exitText({ exitCode, reason = '' }: ContainerStateTerminated): string {
+  const isUsual = ['', 'Completed', 'Error'].includes(reason);
+  return isUsual ? `exit code ${exitCode}` : `${reason}, exit code ${exitCode}`;
+}
