@@ -1,7 +1,17 @@
 /** Starts the engine as a background process, for `lifepod up --detach` and for commands that need a running engine. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { closeSync, existsSync, openSync, readdirSync, renameSync, rmdirSync, rmSync, statSync } from 'node:fs';
+import {
+  closeSync,
+  constants,
+  existsSync,
+  lstatSync,
+  openSync,
+  readdirSync,
+  renameSync,
+  rmdirSync,
+  rmSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { auditFlags } from '../engine/audit/audit-settings.ts';
 import { authenticationFlags } from '../engine/authentication/authentication-settings.ts';
@@ -124,9 +134,12 @@ function argumentsOf(options: UpOptions): string[] {
   return given;
 }
 
-function openLog(path: string): number {
-  if ((statSync(path, { throwIfNoEntry: false })?.size ?? 0) > LONG_LOG_BYTES) renameSync(path, `${path}.1`);
-  return openSync(path, 'a', 0o600);
+/** Opens the log for appending. Throws a UserError if it is a symbolic link, which could redirect root to any file. */
+export function openLog(path: string): number {
+  const found = lstatSync(path, { throwIfNoEntry: false });
+  if (found?.isSymbolicLink() === true) throw new UserError(`the log ${path} is a symbolic link: remove it`);
+  if ((found?.size ?? 0) > LONG_LOG_BYTES) renameSync(path, `${path}.1`);
+  return openSync(path, constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | constants.O_NOFOLLOW, 0o600);
 }
 
 type StartedProcess = Pick<ChildProcess, 'on' | 'once' | 'kill'>;

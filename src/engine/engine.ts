@@ -43,7 +43,7 @@ import { checkDataFormat, migrate } from './data-folder/format.ts';
 import { completeRestore } from './data-folder/replacement.ts';
 import { type OpenRegistry, openRegistry, serveApi } from './engine-api.ts';
 import { createEngineMetrics } from './engine-metrics.ts';
-import { apiAt, checkAddresses, checkNewRanges, networkWarnings, startNetwork } from './engine-network.ts';
+import { apiAt, checkAddresses, checkNewRanges, startNetwork } from './engine-network.ts';
 import { checkPodGroups, checkResolvConf, createShutdown, startEngineDns } from './engine-node.ts';
 import { startRuntime } from './engine-runtime.ts';
 import { checkMachine } from './machine-checks.ts';
@@ -55,6 +55,7 @@ import { parseRecordLimits } from './options/record-settings.ts';
 import { resolveSettings, type Settings, type UpOptions, usesPrivateContainerd } from './settings.ts';
 import { together } from './settle-all.ts';
 import { openDataFolder, type StartProgress, settledRecord } from './start/first-start.ts';
+import { startWarnings } from './start/start-warnings.ts';
 import { connectNode, openMachine, type PartOptions, startNode } from './start-node.ts';
 import {
   CONTROLLER_MANAGER,
@@ -123,7 +124,7 @@ export async function startEngine(
     await checkNewRanges(settings, record, signal);
     signal.throwIfAborted();
     progress.begin();
-    const warnings = networkWarnings(settings, platform, signal);
+    const warnings = startWarnings(settings, platform, signal);
     const { port, ...parts } = await startParts(settings, platform, closers, signal, { waiting, progress });
     progress.settle();
     flushCompileCache();

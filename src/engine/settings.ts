@@ -9,7 +9,7 @@ import { Option } from 'commander';
 import { DEFAULT_MAX_EXTENSION_SECONDS } from '../lifecycle/termination-causes.ts';
 import { rangesOverlap } from '../machinery/ip.ts';
 import { dns1123LabelErrors, dns1123SubdomainErrors } from '../machinery/names.ts';
-import { readTextIfPresent, realFolder, UserError, writeFileAtomic } from '../platform/files.ts';
+import { readTextIfPresent, realDataDir, realFolder, UserError, writeFileAtomic } from '../platform/files.ts';
 import type { LogFormat, LogLevel } from '../platform/log/text-line.ts';
 import { type AuditOptions, resolveAuditOptions } from './audit/audit-settings.ts';
 import { type AuthenticationOptions, resolveAuthenticationOptions } from './authentication/authentication-settings.ts';
@@ -34,7 +34,7 @@ export const DEFAULT_SERVICE_CIDR = '10.96.0.0/16';
 export const dataDirOption = (byDefault = DEFAULT_DATA_DIR): Option =>
   new Option('--data-dir <folder>', 'folder for all data of the engine')
     .default(realFolder(byDefault), JSON.stringify(byDefault))
-    .argParser(realFolder);
+    .argParser(realDataDir);
 
 export const LOG_LEVELS: readonly LogLevel[] = ['debug', 'info', 'warn', 'error'];
 export const LOG_FORMATS: readonly LogFormat[] = ['text', 'json'];

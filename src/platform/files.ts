@@ -22,6 +22,7 @@ import {
   writeSync,
 } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
+import { foreignContent, foreignFolder, foreignLink } from './folder-owners.ts';
 import { missingProgram } from './programs/programs.ts';
 
 /** An error that a user of the command line can fix. The user sees only the message, which explains the cause and, if known, the fix. */
@@ -45,6 +46,12 @@ export function realFolder(path: string): string {
   }
 }
 
+/** Like realFolder(), for the data folder given by the user. Throws a UserError if another user could redirect root through a link. */
+export function realDataDir(path: string): string {
+  refuse(foreignLink(path));
+  return realFolder(path);
+}
+
 /** Creates the folder and its missing parents with mode 0700. If the folder exists, its mode is set to 0700. */
 export function ensurePrivateFolder(path: string): void {
   createFolders(path);
@@ -63,16 +70,28 @@ function createFolders(path: string): void {
   }
 }
 
-/** Like ensurePrivateFolder(), for the data folder given by the user. Throws a UserError if this fails. */
+/**
+ * Like ensurePrivateFolder(), for the data folder given by the user. Throws a UserError if this fails, or if the folder or an entry of it
+ * belongs to another user.
+ */
 export function ensureDataDir(path: string): void {
   try {
-    ensurePrivateFolder(path);
+    createFolders(path);
+    refuse(foreignFolder(path));
+    chmodSync(path, 0o700);
+    // Not before the folder is private, because others could add an entry until then.
+    refuse(foreignContent(path));
   } catch (error) {
+    if (error instanceof UserError) throw error;
     if (hasCode(error, 'EEXIST') || hasCode(error, 'ENOTDIR')) {
       throw new UserError(`${path} is not a folder: choose another --data-dir`);
     }
     throw new UserError(`the data folder ${path} cannot be created: ${(error as Error).message}`);
   }
+}
+
+function refuse(reason: string | undefined): void {
+  if (reason !== undefined) throw new UserError(reason);
 }
 
 /**
@@ -180,10 +199,11 @@ const SHARED_LOCK_SECONDS = 1;
 
 /**
  * Locks the data folder until release() or until this process ends, even by kill -9. Throws a UserError if another process still has
- * the lock after 1 s, or if the flock command is not installed.
+ * the lock after 1 s, if the flock command is not installed, or if another user could have prepared the folder.
  */
 export function lockDataDir(dataDir: string, role: DataDirRole = 'engine'): DataDirLock {
-  const fd = openSync(lockPath(dataDir), constants.O_RDWR | constants.O_CREAT, 0o600);
+  refuse(foreignContent(dataDir));
+  const fd = openSync(lockPath(dataDir), constants.O_RDWR | constants.O_CREAT | constants.O_NOFOLLOW, 0o600);
   if (!tryFlock(fd, '--exclusive', '--wait', String(SHARED_LOCK_SECONDS))) {
     closeSync(fd);
     throw inUse(dataDir, readOwner(dataDir));
@@ -224,9 +244,11 @@ const inUse = (dataDir: string, { pid, role }: Owner): UserError =>
 
 /**
  * Returns the PID of the engine that has locked the data folder; undefined if no process has locked it, or if the lock file
- * contains no PID yet. Throws a UserError if a command, such as `lifepod down`, has locked it, or if the flock command is not installed.
+ * contains no PID yet. Throws a UserError if a command, such as `lifepod down`, has locked it, if the flock command is not installed, or if
+ * the folder belongs to another user, who may have written the PID.
  */
 export function dataDirOwner(dataDir: string): number | undefined {
+  refuse(foreignFolder(dataDir));
   let fd: number;
   try {
     fd = openSync(lockPath(dataDir), constants.O_RDONLY);

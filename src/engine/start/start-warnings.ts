@@ -1,0 +1,15 @@
+/** The warnings of a start: what may harm the machine or its Pods, although lifepod runs. */
+import { replaceableBy } from '../../platform/folder-owners.ts';
+import type { Platform } from '../../platform/platform.ts';
+import { invokingUser } from '../certificates/user-kubeconfigs.ts';
+import { networkWarnings } from '../engine-network.ts';
+import type { Settings } from '../settings.ts';
+
+/** Logs the warnings, and resolves with them as sentences for users. */
+export async function startWarnings(settings: Settings, platform: Platform, signal: AbortSignal): Promise<string[]> {
+  // The user who has typed `sudo lifepod up` has the rights of root anyway.
+  const replaceable = replaceableBy(settings.dataDir, invokingUser(process.env)?.uid);
+  if (replaceable !== undefined) platform.log.warn(replaceable);
+  const network = await networkWarnings(settings, platform, signal);
+  return replaceable === undefined ? network : [replaceable, ...network];
+}

@@ -1,0 +1,97 @@
+/**
+ * Decides whether another user could use a data folder to become root: root runs what the folder contains, such as static Pods, and
+ * writes to files in it. Without these checks, a user could prepare a folder, or a symbolic link to one, and wait for root to use it.
+ *
+ * Reads the owners of the folder, its entries, its parents and the links in its path. Changes nothing. Each function returns a sentence for
+ * the user, or undefined if nothing is wrong. Processes without root's rights give nothing away, and are not checked.
+ */
+import { lstatSync, readdirSync, readlinkSync, type Stats, statSync } from 'node:fs';
+import { dirname, join, resolve, sep } from 'node:path';
+
+const ROOT = 0;
+const WRITABLE_BY_ALL = 0o002;
+const STICKY = 0o1000;
+/** The kernel refuses paths with more symbolic links. Source: path_resolution(7). */
+const MAX_LINKS = 40;
+/** The longest list of paths in a sentence. */
+const MAX_NAMED = 5;
+
+const isRoot = (): boolean => process.geteuid?.() === ROOT;
+
+const statOf = (path: string): Stats | undefined => lstatSync(path, { throwIfNoEntry: false });
+
+const quoted = (path: string): string => (/^[\w./@:+-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`);
+
+/** Returns why root must not use the folder: it, or what the path links to, belongs to another user. A missing folder is accepted. */
+export function foreignFolder(path: string): string | undefined {
+  if (!isRoot()) return undefined;
+  const owner = [statOf(path), statSync(path, { throwIfNoEntry: false })].find(
+    (found) => (found?.uid ?? ROOT) !== ROOT,
+  );
+  return owner === undefined ? undefined : foreign(`the data folder ${path}`, owner.uid, [path]);
+}
+
+/** Like foreignFolder(), also for the entries of the folder. Links below the entries of root are root's own. */
+export function foreignContent(path: string): string | undefined {
+  const folder = foreignFolder(path);
+  if (folder !== undefined || !isRoot() || statOf(path)?.isDirectory() !== true) return folder;
+  const entries = readdirSync(path).flatMap((name) => {
+    const uid = statOf(join(path, name))?.uid ?? ROOT;
+    return uid === ROOT ? [] : [{ path: join(path, name), uid }];
+  });
+  const [first] = entries;
+  if (first === undefined) return undefined;
+  return foreign(
+    first.path,
+    first.uid,
+    entries.map((entry) => entry.path),
+  );
+}
+
+function foreign(what: string, uid: number, paths: readonly string[]): string {
+  const named = paths.slice(0, MAX_NAMED).map(quoted).join(' ');
+  return (
+    `${what} belongs to the user ${uid}, who could become root through it: choose another --data-dir, or, if you trust its content, ` +
+    `run: chown -h root: ${named}`
+  );
+}
+
+/** Returns why root must not follow the path: it passes through a symbolic link of another user, who could redirect root. */
+export function foreignLink(path: string): string | undefined {
+  return isRoot() ? linkIn(resolve(path), 0) : undefined;
+}
+
+function linkIn(path: string, links: number): string | undefined {
+  const names = path.split(sep).slice(1);
+  let folder: string = sep;
+  for (const [index, name] of names.entries()) {
+    const next = join(folder, name);
+    const found = statOf(next);
+    if (found === undefined) return undefined;
+    if (found.isSymbolicLink()) {
+      if (found.uid !== ROOT)
+        return `the symbolic link ${next} belongs to the user ${found.uid}, who could redirect it: give the folder to which it leads`;
+      if (links === MAX_LINKS) return undefined;
+      return linkIn(resolve(folder, readlinkSync(next), ...names.slice(index + 1)), links + 1);
+    }
+    folder = next;
+  }
+  return undefined;
+}
+
+/**
+ * Returns a warning if a parent of the folder lets another user than `trusted` rename the folder, and put another one in its place. This is
+ * not refused, because working folders of build systems usually belong to another user.
+ */
+export function replaceableBy(path: string, trusted?: number): string | undefined {
+  if (!isRoot()) return undefined;
+  const advice = 'choose a --data-dir whose parent folders only root can change';
+  for (let parent = dirname(path); ; parent = dirname(parent)) {
+    const { uid, mode } = statOf(parent) ?? { uid: ROOT, mode: 0 };
+    if (uid !== ROOT && uid !== trusted)
+      return `the user ${uid}, who owns ${parent}, can replace the data folder ${path}, and so become root: ${advice}`;
+    if ((mode & WRITABLE_BY_ALL) !== 0 && (mode & STICKY) === 0)
+      return `all users can write to ${parent}, and so replace the data folder ${path} and become root: ${advice}, or run: chmod +t ${quoted(parent)}`;
+    if (parent === dirname(parent)) return undefined;
+  }
+}
