@@ -13,6 +13,7 @@ import { readKubeconfigs } from '../client/kubeconfig.ts';
 import { DEFAULT_DATA_DIR, isKubectlPlugin, kubeconfigPath } from '../engine/settings.ts';
 import { dataDirOwner, UserError } from '../platform/files.ts';
 import { type Hints, hintsFor, notRunning } from './hints.ts';
+import { engineSilent, explainUnread } from './kubeconfig/lost-engine.ts';
 import { onlyForRoot, ownKubeconfig } from './kubeconfig/own-kubeconfig.ts';
 
 /** The options that were given on the command line. An option that was not given is undefined. */
@@ -37,9 +38,16 @@ export interface Target {
 /** Reads the kubeconfigs that kubeconfigPaths() selects. Rejects with a UserError if there is no usable one. */
 export async function resolveTarget(options: TargetOptions): Promise<Target> {
   const paths = kubeconfigPaths(options, process.env, engineRunsIn);
-  const { namespace, ...server } = await readKubeconfigs(paths, options.context);
+  const { dataDir } = options;
+  const { namespace, ...server } = await readKubeconfigs(paths, options.context).catch((error: unknown) => {
+    throw explainUnread(error, paths, dataDir, process.env);
+  });
   return {
-    client: httpClient(server),
+    client: httpClient({
+      ...server,
+      unreachable: ({ code }) =>
+        code === 'ECONNREFUSED' ? engineSilent(server.server, paths, dataDir, process.env) : undefined,
+    }),
     server: server.server,
     namespace: options.namespace ?? namespace ?? 'default',
     kubectl: {

@@ -28,6 +28,8 @@ export interface HttpClientOptions {
   keyPem?: string;
   /** The bearer token. Absent if the user has only a certificate. */
   token?: string;
+  /** Composes the message of the error if no connection to the server is possible. Undefined: the message names the server and the error. */
+  unreachable?: (error: NodeJS.ErrnoException) => string | undefined;
 }
 
 /** A call fails if its connection is silent for this long. This limit does not apply to watches or to open(). */
@@ -99,7 +101,8 @@ function connection(options: HttpClientOptions): Connection {
           throw error;
         })
         .catch((error: Error) => {
-          throw serviceUnavailable(`cannot reach the API server at ${options.server}: ${error.message}`);
+          const composed = options.unreachable?.(error);
+          throw serviceUnavailable(composed ?? `cannot reach the API server at ${options.server}: ${error.message}`);
         });
       for (const warning of response.headersDistinct['warning'] ?? []) call.onWarning?.(warningText(warning));
       if ((response.statusCode ?? 0) >= 300) throw await failureOf(response);

@@ -76,7 +76,7 @@ test('an invalid kubeconfig is a UserError that names the file and the problem',
     );
   const plain = config({}, { server: 'http://127.0.0.1' });
   expect(await failure(plain)).toBe(`UserError: kubeconfig ${path}: the server is not an https:// address`);
-  await expect(readKubeconfig(join(directory, 'none'))).rejects.toThrow(/cannot be read: ENOENT/);
+  await expect(readKubeconfig(join(directory, 'none'))).rejects.toThrow(/none does not exist$/);
 });
 
 describe('several files', () => {
@@ -112,6 +112,6 @@ describe('several files', () => {
     });
     expect(await readKubeconfigs([path], 'two')).toMatchObject({ certPem: 'CERT' });
     await expect(readKubeconfigs([path], 'three')).rejects.toThrow(`${path}: contexts has no entry "three"`);
-    await expect(readKubeconfigs([join(directory, 'none')])).rejects.toThrow(/cannot be read: ENOENT/);
+    await expect(readKubeconfigs([join(directory, 'none')])).rejects.toThrow(/none does not exist$/);
   });
 });

@@ -20,6 +20,14 @@ interface KubeconfigFile {
   config: Record<string, unknown>;
 }
 
+/** Messages by the error code of a file that cannot be read. */
+const PROBLEMS: Readonly<Record<string, string>> = {
+  ENOENT: 'does not exist',
+  ENOTDIR: 'does not exist',
+  EISDIR: 'is a folder',
+  EACCES: 'cannot be read: permission denied',
+};
+
 /** Returns a client for the current context of the file. Rejects with a UserError like readKubeconfigs(). */
 export const clientFromKubeconfig = async (path: string): Promise<HttpClient> => httpClient(await readKubeconfig(path));
 
@@ -105,8 +113,9 @@ async function contextOf(files: readonly KubeconfigFile[], name: string | undefi
 }
 
 async function readFileOf(path: string): Promise<KubeconfigFile> {
-  const text = await readFile(path, 'utf8').catch((error: Error) => {
-    throw new UserError(`kubeconfig ${path} cannot be read: ${error.message}`, { cause: error });
+  const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
+    const problem = PROBLEMS[error.code ?? ''] ?? `cannot be read: ${error.message}`;
+    throw new UserError(`the kubeconfig ${path} ${problem}`, { cause: error });
   });
   try {
     const config = parse(text) as unknown;

@@ -6,6 +6,7 @@
  * Source: `kubeadm kubeconfig user` of v1.33 (behavior).
  */
 import { createPrivateKey, X509Certificate } from 'node:crypto';
+import { connect } from 'node:net';
 import { join } from 'node:path';
 import type { CertificateAndKey } from '../../apiserver/pki/certificates.ts';
 import { kubeconfigText } from '../../apiserver/pki/kubeconfig.ts';
@@ -17,6 +18,7 @@ import { kubeconfigPath, readEngineRecord } from '../../engine/settings.ts';
 import { dataDirOwner, readTextIfPresent, UserError } from '../../platform/files.ts';
 import { machineClock } from '../../platform/node-js.ts';
 import { notRunning } from '../hints.ts';
+import { engineSilent } from './lost-engine.ts';
 import { type NewUser, newUser } from './new-user.ts';
 import { grantKubeconfig, onlyForRoot, ownKubeconfig, printKubeconfig } from './own-kubeconfig.ts';
 import { writePrivateFile } from './private-file.ts';
@@ -40,13 +42,29 @@ export async function kubeconfig(options: KubeconfigOptions): Promise<void> {
   const stray = OF_USER.find((name) => options[name] !== undefined);
   if (stray !== undefined) throw new UserError(`--${stray} is for the kubeconfig of another user: add --user NAME`);
   const path = ownKubeconfig(dataDir);
-  if (path !== undefined) return printKubeconfig({ path });
+  if (path !== undefined) {
+    await warnIfSilent(path, dataDir);
+    return printKubeconfig({ path });
+  }
   const forRoot = onlyForRoot(dataDir);
   if (forRoot !== undefined) throw new UserError(forRoot);
   if (dataDirOwner(dataDir) === undefined) {
     throw new UserError(notRunning(dataDir));
   }
   printKubeconfig(grantKubeconfig(dataDir));
+}
+
+/** Prints a warning if no engine listens at the server of the kubeconfig, for example because it was killed. */
+async function warnIfSilent(path: string, dataDir: string): Promise<void> {
+  const { server } = await readKubeconfig(path);
+  const { hostname, port } = new URL(server);
+  const socket = connect(Number(port), hostname.replace(/^\[|\]$/g, ''));
+  const isRefused = await new Promise<boolean>((resolve) => {
+    socket.once('connect', () => resolve(false));
+    socket.once('error', ({ code }: NodeJS.ErrnoException) => resolve(code === 'ECONNREFUSED'));
+  });
+  socket.destroy();
+  if (isRefused) process.stderr.write(`warning: ${engineSilent(server, [path], dataDir, process.env)}\n`);
 }
 
 async function kubeconfigOf(options: KubeconfigOptions & { user: string }): Promise<void> {

@@ -1,0 +1,47 @@
+import { expect, test } from 'vitest';
+import { userKubeconfigPath } from '../../engine/certificates/user-kubeconfigs.ts';
+import { DEFAULT_DATA_DIR } from '../../engine/settings.ts';
+import { UserError } from '../../platform/files.ts';
+import { engineSilent, explainUnread } from './lost-engine.ts';
+
+const USER = { SUDO_UID: '1000' };
+const COPY = userKubeconfigPath(DEFAULT_DATA_DIR, 1000);
+const OTHER = userKubeconfigPath('/elsewhere', 1000);
+const unread = (code: string, path: string, dataDir?: string): string => {
+  const cause = Object.assign(new Error(code), { code });
+  return (explainUnread(new UserError('as it was', { cause }), [path], dataDir, USER) as Error).message;
+};
+
+test.each<[string, string, string | undefined, string]>([
+  ['ENOENT', COPY, undefined, `start the engine with 'eval "$(sudo lifepod up --detach)"'`],
+  ['ENOENT', OTHER, undefined, `start the engine with 'eval "$(sudo lifepod up --detach --data-dir FOLDER)"'`],
+  ['ENOENT', '/x', undefined, 'as it was'],
+  ['EACCES', COPY, undefined, `belongs to another user: get one of your own with 'eval "$(sudo lifepod kubeconfig)"'`],
+  [
+    'EACCES',
+    `${DEFAULT_DATA_DIR}/kubeconfig`,
+    undefined,
+    `belongs to another user: get one of your own with 'eval "$(sudo lifepod kubeconfig)"'`,
+  ],
+  ['EACCES', '/d/kubeconfig', '/d', `own with 'eval "$(sudo lifepod kubeconfig --data-dir /d)"'`],
+  ['EACCES', '/x', undefined, 'the kubeconfig /x belongs to another user: name one that you may read'],
+  ['EISDIR', COPY, undefined, 'as it was'],
+])('%s of the kubeconfig %s with --data-dir %s says what to type', (code, path, dataDir, end) => {
+  expect(unread(code, path, dataDir).slice(-end.length)).toBe(end);
+});
+
+test('several kubeconfigs, and other errors, are left as they are', () => {
+  const error = new UserError('x', { cause: Object.assign(new Error(), { code: 'ENOENT' }) });
+  expect(explainUnread(error, [COPY, '/y'], undefined, USER)).toBe(error);
+  const other = new TypeError('y');
+  expect(explainUnread(other, [COPY], undefined, USER)).toBe(other);
+});
+
+test('a silent engine is named only for a kubeconfig of lifepod', () => {
+  const server = 'https://127.0.0.1:6443';
+  expect(engineSilent(server, [COPY], undefined, USER)).toBe(
+    `lifepod does not answer at ${server}: 'sudo lifepod status' shows whether it runs, and 'eval "$(sudo lifepod up --detach)"' starts it`,
+  );
+  expect(engineSilent(server, ['/d/kubeconfig'], '/d', USER)).toContain(`'sudo lifepod status --data-dir /d'`);
+  expect(engineSilent(server, ['/home/me/.kube/config'], undefined, USER)).toBeUndefined();
+});

@@ -1,0 +1,62 @@
+/** Composes the messages for a kubeconfig of lifepod whose engine has stopped, or that belongs to another user. Pure. */
+import { userKubeconfigPath } from '../../engine/certificates/user-kubeconfigs.ts';
+import { DEFAULT_DATA_DIR } from '../../engine/settings.ts';
+import { UserError } from '../../platform/files.ts';
+import { hintsFor } from '../hints.ts';
+
+/** The copy of a kubeconfig that `lifepod up` makes for a user, and that `lifepod down` removes. */
+const COPY = /^\/run\/lifepod\/[0-9a-f]{8}\/(\d+)\.kubeconfig$/;
+
+/**
+ * Returns the error to show instead of `error`, which has occurred when a kubeconfig was read: a sentence that says what to type if the
+ * kubeconfig is one of lifepod.
+ */
+export function explainUnread(
+  error: unknown,
+  paths: readonly string[],
+  dataDir: string | undefined,
+  env: NodeJS.ProcessEnv,
+): unknown {
+  const [path = '', ...others] = paths;
+  const { code } = ((error as Error).cause ?? {}) as NodeJS.ErrnoException;
+  if (!(error instanceof UserError) || others.length > 0) return error;
+  const isCopy = COPY.test(path);
+  const folder = folderOf(path, dataDir);
+  const { start } = hintsFor({ dataDir: folder }, env, undefined, true);
+  if (code === 'ENOENT' && isCopy)
+    return new UserError(
+      `the engine of the kubeconfig ${path} was stopped, which removed this file: start the engine with '${start()}'`,
+      { cause: error.cause },
+    );
+  if (code !== 'EACCES') return error;
+  const option = folder === undefined ? '' : ` --data-dir ${folder}`;
+  const own = isCopy || path === `${folder ?? DEFAULT_DATA_DIR}/kubeconfig`;
+  const remedy = own
+    ? `get one of your own with 'eval "$(sudo lifepod kubeconfig${option})"'`
+    : 'name one that you may read';
+  return new UserError(`the kubeconfig ${path} belongs to another user: ${remedy}`, { cause: error.cause });
+}
+
+/**
+ * Returns the message for an engine that does not answer; undefined if the kubeconfig is not known to be one of lifepod, so that the server
+ * may be another program's.
+ */
+export function engineSilent(
+  server: string,
+  paths: readonly string[],
+  dataDir: string | undefined,
+  env: NodeJS.ProcessEnv,
+): string | undefined {
+  const [path = '', ...others] = paths;
+  if (others.length > 0 || (dataDir === undefined && !COPY.test(path))) return undefined;
+  const { engine, start } = hintsFor({ dataDir: folderOf(path, dataDir) }, env);
+  return `lifepod does not answer at ${server}: '${engine('status')}' shows whether it runs, and '${start()}' starts it`;
+}
+
+/** Returns the data folder to name in a command: undefined for the default one, a placeholder if only the hash of its path is known. */
+function folderOf(path: string, dataDir: string | undefined): string | undefined {
+  const [, uid] = COPY.exec(path) ?? [];
+  if (dataDir !== undefined) return dataDir === DEFAULT_DATA_DIR ? undefined : dataDir;
+  if (uid === undefined || userKubeconfigPath(DEFAULT_DATA_DIR, Number(uid)) === path) return undefined;
+  return 'FOLDER';
+}
