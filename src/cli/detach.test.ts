@@ -1,7 +1,11 @@
 import { EventEmitter } from 'node:events';
-import { expect, test } from 'vitest';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { lockDataDir, UserError } from '../platform/files.ts';
 import { createVirtualTimers } from '../platform/virtual-timers.ts';
-import { startReport } from './detach.ts';
+import { alreadyRunning, startReport } from './detach.ts';
 
 function started() {
   const [timers, said, killed] = [createVirtualTimers(), [] as string[], [] as unknown[]];
@@ -41,4 +45,23 @@ test('up --detach returns the report of a ready engine, and undefined for an eng
   expect(slow.killed).toEqual([]);
   dead.child.emit('exit', 1);
   expect(await dead.report).toBeUndefined();
+});
+
+test('up --detach of an engine that runs already says how to use and how to end it', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'lifepod-detach-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const lock = lockDataDir(folder);
+  onTestFinished(() => lock.release());
+  let refusal: unknown;
+  try {
+    lockDataDir(folder);
+  } catch (error) {
+    refusal = error;
+  }
+  expect((alreadyRunning(refusal, folder, { SUDO_UID: '1000' }) as Error).message).toBe(
+    `lifepod is already running in ${folder} (PID ${process.pid}): 'eval "$(sudo lifepod kubeconfig --data-dir ${folder})"' sets ` +
+      `KUBECONFIG for it, and 'sudo lifepod down --data-dir ${folder}' ends it`,
+  );
+  const other = new UserError('something else');
+  expect(alreadyRunning(other, folder, {})).toBe(other);
 });

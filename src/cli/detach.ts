@@ -26,6 +26,7 @@ import { readEngineRecord, type UpOptions, usesPrivateContainerd } from '../engi
 import { ensureDataDir, UserError } from '../platform/files.ts';
 import { systemTimers } from '../platform/node-js.ts';
 import type { Timers } from '../platform/platform.ts';
+import { hintsFor } from './hints.ts';
 import { printReady, printWaiting, type ReadyEngine, type StartReport } from './up.ts';
 
 /** If lifepod.log is longer than this before an engine starts in the background, the file is renamed to lifepod.log.1. */
@@ -38,7 +39,21 @@ const MAIN = process.argv[1] ?? '';
 
 /** Starts the engine in the background and prints how to reach it. */
 export async function upDetached(options: UpOptions): Promise<void> {
-  printReady(options.dataDir, await startDetached(options));
+  const ready = await startDetached(options).catch((error: unknown) => {
+    throw alreadyRunning(error, options.dataDir, process.env);
+  });
+  printReady(options.dataDir, ready);
+}
+
+/** Returns the error for a user who starts an engine that runs already, for example in a second terminal. Returns other errors as they are. */
+export function alreadyRunning(error: unknown, dataDir: string, env: NodeJS.ProcessEnv): unknown {
+  const [, pid] = /is in use by a running lifepod \(PID (\d+)\)/.exec((error as Error).message) ?? [];
+  if (!(error instanceof UserError) || pid === undefined) return error;
+  const { engine } = hintsFor({ dataDir }, env);
+  return new UserError(
+    `lifepod is already running in ${dataDir} (PID ${pid}): 'eval "$(${engine('kubeconfig')})"' sets KUBECONFIG for it, and ` +
+      `'${engine('down')}' ends it`,
+  );
 }
 
 /**

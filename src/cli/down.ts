@@ -23,6 +23,7 @@ import { containerdPaths } from '../runtime/containerd/paths.ts';
 import { openLmdbStore } from '../store/lmdb/lmdb-store.ts';
 import { startDetached } from './detach.ts';
 import { endAllPods, removeRest, runtimeIdle } from './end-pods.ts';
+import { missingKubeconfig } from './hints.ts';
 import { deleteObjects } from './session/delete-objects.ts';
 import { readRecords, removeRecord } from './session/session-records.ts';
 import { withShortDeletions } from './short-deletions.ts';
@@ -164,6 +165,7 @@ async function endEngine(
   say: Say,
   { gracePeriodSeconds, signal }: DownSettings,
 ): Promise<void> {
+  if (!existsSync(kubeconfigPath(dataDir))) throw new UserError(missingKubeconfig(dataDir, pid));
   const waiting = new AbortController();
   const released = dataDirReleased(dataDir, waiting.signal);
   released.catch(() => undefined);

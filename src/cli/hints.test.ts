@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { DEFAULT_DATA_DIR } from '../engine/settings.ts';
-import { type HintOptions, hintsFor, notRunning, shellQuoted } from './hints.ts';
+import { type HintOptions, hintsFor, missingKubeconfig, notRunning, shellQuoted } from './hints.ts';
 
 const PLUGIN = { LIFEPOD_KUBECTL_PLUGIN: '1' };
 
@@ -68,6 +68,13 @@ test('commands that need root begin with sudo if the user is not root', () => {
   expect(hintsFor({}, {}, undefined, false).start()).toBe('lifepod up --detach');
   expect(notRunning(DEFAULT_DATA_DIR, { SUDO_UID: '1000' })).toBe(
     `lifepod is not running in ${DEFAULT_DATA_DIR}: start it with 'eval "$(sudo lifepod up --detach)"'`,
+  );
+});
+
+test('a deleted kubeconfig is explained with the commands that write it again', () => {
+  expect(missingKubeconfig('/d', 7, { SUDO_UID: '1000' })).toBe(
+    "/d/kubeconfig is missing, so the running engine (PID 7) cannot be reached: type 'sudo kill 7', which leaves its Pods running, " +
+      `then 'eval "$(sudo lifepod up --detach --data-dir /d)"', which writes the file again`,
   );
 });
 

@@ -69,6 +69,16 @@ export const needsSudo = (env: NodeJS.ProcessEnv): boolean =>
 export const notRunning = (dataDir: string, env: NodeJS.ProcessEnv = process.env): string =>
   `lifepod is not running in ${dataDir}: start it with '${hintsFor({ dataDir }, env).start()}'`;
 
+/** Returns the sentence about a running engine whose kubeconfig has been deleted from the data folder. */
+export function missingKubeconfig(dataDir: string, pid: number, env: NodeJS.ProcessEnv = process.env): string {
+  const { start } = hintsFor({ dataDir }, env);
+  const kill = `${needsSudo(env) ? 'sudo ' : ''}kill ${pid}`;
+  return (
+    `${kubeconfigPath(dataDir)} is missing, so the running engine (PID ${pid}) cannot be reached: type '${kill}', which leaves its ` +
+    `Pods running, then '${start()}', which writes the file again`
+  );
+}
+
 /** Returns the kubeconfigs that kubectl reads by itself, in the form of the variable KUBECONFIG. */
 function usualKubeconfig(env: NodeJS.ProcessEnv): string {
   const listed = (env['KUBECONFIG'] ?? '').split(delimiter).filter((path) => path !== '');

@@ -11,7 +11,7 @@ import { sharedPorts } from '../../network/proxy/other-engines.ts';
 import { manifestsFolder } from '../../node/static-pods/static-pods.ts';
 import { dataDirOwner, UserError } from '../../platform/files.ts';
 import { processAgeMillis } from '../../platform/processes.ts';
-import { hintsFor } from '../hints.ts';
+import { hintsFor, missingKubeconfig } from '../hints.ts';
 import { certificateTroubles } from './certificates.ts';
 import { diskTroubles } from './disk-troubles.ts';
 import { manifestTroubles } from './manifest-troubles.ts';
@@ -26,13 +26,20 @@ export interface EngineReading {
   manifestTroubles(nodes: readonly Node[]): Promise<Trouble[]>;
 }
 
+/** An engine of this age without a kubeconfig is not starting: the file was deleted. */
+const START_MILLIS: Millis = 60_000;
+
 /** Rejects with a UserError if the engine is not running, and with EACCES if the user may not read the data folder. */
 export async function readEngine(dataDir: string, now: Millis): Promise<EngineReading> {
   const pid = dataDirOwner(dataDir);
   const record = readEngineRecord(dataDir);
   if (pid === undefined) throw new UserError(notRunning(dataDir, record));
-  if (record === undefined || !existsSync(kubeconfigPath(dataDir)))
+  if (record === undefined || !existsSync(kubeconfigPath(dataDir))) {
+    // An engine that starts after a restore writes the file, too.
+    const isOld = record?.state === 'up' && processAgeMillis(pid) > START_MILLIS;
+    if (isOld) throw new UserError(missingKubeconfig(dataDir, pid));
     throw new UserError(`lifepod is starting in ${dataDir} (PID ${pid}): try again when it is ready`);
+  }
   const messages = (kind: Trouble['kind'], texts: readonly string[]): Trouble[] =>
     texts.map((message) => ({ kind, message }));
   return {
