@@ -156,6 +156,43 @@ test.each<[string, Living, string | undefined]>([
   expect(podTrouble(subject)?.reason).toBe(reason);
 });
 
+/** A Pod that the node has ended later than its last run ended, or that never ran. */
+const endedLate = (name: string, reason: string, change: (pod: Pod) => void = () => {}): Living =>
+  subjectOf(name, {
+    now: now + MINUTE,
+    pod: statusOf(name, (pod) => {
+      Object.assign(pod.status ?? {}, { phase: 'Failed', reason });
+      change(pod);
+    }),
+    transitions: [],
+  });
+const disrupted = ({ status }: Pod): void =>
+  void status?.conditions?.push({
+    type: 'DisruptionTarget',
+    status: 'True',
+    reason: 'TerminationByKubelet',
+    lastTransitionTime: formatTime(now),
+  });
+const NODE_TIME = formatTime(now).slice(11, 19);
+
+test.each<[string, Living, string]>([
+  ['crashed before its node was shut down', endedLate('crashing', 'Terminated', disrupted), NODE_TIME],
+  ['never ran before its node was shut down', endedLate('no-image', 'Terminated', disrupted), NODE_TIME],
+  [
+    'crashed, by its record',
+    { ...endedLate('crashing', 'Terminated'), transitions: [{ key: 'Finished', at: now, type: 'Finished' }] },
+    NODE_TIME,
+  ],
+  [
+    'never ran until its deadline',
+    endedLate('no-image', 'DeadlineExceeded', ({ spec }) => Object.assign(spec ?? {}, { activeDeadlineSeconds: 30 })),
+    '00:19:52',
+  ],
+  ['was not admitted', endedLate('no-image', 'OutOfcpu'), '00:19:22'],
+])('lifepod status reports a failed Pod that %s since its failure', (_, subject, since) => {
+  expect(timeOf(podTrouble(subject))).toBe(since);
+});
+
 function nodeWith(ready: string): Node {
   const condition = {
     type: 'Ready',

@@ -55,8 +55,7 @@ const ofOutcome: Rule = (subject) => {
   const { phase, reason } = subject.pod.status ?? {};
   if (phase === 'Succeeded') return 'well';
   if (phase !== 'Failed' && phase !== 'Unknown') return undefined;
-  const ends = shownContainers(subject).flatMap(({ status }) => parseTime(status.state?.terminated?.finishedAt) ?? []);
-  const since = ends.length > 0 ? Math.max(...ends) : unreadySince(subject);
+  const since = phase === 'Failed' ? failedSince(subject) : unreadySince(subject);
   return { reason: reason || podSummary(subject.pod).status || phase, since };
 };
 
@@ -144,6 +143,25 @@ function unreadySince(subject: Living): Millis | undefined {
   const ready = conditionOf(subject, 'Ready');
   if (ready?.status === 'True') return undefined;
   return parseTime(ready?.lastTransitionTime ?? status?.startTime ?? metadata.creationTimestamp);
+}
+
+/**
+ * Returns since when the Pod is Failed. The node may end a Pod long after the last run of a container or without any, for example when it
+ * shuts down, so that the latest of the known times counts, all of which precede the change of the phase.
+ */
+function failedSince(subject: Living): Millis | undefined {
+  const { spec, status } = subject.pod;
+  const { activeDeadlineSeconds } = spec ?? {};
+  const disruption = conditionOf(subject, 'DisruptionTarget');
+  const started = parseTime(status?.startTime);
+  const isLate = status?.reason === 'DeadlineExceeded' && activeDeadlineSeconds !== undefined && started !== undefined;
+  const times = [
+    ...shownContainers(subject).map((shown) => parseTime(shown.status.state?.terminated?.finishedAt)),
+    disruption?.status === 'True' ? parseTime(disruption.lastTransitionTime) : undefined,
+    lastStep(subject, ['Finished'])?.at,
+    isLate ? started + activeDeadlineSeconds * 1000 : undefined,
+  ].filter((time) => time !== undefined);
+  return times.length > 0 ? Math.max(...times) : unreadySince(subject);
 }
 
 /** A container that fails again within this time keeps failing: a back-off lasts up to 5 min, and a run of 10 min ends it. */
