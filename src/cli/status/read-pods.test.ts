@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { CoreV1Event, Pod } from '../../api/generated/types.ts';
 import { POD_RECORDS } from '../../api/lifepod.io/v1/pod-record/index.ts';
-import { EVENTS, PODS } from '../../api/resources.ts';
+import { EVENTS, NAMESPACES, PODS } from '../../api/resources.ts';
 import { registryBackend } from '../../client/registry-fixture.ts';
 import { clientOf } from '../../client/typed-client.ts';
 import { forbidden } from '../../machinery/status.ts';
@@ -31,7 +31,7 @@ const waitingFor = (reason: string) => ({
 
 /** Starts a registry with a Pod that is well, one that lacks an image in each of two namespaces, and one that lacks a volume. */
 async function start() {
-  const backend = await registryBackend({ namespaces: ['a', 'b'] });
+  const backend = await registryBackend({ namespaces: ['a', 'b', 'empty'] });
   const put = async (name: string, namespace: string, status: object): Promise<void> => {
     await backend.set<Pod>(PODS, podOf(name, namespace));
     await backend.setStatus(PODS, namespace, name, status);
@@ -82,6 +82,14 @@ test('readPods() finds the Pods of all namespaces that are not well', async () =
 test('readPods() reads one namespace if it is given', async () => {
   const { read } = await start();
   expect(names(await read('b'))).toEqual(['b/imageless ErrImagePull']);
+});
+
+test('readPods() distinguishes a namespace without Pods from one that does not exist', async () => {
+  const { backend, read } = await start();
+  expect((await read('empty')).pods).toEqual([]);
+  await expect(read('nope')).rejects.toThrow(/^the namespace nope does not exist: 'kubectl get namespaces/);
+  backend.failNext('get namespaces', forbidden(NAMESPACES, 'nope', 'no'));
+  expect((await read('nope')).pods).toEqual([]);
 });
 
 test('a user who may read one namespace gets its Pods, and a sentence about the others', async () => {

@@ -4,13 +4,14 @@
  * Boundary: the decisions are in pod-troubles.ts, and the sentences in src/cli/why. Reads Pods, and of those that may not be well also warning
  * Events and records. Without the right to read Events or records, the result contains a sentence about it instead of an error.
  */
-import type { CoreV1Event, Node, Pod } from '../../api/generated/types.ts';
-import { EVENTS, PODS } from '../../api/resources.ts';
+import type { CoreV1Event, Namespace, Node, Pod } from '../../api/generated/types.ts';
+import { EVENTS, NAMESPACES, PODS } from '../../api/resources.ts';
 import type { Client } from '../../client/client.ts';
 import type { Transition } from '../../lifecycle/types.ts';
 import { uidOf } from '../../machinery/meta.ts';
 import { isApiError } from '../../machinery/status.ts';
 import type { Millis } from '../../machinery/time.ts';
+import { UserError } from '../../platform/files.ts';
 import type { Hints } from '../hints.ts';
 import { lifeOf, transitionsOf } from '../records.ts';
 import { mayNotReadPods } from '../refusals.ts';
@@ -69,16 +70,24 @@ export async function readPods(options: ReadPodsOptions): Promise<PodReading> {
 
 /**
  * Resolves with the Pods, and with their namespace unless they are those of all namespaces. Rejects with a UserError if the user may not
- * read any.
+ * read any, or if the given namespace does not exist.
  */
-async function listPods({ client, namespace, ownNamespace }: ReadPodsOptions, unread: Set<string>) {
+async function listPods({ client, namespace, ownNamespace, hints }: ReadPodsOptions, unread: Set<string>) {
   const list = async (within: string | undefined): Promise<Pod[]> =>
     (await client.resource<Pod>(PODS).list(within === undefined ? {} : { namespace: within })).items;
   const listOne = (one: string): Promise<Pod[]> =>
     list(one).catch((error: unknown) => {
       throw isApiError(error, 'Forbidden') ? mayNotReadPods(one) : error;
     });
-  if (namespace !== undefined) return { pods: await listOne(namespace), namespace };
+  if (namespace !== undefined) {
+    const pods = await listOne(namespace);
+    // The API returns an empty list for a namespace that does not exist.
+    if (pods.length === 0 && !(await mayExist(client, namespace)))
+      throw new UserError(
+        `the namespace ${namespace} does not exist: '${hints.kubectl('get namespaces')}' lists those that exist`,
+      );
+    return { pods, namespace };
+  }
   try {
     return { pods: await list(undefined), namespace };
   } catch (error) {
@@ -86,6 +95,18 @@ async function listPods({ client, namespace, ownNamespace }: ReadPodsOptions, un
     const pods = await listOne(ownNamespace);
     unread.add(`Pods of other namespaces than ${ownNamespace}: ${error.message}`);
     return { pods, namespace: ownNamespace };
+  }
+}
+
+/** Resolves with false if the namespace does not exist, and with true also if the user may not read Namespaces. */
+async function mayExist(client: Client, name: string): Promise<boolean> {
+  try {
+    await client.resource<Namespace>(NAMESPACES).get(name);
+    return true;
+  } catch (error) {
+    if (isApiError(error, 'NotFound')) return false;
+    if (isApiError(error, 'Forbidden')) return true;
+    throw error;
   }
 }
 
