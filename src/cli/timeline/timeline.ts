@@ -15,6 +15,7 @@ import { resolveTarget, type Target, type TargetOptions } from '../target.ts';
 import { drawLife, stepLines } from './draw.ts';
 import { inOrder } from './life.ts';
 import { livesTable, summaryOf } from './lives.ts';
+import { noSteps } from './no-steps.ts';
 
 export interface TimelineOptions extends TargetOptions {
   watch?: boolean;
@@ -51,8 +52,7 @@ const jsonOf = ({ name, namespace, uid }: PodLife, steps: readonly Transition[])
 
 function drawing(life: PodLife, steps: readonly Transition[], hints: Hints, options: TimelineOptions): string {
   const { isTTY, columns } = process.stdout;
-  if (steps.length === 0)
-    return `${titleOf(life)}: it has not reached a node yet; '${hints.lifepod(`why ${life.name} -n ${life.namespace}`)}' shows why`;
+  if (steps.length === 0) return noSteps(life, hints);
   const withSteps = options.steps === true || options.output === 'wide';
   const drawn = drawLife(steps, {
     width: isTTY ? columns : 80,

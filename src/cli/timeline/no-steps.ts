@@ -1,0 +1,16 @@
+/** Says why there is nothing to draw: the node has not recorded a step of the Pod. Pure. */
+import type { Hints } from '../hints.ts';
+import { type PodLife, titleOf } from '../records.ts';
+
+/** Returns the output of `lifepod timeline` for a life whose record has no steps. */
+export function noSteps(life: PodLife, hints: Hints): string {
+  const { name, namespace, pod } = life;
+  const { phase, reason, containerStatuses = [] } = pod?.status ?? {};
+  const nodeName = pod?.spec?.nodeName;
+  // A Pod that a node has rejected fails without statuses of its containers.
+  const isRejected = phase === 'Failed' && nodeName !== undefined && containerStatuses.length === 0;
+  const what = isRejected
+    ? `its node ${nodeName} rejected it${reason ? ` (${reason})` : ''}, so that none of its containers ran`
+    : 'it has not reached a node yet';
+  return `${titleOf(life)}: ${what}; '${hints.lifepod(`why ${name} -n ${namespace}`)}' shows why`;
+}
