@@ -1,14 +1,18 @@
 /** Backups and restores of data folders without an engine. The tests of engines are in test/e2e. */
+import { once } from 'node:events';
 import {
   existsSync,
+  lstatSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
   rmSync,
   statSync,
+  symlinkSync,
   writeFileSync,
 } from 'node:fs';
+import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
@@ -36,7 +40,7 @@ beforeEach(async () => {
   });
   // The commands are for root; these tests need no rights of root.
   vi.spyOn(process, 'geteuid').mockReturnValue(0);
-  for (const name of ['pki', 'encryption', 'certs.d/registry', 'manifests', 'volumes/claim']) {
+  for (const name of ['/dev/null', 'pki', 'encryption', 'certs.d/registry', 'manifests', 'volumes/claim']) {
     mkdirSync(join(dataDir, name), { recursive: true });
   }
   const record = { version: '0.1.0', nodeName: 'node-1', state: 'down', shutdown: { podsLeft: [] }, unknown: 'kept' };
@@ -183,8 +187,27 @@ test('a restore that fails creates no folder and changes none', async () => {
 test('a backup names the folder or file that it cannot use', async () => {
   await expect(backup(folder, dataDir, never)).rejects.toThrow(`${folder} is a folder: give the name of a file in it`);
   await expect(backup(join(folder, 'none/file'), dataDir, never)).rejects.toThrow('none does not exist: create it');
+  await expect(backup('-', dataDir, never)).rejects.toThrow('cannot be written to the standard output: give the name');
   await expect(backup(file, join(folder, 'none'), never)).rejects.toThrow('there is nothing to back up');
   expect(existsSync(join(folder, 'none'))).toBe(false);
+});
+
+test('a backup replaces no socket or missing target of a link, and writes through a link to a file', async () => {
+  const server = createServer().listen(join(folder, 'socket'));
+  await once(server, 'listening');
+  symlinkSync(join(folder, 'socket'), join(folder, 'link-to-socket'));
+  symlinkSync(join(folder, 'none'), join(folder, 'dangling'));
+  symlinkSync(file, join(folder, 'link'));
+  for (const name of [join(folder, 'socket'), join(folder, 'link-to-socket')]) {
+    await expect(backup(name, dataDir, never)).rejects.toThrow(`${name} is a device, pipe or socket: give the name`);
+  }
+  await expect(backup(join(folder, 'dangling'), dataDir, never)).rejects.toThrow('is a link to a missing file');
+  expect(lstatSync(join(folder, 'socket')).isSocket()).toBe(true);
+  server.close();
+  writeFileSync(file, 'older');
+  await backup(join(folder, 'link'), dataDir, never);
+  expect(lstatSync(join(folder, 'link')).isSymbolicLink()).toBe(true);
+  await restore(file, { dataDir: join(folder, 'other') }, never);
 });
 
 test('a backup says that the keys in a file of the administrator are not in it', async () => {

@@ -5,7 +5,7 @@
  *  1. The store in the file is that of one revision, and the keys in the file decrypt it, although a rotation may replace them meanwhile.
  *  2. The file is complete, or does not exist under its name.
  */
-import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { existsSync, lstatSync, readdirSync, readFileSync, realpathSync, statSync } from 'node:fs';
 import { dirname, join, relative, resolve, sep } from 'node:path';
 import { keyFilePath, keyFolder } from '../../apiserver/encryption/key-file.ts';
 import { COPY_STORE_PATH } from '../../apiserver/serve-store-copy.ts';
@@ -34,12 +34,12 @@ const print = (line: string): void => void process.stdout.write(`${line}\n`);
 /** Writes the backup to `file`, and prints what it contains. `signal` ends it, and leaves nothing. */
 export async function backup(file: string, dataDir: string, signal = interruption()): Promise<void> {
   requireRoot();
-  checkTarget(file);
+  const target = targetOf(file);
   checkDataFormat(dataDir);
   if (settledRecord(dataDir) === undefined) {
     throw new UserError(`lifepod has never run in ${dataDir}: there is nothing to back up`);
   }
-  const { objects, revision } = await withStoreCopy(dataDir, () => backUp(file, dataDir, signal));
+  const { objects, revision } = await withStoreCopy(dataDir, () => backUp(target, dataDir, signal));
   print(`backed up ${dataDir} to ${file}: ${objects} objects at revision ${revision}`);
   print('the file contains the keys of the cluster and of its Secrets: keep it where only root can read it');
   const keys = readEngineRecord(dataDir)?.encryptionProviderConfig ?? '';
@@ -47,14 +47,28 @@ export async function backup(file: string, dataDir: string, signal = interruptio
   print('images, logs and the content of volumes are not in the backup');
 }
 
-/** Throws a UserError if the file cannot be created. */
-function checkTarget(file: string): void {
+/**
+ * Returns the path of the file to write, with links resolved. Throws a UserError if it cannot be created, or if a device or something else
+ * that is not a file would be replaced.
+ */
+function targetOf(file: string): string {
+  if (file === '-') {
+    throw new UserError(
+      'a backup cannot be written to the standard output: give the name of a file, such as lifepod.tar.gz',
+    );
+  }
   const folder = dirname(resolve(file));
   if (!existsSync(folder))
     throw new UserError(`the folder ${folder} does not exist: create it, or choose another file`);
-  if (statSync(file, { throwIfNoEntry: false })?.isDirectory()) {
+  if (lstatSync(file, { throwIfNoEntry: false }) === undefined) return file;
+  const found = statSync(file, { throwIfNoEntry: false });
+  if (found?.isDirectory()) {
     throw new UserError(`${file} is a folder: give the name of a file in it, such as ${join(file, 'lifepod.tar.gz')}`);
   }
+  if (found === undefined)
+    throw new UserError(`${file} is a link to a missing file: remove it, or choose another file`);
+  if (!found.isFile()) throw new UserError(`${file} is a device, pipe or socket: give the name of a file`);
+  return realpathSync(file);
 }
 
 async function backUp(file: string, dataDir: string, signal: AbortSignal): Promise<Manifest> {
