@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { ContainerStatus, Job, Pod } from '../../api/generated/types.ts';
+import { hintsFor } from '../hints.ts';
 import {
   exitCodeOf,
   firstFailure,
@@ -122,6 +123,8 @@ describe('the cause of a failure', () => {
 });
 
 describe('an obstacle', () => {
+  const HINTS = hintsFor({ dataDir: '/d' }, {});
+  const LOAD = 'load it from an archive, without a registry: lifepod image load FILE --data-dir /d';
   const unschedulable: Pod = {
     ...pod('p', 'Pending'),
     status: {
@@ -141,30 +144,44 @@ describe('an obstacle', () => {
     [
       'an image',
       pod('p', 'Pending', { app: [waits('a', 'ImagePullBackOff', 'no')] }),
-      { text: 'container a: ImagePullBackOff: no', isFinal: false },
+      {
+        text: 'container a: the image i cannot be pulled (no)',
+        cause: 'container a: image',
+        hint: LOAD,
+        isFinal: false,
+      },
     ],
     [
       'an image that is never pulled',
       pod('p', 'Pending', { app: [waits('a', 'ErrImageNeverPull')] }),
-      { text: 'container a: ErrImageNeverPull', isFinal: true },
+      {
+        text: 'container a: the image i is not on the node and may not be pulled',
+        cause: 'container a: image',
+        hint: `${LOAD}; or let the node pull it: set imagePullPolicy: IfNotPresent, and recreate the Pod`,
+        isFinal: true,
+      },
     ],
     [
       'the final one of two',
       pod('p', 'Pending', { app: [waits('a', 'ErrImagePull'), waits('b', 'InvalidImageName')] }),
-      { text: 'container b: InvalidImageName', isFinal: true },
+      { text: 'container b: InvalidImageName', cause: 'container b: InvalidImageName', hint: '', isFinal: true },
     ],
-    ['no node', unschedulable, { text: 'no node can run it: 0/1 nodes', isFinal: false }],
+    [
+      'no node',
+      unschedulable,
+      { text: 'no node can run it: 0/1 nodes', cause: 'no node can run it: 0/1 nodes', hint: '', isFinal: false },
+    ],
   ])('is %s', (_, given, obstacle) => {
-    expect(obstacleOf(given)).toEqual(obstacle);
+    expect(obstacleOf(given, HINTS)).toEqual(obstacle);
   });
 
   const changed = (before: Obstructed, reason: string, now: number): Obstructed =>
-    withObstacle(before, pod('p', 'Pending', { app: [waits('a', reason)] }), false, now);
+    withObstacle(before, pod('p', 'Pending', { app: [waits('a', reason)] }), false, now, HINTS);
   test('that may pass ends the session after two minutes in which the Pod always had one', () => {
     const pulling = changed(changed(new Map(), 'ErrImagePull', 1000), 'ImagePullBackOff', 60_000);
     expect(giveUp(pulling, 60_000)).toEqual({ askAt: 1000 + OBSTACLE_MILLIS });
     expect(giveUp(pulling, 1000 + OBSTACLE_MILLIS)).toEqual({
-      because: 'pod/p cannot start for 120 s: container a: ImagePullBackOff',
+      because: `pod/p cannot start for 120 s: container a: the image i cannot be pulled; ${LOAD}`,
     });
     const started = changed(pulling, 'ContainerCreating', 90_000);
     expect(giveUp(started, 300_000)).toBeUndefined();
@@ -176,7 +193,7 @@ describe('an obstacle', () => {
     });
   });
   test('ends with its Pod', () => {
-    const gone = withObstacle(changed(new Map(), 'ErrImagePull', 0), pod('p', 'Pending'), true, 10);
+    const gone = withObstacle(changed(new Map(), 'ErrImagePull', 0), pod('p', 'Pending'), true, 10, HINTS);
     expect(giveUp(gone, 300_000)).toBeUndefined();
   });
 });

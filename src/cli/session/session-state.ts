@@ -7,7 +7,9 @@
 import { hasEnded } from '../../api/core/v1/pod/status/final-phase.ts';
 import type { ContainerStateTerminated, Job, Pod } from '../../api/generated/types.ts';
 import { uidOf } from '../../machinery/meta.ts';
-import { type PodContainer, podContainers } from '../pod-containers.ts';
+import type { Hints } from '../hints.ts';
+import { imageOf, lacksImage, type PodContainer, podContainers } from '../pod-containers.ts';
+import { imageHint, lackOfImage } from '../why/images.ts';
 import { type ContainerRuns, failedStartOf, NO_RUNS, startedContainers } from './container-runs.ts';
 
 /** The objects of the session that run something, with the last version that was seen. */
@@ -113,6 +115,10 @@ function causeOf(pod: Pod): { cause?: string } {
 /** A reason why a Pod does not start. */
 export interface Obstacle {
   text: string;
+  /** Is the same for two obstacles if the user needs to read only one of them. */
+  cause: string;
+  /** What the user can do; empty if the text says it. */
+  hint: string;
   /** Whether only a change of the Pod removes the obstacle. */
   isFinal: boolean;
 }
@@ -120,37 +126,39 @@ export interface Obstacle {
 /** Reasons of a container that waits for something that will not happen. */
 const FINAL_REASONS = ['ErrImageNeverPull', 'InvalidImageName'];
 /** Reasons of a container that waits for something that may happen. */
-const PASSING_REASONS = [
-  'CreateContainerConfigError',
-  'CreateContainerError',
-  'ErrImagePull',
-  'ImageInspectError',
-  'ImagePullBackOff',
-  'RegistryUnavailable',
-  'RunContainerError',
-  'SignatureValidationFailed',
-];
+const PASSING_REASONS = ['CreateContainerConfigError', 'CreateContainerError', 'RunContainerError'];
 
 /** Returns what keeps the Pod from starting; undefined if it starts, runs, is being deleted or has ended. */
-export function obstacleOf(pod: Pod, runs: ContainerRuns = NO_RUNS): Obstacle | undefined {
+export function obstacleOf(pod: Pod, hints: Hints, runs: ContainerRuns = NO_RUNS): Obstacle | undefined {
   if (hasEnded(pod) || pod.metadata.deletionTimestamp !== undefined) return undefined;
   const scheduled = pod.status?.conditions?.find(({ type }) => type === 'PodScheduled');
   if (scheduled?.status === 'False' && scheduled.reason === 'Unschedulable') {
-    return { text: `no node can run it: ${scheduled.message}`, isFinal: false };
+    const text = `no node can run it: ${scheduled.message}`;
+    return { text, cause: text, hint: '', isFinal: false };
   }
-  const waiting = startedContainers(pod).flatMap((each) => waitingOf(each, runs) ?? []);
+  const waiting = startedContainers(pod).flatMap((each) => waitingOf(pod, each, hints, runs) ?? []);
   return waiting.find(({ isFinal }) => isFinal) ?? waiting[0];
 }
 
-function waitingOf(container: PodContainer, runs: ContainerRuns): Obstacle | undefined {
-  const { name, status } = container;
+function waitingOf(pod: Pod, container: PodContainer, hints: Hints, runs: ContainerRuns): Obstacle | undefined {
+  const { kind, name, status } = container;
   // First, because a start that is tried again and again waits for other reasons between the attempts.
   const failedStart = failedStartOf(container, runs);
-  if (failedStart !== undefined) return { text: `container ${name}: ${failedStart}`, isFinal: false };
+  if (failedStart !== undefined) {
+    const text = `container ${name}: ${failedStart}`;
+    return { text, cause: text, hint: '', isFinal: false };
+  }
   const { reason = '', message = '' } = status?.state?.waiting ?? {};
   const isFinal = FINAL_REASONS.includes(reason);
+  if (status !== undefined && lacksImage(status) && reason !== 'InvalidImageName') {
+    const text = `container ${name}: the image ${imageOf(pod, { name })} ${lackOfImage(status)}`;
+    // The reason alternates between ErrImagePull and ImagePullBackOff.
+    const cause = `container ${name}: image`;
+    return { text, cause, hint: imageHint({ pod, hints }, { kind, name, status }), isFinal };
+  }
   if (!isFinal && !PASSING_REASONS.includes(reason)) return undefined;
-  return { text: `container ${name}: ${reason}${message === '' ? '' : `: ${message}`}`, isFinal };
+  const text = `container ${name}: ${reason}${message === '' ? '' : `: ${message}`}`;
+  return { text, cause: text, hint: '', isFinal };
 }
 
 /** How long an obstacle that may pass may last. */
@@ -165,10 +173,11 @@ export function withObstacle(
   pod: Pod,
   isGone: boolean,
   now: number,
+  hints: Hints,
   runs: ContainerRuns = NO_RUNS,
 ): Obstructed {
   const after = new Map(before);
-  const obstacle = isGone ? undefined : obstacleOf(pod, runs);
+  const obstacle = isGone ? undefined : obstacleOf(pod, hints, runs);
   const uid = uidOf(pod);
   if (obstacle === undefined) after.delete(uid);
   else after.set(uid, { since: before.get(uid)?.since ?? now, title: `pod/${pod.metadata.name}`, obstacle });
@@ -189,6 +198,9 @@ export function giveUp(obstructed: Obstructed, now: number): { because: string }
   if (final === undefined) return { askAt: first.at };
   const { title, obstacle } = final;
   return {
-    because: `${title} cannot start${obstacle.isFinal ? '' : ` for ${OBSTACLE_MILLIS / 1000} s`}: ${obstacle.text}`,
+    because: `${title} cannot start${obstacle.isFinal ? '' : ` for ${OBSTACLE_MILLIS / 1000} s`}: ${withHint(obstacle)}`,
   };
 }
+
+/** Returns the text of the obstacle with what the user can do. */
+export const withHint = ({ text, hint }: Obstacle): string => (hint === '' ? text : `${text}; ${hint}`);

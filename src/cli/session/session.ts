@@ -163,8 +163,7 @@ async function live(
       logs,
       platform,
       say,
-      why: ({ metadata: { name, namespace } }) =>
-        hintsFor({ dataDir: options.dataDir }, process.env).lifepod(`why ${name} -n ${namespace}`),
+      hints: hintsFor({ dataDir: options.dataDir }, process.env),
       changed: createPullReports(terminalLine, detail),
       signal,
     });

@@ -6,6 +6,7 @@ import { clientOf } from '../../client/typed-client.ts';
 import { type KubeObject, type OwnerReference, uidOf } from '../../machinery/meta.ts';
 import { silentLog } from '../../platform/silent-log.ts';
 import { createVirtualTimers } from '../../platform/virtual-timers.ts';
+import { hintsFor } from '../hints.ts';
 import type { FindKind } from './discovery.ts';
 import { SESSION_LABEL } from './plan.ts';
 import { OBSTACLE_MILLIS } from './session-state.ts';
@@ -41,7 +42,7 @@ async function watch() {
     logs: { follow: ({ metadata }) => followed.includes(metadata.name) || followed.push(metadata.name) },
     platform: { timers, log: silentLog },
     say: (line) => said.push(line),
-    why: ({ metadata }) => `lifepod why ${metadata.name}`,
+    hints: hintsFor({ dataDir: '/d' }, {}),
     changed: () => undefined,
     signal: stop.signal,
   });
@@ -110,23 +111,34 @@ test('the last changes of Pods are known without a bookmark, although objects of
   expect(watched.state().pods.get(uidOf(one))?.object.status?.phase).toBe('Failed');
 });
 
-test('a session whose Pod cannot start for two minutes is over, and reports each obstacle once', async () => {
+test('a session whose Pod cannot start for two minutes is over, and reports each cause once, with what to do', async () => {
   const { backend, watched, said, timers, setStatus } = await watch();
-  watched.created(await backend.set(PODS, podOf('one', { labels })));
+  const one = { ...podOf('one', { labels }), spec: { containers: [{ name: 'app', image: 'busybox:5.1' }] } };
+  watched.created(await backend.set(PODS, one));
   watched.complete();
-  const waits = (reason: string) => ({
+  const waits = (reason: string, message: string) => ({
     phase: 'Pending',
     containerStatuses: [
-      { name: 'app', image: 'x', imageID: '', ready: false, restartCount: 0, state: { waiting: { reason } } },
+      { name: 'app', image: '', imageID: '', ready: false, restartCount: 0, state: { waiting: { reason, message } } },
     ],
   });
-  for (const reason of ['ErrImagePull', 'ImagePullBackOff', 'ImagePullBackOff']) await setStatus('one', waits(reason));
-  expect(said).toEqual([
-    'pod/one waits: container app: ErrImagePull',
-    'pod/one waits: container app: ImagePullBackOff',
+  const pull = 'failed to do request: Head "https://r/v2": dial tcp: lookup r: no such host';
+  for (const _ of [1, 2, 3]) {
+    await setStatus('one', waits('ErrImagePull', pull));
+    await setStatus('one', waits('ImagePullBackOff', `Back-off pulling image "busybox:5.1": ErrImagePull: ${pull}`));
+  }
+  const text =
+    'container app: the image busybox:5.1 cannot be pulled (dial tcp: lookup r: no such host); ' +
+    "make it from this machine's busybox: lifepod image make busybox:5.1 --data-dir /d; " +
+    'load it from an archive, without a registry: lifepod image load FILE --data-dir /d';
+  expect(said).toEqual([`pod/one waits: ${text}; see 'lifepod why one -n a --data-dir /d'`]);
+  await setStatus('one', waits('CreateContainerConfigError', 'configmap "c" not found'));
+  await setStatus('one', waits('ErrImagePull', pull));
+  expect(said.slice(1)).toEqual([
+    `pod/one waits: container app: CreateContainerConfigError: configmap "c" not found; see 'lifepod why one -n a --data-dir /d'`,
   ]);
   timers.advance(OBSTACLE_MILLIS);
-  expect(await watched.over).toBe('pod/one cannot start for 120 s: container app: ImagePullBackOff');
+  expect(await watched.over).toBe(`pod/one cannot start for 120 s: ${text}`);
 });
 
 const status = (state: object, lastState?: object) => ({
@@ -154,7 +166,7 @@ test('a session whose container never gets its first process is over after two m
   await setStatus('one', status(failedStart('b'), failedStart('a')));
   timers.advance(OBSTACLE_MILLIS / 2);
   expect(await watched.over).toBe(`pod/one cannot start for 120 s: ${cause}`);
-  expect(said).toEqual([`pod/one waits: ${cause}`]);
+  expect(said).toEqual([`pod/one waits: ${cause}; see 'lifepod why one -n a --data-dir /d'`]);
 });
 
 test('a session whose container runs and fails again and again continues, and reports each cause once', async () => {
@@ -183,7 +195,7 @@ test('a session whose container runs and fails again and again continues, and re
       'failing: StartError: task ID: exec: "bash": not found',
       'failing: its postStart hook failed: it said no',
       'failing: exit code 137',
-    ].map((cause) => `pod/one: container app keeps ${cause}; see 'lifepod why one'`),
+    ].map((cause) => `pod/one: container app keeps ${cause}; see 'lifepod why one -n a --data-dir /d'`),
   );
   expect(isOver).toBe(false);
 });

@@ -15,11 +15,20 @@ import { createInformer, type Informer } from '../../client/informer.ts';
 import { type KubeObject, type OwnerReference, type ResourceRef, uidOf } from '../../machinery/meta.ts';
 import { isApiError } from '../../machinery/status.ts';
 import type { Platform, Timer } from '../../platform/platform.ts';
+import type { Hints } from '../hints.ts';
 import { type ContainerRuns, crashLoops, NO_RUNS, withRuns } from './container-runs.ts';
 import type { FindKind } from './discovery.ts';
 import { endsByItself, isEndless, SESSION_LABEL } from './plan.ts';
 import type { SessionLogs } from './session-logs.ts';
-import { giveUp, isOver, type Obstructed, type Seen, type SessionState, withObstacle } from './session-state.ts';
+import {
+  giveUp,
+  isOver,
+  type Obstructed,
+  type Seen,
+  type SessionState,
+  withHint,
+  withObstacle,
+} from './session-state.ts';
 
 const JOBS: ResourceRef = { group: 'batch', version: 'v1', resource: 'jobs' };
 
@@ -48,8 +57,7 @@ export interface WatchOptions {
   logs: Pick<SessionLogs, 'follow'>;
   platform: Platform;
   say(line: string): void;
-  /** Returns the command that explains the state of the Pod. */
-  why(pod: Pod): string;
+  hints: Hints;
   /** Called with the Pods of the session that exist, after each change. */
   changed(pods: readonly Pod[]): void;
   signal: AbortSignal;
@@ -107,8 +115,8 @@ class Watched {
   #obstructed: Obstructed = new Map();
   /** By UID: which containers of the Pods have run. */
   readonly #runs = new Map<string, ContainerRuns>();
-  /** The sentences about crash loops that have been said, each with the UID of its Pod. */
-  readonly #saidLoops = new Set<string>();
+  /** What has been said about obstacles and crash loops, each with the UID of its Pod. */
+  readonly #said = new Set<string>();
   #timer: Timer | undefined;
 
   constructor(options: WatchOptions) {
@@ -211,27 +219,37 @@ class Watched {
     this.#look();
   }
 
+  /** Says each cause of an obstacle once for each Pod. */
   #noteObstacle(pod: Pod, isGone: boolean): void {
-    const before = this.#obstructed.get(uidOf(pod));
-    const now = this.#options.platform.timers.now();
-    this.#obstructed = withObstacle(this.#obstructed, pod, isGone, now, this.#runs.get(uidOf(pod)));
-    const after = this.#obstructed.get(uidOf(pod));
+    const { platform, hints } = this.#options;
+    this.#obstructed = withObstacle(
+      this.#obstructed,
+      pod,
+      isGone,
+      platform.timers.now(),
+      hints,
+      this.#runs.get(uidOf(pod)),
+    );
+    const now = this.#obstructed.get(uidOf(pod));
     // A final obstacle ends the session, which reports it.
-    if (after !== undefined && !after.obstacle.isFinal && after.obstacle.text !== before?.obstacle.text) {
-      this.#options.say(`${after.title} waits: ${after.obstacle.text}`);
+    if (now === undefined || now.obstacle.isFinal) return;
+    this.#sayOnce(pod, now.obstacle.cause, `${now.title} waits: ${withHint(now.obstacle)}`);
+  }
+
+  #noteCrashLoops(pod: Pod): void {
+    if (hasEnded(pod) || pod.metadata.deletionTimestamp !== undefined) return;
+    for (const loop of crashLoops(pod, this.#runs.get(uidOf(pod)) ?? NO_RUNS)) {
+      this.#sayOnce(pod, loop, `pod/${pod.metadata.name}: ${loop}`);
     }
   }
 
   /** Says each cause once, because a container in a crash loop may fail for hours. */
-  #noteCrashLoops(pod: Pod): void {
-    if (hasEnded(pod) || pod.metadata.deletionTimestamp !== undefined) return;
-    for (const loop of crashLoops(pod, this.#runs.get(uidOf(pod)) ?? NO_RUNS)) {
-      const key = `${uidOf(pod)} ${loop}`;
-      if (!this.#saidLoops.has(key)) {
-        this.#options.say(`pod/${pod.metadata.name}: ${loop}; see '${this.#options.why(pod)}'`);
-      }
-      this.#saidLoops.add(key);
-    }
+  #sayOnce(pod: Pod, cause: string, text: string): void {
+    const key = `${uidOf(pod)} ${cause}`;
+    if (this.#said.has(key)) return;
+    this.#said.add(key);
+    const { name, namespace } = pod.metadata;
+    this.#options.say(`${text}; see '${this.#options.hints.lifepod(`why ${name} -n ${namespace}`)}'`);
   }
 
   #look(): void {

@@ -80,28 +80,41 @@ function imageEvidence(subject: Living, shown: Shown, reason: string, message: s
 type Advised = Pick<Living, 'pod' | 'hints' | 'node'>;
 
 /** Returns what the user can do about the images of the containers that lack them. */
-export function imageActions(subject: Advised, shown: readonly Shown[]): Action[] {
+function imageActions(subject: Advised, shown: readonly Shown[]): Action[] {
+  const { ofPresent, ofMissing } = remedies(subject, shown);
+  return [...ofPresent, ...(shown.some(mayPull) ? [checkRegistry(shown)] : []), ...ofMissing];
+}
+
+/** Returns what the user can do without a registry, as one phrase. */
+export function imageHint(subject: Advised, shown: Shown): string {
+  const { ofPresent, ofMissing } = remedies(subject, [shown]);
+  return [...ofPresent, ...ofMissing]
+    .map(({ description, command }) => `${description}${command === undefined ? '' : `: ${command}`}`)
+    .join('; ');
+}
+
+const mayPull = ({ status }: Shown): boolean => status.state?.waiting?.reason !== 'ErrImageNeverPull';
+
+/** The actions for the images that the node has, and for those that it lacks. */
+function remedies(subject: Advised, shown: readonly Shown[]): { ofPresent: Action[]; ofMissing: Action[] } {
   const isAlways = ({ name }: Shown): boolean =>
     containersOf(subject.pod).some((each) => each.name === name && each.imagePullPolicy === 'Always');
-  const onNode = shown.filter((each) => isAlways(each) && isOnNode(subject, each));
-  const missing = shown.filter((each) => !onNode.includes(each));
-  const reasonOf = ({ status }: Shown): string | undefined => status.state?.waiting?.reason;
-  const isPulled = shown.some((each) => reasonOf(each) !== 'ErrImageNeverPull');
-  return [
-    ...(onNode.length === 0 ? [] : [{ description: `it is on this node: ${neverAlways(subject, onNode)}` }]),
-    ...(isPulled ? [checkRegistry(shown)] : []),
-    ...(missing.some(isAlways)
-      ? [
-          {
-            description: `its imagePullPolicy is Always, so loading the image is not enough: also ${neverAlways(subject, missing)}`,
-          },
-        ]
-      : []),
-    ...(missing.length === 0 ? [] : [...makeImage(subject, missing), loadImage(subject)]),
-    ...(isPulled
-      ? []
-      : [{ description: 'or let the node pull it: set imagePullPolicy: IfNotPresent, and recreate the Pod' }]),
-  ];
+  const present = shown.filter((each) => isAlways(each) && isOnNode(subject, each));
+  const missing = shown.filter((each) => !present.includes(each));
+  const always = missing.some(isAlways)
+    ? `its imagePullPolicy is Always, so loading the image is not enough: also ${neverAlways(subject, missing)}`
+    : undefined;
+  const never = shown.some(mayPull)
+    ? undefined
+    : 'or let the node pull it: set imagePullPolicy: IfNotPresent, and recreate the Pod';
+  const action = (description: string | undefined): Action[] => (description === undefined ? [] : [{ description }]);
+  return {
+    ofPresent: action(present.length === 0 ? undefined : `it is on this node: ${neverAlways(subject, present)}`),
+    ofMissing:
+      missing.length === 0
+        ? []
+        : [...action(always), ...makeImage(subject, missing), loadImage(subject), ...action(never)],
+  };
 }
 
 function checkRegistry(shown: readonly Shown[]): Action {
