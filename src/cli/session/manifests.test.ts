@@ -69,3 +69,16 @@ test.each([
 ])('invalid YAML is refused with its line: %j', (text, message) => {
   expect(() => parseManifests(text, 'f.yaml')).toThrow(message);
 });
+
+test('the errors of all documents and items are reported, a line for each', () => {
+  const text = 'kind: Pod\n---\na: 1\na: 2\n---\napiVersion: v1\nkind: List\nitems: [1, {apiVersion: v1}]\n';
+  const object = 'is not a Kubernetes object: it must have the fields apiVersion, kind and metadata';
+  expect(() => parseManifests(text, 'f.yaml')).toThrow(
+    [
+      'f.yaml, document 1: the field apiVersion is missing',
+      'f.yaml is not valid YAML at line 4, column 1: Map keys must be unique',
+      `f.yaml, document 3, item 1 ${object}`,
+      'f.yaml, document 3, item 2: the field kind is missing',
+    ].join('\n'),
+  );
+});

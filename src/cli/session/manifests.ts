@@ -15,21 +15,54 @@ export interface Manifest {
 /** The number of times that one anchor of a YAML document may be expanded. */
 const MAX_ALIASES = 1000;
 
-/** Returns the objects of a file in order. Throws a UserError that names the place if the text is not valid. */
+/** Returns the objects of a file in order. Throws a UserError with a line for each document or item that is not valid, which names it. */
 export function parseManifests(text: string, file: string): Manifest[] {
   const documents = jsonDocuments(text) ?? yamlDocuments(text, file);
-  return documents.flatMap((document, index) => {
-    if (document === null || document === undefined) return [];
-    const source = documents.length === 1 ? file : `${file}, document ${index + 1}`;
-    return objectsOf(document, source);
-  });
+  const errors = createErrors();
+  const manifests = documents.flatMap((read, index) =>
+    errors.collect(() => {
+      const document = read();
+      if (document === null || document === undefined) return [];
+      return objectsOf(document, documents.length === 1 ? file : `${file}, document ${index + 1}`);
+    }),
+  );
+  errors.throwAny();
+  return manifests;
+}
+
+export interface Errors {
+  /** Returns what `read` returns, or nothing if it throws a UserError, which is kept. */
+  collect(read: () => Manifest[]): Manifest[];
+  /** Throws one UserError with the lines of all that were kept. */
+  throwAny(): void;
+}
+
+/** Collects the errors of several reads, so that the user sees all of them at once. */
+export function createErrors(): Errors {
+  const messages: string[] = [];
+  return {
+    collect(read) {
+      try {
+        return read();
+      } catch (error) {
+        if (!(error instanceof UserError)) throw error;
+        messages.push(error.message);
+        return [];
+      }
+    },
+    throwAny() {
+      if (messages.length > 0) throw new UserError(messages.join('\n'));
+    },
+  };
 }
 
 /** Returns the values of concatenated JSON documents; undefined if the text is something else. */
-function jsonDocuments(text: string): unknown[] | undefined {
+function jsonDocuments(text: string): (() => unknown)[] | undefined {
   if (!/^\s*\{/.test(text)) return undefined;
   try {
-    return splitJson(text).map((part) => JSON.parse(part) as unknown);
+    return splitJson(text)
+      .map((part) => JSON.parse(part) as unknown)
+      .map((value) => () => value);
   } catch {
     // YAML has a flow style that looks similar, and its errors have positions.
     return undefined;
@@ -63,7 +96,8 @@ const withoutTimes = (tags: Tags): Tags =>
       (tag.tag !== 'tag:yaml.org,2002:timestamp' && !('format' in tag && tag.format === 'TIME')),
   );
 
-function yamlDocuments(text: string, file: string): unknown[] {
+/** Returns a function for each document, which returns its value, or throws a UserError. */
+function yamlDocuments(text: string, file: string): (() => unknown)[] {
   const lines = new LineCounter();
   const documents = parseAllDocuments(text, {
     version: '1.1',
@@ -71,7 +105,7 @@ function yamlDocuments(text: string, file: string): unknown[] {
     prettyErrors: false,
     lineCounter: lines,
   });
-  return [...documents].map((document) => {
+  return [...documents].map((document) => () => {
     const [error] = document.errors;
     if (error !== undefined) {
       const { line, col } = lines.linePos(error.pos[0]);
@@ -97,12 +131,13 @@ function objectsOf(document: unknown, source: string): Manifest[] {
   if (kind?.endsWith('List') && Array.isArray(items)) {
     // The items of a typed list, such as a PodList, may have no kind of their own.
     const inherited = kind === 'List' ? {} : { apiVersion, kind: kind.slice(0, -'List'.length) };
-    return items.flatMap((item: unknown, index) =>
-      objectsOf(
-        typeof item === 'object' && item !== null ? { ...inherited, ...item } : item,
-        `${source}, item ${index + 1}`,
-      ),
-    );
+    const errors = createErrors();
+    const manifests = items.flatMap((item: unknown, index) => {
+      const object = typeof item === 'object' && item !== null ? { ...inherited, ...item } : item;
+      return errors.collect(() => objectsOf(object, `${source}, item ${index + 1}`));
+    });
+    errors.throwAny();
+    return manifests;
   }
   const { name, generateName, namespace } = typeof metadata === 'object' && metadata !== null ? metadata : {};
   if (typeof (name ?? generateName) !== 'string' || (name ?? generateName) === '') {

@@ -1,5 +1,8 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { checkPaths } from './read-manifests.ts';
+import { checkPaths, readManifests } from './read-manifests.ts';
 
 test.each([
   [['-', import.meta.dirname, import.meta.filename], undefined],
@@ -13,4 +16,26 @@ test.each([
 
 test('checkPaths accepts a path whose other errors depend on the user, such as a permission', () => {
   expect(() => checkPaths([`/${'a'.repeat(300)}`])).not.toThrow();
+});
+
+test('the errors of all files are reported, a line for each', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'manifests-'));
+  try {
+    const [bad, good, empty, folderOfBad] = ['bad.yaml', 'good.yaml', 'empty', 'folder'].map((name) =>
+      join(folder, name),
+    ) as [string, string, string, string];
+    for (const each of [empty, folderOfBad]) mkdirSync(each);
+    writeFileSync(bad, 'a: [');
+    writeFileSync(good, 'apiVersion: v1\nkind: Pod\nmetadata: {name: a}');
+    for (const name of ['a.yaml', 'b.yaml']) writeFileSync(join(folderOfBad, name), 'kind: Pod');
+    const error = await readManifests([bad, good, empty, folderOfBad], new AbortController().signal).catch(String);
+    expect(String(error).split('\n')).toEqual([
+      expect.stringContaining(`${bad} is not valid YAML at line 1`),
+      `the folder ${empty} has no file that ends in .yaml, .yml or .json`,
+      `${folderOfBad}/a.yaml: the field apiVersion is missing`,
+      `${folderOfBad}/b.yaml: the field apiVersion is missing`,
+    ]);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
 });

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { text as readText } from 'node:stream/consumers';
 import { UserError } from '../../platform/files.ts';
 import { untilAborted } from '../../platform/on-abort.ts';
-import { type Manifest, parseManifests } from './manifests.ts';
+import { createErrors, type Manifest, parseManifests } from './manifests.ts';
 
 /** The files of a folder that are manifests. Source: kubectl apply -f FOLDER. */
 const MANIFEST = /\.(?:yaml|yml|json)$/;
@@ -18,19 +18,23 @@ export function checkPaths(paths: readonly string[]): void {
 
 /**
  * Returns the objects of all files in order; the files of a folder in the order of their names. `-` means standard input. Rejects with a
- * UserError if a file cannot be read or is not valid, or if there is no object. Rejects if `signal` aborts.
+ * UserError with a line for each error if files cannot be read or are not valid, or if there is no object. Rejects if `signal` aborts.
  */
 export async function readManifests(paths: readonly string[], signal: AbortSignal): Promise<Manifest[]> {
   if (paths.filter((path) => path === '-').length > 1)
     throw new UserError('give - only once: there is one standard input');
   const manifests: Manifest[] = [];
+  const errors = createErrors();
   for (const path of paths) {
     if (path === '-') {
-      manifests.push(...parseManifests(await standardInput(signal), 'standard input'));
+      const text = await standardInput(signal);
+      manifests.push(...errors.collect(() => parseManifests(text, 'standard input')));
     } else {
-      for (const file of filesOf(path)) manifests.push(...parseManifests(contentOf(file), file));
+      const readFile = (file: string): Manifest[] => errors.collect(() => parseManifests(contentOf(file), file));
+      manifests.push(...errors.collect(() => filesOf(path).flatMap(readFile)));
     }
   }
+  errors.throwAny();
   if (manifests.length > 0) return manifests;
   const names = paths.map((path) => (path === '-' ? 'standard input' : path)).join(', ');
   throw new UserError(`no object in ${names}: give manifests with at least one object`);

@@ -80,7 +80,11 @@ export async function runSession(
   const session = { options, interrupts, ...output };
   try {
     checkOptions(options);
-    const manifests = await read(interrupts.stop);
+    const manifests = await read(interrupts.stop).catch(refused(output.say));
+    if (manifests === undefined) {
+      process.exitCode = 1;
+      return;
+    }
     const use = await joinEngine(options, session.detail, interrupts.stop);
     process.exitCode = await liveAndLeave(manifests, use, session);
   } catch (error) {
