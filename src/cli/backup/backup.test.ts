@@ -169,6 +169,19 @@ test('a restore refuses folders in use, and folders of other programs and of new
   await expect(backup(file, dataDir, never)).rejects.toThrow('was written by a newer lifepod');
 });
 
+test('a restore with --force replaces a damaged version, which everything else refuses', async () => {
+  await backup(file, dataDir, never);
+  for (const damaged of ['x', '', '0']) {
+    write('format-version', damaged);
+    write('migrating-from', damaged);
+    await expect(backup(file, dataDir, never)).rejects.toThrow("restore a backup with 'lifepod restore FILE --force'");
+    await expect(restore(file, { dataDir }, never)).rejects.toThrow('is not empty');
+    await restore(file, { dataDir, force: true }, never);
+    expect(read(dataDir, 'format-version')).toBe(`${DATA_FORMAT_VERSION}\n`);
+    expect(existsSync(join(dataDir, 'migrating-from'))).toBe(false);
+  }
+});
+
 test('a restore that fails creates no folder and changes none', async () => {
   await backup(file, dataDir, never);
   const other = join(folder, 'other');

@@ -20,7 +20,7 @@ import {
   writeSync,
 } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { checkDataFormat } from '../../engine/data-folder/format.ts';
+import { checkReplaceableFormat } from '../../engine/data-folder/format.ts';
 import {
   abandonReplacement,
   checkMovable,
@@ -69,7 +69,7 @@ export async function restore(
 ): Promise<void> {
   requireRoot();
   const manifest = await readArchive(file);
-  checkDataFormat(dataDir);
+  checkReplaceableFormat(dataDir);
   const isNew = !existsSync(dataDir);
   if (!isNew) checkContent(dataDir, force);
   ensureDataDir(dataDir);

@@ -36,6 +36,10 @@ test('a newer data folder is refused with the versions and what to do, and is no
   expect(() => checkDataFormat(folder)).toThrow(
     /by a newer lifepod \(version 7\.1\.0, format \d+\).*: update lifepod to 7\.1\.0 or newer, or choose another --data-dir$/,
   );
+  write('engine.json', JSON.stringify({ version: LIFEPOD_VERSION }));
+  expect(() => checkDataFormat(folder)).toThrow(
+    `reads formats up to ${DATA_FORMAT_VERSION}: use a later build, which reads format ${newer}, or choose another`,
+  );
   write('engine.json', 'no JSON');
   expect(() => checkDataFormat(folder)).toThrow(/by a newer lifepod \(format/);
   await expect(migrate(folder, silentLog)).rejects.toThrow('by a newer lifepod');

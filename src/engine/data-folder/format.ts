@@ -40,14 +40,19 @@ export const DATA_FORMAT_VERSION = newestOf(MIGRATIONS);
 const versionFile = (dataDir: string): string => join(dataDir, 'format-version');
 const unfinishedFile = (dataDir: string): string => join(dataDir, 'migrating-from');
 
+function numberIn(text: string): number | undefined {
+  const number = Number(text.trim());
+  return Number.isInteger(number) && number >= 1 ? number : undefined;
+}
+
 /** Returns the number in the file; undefined if the file does not exist. Throws a UserError if it contains something else. */
 function readNumber(path: string): number | undefined {
   const text = readTextIfPresent(path);
   if (text === undefined) return undefined;
-  const number = Number(text.trim());
-  if (Number.isInteger(number) && number >= 1) return number;
+  const number = numberIn(text);
+  if (number !== undefined) return number;
   throw new UserError(
-    `${path} does not contain a version number: restore the data folder or choose another --data-dir`,
+    `${path} does not contain a version number: restore a backup with 'lifepod restore FILE --force', or choose another --data-dir`,
   );
 }
 
@@ -70,8 +75,11 @@ function writerOf(dataDir: string): string | undefined {
 
 /** Returns the end of a message about data of a newer format: what this lifepod reads, and what to do. */
 export function newerFormat(format: number, writer: string | undefined, otherwise: string): string {
+  // The versions are equal if the writer was built from later sources, which have not been released.
+  const isSameVersion = writer === LIFEPOD_VERSION;
   const by = writer === undefined ? `format ${format}` : `version ${writer}, format ${format}`;
-  const use = writer === undefined ? 'update lifepod' : `update lifepod to ${writer} or newer`;
+  const update = writer === undefined ? 'update lifepod' : `update lifepod to ${writer} or newer`;
+  const use = isSameVersion ? `use a later build, which reads format ${format}` : update;
   return `was written by a newer lifepod (${by}), and this one (version ${LIFEPOD_VERSION}) reads formats up to ${DATA_FORMAT_VERSION}: ${use}, or ${otherwise}`;
 }
 
@@ -82,6 +90,12 @@ export function checkDataFormat(dataDir: string, newest = DATA_FORMAT_VERSION): 
   throw new UserError(
     `the data folder ${dataDir} ${newerFormat(format, writerOf(dataDir), 'choose another --data-dir')}`,
   );
+}
+
+/** Like checkDataFormat(), but accepts an invalid version, because a restore replaces it. */
+export function checkReplaceableFormat(dataDir: string): void {
+  const text = readTextIfPresent(versionFile(dataDir));
+  if (text === undefined || numberIn(text) !== undefined) checkDataFormat(dataDir);
 }
 
 /**

@@ -20,6 +20,7 @@ export const PARTS: readonly string[] = [
   'engine.json',
   'format-version',
   'manifests',
+  'migrating-from',
   'pki',
   'seccomp',
   'sessions',
