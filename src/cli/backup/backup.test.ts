@@ -86,7 +86,7 @@ test('a restore to another folder has the store, keys, settings and manifests of
   expect(printed).toContain(`backed up ${dataDir} to ${file}: 2 objects at revision 3\nthe file contains the keys`);
   expect(statSync(file).mode & 0o777).toBe(0o600);
   expect(readdirSync(dataDir)).not.toContain('backup');
-  const other = join(folder, 'other/data');
+  const other = join(folder, 'other');
   await restore(file, { dataDir: other }, never);
   expect(printed).toContain(`restored ${file} to ${other}: 2 objects of `);
   expect(readdirSync(other, { recursive: true }).sort()).toEqual([
@@ -192,6 +192,10 @@ test('a restore that fails creates no folder and changes none', async () => {
   const before = readdirSync(dataDir, { recursive: true }).sort();
   await expect(restore(file, { dataDir, force: true }, interrupted.signal)).rejects.toThrow('interrupted');
   expect(readdirSync(dataDir, { recursive: true }).sort()).toEqual(before);
+  await expect(restore(file, { dataDir: join(other, 'data') }, never)).rejects.toThrow(
+    `${other} does not exist: create`,
+  );
+  expect(existsSync(other)).toBe(false);
   writeFileSync(file, readFileSync(file).subarray(0, -20));
   await expect(restore(file, { dataDir: other }, never)).rejects.toThrow('is damaged (its end is missing)');
   expect(existsSync(other)).toBe(false);

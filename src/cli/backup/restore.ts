@@ -19,7 +19,7 @@ import {
   statSync,
   writeSync,
 } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { checkReplaceableFormat } from '../../engine/data-folder/format.ts';
 import {
   abandonReplacement,
@@ -71,7 +71,8 @@ export async function restore(
   const manifest = await readArchive(file);
   checkReplaceableFormat(dataDir);
   const isNew = !existsSync(dataDir);
-  if (!isNew) checkContent(dataDir, force);
+  if (isNew) checkParent(dataDir);
+  else checkContent(dataDir, force);
   ensureDataDir(dataDir);
   const lock = lockDataDir(dataDir, 'restore');
   let kept: string | undefined;
@@ -97,6 +98,13 @@ export async function restore(
   if (kept !== undefined)
     print(`the former data is in ${kept}, also its keys: remove it when you do not need it any more`);
   print(`start the engine with 'lifepod up --detach --data-dir ${dataDir}'`);
+}
+
+/** Throws a UserError if the parent of a new data folder is missing, because the path is probably mistyped. */
+function checkParent(dataDir: string): void {
+  const parent = dirname(resolve(dataDir));
+  if (existsSync(parent)) return;
+  throw new UserError(`the folder ${parent} does not exist: create it, or choose another --data-dir`);
 }
 
 /** Throws a UserError if the folder has data that must not be replaced, or cannot be. */
