@@ -58,10 +58,29 @@ function foreign(what: string, uid: number, paths: readonly string[]): string {
 
 /** Returns why root must not follow the path: it passes through a symbolic link of another user, who could redirect root. */
 export function foreignLink(path: string): string | undefined {
-  return isRoot() ? linkIn(resolve(path), 0) : undefined;
+  const link = isRoot() ? linkIn(resolve(path), 0) : undefined;
+  if (link === undefined) return undefined;
+  return `the symbolic link ${link.path} belongs to the user ${link.uid}, who could redirect it: give the folder to which it leads`;
 }
 
-function linkIn(path: string, links: number): string | undefined {
+/** Returns the user other than root who owns a folder above the file, or a link in its path, and so can redirect root to another folder. */
+export function redirectingUser(path: string): number | undefined {
+  if (!isRoot()) return undefined;
+  // Each folder that a link passes through is also examined, because its owner can replace what is in it.
+  let uid: number | undefined;
+  const found = linkIn(dirname(resolve(path)), 0, (folder) => {
+    uid ??= folder.uid === ROOT ? undefined : folder.uid;
+  });
+  return found?.uid ?? uid;
+}
+
+interface Link {
+  path: string;
+  uid: number;
+}
+
+/** Returns the first link of another user in the path. Calls `passes` for each folder on the way. */
+function linkIn(path: string, links: number, passes: (folder: Stats) => void = () => undefined): Link | undefined {
   const names = path.split(sep).slice(1);
   let folder: string = sep;
   for (const [index, name] of names.entries()) {
@@ -69,11 +88,11 @@ function linkIn(path: string, links: number): string | undefined {
     const found = statOf(next);
     if (found === undefined) return undefined;
     if (found.isSymbolicLink()) {
-      if (found.uid !== ROOT)
-        return `the symbolic link ${next} belongs to the user ${found.uid}, who could redirect it: give the folder to which it leads`;
+      if (found.uid !== ROOT) return { path: next, uid: found.uid };
       if (links === MAX_LINKS) return undefined;
-      return linkIn(resolve(folder, readlinkSync(next), ...names.slice(index + 1)), links + 1);
+      return linkIn(resolve(folder, readlinkSync(next), ...names.slice(index + 1)), links + 1, passes);
     }
+    passes(found);
     folder = next;
   }
   return undefined;

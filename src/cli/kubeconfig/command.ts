@@ -24,7 +24,10 @@ export function addKubeconfigCommand(program: Command): void {
     )
     .option('-n, --namespace <name>', 'namespace for commands of the other user that name none (default: default)')
     .option('--output <file>', 'file to create, with mode 0600, instead of standard output')
-    .option('--owner <user>', 'user of this machine who gets the file, and with whose rights it is created')
+    .option(
+      '--owner <user>',
+      'user of this machine (login name, UID or UID:GID) who gets the file, and with whose rights it is created',
+    )
     .option('--force', 'allow names that begin with system:, and the group system:masters')
     .action(async (options: KubeconfigOptions) => (await import('./kubeconfig.ts')).kubeconfig(options));
 }

@@ -12,7 +12,6 @@ import type { CertificateAndKey } from '../../apiserver/pki/certificates.ts';
 import { kubeconfigText } from '../../apiserver/pki/kubeconfig.ts';
 import { dateText, expiryOf } from '../../apiserver/pki/validity.ts';
 import { readKubeconfig } from '../../client/kubeconfig.ts';
-import { findUser } from '../../engine/certificates/user-kubeconfigs.ts';
 import { resolveApiOptions, signingMillis } from '../../engine/options/api-settings.ts';
 import { kubeconfigPath, readEngineRecord } from '../../engine/settings.ts';
 import { dataDirOwner, readTextIfPresent, UserError } from '../../platform/files.ts';
@@ -21,7 +20,7 @@ import { notRunning } from '../hints.ts';
 import { engineSilent } from './lost-engine.ts';
 import { type NewUser, newUser } from './new-user.ts';
 import { grantKubeconfig, onlyForRoot, ownKubeconfig, printKubeconfig } from './own-kubeconfig.ts';
-import { writePrivateFile } from './private-file.ts';
+import { ownerNamed, writePrivateFile } from './private-file.ts';
 
 export interface KubeconfigOptions {
   dataDir: string;
@@ -71,9 +70,7 @@ async function kubeconfigOf(options: KubeconfigOptions & { user: string }): Prom
   const { dataDir, output, owner: ownerName, namespace } = options;
   if (ownerName !== undefined && output === undefined)
     throw new UserError('--owner is for a file: add --output FILE, or omit the option');
-  const owner = ownerName === undefined ? undefined : findUser(ownerName);
-  if (ownerName !== undefined && owner === undefined)
-    throw new UserError(`--owner ${ownerName} is not a user of this machine: give a login name or a UID`);
+  const owner = ownerName === undefined ? undefined : ownerNamed(ownerName);
   if (onlyForRoot(dataDir) !== undefined)
     throw new UserError(`only root can read the keys in ${dataDir}: repeat the command with sudo`);
   const record = readEngineRecord(dataDir);

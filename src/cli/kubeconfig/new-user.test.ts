@@ -27,6 +27,12 @@ test.each<[string, Parameters<typeof newUser>[0], string]>([
   ['has a long name', { user: 'x'.repeat(65) }, 'has 65 characters, but a certificate allows 64'],
   ['has a short lifetime', { user: 'jane', expires: '9m' }, '--expires "9m" is not a valid lifetime of a certificate'],
   ['has a lifetime in days', { user: 'jane', expires: '30d' }, 'give 10m or more, such as 720h for 30 days'],
+  [
+    'has an invalid namespace',
+    { user: 'jane', namespace: 'B@d' },
+    '--namespace "B@d" cannot be the name of a namespace: ',
+  ],
+  ['has no namespace', { user: 'jane', namespace: '' }, '--namespace "" cannot be the name of a namespace: '],
   ['has a reserved name', { user: 'system:admin' }, 'the user system:admin has rights of the system, because its name'],
   [
     'is in a reserved group',

@@ -1,4 +1,5 @@
 /** Decides which user a new client certificate names, and how long it is valid. Pure. */
+import { dns1123LabelErrors } from '../../machinery/names.ts';
 import { formatDuration, type Millis, parseDuration } from '../../machinery/time.ts';
 import { UserError } from '../../platform/files.ts';
 
@@ -6,6 +7,8 @@ export interface NewUserOptions {
   user: string;
   group?: readonly string[];
   expires?: string;
+  /** The namespace for commands that name none. */
+  namespace?: string;
   force?: boolean;
 }
 
@@ -25,8 +28,10 @@ const MAX_LENGTH = 64;
 const SHORTEST_MILLIS = 10 * 60_000;
 
 /** `longestMillis`: the longest lifetime of a certificate, as for all signers. Throws a UserError if an option is not valid. */
-export function newUser({ user, group = [], expires, force = false }: NewUserOptions, longestMillis: Millis): NewUser {
+export function newUser(options: NewUserOptions, longestMillis: Millis): NewUser {
+  const { user, group = [], expires, namespace, force = false } = options;
   requireName('--user', user);
+  if (namespace !== undefined) requireNamespace(namespace);
   const groups = [...new Set(group)];
   for (const each of groups) requireName('--group', each);
   const isAdministrator = groups.includes(ADMINISTRATORS);
@@ -65,6 +70,12 @@ function requireName(option: string, name: string): void {
     throw new UserError(
       `${option} ${JSON.stringify(name)} has ${name.length} characters, but a certificate allows ${MAX_LENGTH}: give a shorter name`,
     );
+}
+
+function requireNamespace(name: string): void {
+  const [error] = dns1123LabelErrors(name);
+  if (error === undefined) return;
+  throw new UserError(`--namespace ${JSON.stringify(name)} cannot be the name of a namespace: ${error}`);
 }
 
 /** Throws a UserError if a name is one of those that Kubernetes gives to its own components and roles. */

@@ -2,6 +2,7 @@ import {
   chmodSync,
   chownSync,
   existsSync,
+  lchownSync,
   mkdirSync,
   mkdtempSync,
   readFileSync,
@@ -13,7 +14,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeEach, expect, onTestFinished, test } from 'vitest';
-import { writePrivateFile } from './private-file.ts';
+import { ownerNamed, writePrivateFile } from './private-file.ts';
 
 let folder: string;
 beforeEach(() => {
@@ -63,4 +64,37 @@ test.runIf(process.geteuid?.() === 0)('root writes a file for a user with the ri
     `the file ${inFolderOfRoot} cannot be created as jane: the user has no right to write to the folder`,
   );
   expect([process.geteuid?.(), process.getegid?.()]).toEqual([0, 0]);
+});
+
+test.runIf(process.geteuid?.() === 0)(
+  'root writes no file without an owner where another user could redirect root',
+  () => {
+    const home = join(folder, 'home');
+    mkdirSync(join(home, 'deep'), { recursive: true });
+    symlinkSync(folder, join(folder, 'link'));
+    const advice =
+      'belongs to the user 54321, who could redirect root to another one; add --owner 54321, or give another';
+    writePrivateFile(join(folder, 'link/first'), 'text');
+    lchownSync(join(folder, 'link'), 54_321, 54_322);
+    chownSync(home, 54_321, 54_322);
+    for (const path of ['home/x', 'home/deep/x', 'link/x'].map((name) => join(folder, name))) {
+      expect(() => writePrivateFile(path, 'text')).toThrow(advice);
+      expect(existsSync(path)).toBe(false);
+    }
+  },
+);
+
+test('the owner of a file is a login name, a UID or UID:GID, also of a user without a login name', () => {
+  const jane = { uid: 54_321, gid: 54_322, name: 'jane' };
+  const owner = (text: string) =>
+    ownerNamed(text, (reference) => (['jane', '54321'].includes(reference) ? jane : undefined));
+  expect(owner('jane')).toEqual(jane);
+  expect(owner('54321')).toEqual(jane);
+  expect(owner('54321:7')).toEqual({ ...jane, gid: 7 });
+  expect(owner('64002')).toEqual({ uid: 64_002, gid: 64_002, name: '64002' });
+  expect(owner('64002:7')).toEqual({ uid: 64_002, gid: 7, name: '64002' });
+  for (const text of ['', 'joe', '-1', '4294967295', '64002:4294967295', '64002:', '1:2:3', 'jane:7'])
+    expect(() => owner(text)).toThrow(
+      `--owner ${text} is not a user of this machine: give a login name, a UID or UID:GID`,
+    );
 });

@@ -1,6 +1,8 @@
 /** Writes a file that only its owner can read, in a folder that may belong to any user. */
 import { closeSync, openSync, rmSync, writeFileSync } from 'node:fs';
+import { findUser } from '../../engine/certificates/user-kubeconfigs.ts';
 import { UserError } from '../../platform/files.ts';
+import { redirectingUser } from '../../platform/folder-owners.ts';
 
 export interface Owner {
   uid: number;
@@ -8,13 +10,38 @@ export interface Owner {
   name: string;
 }
 
+const NUMERIC = /^(\d{1,10})(?::(\d{1,10}))?$/;
+/** The largest ID; the next number means "no change" in system calls. Source: chown(2). */
+const MAX_ID = 0xff_ff_ff_fe;
+
+/**
+ * Returns the user for a login name, a UID or UID:GID. The users of containers and directory services may have no entry on this machine: such
+ * a UID has the group of the same number, unless a GID is given. Throws a UserError if there is no such user.
+ */
+export function ownerNamed(text: string, find = findUser): Owner {
+  const [, uid = '', gid] = NUMERIC.exec(text) ?? [];
+  const found = find(uid || text);
+  if (uid === '' && found !== undefined) return found;
+  const ids = { uid: found?.uid ?? Number(uid), gid: gid === undefined ? (found?.gid ?? Number(uid)) : Number(gid) };
+  if (uid === '' || ids.uid > MAX_ID || ids.gid > MAX_ID)
+    throw new UserError(`--owner ${text} is not a user of this machine: give a login name, a UID or UID:GID`);
+  return { ...ids, name: found?.name ?? uid };
+}
+
 /**
  * Creates the file with the mode 0600. With `owner`, root creates it with the rights of this user only, so that nothing in the user's folders,
- * such as a symbolic link, can redirect root to another file. Throws a UserError if the file exists or cannot be created.
+ * such as a symbolic link, can redirect root to another file. Throws a UserError if the file exists or cannot be created, or if it needs an
+ * owner because another user could redirect root.
  */
 export function writePrivateFile(path: string, content: string, owner?: Owner): void {
-  if (owner === undefined) createFile(path, content, '');
-  else asUser(owner, () => createFile(path, content, ` as ${owner.name}`));
+  if (owner === undefined) {
+    const uid = redirectingUser(path);
+    if (uid !== undefined)
+      throw new UserError(
+        `the file ${path} cannot be created: its folder belongs to the user ${uid}, who could redirect root to another one; add --owner ${uid}, or give another --output`,
+      );
+    createFile(path, content, '');
+  } else asUser(owner, () => createFile(path, content, ` as ${owner.name}`));
 }
 
 /** Calls `run` with the rights of the user. They apply to the whole process, so `run` must not return a promise. */

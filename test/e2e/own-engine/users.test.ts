@@ -123,7 +123,14 @@ test('a user with a certificate of lifepod kubeconfig has the rights of its Role
 
   const missing = join(folder, 'none', 'kubeconfig');
   const refusals: [string[], string][] = [
-    [['--user', 'joe', '--output', file], `the file ${file} cannot be created: it exists already; remove it, or give`],
+    [
+      ['--user', 'joe', '--output', file],
+      `its folder belongs to the user ${uid}, who could redirect root to another one`,
+    ],
+    [
+      ['--user', 'joe', '--output', file, '--owner', 'daemon'],
+      `${file} cannot be created as daemon: it exists already; remove it, or give`,
+    ],
     [
       ['--user', 'joe', '--output', missing, '--owner', 'daemon'],
       `${missing} cannot be created as daemon: its folder does`,
