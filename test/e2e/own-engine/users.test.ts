@@ -120,6 +120,16 @@ test('a user with a certificate of lifepod kubeconfig has the rights of its Role
     ['delete', 'pod', 'x'],
   ])
     expect(await as(...args)).toMatchObject({ code: 1, stderr: expect.stringContaining('User "joe" cannot ') });
+  expect(await as('get', 'podrecords')).toMatchObject({ code: 0, stderr: 'No resources found in team namespace.\n' });
+  expect(await launch(['status', '-n', 'default', '--kubeconfig', file])).toEqual({
+    code: 1,
+    stdout: '',
+    stderr:
+      'lifepod: this user may not read Pods in namespace default: give another namespace with -n, or ask an administrator for the role view in this one\n',
+  });
+  expect((await lifepod.cli('timeline', 'none', '--kubeconfig', file)).stderr).toContain(
+    'lifepod: no Pod none in namespace team, and no record of one',
+  );
 
   const missing = join(folder, 'none', 'kubeconfig');
   const refusals: [string[], string][] = [
