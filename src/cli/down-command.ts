@@ -2,8 +2,8 @@
 import { existsSync } from 'node:fs';
 import { InvalidArgumentError } from 'commander';
 import { invokingUser, userKubeconfigPath } from '../engine/certificates/user-kubeconfigs.ts';
-import { DEFAULT_DATA_DIR } from '../engine/settings.ts';
 import { UserError } from '../platform/files.ts';
+import { hintsFor } from './hints.ts';
 
 export interface DownOptions {
   dataDir: string;
@@ -69,9 +69,8 @@ export async function downCommand(options: DownOptions): Promise<void> {
     if (left !== undefined) process.stdout.write(`${left}\n`);
   } catch (error) {
     if (exitCode === undefined) throw error;
-    const folder = dataDir === DEFAULT_DATA_DIR ? '' : ` --data-dir ${dataDir}`;
     process.stderr.write(
-      `lifepod: interrupted: Pods that are ending continue to end; type 'lifepod down${folder}' again\n`,
+      `lifepod: interrupted: Pods that are ending continue to end; type '${hintsFor({ dataDir }, process.env).engine('down')}' again\n`,
     );
     // Connections of the step that was interrupted would keep the process alive.
     process.exit(exitCode);

@@ -23,7 +23,7 @@ import { containerdPaths } from '../runtime/containerd/paths.ts';
 import { openLmdbStore } from '../store/lmdb/lmdb-store.ts';
 import { startDetached } from './detach.ts';
 import { endAllPods, removeRest, runtimeIdle } from './end-pods.ts';
-import { missingKubeconfig } from './hints.ts';
+import { hintsFor, missingKubeconfig } from './hints.ts';
 import { deleteObjects } from './session/delete-objects.ts';
 import { readRecords, removeRecord } from './session/session-records.ts';
 import { withShortDeletions } from './short-deletions.ts';
@@ -39,6 +39,8 @@ const CONTAINERS_END_MILLIS = 30_000;
 const OBJECTS_END_MILLIS = 30_000;
 
 type Say = (line: string) => void;
+
+const downAgain = (dataDir: string): string => hintsFor({ dataDir }, process.env).engine('down');
 
 const print: Say = (line) => void process.stdout.write(`${line}\n`);
 
@@ -81,7 +83,7 @@ export async function down(
     await untilAborted(signal, clearMachine(dataDir, nodePlatform('warn'), signal));
     if (failure !== undefined) {
       throw new UserError(
-        `some containers may remain in the runtime at ${endpoint}: ${failure}; run 'lifepod down --data-dir ${dataDir}' again when the runtime answers`,
+        `some containers may remain in the runtime at ${endpoint}: ${failure}; run '${downAgain(dataDir)}' again when the runtime answers`,
       );
     }
     writeEngineRecord(dataDir, { ...record, state: 'down' });
@@ -171,7 +173,7 @@ async function endEngine(
   released.catch(() => undefined);
   const ended = new AbortController();
   void released.then(
-    () => ended.abort(new UserError(`the engine stopped unexpectedly: run 'lifepod down --data-dir ${dataDir}' again`)),
+    () => ended.abort(new UserError(`the engine stopped unexpectedly: run '${downAgain(dataDir)}' again`)),
     () => undefined,
   );
   const ends = AbortSignal.any([ended.signal, signal]);

@@ -40,6 +40,7 @@ import {
   writeFileAtomic,
 } from '../../platform/files.ts';
 import { forgetHistory } from '../../store/lmdb/copy-file.ts';
+import { hintsFor } from '../hints.ts';
 import { readArchive } from './archive-reader.ts';
 import { interruption } from './interruption.ts';
 import type { BackedUpFile, Manifest } from './manifest.ts';
@@ -97,7 +98,7 @@ export async function restore(
   );
   if (kept !== undefined)
     print(`the former data is in ${kept}, also its keys: remove it when you do not need it any more`);
-  print(`start the engine with 'lifepod up --detach --data-dir ${dataDir}'`);
+  print(`start the engine with '${hintsFor({ dataDir }, process.env).start()}'`);
 }
 
 /** Throws a UserError if the parent of a new data folder is missing, because the path is probably mistyped. */

@@ -7,6 +7,9 @@ import { hintsFor } from '../hints.ts';
 /** The copy of a kubeconfig that `lifepod up` makes for a user, and that `lifepod down` removes. */
 const COPY = /^\/run\/lifepod\/[0-9a-f]{8}\/(\d+)\.kubeconfig$/;
 
+/** Stands in a command for a data folder that is not known. */
+const PLACEHOLDER = 'FOLDER';
+
 /**
  * Returns the error to show instead of `error`, which has occurred when a kubeconfig was read: a sentence that says what to type if the
  * kubeconfig is one of lifepod.
@@ -25,16 +28,16 @@ export function explainUnread(
   const { start } = hintsFor({ dataDir: folder }, env, undefined, true);
   if (code === 'ENOENT' && isCopy)
     return new UserError(
-      `the engine of the kubeconfig ${path} was stopped, which removed this file: start the engine with '${start()}'`,
+      `the engine of the kubeconfig ${path} was stopped, which removed this file: start the engine with '${start()}'${noteOn(folder)}`,
       { cause: error.cause },
     );
-  if (code !== 'EACCES') return error;
+  const isOwn = isCopy || path === `${folder ?? DEFAULT_DATA_DIR}/kubeconfig`;
+  if (code !== 'EACCES' || !isOwn) return error;
   const option = folder === undefined ? '' : ` --data-dir ${folder}`;
-  const own = isCopy || path === `${folder ?? DEFAULT_DATA_DIR}/kubeconfig`;
-  const remedy = own
-    ? `get one of your own with 'eval "$(sudo lifepod kubeconfig${option})"'`
-    : 'name one that you may read';
-  return new UserError(`the kubeconfig ${path} belongs to another user: ${remedy}`, { cause: error.cause });
+  return new UserError(
+    `the kubeconfig ${path} belongs to another user: get one of your own with 'eval "$(sudo lifepod kubeconfig${option})"'${noteOn(folder)}`,
+    { cause: error.cause },
+  );
 }
 
 /**
@@ -49,8 +52,9 @@ export function engineSilent(
 ): string | undefined {
   const [path = '', ...others] = paths;
   if (others.length > 0 || (dataDir === undefined && !COPY.test(path))) return undefined;
-  const { engine, start } = hintsFor({ dataDir: folderOf(path, dataDir) }, env);
-  return `lifepod does not answer at ${server}: '${engine('status')}' shows whether it runs, and '${start()}' starts it`;
+  const folder = folderOf(path, dataDir);
+  const { engine, start } = hintsFor({ dataDir: folder }, env);
+  return `lifepod does not answer at ${server}: '${engine('status')}' shows whether it runs, and '${start()}' starts it${noteOn(folder)}`;
 }
 
 /** Returns the data folder to name in a command: undefined for the default one, a placeholder if only the hash of its path is known. */
@@ -58,5 +62,8 @@ function folderOf(path: string, dataDir: string | undefined): string | undefined
   const [, uid] = COPY.exec(path) ?? [];
   if (dataDir !== undefined) return dataDir === DEFAULT_DATA_DIR ? undefined : dataDir;
   if (uid === undefined || userKubeconfigPath(DEFAULT_DATA_DIR, Number(uid)) === path) return undefined;
-  return 'FOLDER';
+  return PLACEHOLDER;
 }
+
+const noteOn = (folder: string | undefined): string =>
+  folder === PLACEHOLDER ? `, with its data folder as ${PLACEHOLDER}` : '';
