@@ -87,14 +87,14 @@ explains({
       [6, 'Removed'],
     ],
     sentence:
-      'p has been gone since 11:59:54 UTC: it was deleted by force, with a grace period of 0, so its defer containers bye and after did not run.',
+      'p has been gone since 11:59:52 UTC: it was deleted by force, with a grace period of 0, so its defer containers bye and after did not run.',
     evidence: [
       'a grace period of 0 comes from kubectl delete --grace-period=0 --force, or from terminationGracePeriodSeconds: 0',
       'container app: exit code 137 (Error)',
       'defer container bye: did not run, the Pod was deleted with a grace period of 0',
       'defer container after: did not run, the Pod was deleted with a grace period of 0',
     ],
-    advice: /^do by hand what bye and after would have done\n.*: kubectl delete pod p -n n\n/,
+    advice: /^do by hand what bye and after would have done\n.*: kubectl delete pod p -n n --now\n/,
   },
   'a Pod without destructors that was deleted by force': {
     gone: true,
@@ -104,7 +104,7 @@ explains({
       [8, 'Gone'],
       [6, 'Removed'],
     ],
-    sentence: 'p has been gone since 11:59:54 UTC: it was deleted by force, with a grace period of 0.',
+    sentence: 'p has been gone since 11:59:52 UTC: it was deleted by force, with a grace period of 0.',
   },
   'a deleted Pod whose PID 1 ignored SIGTERM': {
     gone: true,

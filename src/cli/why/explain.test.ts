@@ -473,6 +473,34 @@ explains({
     ],
     sentence: 'p has been gone since 11:59:44 UTC: it was deleted, and took 4.00s of the 30.0s that it was given.',
   },
+  'a Pod that was deleted by force during its termination': {
+    gone: true,
+    steps: [
+      [60, 'Started', of('app')],
+      [20, 'TerminationBegan', { reason: 'Deleted', ...until(10) }],
+      [20, 'DeadlineSet', until(10)],
+      [20, 'StopSignal', { ...of('app'), ...until(10) }],
+      [14.69, 'DeadlineSet', until(-12.69)],
+      [14.69, 'DeferSkipped', { ...entry('bye'), reason: 'Skipped', message: 'no grace period' }],
+      [14.69, 'Gone'],
+      [12.6, 'Exited', { ...of('app'), exitCode: 137, reason: 'Error' }],
+      [12.24, 'Removed'],
+    ],
+    sentence:
+      'p has been gone since 11:59:45 UTC: it was deleted, and after 5.31s of the 30.0s that it was given it was deleted by force, with a grace period of 0, so its defer container bye did not run.',
+    advice: /--now still gives.*: kubectl delete pod p -n n --now\n/,
+  },
+  'a completed Pod whose object was deleted before its sandbox was removed': {
+    gone: true,
+    steps: [
+      [60, 'Started', of('app')],
+      [20, 'Exited', { ...of('app'), exitCode: 0, reason: 'Completed' }],
+      [20, 'TerminationBegan', { reason: 'Completed', ...until(10) }],
+      [16, 'Gone'],
+      [15, 'Removed'],
+    ],
+    sentence: 'p has been gone since 11:59:45 UTC: it had completed, and took 5.00s of the 30.0s that it was given.',
+  },
   'a deleted Pod that was never scheduled': {
     gone: true,
     steps: [

@@ -53,19 +53,25 @@ export function explainGone(subject: Subject): Explanation {
       evidence,
       actions,
     };
-  const deadline = lastStep(subject, ['DeadlineSet', 'TerminationBegan'])?.deadline ?? gone.at;
-  // Prefer the step Removed to Gone: finalizers may keep the object longer, and an engine that was down notices the deletion late.
-  const over = lastStep(subject, ['Removed']) ?? gone;
   const taint = evictedFor(subject);
   const why = taint?.why ?? REASONS[began.reason ?? ''] ?? began.reason;
-  const took = shortDuration(over.at - began.at);
+  const ends = entriesOf(steps).flatMap((entry) => endInRecord(entry, steps) ?? []);
+  const removal = lastStep(subject, ['Gone']);
+  // The object was removed before its node began to terminate the Pod.
+  if (removal !== undefined && removal.at <= began.at) return forced(subject, removal.at, undefined, ends, evidence);
+  const given = steps.filter(({ type }) => type === 'DeadlineSet' || type === 'TerminationBegan');
+  const cut = removal && cutShort(given, removal);
+  const deadline = (cut ?? given).at(-1)?.deadline ?? gone.at;
   const grace = `${shortDuration(deadline - began.at)} that it was given`;
+  if (removal !== undefined && cut !== undefined) {
+    const course = `${why}, and after ${shortDuration(removal.at - began.at)} of the ${grace}`;
+    return forced(subject, removal.at, course, ends, [...(taint?.evidence ?? []), ...evidence]);
+  }
+  // Prefer the step Removed to Gone: finalizers may keep the object longer, and an engine that was down notices the deletion late.
+  const over = lastStep(subject, ['Removed']) ?? gone;
+  const took = shortDuration(over.at - began.at);
   const inGrace =
     over.at <= deadline ? `, and took ${took} of the ${grace}` : `, and took ${took}, more than the ${grace}`;
-  const ends = entriesOf(steps).flatMap((entry) => endInRecord(entry, steps) ?? []);
-  // The object was removed before its node began to terminate the Pod.
-  if ((lastStep(subject, ['Gone'])?.at ?? Number.POSITIVE_INFINITY) <= began.at)
-    return forced(subject, clock(gone.at), ends, evidence);
   const deaf = deafOf(steps);
   const defers = deferOutcome(ends);
   return {
@@ -75,15 +81,35 @@ export function explainGone(subject: Subject): Explanation {
   };
 }
 
-/** Explains a Pod that had no grace period, so that its defer containers did not run. */
-function forced(subject: Subject, at: string, ends: readonly EntryEnd[], evidence: string[]): Explanation {
+/**
+ * Returns the deadlines before the removal of the object if the removal cut the termination short; undefined if it did not. The node then sets
+ * an earlier deadline, unless all containers have stopped. `given` are the steps with deadlines.
+ */
+function cutShort(given: readonly Transition[], { at }: Transition): readonly Transition[] | undefined {
+  const before = given.filter((step) => step.at < at);
+  const former = before.at(-1)?.deadline;
+  const next = given.find((step) => step.at >= at)?.deadline;
+  return former !== undefined && next !== undefined && next < former ? before : undefined;
+}
+
+/**
+ * Explains a Pod whose object was removed at `at` without waiting for its grace period, so that its defer containers did not run. `course`
+ * is a clause about the termination that this cut short; undefined if none had begun.
+ */
+function forced(
+  subject: Subject,
+  at: number,
+  course: string | undefined,
+  ends: readonly EntryEnd[],
+  evidence: string[],
+): Explanation {
   const { name, namespace, hints } = subject;
   const skipped = ends.filter(({ reason, ran }) => reason === 'Skipped' && !ran).map((end) => end.name);
   const many = skipped.length > 1;
   const destructors =
     skipped.length === 0 ? '' : `, so its defer ${many ? 'containers' : 'container'} ${listed(skipped)} did not run`;
   return {
-    sentence: `${name} has been gone since ${at}: it was deleted by force, with a grace period of 0${destructors}.`,
+    sentence: `${name} has been gone since ${clock(at)}: ${course === undefined ? '' : `${course} `}it was deleted by force, with a grace period of 0${destructors}.`,
     evidence: [
       'a grace period of 0 comes from kubectl delete --grace-period=0 --force, or from terminationGracePeriodSeconds: 0',
       ...evidence,
@@ -92,7 +118,7 @@ function forced(subject: Subject, at: string, ends: readonly EntryEnd[], evidenc
       ...(skipped.length === 0 ? [] : [{ description: `do by hand what ${listed(skipped)} would have done` }]),
       {
         description: 'next time, delete it without --force: --now still gives it a grace period of 1 s',
-        command: hints.kubectl(`delete pod ${name} -n ${namespace}`),
+        command: hints.kubectl(`delete pod ${name} -n ${namespace} --now`),
       },
       seeTimeline(subject, '-o wide'),
     ],
