@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { binarySize } from '../../machinery/binary-size.ts';
 import { UserError } from '../../platform/files.ts';
+import { hintsFor } from '../hints.ts';
 
 export const STANDARD_INPUT = 'standard input';
 
@@ -20,7 +21,7 @@ export async function withArchiveFrom<T>(
 ): Promise<T> {
   if (input.isTTY === true)
     throw new UserError(
-      `${STANDARD_INPUT} is a terminal: send an archive, as in 'docker save busybox | lifepod image load -'`,
+      `${STANDARD_INPUT} is a terminal: send an archive, as in 'docker save busybox | ${hintsFor({ dataDir: folder }, process.env).engine('image load -')}'`,
     );
   const name = join(folder, `standard-input-${process.pid}`);
   const fd = openSync(name, constants.O_RDWR | constants.O_CREAT | constants.O_EXCL, 0o600);

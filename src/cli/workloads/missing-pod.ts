@@ -32,7 +32,7 @@ export async function missingPod(client: Client, namespace: string, name: string
   const near = similar.length === 0 ? '' : `; there are ${shortList(similar)}`;
   return new UserError(
     `${none}${near}: '${hints.kubectl('get pods -A')}' lists all Pods, '${hints.kubectl('get podrecords -A')}' all records; ` +
-      `${hints.engine('up --record-age')} sets how long records outlive their Pod`,
+      `'${hints.engine('up --record-age 7d')}' keeps a record for 7 days after the end of its Pod`,
   );
 }
 
