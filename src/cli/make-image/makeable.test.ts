@@ -1,15 +1,18 @@
 import { expect, test } from 'vitest';
-import { isMakeable } from './makeable.ts';
+import { isMakeable, whyNotMakeable } from './makeable.ts';
 
 test.each([
-  ['busybox', true],
-  ['busybox:1.28', true],
-  ['docker.io/library/busybox:1', true],
-  [`busybox@sha256:${'0'.repeat(64)}`, false],
-  ['busybox:', false],
-  ['Busybox', false],
-  ['example.com/busybox', false],
-  ['nginx', false],
-])('the image %s can be made: %s', (reference, makeable) => {
-  expect(isMakeable(reference)).toBe(makeable);
+  ['busybox', undefined],
+  ['busybox:1.28', undefined],
+  ['docker.io/library/busybox:1', undefined],
+  [`busybox@sha256:${'0'.repeat(64)}`, ', because its name has a digest'],
+  ['busybox:', ', its name is not valid'],
+  ['Busybox', ', its name is not valid'],
+  ['reg.example/busybox:1.28', ', because its name has a registry or a path: only plain busybox can, with any tag'],
+  ['mine/busybox', ', because its name has a registry or a path: only plain busybox can, with any tag'],
+  ['nginx', ', only busybox can, with any tag'],
+  ['reg.example/nginx', ', only busybox can, with any tag'],
+])('the image %s can be made, or not for this reason: %s', (reference, why) => {
+  expect(whyNotMakeable(reference)).toBe(why && `the image ${reference} cannot be made from this machine${why}`);
+  expect(isMakeable(reference)).toBe(why === undefined);
 });

@@ -3,8 +3,19 @@ import { normalizeReference, referenceError, repositoryOf } from '../../runtime/
 
 const BUSYBOX = 'docker.io/library/busybox';
 
-/** Whether the image is busybox with a tag. The image with a certain digest cannot be made. */
-export const isMakeable = (reference: string): boolean =>
-  referenceError(reference) === undefined &&
-  repositoryOf(reference) === BUSYBOX &&
-  !normalizeReference(reference).includes('@');
+/**
+ * Returns why the image cannot be made; undefined if it can. Only busybox can, with any tag. An image with a certain digest or of another
+ * registry must have the content that it has there.
+ */
+export function whyNotMakeable(reference: string): string | undefined {
+  const cannot = `the image ${reference} cannot be made from this machine`;
+  if (referenceError(reference) !== undefined) return `${cannot}, its name is not valid`;
+  const repository = repositoryOf(reference);
+  if (normalizeReference(reference).includes('@')) return `${cannot}, because its name has a digest`;
+  if (repository === BUSYBOX) return undefined;
+  return repository.endsWith('/busybox')
+    ? `${cannot}, because its name has a registry or a path: only plain busybox can, with any tag`
+    : `${cannot}, only busybox can, with any tag`;
+}
+
+export const isMakeable = (reference: string): boolean => whyNotMakeable(reference) === undefined;

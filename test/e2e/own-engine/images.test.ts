@@ -287,7 +287,6 @@ it('lifepod image make makes busybox for a Pod that waits for it, as lifepod why
   expect(await lifepod.cli('image', 'make', image, 'nginx')).toMatchObject({
     code: 1,
     stdout: '',
-    stderr:
-      "lifepod: the image nginx cannot be made from this machine, only busybox can, with any tag: load an archive with 'lifepod image load FILE'\n",
+    stderr: `lifepod: the image nginx cannot be made from this machine, only busybox can, with any tag: load an archive with 'lifepod image load FILE --data-dir ${lifepod.dataDir}'\n`,
   });
 });

@@ -1,0 +1,27 @@
+/** Gives a command a temporary folder that does not outlive it, also if SIGINT, SIGTERM or SIGHUP ends the command. */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+/** The exit codes of shells for programs that a signal has ended. */
+const SIGNAL_CODES = { SIGHUP: 129, SIGINT: 130, SIGTERM: 143 } as const;
+
+/** Resolves with what `use` resolves with. A signal removes the folder and ends the process. */
+export async function withTemporaryFolder<T>(prefix: string, use: (folder: string) => Promise<T>): Promise<T> {
+  const folder = mkdtempSync(join(tmpdir(), prefix));
+  const remove = (): void => rmSync(folder, { recursive: true, force: true });
+  const handlers = Object.entries(SIGNAL_CODES).map(([name, code]) => {
+    const handler = (): void => {
+      remove();
+      process.exit(code);
+    };
+    process.on(name, handler);
+    return [name, handler] as const;
+  });
+  try {
+    return await use(folder);
+  } finally {
+    remove();
+    for (const [name, handler] of handlers) process.off(name, handler);
+  }
+}
