@@ -19,9 +19,11 @@ export const NO_RUNS: ContainerRuns = { ran: new Set(), hooked: new Set() };
 const FAILED_STARTS = ['ContainerCannotRun', 'RunContainerError', 'StartError'];
 const HOOK_FAILED = 'PostStartHookError';
 
+type Failure = Pick<ContainerStateTerminated, 'reason' | 'message'>;
+
 const lastEnd = (status: ContainerStatus | undefined): ContainerStateTerminated | undefined =>
   status?.state?.terminated ?? status?.lastState?.terminated;
-const isFailedStart = ({ reason = '' }: ContainerStateTerminated): boolean => FAILED_STARTS.includes(reason);
+const isFailedStart = ({ reason = '' }: Failure): boolean => FAILED_STARTS.includes(reason);
 
 /** Returns the containers that run before the Pod terminates. A defer container starts only then. */
 export const startedContainers = (pod: Pod): PodContainer[] =>
@@ -46,8 +48,9 @@ export function withRuns(before: ContainerRuns, pod: Pod): ContainerRuns {
  * be in the middle of the next attempt.
  */
 export function failedStartOf({ name, status }: PodContainer, { ran }: ContainerRuns): string | undefined {
-  const end = lastEnd(status);
-  return end === undefined || ran.has(name) || !isFailedStart(end) ? undefined : startErrorText(end);
+  // A failed start first shows the answer of the runtime, then the end of the container, with the same cause.
+  const failure = [status?.state?.waiting, lastEnd(status)].find((each) => each !== undefined && isFailedStart(each));
+  return failure === undefined || ran.has(name) ? undefined : startErrorText(failure);
 }
 
 /** Returns a phrase about each container that has run and waits for its next run, such as `container app keeps failing: exit code 4`. */
@@ -72,7 +75,8 @@ const oneLine = (text: string): string =>
     .replace(/\s*\n\s*/g, '; ')
     .replace(/\b[0-9a-f]{64}\b/g, 'ID');
 
-const startErrorText = ({ reason, message }: ContainerStateTerminated): string => `${reason}${after(message)}`;
+const startErrorText = ({ reason, message }: Failure): string =>
+  `its process cannot be started: ${oneLine(message ?? '').replace(/^rpc error: code = \w+ desc = /, '') || reason}`;
 
 function exitText({ exitCode, reason = '' }: ContainerStateTerminated): string {
   const isUsual = ['', 'Completed', 'Error'].includes(reason);

@@ -158,7 +158,9 @@ test('a session whose container never gets its first process is over after two m
   const { backend, watched, said, timers, setStatus } = await watch();
   watched.created(await backend.set(PODS, podOf('one', { labels })));
   watched.complete();
-  const cause = 'container app: StartError: task ID: exec: "bash": not found';
+  const cause = 'container app: its process cannot be started: task ID: exec: "bash": not found';
+  const message = `rpc error: code = Unknown desc = ${failedStart('c').terminated.message}`;
+  await setStatus('one', status({ waiting: { reason: 'RunContainerError', message } }));
   await setStatus('one', status(failedStart('a')));
   timers.advance(OBSTACLE_MILLIS / 2);
   await setStatus('one', status(BACK_OFF, failedStart('a')));
@@ -192,7 +194,7 @@ test('a session whose container runs and fails again and again continues, and re
     [
       'failing: exit code 4',
       'ending: exit code 0',
-      'failing: StartError: task ID: exec: "bash": not found',
+      'failing: its process cannot be started: task ID: exec: "bash": not found',
       'failing: its postStart hook failed: it said no',
       'failing: exit code 137',
     ].map((cause) => `pod/one: container app keeps ${cause}; see 'lifepod why one -n a --data-dir /d'`),
