@@ -34,6 +34,19 @@ test.each([
   expect(usageError(`${message}\n`, 'lifepod up')).toBe(`${sentence}; see 'lifepod up --help'`);
 });
 
+test.each([
+  ['-it', 'lifepod run', "unknown option '-it': standard input is not connected, so omit the option"],
+  ['--stdin=true', 'lifepod run', "unknown option '--stdin=true': standard input is not connected, so omit the option"],
+  [
+    '-c',
+    'kubectl lifepod run',
+    "unknown option '-c': options of the command come after --, such as 'kubectl lifepod run IMAGE -- sh -c COMMAND'",
+  ],
+  ['-it', 'lifepod up', "unknown option '-it'"],
+])('the unknown option %s of %s has a hint about run', (option, name, sentence) => {
+  expect(usageError(`error: unknown option '${option}'\n`, name)).toBe(`${sentence}; see '${name} --help'`);
+});
+
 const lifepod = (...args: string[]) => {
   const main = new URL('../main.ts', import.meta.url).pathname;
   return promisify(execFile)(process.execPath, ['--no-wasm-tier-up', main, ...args]).then(

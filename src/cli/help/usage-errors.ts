@@ -14,7 +14,19 @@ export function explainUsageErrors(program: Command): void {
 /** Returns the sentence. `text` is the message of commander; `name` is the command as the user types it. */
 export function usageError(text: string, name: string): string {
   const message = text.trim().replace(/^error: /, '');
-  return `${shortened(message)}; see '${name} --help'`;
+  return `${shortened(message)}${runHint(message, name)}; see '${name} --help'`;
+}
+
+/** Options with which docker run and kubectl run connect standard input or a terminal. */
+const INTERACTIVE = /^(?:-[it]+|--interactive|--tty|--stdin)$/;
+
+/** Returns what to do about an option of `run` that other programs accept there, or that belongs to the command of the container. */
+function runHint(message: string, name: string): string {
+  const [, option] = /^unknown option '([^'=]*).*'$/.exec(message) ?? [];
+  if (option === undefined || !name.endsWith(' run')) return '';
+  return INTERACTIVE.test(option)
+    ? ': standard input is not connected, so omit the option'
+    : `: options of the command come after --, such as '${name} IMAGE -- sh -c COMMAND'`;
 }
 
 function shortened(message: string): string {
