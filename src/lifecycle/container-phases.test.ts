@@ -67,6 +67,18 @@ describe('a container that has no run', () => {
       waiting('ErrImagePull', 'no'),
     ],
     [
+      'waits for other pulls after a failure',
+      {
+        observed: {
+          images: { app: absent },
+          failures: [failed(pull, 'ErrImagePull', -20)],
+          underWay: [pull],
+          pulls: { 'pullImage/app/0/i': { state: 'waiting' } },
+        },
+      },
+      waiting('ErrImagePull', 'no'),
+    ],
+    [
       'has an image with a name that is not valid',
       { observed: { images: {}, failures: [failed(pull, 'InvalidImageName', -5)] } },
       waiting('InvalidImageName', 'no'),

@@ -84,12 +84,12 @@ function whyWaiting(container: ContainerView, view: PodView): Phase | undefined 
   );
 }
 
-/** The waiting state that shows the progress of the pull of the next run's image, or the failed pull or lookup; undefined: neither. */
+/** Shows the failed pull or lookup of the next run's image until a pull succeeds, as in Kubernetes, or the progress of the first pull. */
 function imagePhase(container: ContainerView, view: PodView): Waiting | undefined {
   const { pull, check } = imageActions(container, container.nextAttempt);
+  const failure = view.failureOf(actionKey(pull)) ?? view.failureOf(actionKey(check));
   const message = pullMessage(container.image, view.observed.pulls?.[actionKey(pull)]);
-  if (message !== undefined) return waiting(creating(view), message);
-  return failed(view.failureOf(actionKey(pull)) ?? view.failureOf(actionKey(check)), view);
+  return failed(failure, view) ?? (message === undefined ? undefined : waiting(creating(view), message));
 }
 
 /** The waiting state of a container whose next run is delayed by a failed action; undefined if no action has failed. */
