@@ -325,6 +325,11 @@ describe('an outage', () => {
     const observed = { outages: [{ from: at(3), to: at(50) }] };
     expect(endsOf({ deleted: 30, ending: ending(30), observed, now: 50 })).toEqual(['Deleted', 77, 77]);
   });
+  it('an outage moves nothing in a Pod whose list is over', () => {
+    const so = resumed(3, 50, { status: { phase: 'Failed' }, runs: [exited('app', 0, 1)] });
+    expect(moves(so)).toEqual([15, 30]);
+    expect(so).not.toHaveProperty('outageSeconds');
+  });
   it('an outage counts from the beginning of the termination', () => {
     expect(moves(resumed(-20, 10))).toEqual([25, 40]);
   });

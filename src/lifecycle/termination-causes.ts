@@ -104,14 +104,15 @@ export const isPostExit = (spec: ContainerView['spec']): boolean => (spec as Def
 export const isDue = ({ onReasons = [] }: DeferContainer, reason: string): boolean =>
   onReasons.length === 0 || onReasons.includes(reason);
 
+/** Whether the list is over. Finalizers may keep the Pod, and its final deletion has a grace period of 0: nothing moves its deadline. */
+const isOver = (view: PodView) => isFinalPhase(view.pod.status?.phase) && !view.observed.containers.some(isRunning);
+
 /** Applies a later cause. If it moves the deadline earlier, the time R reserved for PostExit shrinks in proportion, to at least min(R, 2 s). */
 function shortened(view: PodView, so: Termination, { at, graceMillis, mark = {} }: Cause): Termination {
   if (Object.entries(mark).every(([key, value]) => so[key as keyof Termination] === value)) return so;
   const { deadline, preExitDeadline } = so;
   const earlier = at + graceMillis;
-  // Finalizers may keep a Pod whose list is over. Its final deletion has a grace period of 0, which moves no deadline.
-  const isOver = isFinalPhase(view.pod.status?.phase) && !view.all.some(({ runs }) => runs.some(isRunning));
-  if (earlier >= deadline || isOver) return { ...so, ...mark };
+  if (earlier >= deadline || isOver(view)) return { ...so, ...mark };
   const ends = { ...so, ...mark, deadline: earlier };
   if (hasPostExitBegun(view, so)) return { ...ends, preExitDeadline: Math.min(earlier, preExitDeadline) };
   const reserve = deadline - preExitDeadline;
@@ -125,19 +126,18 @@ export const hasPostExitBegun = ({ defers }: PodView, { turn }: Termination): bo
 /** Moves the deadlines later by the length of an outage, up to the node's limit for all outages together. */
 function withOutage(view: PodView, so: Termination, { from, to }: Outage): Termination {
   const begin = Math.max(from, so.outagesCountedUntil ?? 0, so.startedAt);
-  if (to <= begin) return so;
+  if (to <= begin || isOver(view)) return so;
   const had = Math.round((so.outageSeconds ?? 0) * 1000);
   const moved = Math.max(0, Math.min(to - begin, maxMoveMillis(view) - had));
-  const { turn } = so;
-  const run = view.defers.find(({ name }) => name === turn?.entry)?.latest;
+  const run = view.defers.find(({ name }) => name === so.turn?.entry)?.latest;
   // An outage counts toward the timeoutSeconds of an entry that ran during it, unless the machine failed while the entry ran.
-  const isOver = (run?.finishedAt ?? 0) > begin && (run?.exitCode === 0 || view.sandbox?.ready === true);
-  const waited = isOver || isRunning(run) ? 0 : Math.max(0, Math.min(moved, to - Math.max(begin, turn?.since ?? to)));
+  const ended = (run?.finishedAt ?? 0) > begin && (run?.exitCode === 0 || view.sandbox?.ready === true);
+  const waited = ended || isRunning(run) ? 0 : Math.max(0, Math.min(moved, to - Math.max(begin, so.turn?.since ?? to)));
   return {
     ...later(view, so, moved),
     outageSeconds: (had + moved) / 1000,
     outagesCountedUntil: to,
-    ...(turn && { turn: { ...turn, since: turn.since + waited } }),
+    ...(so.turn && { turn: { ...so.turn, since: so.turn.since + waited } }),
   };
 }
 
