@@ -122,7 +122,37 @@ explains({
   'a missing ConfigMap': {
     status: { containerStatuses: [waiting('app', 'CreateContainerConfigError', 'configmap "x" not found')] },
     sentence: 'p cannot start: container app needs the ConfigMap x, which does not exist in namespace n.',
-    advice: /kubectl create configmap x -n n /,
+    advice: /kubectl create configmap x -n n --from-literal=KEY=VALUE$/,
+  },
+  'a missing ConfigMap of which the Pod names the keys': {
+    spec: {
+      containers: [
+        container('app', {
+          env: [
+            { name: 'A', valueFrom: { configMapKeyRef: { name: 'x', key: 'level' } } },
+            { name: 'B', valueFrom: { configMapKeyRef: { name: 'other', key: 'no' } } },
+            { name: 'C', valueFrom: { secretKeyRef: { name: 'x', key: 'no' } } },
+          ],
+        }),
+        container('beside', { env: [{ name: 'A', valueFrom: { configMapKeyRef: { name: 'x', key: 'level' } } }] }),
+      ],
+      volumes: [
+        { name: 'v', configMap: { name: 'x', items: [{ key: 'app.conf', path: 'c' }] } },
+        {
+          name: 'w',
+          projected: { sources: [{ configMap: { name: 'x', optional: true, items: [{ key: 'o', path: 'o' }] } }] },
+        },
+      ],
+    },
+    status: { containerStatuses: [waiting('app', 'CreateContainerConfigError', 'configmap "x" not found')] },
+    sentence: 'p cannot start: container app needs the ConfigMap x, which does not exist in namespace n.',
+    advice: /kubectl create configmap x -n n --from-literal=level=VALUE --from-literal=app\.conf=VALUE$/,
+  },
+  'a missing Secret of a volume that names its keys': {
+    spec: { volumes: [{ name: 'v', secret: { secretName: 's', items: [{ key: 'tls.key', path: 'k' }] } }] },
+    status: { containerStatuses: [waiting('app', 'CreateContainerConfigError', 'secret "s" not found')] },
+    sentence: /needs the Secret s, which does not exist/,
+    advice: /kubectl create secret generic s -n n --from-literal=tls\.key=VALUE$/,
   },
   'a missing key of a Secret': {
     status: { containerStatuses: [waiting('app', 'CreateContainerConfigError', "couldn't find key k in Secret n/s")] },

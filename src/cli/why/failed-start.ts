@@ -1,5 +1,5 @@
 /** Explains why a container cannot be started: its command, its settings, or an object that it needs. Pure. */
-import type { ContainerStateTerminated } from '../../api/generated/types.ts';
+import type { ContainerStateTerminated, Pod } from '../../api/generated/types.ts';
 import {
   type Action,
   called,
@@ -94,18 +94,21 @@ const KINDS: Readonly<Record<string, string>> = { configmap: 'ConfigMap', secret
 const CREATE: Readonly<Record<string, string>> = { configmap: 'create configmap', secret: 'create secret generic' };
 
 /** Returns what a message about a missing ConfigMap, Secret or key means; undefined if it is about something else. */
-export function objectFinding({ namespace, hints }: Living, text: string): Finding | undefined {
+export function objectFinding({ namespace, hints, pod }: Living, text: string): Finding | undefined {
   const [, type = '', name] = /\b(configmap|secret) "(?:[^"/]*\/)?([^"/]+)" not found/.exec(text) ?? [];
-  if (name !== undefined)
+  if (name !== undefined) {
+    const keys = neededKeys(pod, type === 'secret' ? 'secret' : 'configmap', name);
+    const literals = (keys.length > 0 ? keys : ['KEY']).map((key) => `--from-literal=${key}=VALUE`).join(' ');
     return {
       cause: `needs the ${KINDS[type]} ${name}, which does not exist in namespace ${namespace}`,
       actions: [
         {
           description: `create the ${KINDS[type]}, and the node retries automatically`,
-          command: hints.kubectl(`${CREATE[type]} ${name} -n ${namespace} --from-literal=KEY=VALUE`),
+          command: hints.kubectl(`${CREATE[type]} ${name} -n ${namespace} ${literals}`),
         },
       ],
     };
+  }
   const [, key, kind = '', holder] =
     /couldn't find key (\S+) in (ConfigMap|Secret) (?:[^/\s]*\/)?([^\s:,]+)/.exec(text) ?? [];
   if (holder === undefined) return undefined;
@@ -118,4 +121,30 @@ export function objectFinding({ namespace, hints }: Living, text: string): Findi
       },
     ],
   };
+}
+
+/** A reference to keys of an object, as it is in an environment variable, a volume or a source of a projected volume. */
+interface Reference {
+  name?: string | undefined;
+  key?: string;
+  items?: { key: string }[] | undefined;
+  optional?: boolean | undefined;
+}
+
+/** Returns the keys that the spec of the Pod names, each once; none if the Pod uses the object as a whole. */
+function neededKeys({ spec }: Pod, type: 'configmap' | 'secret', name: string): string[] {
+  const isSecret = type === 'secret';
+  const containers = [...(spec?.initContainers ?? []), ...(spec?.containers ?? []), ...(spec?.deferContainers ?? [])];
+  const variables = containers
+    .flatMap(({ env = [] }) => env)
+    .map(({ valueFrom }): Reference | undefined => valueFrom?.[isSecret ? 'secretKeyRef' : 'configMapKeyRef']);
+  const volumes = (spec?.volumes ?? []).flatMap(({ configMap, secret, projected }): (Reference | undefined)[] => [
+    isSecret ? secret && { ...secret, name: secret.secretName } : configMap,
+    ...(projected?.sources ?? []).map((source): Reference | undefined => (isSecret ? source.secret : source.configMap)),
+  ]);
+  const keys = [...variables, ...volumes].flatMap((each) => {
+    if (each === undefined || each.name !== name || each.optional === true) return [];
+    return each.key ?? each.items?.map(({ key }) => key) ?? [];
+  });
+  return [...new Set(keys)];
 }
