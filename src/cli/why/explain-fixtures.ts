@@ -6,7 +6,7 @@ import type { Transition } from '../../lifecycle/types.ts';
 import { hintsFor } from '../hints.ts';
 import { explain } from './explain.ts';
 
-const HINTS = hintsFor({}, { KUBECONFIG: kubeconfigPath(DEFAULT_DATA_DIR) });
+const HINTS = hintsFor({}, { KUBECONFIG: kubeconfigPath(DEFAULT_DATA_DIR) }, undefined, false);
 export const NOW = Date.UTC(2026, 0, 31, 12);
 export const time = (secondsAgo: number): string => new Date(NOW - secondsAgo * 1000).toISOString();
 

@@ -6,7 +6,7 @@ import type { Explanation } from '../why/subject.ts';
 import { explainByPod, explainPodless, worstPod } from './explain-workload.ts';
 
 const NOW = Date.UTC(2026, 0, 31, 12);
-const HINTS = hintsFor({}, { KUBECONFIG: '/var/lib/lifepod/kubeconfig' });
+const HINTS = hintsFor({}, { KUBECONFIG: '/var/lib/lifepod/kubeconfig' }, undefined, false);
 const pod = (name: string, phase: string, ready = false, more: object = {}): Pod =>
   ({
     apiVersion: 'v1',

@@ -26,7 +26,7 @@ test.each(['service/x', 'job/', 'job/x/y', '/x'])('%s is neither a Pod nor a wor
   expect(() => workloadName(given)).toThrow(/^\S+ is neither a Pod nor a workload: .* job\/NAME, cronjob\/NAME$/);
 });
 
-const HINTS = hintsFor({ dataDir: '/d' }, { KUBECONFIG: '/d/kubeconfig' });
+const HINTS = hintsFor({ dataDir: '/d' }, { KUBECONFIG: '/d/kubeconfig' }, undefined, false);
 
 async function cluster() {
   const backend = await registryBackend({ namespaces: ['a', 'b'] });
