@@ -389,7 +389,8 @@ explains({
       'status.reason is SysctlForbidden: Pod was rejected: forbidden sysctl: "net.core.somaxconn" not allowlisted',
       'Event SysctlForbidden, 1.00s ago: forbidden sysctl: "net.core.somaxconn" not allowlisted',
     ],
-    advice: /lifepod up --detach --allowed-unsafe-sysctls net\.core\.somaxconn\n/,
+    advice:
+      /^to allow the sysctl, .*: lifepod status\n.*: kill PID\n.*: lifepod up --detach --allowed-unsafe-sysctls net\.core\.somaxconn\n/,
   },
   'a node without the labels that the Pod requires': {
     spec: { nodeSelector: { disk: 'ssd' } },

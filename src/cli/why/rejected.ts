@@ -11,6 +11,7 @@ import {
   type Living,
   lastStep,
   oneLine,
+  seeStatus,
   seeTimeline,
 } from './subject.ts';
 
@@ -37,9 +38,10 @@ const sysctl: Rule = (subject, message) => {
   return {
     cause: `its node ${nodeOf(subject)} forbids the sysctl ${name}`,
     actions: [
+      seeStatus(subject, 'to allow the sysctl, read the PID of the engine'),
+      { description: 'stop the engine: its Pods keep running', command: 'kill PID' },
       {
-        description:
-          'allow the sysctl: stop the engine (its Pods keep running after SIGTERM), and start it with this option',
+        description: 'start it with this option',
         command: subject.hints.engine(`up --detach --allowed-unsafe-sysctls ${name}`),
       },
       recreate('or remove it from spec.securityContext.sysctls'),
