@@ -193,6 +193,17 @@ test.each<[string, Living, string]>([
   expect(timeOf(podTrouble(subject))).toBe(since);
 });
 
+test('lifepod status does not report a Pod that ended with its node if it has a controller', () => {
+  const owned = (pod: Pod): void => {
+    disrupted(pod);
+    pod.metadata.ownerReferences = [
+      { apiVersion: 'apps/v1', kind: 'ReplicaSet', name: 'web', uid: 'u', controller: true },
+    ];
+  };
+  expect(podTrouble(endedLate('crashing', 'Terminated', owned))).toBeUndefined();
+  expect(podTrouble(endedLate('crashing', 'Terminated', disrupted))?.reason).toBe('Terminated');
+});
+
 function nodeWith(ready: string): Node {
   const condition = {
     type: 'Ready',

@@ -55,9 +55,16 @@ const ofOutcome: Rule = (subject) => {
   const { phase, reason } = subject.pod.status ?? {};
   if (phase === 'Succeeded') return 'well';
   if (phase !== 'Failed' && phase !== 'Unknown') return undefined;
+  if (endedWithNode(subject) && subject.pod.metadata.ownerReferences?.some(({ controller }) => controller))
+    return 'well';
   const since = phase === 'Failed' ? failedSince(subject) : unreadySince(subject);
   return { reason: reason || podSummary(subject.pod).status || phase, since };
 };
+
+/** Whether an orderly shutdown of the node ended the Pod. A controller then creates another Pod, which status judges by itself. */
+const endedWithNode = (subject: Living): boolean =>
+  subject.pod.status?.reason === 'Terminated' &&
+  conditionOf(subject, 'DisruptionTarget')?.reason === 'TerminationByKubelet';
 
 const ofScheduling: Rule = (subject) => {
   const { metadata, spec } = subject.pod;

@@ -58,7 +58,7 @@ export function explainOutcome(subject: Living): Explanation | undefined {
   const rejected = explainRejected(subject, defers);
   if (rejected !== undefined) return rejected;
   const why = reason
-    ? `${reason}${message ? `, ${oneLine(message)}` : ''}`
+    ? `${reason}${message ? `, ${oneLine(message).replace(/\.$/, '')}` : ''}`
     : (end?.cause ?? 'its containers did not succeed');
   return {
     sentence: `${name} has failed: ${why}${defers}.`,
