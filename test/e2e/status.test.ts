@@ -157,6 +157,6 @@ test('lifepod status names each Pod that is not well, with the cause and the com
   expect(elsewhere).toMatchObject({
     code: 1,
     stdout: '',
-    stderr: expect.stringMatching(/^lifepod: [^\n]*pods is forbidden: [^\n]+\n$/m),
+    stderr: expect.stringMatching(/^lifepod: this user may not read Pods in namespace kube-system: [^\n]+\n$/),
   });
 });
