@@ -340,7 +340,7 @@ describe('images', () => {
     ['text', () => Buffer.from('this is not a tar archive'), /is not an archive of images/],
     ['empty', () => Buffer.alloc(0), /is not an archive of images/],
     ['zeros', () => Buffer.alloc(10240), /is not an archive of images/],
-    ['cut off', () => readFileSync(path('plain.tar')).subarray(0, 1_000_000), /is not an archive of images/],
+    ['cut off', () => readFileSync(path('plain.tar')).subarray(0, 1_000_000), /is damaged \(its end is missing\)/],
     ['a broken compression', () => Buffer.from([0x1f, 0x8b, 1, 2, 3]), /is not an archive of images/],
   ])('loading an invalid archive fails with a clear sentence: %s', async (name, content, message) => {
     writeFileSync(path(name), content());

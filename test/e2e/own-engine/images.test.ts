@@ -183,7 +183,7 @@ describe('an image that is loaded, and that no registry has', () => {
     await record.until('never', isReady);
     await record.event('never', /^Normal Pulled: Container image ".*" already present on machine$/);
     await record.until('always', waitsFor('app', 'ErrImagePull', 'ImagePullBackOff'));
-    expect(await lifepod.cliOk('why', 'always')).toContain('loading the image is not enough');
+    expect(await lifepod.cliOk('why', 'always')).toContain('set imagePullPolicy: IfNotPresent');
   });
 });
 
