@@ -3,7 +3,7 @@
  * Source: the messages of containerd 1.7 and 2.x, which put the reason at the end of those of all calls that failed.
  */
 const QUOTED = '"(?:[^"\\\\]|\\\\.)*"';
-/** What a call adds in front of the error that it passes on. */
+/** The text that a call adds in front of the error of the call below it. */
 const PREFIXES = new RegExp(
   `^(?:${[
     `Back-off pulling image ${QUOTED}: `,

@@ -51,7 +51,7 @@ import type { BackedUpFile, Manifest } from './manifest.ts';
  */
 const MORE_REVISIONS = 1_000_000_000;
 
-/** What may be in a folder to which a backup is restored without --force. */
+/** Entries of a folder to which a backup is restored without --force. All other entries need it. */
 const NOT_DATA: readonly string[] = ['lost+found', 'lock', 'restore'];
 
 const print = (line: string): void => void process.stdout.write(`${line}\n`);

@@ -33,7 +33,7 @@ export type Suggestion =
 
 const NOTHING: Suggestion = { kind: 'words', words: [] };
 
-/** What completes a value with the name in its definition. */
+/** The completion of a value, by the name in its definition. */
 const BY_PLACEHOLDER: Readonly<Record<string, 'files' | 'folders' | NameKind>> = {
   file: 'files',
   folder: 'folders',
@@ -43,7 +43,7 @@ const BY_PLACEHOLDER: Readonly<Record<string, 'files' | 'folders' | NameKind>> =
   image: 'images',
 };
 
-/** What completes the value of an option whose placeholder is only `<name>`. */
+/** The completion of the value of an option whose placeholder is only `<name>`, by the option. */
 const BY_OPTION: Readonly<Record<string, NameKind>> = {
   '--namespace': 'namespaces',
   '--container': 'containers',

@@ -5,7 +5,7 @@
 import type { ContainerStateTerminated, ContainerStatus, Pod } from '../../api/generated/types.ts';
 import { type PodContainer, podContainers } from '../pod-containers.ts';
 
-/** What the statuses of a Pod have shown until now. */
+/** Facts about the containers of a Pod, from all statuses that have been seen. */
 export interface ContainerRuns {
   /** The names of the containers whose process has run. */
   ran: ReadonlySet<string>;

@@ -117,7 +117,7 @@ export interface Obstacle {
   text: string;
   /** Is the same for two obstacles if the user needs to read only one of them. */
   cause: string;
-  /** What the user can do; empty if the text says it. */
+  /** The actions that the user can take; empty if the text names them. */
   hint: string;
   /** Whether only a change of the Pod removes the obstacle. */
   isFinal: boolean;

@@ -115,7 +115,7 @@ class Watched {
   #obstructed: Obstructed = new Map();
   /** By UID: which containers of the Pods have run. */
   readonly #runs = new Map<string, ContainerRuns>();
-  /** What has been said about obstacles and crash loops, each with the UID of its Pod. */
+  /** The lines that were printed about obstacles and crash loops, each with the UID of its Pod. */
   readonly #said = new Set<string>();
   #timer: Timer | undefined;
 

@@ -76,7 +76,7 @@ function imageEvidence(subject: Living, shown: Shown, reason: string, message: s
   ];
 }
 
-/** What the advice about missing images depends on. Without the node, no image counts as one that it has. */
+/** The input of the advice about missing images. Without the node, no image counts as present on it. */
 type Advised = Pick<Living, 'pod' | 'hints' | 'node'>;
 
 /** Returns what the user can do about the images of the containers that lack them. */

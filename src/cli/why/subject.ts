@@ -26,7 +26,7 @@ export interface Subject {
   now: Millis;
 }
 
-/** What the user can do: a phrase, and the command to type, if there is one. */
+/** An action for the user: a phrase, and the command to type, if there is one. */
 export interface Action {
   description: string;
   command?: string;

@@ -20,7 +20,7 @@ import { LIFEPOD_VERSION } from '../version.ts';
 export interface Migration {
   /** The format after the migration; the one before is a smaller number. */
   to: number;
-  /** What the migration does, for the log. */
+  /** The change that the migration makes, for the log. */
   what: string;
   /** Changes the folder, durably. May be repeated after it was interrupted at any point. */
   run(dataDir: string): Promise<void>;

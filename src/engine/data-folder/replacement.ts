@@ -28,7 +28,7 @@ export const PARTS: readonly string[] = [
   'store',
 ];
 
-/** What nodes know about single Pods. It is newer than the status in a backup. */
+/** The facts that nodes store about single Pods. They are newer than the status in a backup. */
 const POD_FILES = ['journal.json', 'node-end.json'];
 
 const rootOf = (dataDir: string): string => join(dataDir, 'restore');

@@ -55,7 +55,7 @@ export async function copyLmdbFile(directory: string): Promise<void> {
   }
 }
 
-/** What a data file contains. */
+/** The amount of data in a data file. */
 export interface FileContent {
   revision: number;
   /** The number of keys. */

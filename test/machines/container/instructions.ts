@@ -42,7 +42,7 @@ export function readStages(dockerfile: string): Stage[] {
   return stages;
 }
 
-/** What the last stage says about containers of the image. */
+/** The settings of the last stage for containers of the image. */
 export interface ImageConfig {
   env: string[];
   volumes: string[];
