@@ -4,6 +4,7 @@
  */
 import type { ContainerStateTerminated, ContainerStatus, Pod } from '../../api/generated/types.ts';
 import { type PodContainer, podContainers } from '../pod-containers.ts';
+import { FAILED_START_REASONS } from '../why/failed-start.ts';
 
 /** Facts about the containers of a Pod, from all statuses that have been seen. */
 export interface ContainerRuns {
@@ -15,15 +16,13 @@ export interface ContainerRuns {
 
 export const NO_RUNS: ContainerRuns = { ran: new Set(), hooked: new Set() };
 
-/** Reasons of an end of a container whose process has not run. */
-const FAILED_STARTS = ['ContainerCannotRun', 'RunContainerError', 'StartError'];
 const HOOK_FAILED = 'PostStartHookError';
 
 type Failure = Pick<ContainerStateTerminated, 'reason' | 'message'>;
 
 const lastEnd = (status: ContainerStatus | undefined): ContainerStateTerminated | undefined =>
   status?.state?.terminated ?? status?.lastState?.terminated;
-const isFailedStart = ({ reason = '' }: Failure): boolean => FAILED_STARTS.includes(reason);
+const isFailedStart = ({ reason = '' }: Failure): boolean => FAILED_START_REASONS.includes(reason);
 
 /** Returns the containers that run before the Pod terminates. A defer container starts only then. */
 export const startedContainers = (pod: Pod): PodContainer[] =>

@@ -30,7 +30,8 @@ export function failedStart(subject: Living, shown: Shown, reason: string, messa
   };
 }
 
-const FAILED_START_REASONS = ['StartError', 'ContainerCannotRun', 'RunContainerError'];
+/** Reasons of the end, or the state, of a container whose process has not run. */
+export const FAILED_START_REASONS: readonly string[] = ['StartError', 'ContainerCannotRun', 'RunContainerError'];
 
 /** Returns why a run that has ended could not start; undefined if it did start. */
 export function failedRun(subject: Living, { reason = '', message }: ContainerStateTerminated): Finding | undefined {

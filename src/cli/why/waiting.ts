@@ -1,7 +1,7 @@
 /** Explains why a scheduled Pod has not started yet or keeps restarting. Pure. */
 import { parseTime } from '../../machinery/time.ts';
 import { lacksImage } from '../pod-containers.ts';
-import { failedStart, objectFinding } from './failed-start.ts';
+import { FAILED_START_REASONS, failedStart, objectFinding } from './failed-start.ts';
 import { missingImage } from './images.ts';
 import { processEvidence } from './pid-one.ts';
 import { codeText, endOfRun, hookCause, stopOf } from './run-end.ts';
@@ -25,10 +25,8 @@ import {
 } from './subject.ts';
 
 const START_REASONS = [
+  ...FAILED_START_REASONS,
   'CreateContainerError',
-  'RunContainerError',
-  'StartError',
-  'ContainerCannotRun',
   'CreateContainerConfigError',
   'PostStartHookError',
   'Error',
