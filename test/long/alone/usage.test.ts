@@ -45,7 +45,8 @@ beforeAll(async () => {
             { name: 'kept', mountPath: '/kept' },
           ],
           resources: { requests: { cpu: '200m' } },
-          readinessProbe: { exec: { command: ['cat', '/disk/ready'] }, periodSeconds: 1 },
+          // A startup probe ends with its first success. A readiness probe's process would count in the number of processes.
+          startupProbe: { exec: { command: ['cat', '/disk/ready'] }, periodSeconds: 1, failureThreshold: 60 },
         }),
         container('burn', BURN, { resources: { requests: { cpu: '200m' } } }),
       ],
