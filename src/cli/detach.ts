@@ -23,7 +23,7 @@ import { nodeOptionFlags } from '../engine/node-settings.ts';
 import { API_FLAGS } from '../engine/options/api-settings.ts';
 import { ENCRYPTION_FLAG } from '../engine/options/encryption-settings.ts';
 import { readEngineRecord, type UpOptions, usesPrivateContainerd } from '../engine/settings.ts';
-import { ensureDataDir, UserError } from '../platform/files.ts';
+import { dataDirOwner, ensureDataDir, UserError } from '../platform/files.ts';
 import { systemTimers } from '../platform/node-js.ts';
 import type { Timers } from '../platform/platform.ts';
 import { hintsFor } from './hints.ts';
@@ -98,10 +98,9 @@ async function startUntil(options: UpOptions, stop: AbortSignal): Promise<ReadyE
     if (report !== undefined && 'ready' in report && !stop.aborted) return report.ready;
     // The engine reports its failure before it exits, and owns the data folder until then.
     await exited;
-    if (stop.aborted) {
-      removeLog(dataDir, logPath, isNew);
-      throw stop.reason;
-    }
+    // An engine that reports its failure, or is interrupted, needs no log.
+    if (stop.aborted || report !== undefined) removeLog(dataDir, logPath, isNew);
+    if (stop.aborted) throw stop.reason;
     if (report !== undefined && 'error' in report) throw new UserError(report.error);
     throw new UserError(`the engine exited before it was ready: see its log ${logPath}`);
   } finally {
@@ -110,9 +109,9 @@ async function startUntil(options: UpOptions, stop: AbortSignal): Promise<ReadyE
   }
 }
 
-/** Removes what this process has created for a first start that was interrupted. After a failed one, the log may be needed. */
+/** Removes what this process has created for a first start that has ended. Does nothing if another engine uses the folder. */
 function removeLog(dataDir: string, logPath: string, isNew: { folder: boolean; log: boolean }): void {
-  if (readEngineRecord(dataDir) !== undefined) return;
+  if (readEngineRecord(dataDir) !== undefined || dataDirOwner(dataDir) !== undefined) return;
   if (isNew.log) rmSync(logPath, { force: true });
   if (isNew.folder && existsSync(dataDir) && readdirSync(dataDir).length === 0) rmdirSync(dataDir);
 }

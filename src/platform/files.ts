@@ -17,6 +17,7 @@ import {
   readFileSync,
   realpathSync,
   renameSync,
+  rmdirSync,
   rmSync,
   statSync,
   writeSync,
@@ -92,6 +93,15 @@ export function ensureDataDir(path: string): void {
 
 function refuse(reason: string | undefined): void {
   if (reason !== undefined) throw new UserError(reason);
+}
+
+/** Removes the folder if it exists, is empty and is not a mount point. */
+export function removeIfEmpty(folder: string): void {
+  try {
+    rmdirSync(folder);
+  } catch {
+    // It has files, does not exist, or is a mount point.
+  }
 }
 
 /**

@@ -5,6 +5,7 @@
  *  1. An engine that a user has started is never stopped.
  *  2. An engine with Pods that no session has created is not stopped, because that would delete them.
  */
+import { existsSync } from 'node:fs';
 import type { Node, Pod } from '../../api/generated/types.ts';
 import { NODES, PODS } from '../../api/resources.ts';
 import type { HttpClient } from '../../client/http-client.ts';
@@ -20,7 +21,14 @@ import {
   usesPrivateContainerd,
 } from '../../engine/settings.ts';
 import { settledRecord } from '../../engine/start/first-start.ts';
-import { dataDirOwner, dataDirReleased, ensureDataDir, isSessionEngine, UserError } from '../../platform/files.ts';
+import {
+  dataDirOwner,
+  dataDirReleased,
+  ensureDataDir,
+  isSessionEngine,
+  removeIfEmpty,
+  UserError,
+} from '../../platform/files.ts';
 import { nodePlatform } from '../../platform/node-js.ts';
 import { onAbort } from '../../platform/on-abort.ts';
 import { startDetached } from '../detach.ts';
@@ -34,6 +42,7 @@ import {
   hasLiveSessions,
   lockGate,
   type OwnRecord,
+  removeGate,
 } from './session-records.ts';
 
 type Say = (line: string) => void;
@@ -79,6 +88,7 @@ export function checkOptions(options: UpOptions): void {
  */
 export async function joinEngine(options: UpOptions, say: Say, stop: AbortSignal): Promise<EngineUse> {
   const { dataDir } = options;
+  const isNew = !existsSync(dataDir);
   ensureDataDir(dataDir);
   const gate = await lockGate(dataDir, stop);
   try {
@@ -93,6 +103,10 @@ export async function joinEngine(options: UpOptions, say: Say, stop: AbortSignal
     } catch (error) {
       for (const each of dead) each.release();
       record.remove();
+      if (readEngineRecord(dataDir) === undefined && dataDirOwner(dataDir) === undefined) {
+        removeGate(dataDir);
+        if (isNew) removeIfEmpty(dataDir);
+      }
       throw error;
     }
   } finally {

@@ -2,12 +2,14 @@ import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { tryLockFile } from './file-locks.ts';
 import {
   claimDeadRecords,
   createRecord,
   hasLiveSessions,
   lockGate,
   readRecords,
+  removeGate,
   removeRecord,
 } from './session-records.ts';
 
@@ -72,6 +74,23 @@ test('a second session waits at the gate until the first has passed, or until it
   expect(passed).toBe(false);
   first.release();
   (await second).release();
+});
+
+test('a session that waits at a gate that is removed locks a new one, and no gate with records is removed', async () => {
+  const first = await lockGate(dataDir, never);
+  const waiting = lockGate(dataDir, never);
+  await new Promise((resolve) => void setImmediate(resolve));
+  const record = createRecord(dataDir);
+  removeGate(dataDir);
+  expect(files()).toEqual([record.id, 'gate'].sort());
+  record.remove();
+  removeGate(dataDir);
+  expect(readdirSync(dataDir)).toEqual([]);
+  first.release();
+  const second = await waiting;
+  expect(files()).toEqual(['gate']);
+  expect(tryLockFile(join(dataDir, 'sessions/gate'), { create: false })).toBeUndefined();
+  second.release();
 });
 
 test('a data folder without sessions has no records', () => {

@@ -9,10 +9,10 @@
  *  3. A session joins and leaves with the gate locked, so that an engine is not stopped while another session begins to use it.
  */
 import { randomBytes } from 'node:crypto';
-import { fsyncSync, ftruncateSync, readdirSync, rmSync, writeSync } from 'node:fs';
+import { fstatSync, fsyncSync, ftruncateSync, readdirSync, rmSync, statSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ResourceRef } from '../../machinery/meta.ts';
-import { ensurePrivateFolder, readTextIfPresent } from '../../platform/files.ts';
+import { ensurePrivateFolder, readTextIfPresent, removeIfEmpty } from '../../platform/files.ts';
 import { type FileLock, lockFile, tryLockFile } from './file-locks.ts';
 
 /** An object that a session has created, or may have created. */
@@ -62,10 +62,23 @@ const idsIn = (dataDir: string): string[] => {
   }
 };
 
-/** Waits for the gate and locks it. The data folder must exist. Rejects if `signal` aborts. */
-export function lockGate(dataDir: string, signal: AbortSignal): Promise<FileLock> {
-  ensurePrivateFolder(folderOf(dataDir));
-  return lockFile(pathOf(dataDir, GATE), signal);
+/** Waits for the gate and locks it. Creates the folders that are missing. Rejects if `signal` aborts. */
+export async function lockGate(dataDir: string, signal: AbortSignal): Promise<FileLock> {
+  const path = pathOf(dataDir, GATE);
+  for (;;) {
+    ensurePrivateFolder(folderOf(dataDir));
+    const lock = await lockFile(path, signal);
+    // The session that had locked the gate may have removed it, and another session may have created a new one.
+    if (statSync(path, { throwIfNoEntry: false })?.ino === fstatSync(lock.fd).ino) return lock;
+    lock.release();
+  }
+}
+
+/** Removes the gate, which the caller has locked, and the folder of the records, which must have none. */
+export function removeGate(dataDir: string): void {
+  if (idsIn(dataDir).length > 0) return;
+  rmSync(pathOf(dataDir, GATE), { force: true });
+  removeIfEmpty(folderOf(dataDir));
 }
 
 /** Creates the record of a new session. The caller has locked the gate. */

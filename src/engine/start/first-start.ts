@@ -10,8 +10,9 @@
  *  3. Files that existed before a first start, and those of the user, are never removed.
  *  4. A later start that fails keeps the recorded settings, except those with which it has already written to the store.
  */
-import { existsSync, readdirSync, rmdirSync, rmSync } from 'node:fs';
+import { existsSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
+import { removeIfEmpty } from '../../platform/files.ts';
 import type { Platform } from '../../platform/platform.ts';
 import { removeTree } from '../../platform/remove-tree.ts';
 import type { ResourceBackend } from '../../ports/backend.ts';
@@ -59,14 +60,6 @@ async function removeEntries(dataDir: string, before: readonly string[]): Promis
     else await removeTree(join(dataDir, name));
   }
   rmSync(join(dataDir, 'engine.json'), { force: true });
-}
-
-function removeIfEmpty(folder: string): void {
-  try {
-    rmdirSync(folder);
-  } catch {
-    // It has files, or is a mount point.
-  }
 }
 
 /** The progress of a start, as the data folder shows it. */

@@ -1,5 +1,5 @@
 /** First starts that fail, are interrupted or are killed: the data folder can be used with other options, and nothing else is left. */
-import { existsSync, mkdirSync, readdirSync, readFileSync, watch, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, watch, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { readEngineRecord } from '../../../src/engine/settings.ts';
@@ -51,7 +51,15 @@ test('a first start that fails leaves nothing, and the folder can be used with o
   expect(existsSync(missing)).toBe(false);
   const detached = await launch(['up', '--detach', '--data-dir', scratch.path, ...options]);
   expect(detached.stderr).toMatch(/^lifepod: the container runtime at .* does not answer: .*; start it\n$/);
-  expect(readdirSync(scratch.path)).toEqual(['lifepod.log']);
+  expect(readdirSync(scratch.path)).toEqual([]);
+  const manifest = join(scratch.path, 'none.yaml');
+  writeFileSync(manifest, 'apiVersion: v1\nkind: ConfigMap\nmetadata: { name: none }\n');
+  for (const last of ['--detach', manifest]) {
+    const refused = await launch(['up', '--data-dir', missing, ...options, last]);
+    expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining('does not answer') });
+    expect(existsSync(missing)).toBe(false);
+  }
+  rmSync(manifest);
   expect(await (await watchLeaks(scratch.path)).left()).toEqual([]);
   const lifepod = await startLifepod({ scratch: { path: scratch.path, remove: async () => undefined } });
   expect(await lifepod.kubectlOk('get', 'nodes', '-o', 'name')).toBe('node/node-1\n');
