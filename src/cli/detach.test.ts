@@ -6,6 +6,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { lockDataDir, UserError } from '../platform/files.ts';
 import { createVirtualTimers } from '../platform/virtual-timers.ts';
 import { alreadyRunning, startReport } from './detach.ts';
+import { stopText } from './up.ts';
 
 function started() {
   const [timers, said, killed] = [createVirtualTimers(), [] as string[], [] as unknown[]];
@@ -64,4 +65,14 @@ test('up --detach of an engine that runs already says how to use and how to end 
   );
   const other = new UserError('something else');
   expect(alreadyRunning(other, folder, {})).toBe(other);
+});
+
+test('an engine that stops says whether Pods continue to run, and how to continue', () => {
+  expect(stopText('pods-run', '/d', { SUDO_UID: '1000' })).toBe(
+    `lifepod has stopped, and Pods continue to run: 'sudo lifepod up --data-dir /d' manages them again, and 'sudo lifepod down --data-dir /d' ends them`,
+  );
+  expect(stopText('node-shut-down', '/d', {})).toBe(
+    `lifepod has shut down the node and stopped: 'lifepod up --data-dir /d' starts it again`,
+  );
+  expect(stopText('pods-ended', '/d', {})).toBe('lifepod has stopped');
 });

@@ -6,7 +6,9 @@ import type { UpOptions } from '../engine/settings.ts';
 import { gitCommit, LIFEPOD_VERSION, SERVED_VERSION } from '../engine/version.ts';
 import { UserError } from '../platform/files.ts';
 import { nodePlatform } from '../platform/node-js.ts';
+import type { Platform } from '../platform/platform.ts';
 import { failureText } from './failures.ts';
+import { hintsFor } from './hints.ts';
 import { printKubeconfig, usableKubeconfig } from './kubeconfig/own-kubeconfig.ts';
 
 /** A message from an engine in the background to the process that started it. */
@@ -41,6 +43,7 @@ export async function up(options: UpOptions): Promise<void> {
   const shutdown = Promise.withResolvers<void>();
   let isStarted = false;
   let signals = 0;
+  let end: EngineStop = 'pods-run';
   for (const name of ['SIGTERM', 'SIGINT'] as const) {
     process.on(name, () => {
       if (signals++ > 0) process.exit(1);
@@ -51,7 +54,10 @@ export async function up(options: UpOptions): Promise<void> {
   // The signal may come before the engine has started, and again when the Pods shall end sooner.
   const workloadsEnd = Promise.withResolvers<void>();
   let endWorkloads = (): void => workloadsEnd.resolve();
-  process.on(END_WORKLOADS, () => endWorkloads());
+  process.on(END_WORKLOADS, () => {
+    end = 'pods-ended';
+    endWorkloads();
+  });
   process.on(SHUT_DOWN_NODE, () => shutdown.resolve());
   const platform = nodePlatform(options.logLevel, options.logFormat);
   // In the foreground, a start that is refused prints one sentence only.
@@ -82,19 +88,43 @@ export async function up(options: UpOptions): Promise<void> {
   void shutdown.promise
     .then(() => engine.shutDownNode())
     .catch(failed('shutting down the node failed'))
-    .then(() => stopping.abort(new UserError('the machine is shutting down')));
-  const ready = {
-    server: engine.server,
-    nodeName: engine.settings.nodeName,
-    startMillis: Math.round(process.uptime() * 1000),
-    warnings: engine.warnings,
-  };
-  if (process.send === undefined) printReady(options.dataDir, ready);
+    .then(() => {
+      end = 'node-shut-down';
+      stopping.abort(new UserError('the machine is shutting down'));
+    });
+  const ready = readyEngine(engine);
+  const isForeground = process.send === undefined;
+  if (isForeground) printReady(options.dataDir, ready);
   else await report({ ready });
   await engine.stopped;
+  reportStop(stopText(end, options.dataDir, process.env), isForeground ? undefined : platform);
   // `lifepod down` and the next `up` wait for the lock on the data folder, which the process holds until it exits. A timer that is left,
   // such as that of a request that a controller would repeat, must not delay them.
   process.exit();
+}
+
+const readyEngine = ({ server, settings, warnings }: Engine): ReadyEngine => ({
+  server,
+  nodeName: settings.nodeName,
+  startMillis: Math.round(process.uptime() * 1000),
+  warnings,
+});
+
+/** Prints the line to standard error, or logs it if there is a log. */
+function reportStop(line: string, logged?: Platform): void {
+  if (logged === undefined) process.stderr.write(`${line}\n`);
+  else logged.log.info(line);
+}
+
+/** What has happened to the Pods of an engine that stops. */
+export type EngineStop = 'pods-run' | 'pods-ended' | 'node-shut-down';
+
+/** Returns a line about an engine that has stopped. */
+export function stopText(end: EngineStop, dataDir: string, env: NodeJS.ProcessEnv): string {
+  const { engine } = hintsFor({ dataDir }, env);
+  if (end === 'pods-ended') return 'lifepod has stopped';
+  if (end === 'node-shut-down') return `lifepod has shut down the node and stopped: '${engine('up')}' starts it again`;
+  return `lifepod has stopped, and Pods continue to run: '${engine('up')}' manages them again, and '${engine('down')}' ends them`;
 }
 
 /** Sends the message to the process that started this one, then disconnects from that process so that it can exit. */

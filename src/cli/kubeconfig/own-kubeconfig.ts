@@ -69,9 +69,12 @@ export function printKubeconfig({ path, user, without }: UsableKubeconfig): void
     process.stderr.write(
       `warning: only root can use this kubeconfig, because no copy for ${without.name} could be written: 'sudo lifepod kubeconfig' shows why\n`,
     );
-  if (user !== undefined)
+  if (user !== undefined) {
+    // A shell that evaluates the output does not show it.
+    const where = process.stdout.isTTY ? 'after this command:' : `in a shell with KUBECONFIG=${shellQuoted(path)}`;
     process.stderr.write(
-      `the user ${user.name} can use kubectl and lifepod without sudo, with all rights of an administrator, after this command:\n`,
+      `the user ${user.name} can use kubectl and lifepod without sudo, with all rights of an administrator, ${where}\n`,
     );
+  }
   process.stdout.write(`export KUBECONFIG=${shellQuoted(path)}\n`);
 }
