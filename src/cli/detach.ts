@@ -1,17 +1,7 @@
 /** Starts the engine as a background process, for `lifepod up --detach` and for commands that need a running engine. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import {
-  closeSync,
-  constants,
-  existsSync,
-  lstatSync,
-  openSync,
-  readdirSync,
-  renameSync,
-  rmdirSync,
-  rmSync,
-} from 'node:fs';
+import { closeSync, constants, existsSync, lstatSync, openSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { auditFlags } from '../engine/audit/audit-settings.ts';
 import { authenticationFlags } from '../engine/authentication/authentication-settings.ts';
@@ -23,7 +13,7 @@ import { nodeOptionFlags } from '../engine/node-settings.ts';
 import { API_FLAGS } from '../engine/options/api-settings.ts';
 import { ENCRYPTION_FLAG } from '../engine/options/encryption-settings.ts';
 import { readEngineRecord, type UpOptions, usesPrivateContainerd } from '../engine/settings.ts';
-import { dataDirOwner, ensureDataDir, UserError } from '../platform/files.ts';
+import { dataDirOwner, ensureDataDir, removeIfEmpty, UserError } from '../platform/files.ts';
 import { systemTimers } from '../platform/node-js.ts';
 import type { Timers } from '../platform/platform.ts';
 import { hintsFor } from './hints.ts';
@@ -113,7 +103,7 @@ async function startUntil(options: UpOptions, stop: AbortSignal): Promise<ReadyE
 function removeLog(dataDir: string, logPath: string, isNew: { folder: boolean; log: boolean }): void {
   if (readEngineRecord(dataDir) !== undefined || dataDirOwner(dataDir) !== undefined) return;
   if (isNew.log) rmSync(logPath, { force: true });
-  if (isNew.folder && existsSync(dataDir) && readdirSync(dataDir).length === 0) rmdirSync(dataDir);
+  if (isNew.folder) removeIfEmpty(dataDir);
 }
 
 function argumentsOf(options: UpOptions): string[] {
