@@ -116,10 +116,10 @@ function reportStop(line: string, logged?: Platform): void {
   else logged.log.info(line);
 }
 
-/** What has happened to the Pods of an engine that stops. */
+/** The state of the Pods when their engine stops. */
 export type EngineStop = 'pods-run' | 'pods-ended' | 'node-shut-down';
 
-/** Returns a line about an engine that has stopped. */
+/** Returns the line that reports the stop of an engine and the state of its Pods, and names the commands to type next. */
 export function stopText(end: EngineStop, dataDir: string, env: NodeJS.ProcessEnv): string {
   const { engine } = hintsFor({ dataDir }, env);
   if (end === 'pods-ended') return 'lifepod has stopped';

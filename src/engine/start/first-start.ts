@@ -5,8 +5,8 @@
  * Reads and writes the engine record. Invariants:
  *  1. The record has the state `starting` before a first start changes the machine or creates objects, so that the next start and
  *     `lifepod down` know what a killed one may have left.
- *  2. An object whose write a client has seen succeed is never removed: the first start counts as successful before the first write of a client, and
- *     if a Pod has begun.
+ *  2. An object that a client has written successfully is never removed: the first start counts as successful before the first write of a
+ *     client, and if a Pod has begun.
  *  3. Files that existed before a first start, and those of the user, are never removed.
  *  4. A later start that fails keeps the recorded settings, except those with which it has already written to the store.
  */
