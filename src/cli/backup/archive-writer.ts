@@ -1,6 +1,6 @@
 /** Writes a backup, durably and atomically: a file with its name is complete, whenever the process is killed. */
 import { createHash } from 'node:crypto';
-import { createReadStream, createWriteStream, readdirSync, renameSync, rmSync } from 'node:fs';
+import { createReadStream, createWriteStream, openSync, readdirSync, renameSync, rmSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { createGzip } from 'node:zlib';
@@ -37,7 +37,8 @@ export async function writeArchive(
   const unfinished = `${file}.${process.pid}.new`;
   const tar = pack();
   try {
-    const output = createWriteStream(unfinished, { flags: 'wx', mode: 0o600, flush: true });
+    // A stream that opens the file itself may create it after the abort, when this function has already removed it.
+    const output = createWriteStream(unfinished, { fd: openSync(unfinished, 'wx', 0o600), flush: true });
     const written = pipeline(tar, createGzip(), output, { signal });
     await Promise.all([written, addAll(tar, manifest, sources, written)]);
     signal.throwIfAborted();

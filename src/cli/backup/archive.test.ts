@@ -1,7 +1,8 @@
-import { randomBytes } from 'node:crypto';
+import { pbkdf2, randomBytes } from 'node:crypto';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { gzipSync } from 'node:zlib';
 import { pack } from 'tar-stream';
 import { afterEach, beforeEach, expect, test } from 'vitest';
@@ -88,6 +89,16 @@ test('a failed or interrupted backup leaves the older one, and nothing else', as
   await expect(writeArchive(file, manifest, missing, never)).rejects.toMatchObject({ code: 'ENOENT', path: file });
   expect(readFileSync(file)).toEqual(before);
   expect(readdirSync(folder).sort()).toEqual(['backup.tar.gz', 'store']);
+});
+
+test('a backup that fails while its file is being opened leaves nothing', async () => {
+  const { manifest } = await sourcesOf();
+  // Calculations occupy the threads of Node.js, so that an asynchronous open ends after the failure of the source, which has an invalid path.
+  const calculations = Array.from({ length: 8 }, () => promisify(pbkdf2)('', '', 100_000, 64, 'sha512'));
+  const invalid: Source[] = [...SMALL, { path: 'store/data.mdb', file: 'a\0b' }];
+  await expect(writeArchive(file, manifest, invalid, never)).rejects.toMatchObject({ code: 'ERR_INVALID_ARG_VALUE' });
+  await Promise.all(calculations);
+  expect(readdirSync(folder)).toEqual(['store']);
 });
 
 test('a backup removes what killed processes have left of backups with its name', async () => {

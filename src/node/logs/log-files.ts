@@ -85,7 +85,8 @@ export async function compress(file: string, signal: AbortSignal): Promise<void>
   if (before === undefined) return;
   const unfinished = file + UNFINISHED;
   try {
-    const target = createWriteStream(unfinished, { mode: before.mode });
+    // A stream that opens the file itself may create it after the abort, when this function has already removed it.
+    const target = (await open(unfinished, 'w', before.mode)).createWriteStream();
     await pipeline(createReadStream(file), createGzip(), target, { signal });
     if ((await sizeOf(file)) === undefined) return;
     await rename(unfinished, file + GZIP);
