@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { isProxyFailure, pullReason } from './pull-reason.ts';
+import { isProxyFailure, isUnreachable, pullReason } from './pull-reason.ts';
 
 /** Returns containerd's message about an image that cannot be resolved. */
 const unresolved = (why: string, code = 'Unknown', image = 'docker.io/library/busybox:5.1'): string =>
@@ -37,12 +37,29 @@ test.each<[string, string | undefined, string]>([
   [
     'a registry that is unknown',
     unresolved(`${HEAD}: dial tcp: lookup registry-1.docker.io on 127.0.0.53:53: no such host`),
-    'dial tcp: lookup registry-1.docker.io on 127.0.0.53:53: no such host',
+    'the name of its registry, registry-1.docker.io, cannot be resolved: is this machine offline?',
+  ],
+  [
+    'a resolver that does not answer',
+    `Back-off pulling image "busybox:5.1": ErrImagePull: ${unresolved(`${HEAD}: dial tcp: lookup registry-1.docker.io on 10.0.0.2:53: read udp 10.0.0.3:41000->10.0.0.2:53: i/o timeout`)}`,
+    'the name of its registry, registry-1.docker.io, cannot be resolved: is this machine offline?',
+  ],
+  [
+    'a machine without a network',
+    unresolved(`${HEAD}: dial tcp 3.94.224.37:443: connect: network is unreachable`),
+    'its registry registry-1.docker.io cannot be reached: network is unreachable; is this machine offline?',
+  ],
+  [
+    'a registry that does not answer in time',
+    unresolved(
+      'failed to do request: Head "https://reg.example:5000/v2/x/manifests/1": dial tcp 10.1.1.1:5000: i/o timeout',
+    ),
+    'its registry reg.example:5000 cannot be reached: i/o timeout; is this machine offline?',
   ],
   [
     'a registry of tokens that does not answer',
     unresolved(`${TOKEN}: dial tcp 199.59.149.230:443: connect: connection refused`),
-    'dial tcp 199.59.149.230:443: connect: connection refused',
+    'its registry auth.docker.io cannot be reached: connection refused',
   ],
   [
     'a private image',
@@ -85,4 +102,15 @@ test.each<[string, string | undefined, string]>([
 
 test('a proxy that cannot be reached is recognized', () => {
   expect([unresolved(REFUSED), unresolved(HEAD), undefined].map(isProxyFailure)).toEqual([true, false, false]);
+});
+
+test('a registry that cannot be reached is recognized, but not a missing image or proxy', () => {
+  const offline = `${HEAD}: dial tcp: lookup registry-1.docker.io: no such host`;
+  expect([offline, HEAD, REFUSED, 'docker.io/library/x:1: not found', undefined].map(isUnreachable)).toEqual([
+    true,
+    false,
+    false,
+    false,
+    false,
+  ]);
 });

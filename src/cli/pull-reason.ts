@@ -24,10 +24,33 @@ const PREFIXES = new RegExp(
 const PROXY = 'proxyconnect tcp: ';
 const MOST_CHARACTERS = 200;
 
+/** The errors of a name that cannot be resolved, and of an address that cannot be reached. Source: DNSError and OpError of Go's package net. */
+const LOOKUP = /\bdial tcp: lookup ([^\s:]+)/;
+const DIAL =
+  /\bdial tcp (\S+): (?:connect: )?(connection refused|network is unreachable|no route to host|connection timed out|i\/o timeout)/;
+const REFUSED = 'connection refused';
+
+/** Returns a phrase about a registry that the node cannot find or reach; undefined if another reason ended the pull. */
+function unreachable(message: string): string | undefined {
+  if (isProxyFailure(message)) return undefined;
+  const [, name] = LOOKUP.exec(message) ?? [];
+  if (name !== undefined) return `the name of its registry, ${name}, cannot be resolved: is this machine offline?`;
+  const [, address, error] = DIAL.exec(message) ?? [];
+  if (error === undefined) return undefined;
+  // The address of a public registry means nothing to the user, but the request has its name.
+  const [, host = address] = /"https?:\/\/([^/"]+)[^"]*": dial tcp/.exec(message) ?? [];
+  return `its registry ${host} cannot be reached: ${error}${error === REFUSED ? '' : '; is this machine offline?'}`;
+}
+
+/** Whether the pull failed because the name of the registry cannot be resolved, or the registry cannot be reached. */
+export const isUnreachable = (message: string | undefined): boolean => unreachable(message ?? '') !== undefined;
+
 /** Returns the reason, such as `not found`, without a full stop; empty if the message is empty or only says that the pull will be repeated. */
 export function pullReason(message: string | undefined): string {
   let rest = (message ?? '').replaceAll(/\s+/g, ' ').trim();
   for (let found = PREFIXES.exec(rest); found !== null; found = PREFIXES.exec(rest)) rest = rest.slice(found[0].length);
+  const offline = unreachable(message ?? '');
+  if (offline !== undefined) return offline;
   if (new RegExp(`^Back-off pulling image ${QUOTED}$`).test(rest)) return '';
   const reason = (
     rest.startsWith(PROXY) ? `the engine's proxy cannot be used: ${rest.slice(PROXY.length)}` : rest

@@ -124,7 +124,8 @@ describe('the cause of a failure', () => {
 
 describe('an obstacle', () => {
   const HINTS = hintsFor({ dataDir: '/d' }, {});
-  const LOAD = 'load it from an archive, without a registry: lifepod image load FILE --data-dir /d';
+  const LOAD =
+    "load it from an archive, without a registry, such as 'docker save i > FILE' writes on another machine: lifepod image load FILE --data-dir /d";
   const unschedulable: Pod = {
     ...pod('p', 'Pending'),
     status: {

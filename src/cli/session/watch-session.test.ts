@@ -128,9 +128,9 @@ test('a session whose Pod cannot start for two minutes is over, and reports each
     await setStatus('one', waits('ImagePullBackOff', `Back-off pulling image "busybox:5.1": ErrImagePull: ${pull}`));
   }
   const text =
-    'container app: the image busybox:5.1 cannot be pulled (dial tcp: lookup r: no such host); ' +
+    'container app: the image busybox:5.1 cannot be pulled (the name of its registry, r, cannot be resolved: is this machine offline?); ' +
     "make it from this machine's busybox: lifepod image make busybox:5.1 --data-dir /d; " +
-    'load it from an archive, without a registry: lifepod image load FILE --data-dir /d';
+    "load it from an archive, without a registry, such as 'docker save busybox:5.1 > FILE' writes on another machine: lifepod image load FILE --data-dir /d";
   expect(said).toEqual([`pod/one waits: ${text}; see 'lifepod why one -n a --data-dir /d'`]);
   await setStatus('one', waits('CreateContainerConfigError', 'configmap "c" not found'));
   await setStatus('one', waits('ErrImagePull', pull));

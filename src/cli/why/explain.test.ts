@@ -76,6 +76,22 @@ explains({
     evidence: ['ErrImagePull: not found'],
     advice: /make it from this machine's busybox: lifepod image make busybox:1\.28/,
   },
+  'a registry whose name cannot be resolved': {
+    spec: { containers: [{ name: 'app', image: 'busybox:1.28' }] },
+    status: {
+      conditions: UNREADY,
+      containerStatuses: [
+        waiting('app', 'ErrImagePull', 'dial tcp: lookup registry-1.docker.io on 10.0.0.2:53: no such host', {
+          image: '',
+        }),
+      ],
+    },
+    sentence:
+      'p waits for the image busybox:1.28 of its container app: it cannot be pulled (the name of its registry, registry-1.docker.io, cannot be resolved: is this machine offline?).',
+    evidence: ['ErrImagePull: dial tcp: lookup registry-1.docker.io on 10.0.0.2:53: no such host'],
+    advice:
+      /^make it .*: lifepod image make busybox:1\.28\nload it .*'docker save busybox:1\.28 > FILE' writes on another machine: lifepod image load FILE\ncheck this machine's network/,
+  },
   'a failed pull with imagePullPolicy Always': {
     spec: { containers: [{ name: 'app', image: 'i', imagePullPolicy: 'Always' }] },
     status: { conditions: UNREADY, containerStatuses: [waiting('app', 'ErrImagePull', 'not found')] },
@@ -112,7 +128,7 @@ explains({
     status: { containerStatuses: [waiting('app', 'ErrImageNeverPull', 'absent')] },
     sentence: /is not on the node and may not be pulled/,
     advice:
-      /^load it from an archive, without a registry: lifepod image load FILE\nor let the node pull it: set imagePullPolicy: IfNotPresent, and recreate the Pod$/,
+      /^load it from an archive, without a registry, such as 'docker save i > FILE' writes on another machine: lifepod image load FILE\nor let the node pull it: set imagePullPolicy: IfNotPresent, and recreate the Pod$/,
   },
   'a pull in progress': {
     status: { conditions: UNREADY, containerStatuses: [waiting('app', 'ContainerCreating', '', { containerID: '' })] },

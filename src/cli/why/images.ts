@@ -4,7 +4,7 @@ import type { ContainerStatus } from '../../api/generated/types.ts';
 import { normalizeReference, referenceError } from '../../runtime/images/references.ts';
 import { isMakeable } from '../make-image/makeable.ts';
 import { imageOf, lacksImage } from '../pod-containers.ts';
-import { isProxyFailure, pullReason } from '../pull-reason.ts';
+import { isProxyFailure, isUnreachable, pullReason } from '../pull-reason.ts';
 import {
   type Action,
   ago,
@@ -82,7 +82,9 @@ type Advised = Pick<Living, 'pod' | 'hints' | 'node'>;
 /** Returns what the user can do about the images of the containers that lack them. */
 function imageActions(subject: Advised, shown: readonly Shown[]): Action[] {
   const { ofPresent, ofMissing } = remedies(subject, shown);
-  return [...ofPresent, ...(shown.some(mayPull) ? [checkRegistry(shown)] : []), ...ofMissing];
+  const check = shown.some(mayPull) ? [checkRegistry(shown)] : [];
+  // Without the registry, the images must come from elsewhere.
+  return shown.some(isOffline) ? [...ofPresent, ...ofMissing, ...check] : [...ofPresent, ...check, ...ofMissing];
 }
 
 /** Returns what the user can do without a registry, as one phrase. */
@@ -92,6 +94,8 @@ export function imageHint(subject: Advised, shown: Shown): string {
     .map(({ description, command }) => `${description}${command === undefined ? '' : `: ${command}`}`)
     .join('; ');
 }
+
+const isOffline = ({ status }: Shown): boolean => isUnreachable(status.state?.waiting?.message);
 
 const mayPull = ({ status }: Shown): boolean => status.state?.waiting?.reason !== 'ErrImageNeverPull';
 
@@ -113,11 +117,20 @@ function remedies(subject: Advised, shown: readonly Shown[]): { ofPresent: Actio
     ofMissing:
       missing.length === 0
         ? []
-        : [...action(always), ...makeImage(subject, missing), loadImage(subject), ...action(never)],
+        : [...action(always), ...makeImage(subject, missing), loadArchive(subject, missing), ...action(never)],
   };
 }
 
+/** Returns the action to load an archive, and how to get one. An archive of docker save does not have the digests of images. */
+function loadArchive(subject: Advised, shown: readonly Shown[]): Action {
+  const images = [...new Set(shown.map((each) => imageOf(subject.pod, each)))].filter((each) => !each.includes('@'));
+  const how = images.length === 0 ? '' : `, such as 'docker save ${images.join(' ')} > FILE' writes on another machine`;
+  return loadImage(subject, `load it from an archive, without a registry${how}`);
+}
+
 function checkRegistry(shown: readonly Shown[]): Action {
+  if (shown.some(isOffline))
+    return { description: "check this machine's network, and the name of the registry: the pull is repeated" };
   return shown.some(({ status }) => isProxyFailure(status.state?.waiting?.message))
     ? {
         description:
