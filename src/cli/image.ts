@@ -16,14 +16,15 @@ import { type Connection, connect } from '../runtime/cri/connection.ts';
 import { imagesInUse, listImages, removeImage } from '../runtime/cri/images/image-service.ts';
 import { readStatus, sandboxImageOf } from '../runtime/cri/status.ts';
 import { type LoadStep, loadImageArchives } from '../runtime/images/load.ts';
+import { removeImageName } from '../runtime/images/remove-name.ts';
 import type { ImageInfo } from '../runtime/runtime.ts';
 import { tabColumns } from './describe/tab-columns.ts';
-import { type Hints, hintsFor, notRunning } from './hints.ts';
+import { hintsFor, notRunning } from './hints.ts';
+import { namesOf, shortId } from './image-removal/find-image.ts';
+import { planRemovals, refuseUsed, removalLines } from './image-removal/plan-removal.ts';
 import { loadProgress } from './progress/load-progress.ts';
 import { STANDARD_INPUT, withArchiveFrom } from './progress/standard-input.ts';
 import { terminalLine } from './progress/terminal-line.ts';
-
-const SHORT_ID_LENGTH = 12;
 
 /** Returns the endpoint (unix:///…) of the running engine's container runtime. Throws a UserError if no engine is running. */
 function endpointOf(dataDir: string): string {
@@ -117,59 +118,24 @@ export function imagesAsJson(images: readonly ImageInfo[], pods: readonly Pod[])
 }
 
 /**
- * Removes the images with all their names. If one of them is missing, ambiguous, in use, pinned or the sandbox image, removes no image
- * and rejects with a UserError.
+ * Removes the tags, and the images that are named by ID or digest or that lose their last tag. If one of them is missing, ambiguous, in use,
+ * pinned or the sandbox image, removes nothing and rejects with a UserError.
  */
 export async function removeImages(dataDir: string, references: string[]): Promise<void> {
-  const hints = hintsFor({ dataDir }, process.env);
   const { images, pods } = await readAll(dataDir);
+  const removals = planRemovals(images, references, hintsFor({ dataDir }, process.env));
   const { foreign, sandboxImages } = await withRuntime(dataDir, async (connection, signal) => ({
     foreign: await imagesInUse(connection, signal, instanceLabels(dataDir)),
     sandboxImages: [SANDBOX_IMAGE, sandboxImageOf(await readStatus(connection, true, signal)) ?? SANDBOX_IMAGE],
   }));
-  const wanted = new Set(references.map((reference) => find(images, reference, hints)));
-  for (const image of wanted) {
-    const [name = ''] = namesOf(image);
-    if (sandboxImages.some((reference) => isMeant(image, reference)))
-      throw new UserError(`the image ${name} is the sandbox image of every Pod`);
-    if (image.pinned) throw new UserError(`the image ${name} is pinned by the container runtime`);
-    if (foreign.some((reference) => isMeant(image, reference)))
-      throw new UserError(`the image ${name} is used by containers of other programs: remove them first`);
-    const users = usersOf(image, pods);
-    if (users.length === 0) continue;
-    const named = users.map(({ metadata }) => `${metadata.namespace}/${metadata.name}`).join(', ');
-    throw new UserError(
-      `the image ${name} is used by ${users.length === 1 ? 'the Pod' : 'the Pods'} ${named}: delete ${users.length === 1 ? 'it' : 'them'} first`,
-    );
-  }
+  for (const removal of removals) refuseUsed(removal, { pods, foreign, sandboxImages });
   await withRuntime(dataDir, async (connection, signal) => {
-    for (const image of wanted) {
-      await removeImage(connection, image.id, signal);
-      for (const name of namesOf(image)) process.stdout.write(`removed ${name}\n`);
+    for (const removal of removals) {
+      if (removal.kept.length === 0) await removeImage(connection, removal.image.id, signal);
+      else for (const name of removal.names) await removeImageName(connection, name, systemTimers(), signal);
+      process.stdout.write(`${removalLines(removal).join('\n')}\n`);
     }
   });
-}
-
-const shortId = ({ id }: ImageInfo): string => id.replace(/^sha256:/, '').slice(0, SHORT_ID_LENGTH);
-
-const namesOf = ({ id, tags, digests }: ImageInfo): string[] =>
-  tags.length > 0 ? tags : digests.length > 0 ? digests : [id];
-
-/** Finds an image by name, ID, or at least the first 4 digits of its ID. Throws a UserError if no image or more than one matches. */
-function find(images: readonly ImageInfo[], reference: string, hints: Hints): ImageInfo {
-  const found = images.filter(
-    (image) =>
-      isMeant(image, reference) ||
-      (/^[0-9a-f]{4,64}$/.test(reference) && image.id.replace(/^sha256:/, '').startsWith(reference)),
-  );
-  const [image, ...others] = found;
-  if (image === undefined)
-    throw new UserError(`there is no image ${reference}: '${hints.engine('image list')}' shows all images`);
-  if (others.length > 0)
-    throw new UserError(
-      `${reference} matches ${found.length} images (${found.map(shortId).join(', ')}): give more of the ID`,
-    );
-  return image;
 }
 
 async function readAll(dataDir: string): Promise<{ images: ImageInfo[]; pods: Pod[] }> {

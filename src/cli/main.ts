@@ -176,8 +176,8 @@ image
   );
 image
   .command('rm')
-  .description('remove images that no Pod uses, with all their names')
-  .argument('<image...>', 'a name, an ID, or the beginning of an ID')
+  .description('remove tags and images that no Pod uses; an image is removed with its last tag, or by its ID or digest')
+  .argument('<image...>', 'a tag, a digest, an ID, or the beginning of an ID')
   .addOption(dataDirOption())
   .action(async (images: string[], options: { dataDir: string }) =>
     (await import('./image.ts')).removeImages(options.dataDir, images),

@@ -220,6 +220,14 @@ describe('lifepod image', () => {
       code: 1,
       stderr: `lifepod: the image ${kept} is used by the Pod default/ends-with-kept: delete it first\n`,
     });
+    const again = 'example.com/again:1';
+    await writeImageArchive(join(scratch.path, 'tool.tar'), again, [], {
+      env: [`NAME=${gone}`],
+      command: ['/none'],
+    });
+    await lifepod.cliOk('image', 'load', join(scratch.path, 'tool.tar'));
+    expect(await lifepod.cliOk('image', 'rm', again)).toBe(`removed ${again}; the image keeps ${gone}\n`);
+    expect(await lifepod.cliOk('image', 'list')).toMatch(/^example\.com\/gone:1 +[0-9a-f]{12} +[\d.]+ (B|KiB) +0$/m);
     expect(await lifepod.cliOk('image', 'rm', gone)).toBe(`removed ${gone}\n`);
     const unknown = await lifepod.cli('image', 'rm', gone);
     expect(unknown).toMatchObject({

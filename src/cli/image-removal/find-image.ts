@@ -1,0 +1,31 @@
+/** Finds images by the names and IDs that users type. */
+import { isMeant } from '../../node/images/images-in-use.ts';
+import { UserError } from '../../platform/files.ts';
+import type { ImageInfo } from '../../runtime/runtime.ts';
+import type { Hints } from '../hints.ts';
+
+const SHORT_ID_LENGTH = 12;
+
+/** Returns the first digits of the image's ID. */
+export const shortId = ({ id }: ImageInfo): string => id.replace(/^sha256:/, '').slice(0, SHORT_ID_LENGTH);
+
+/** Returns the image's tags; without tags, its digests; if it has none, its ID. */
+export const namesOf = ({ id, tags, digests }: ImageInfo): string[] =>
+  tags.length > 0 ? tags : digests.length > 0 ? digests : [id];
+
+/** Finds an image by name, ID, or at least the first 4 digits of its ID. Throws a UserError if no image or more than one matches. */
+export function findImage(images: readonly ImageInfo[], reference: string, hints: Hints): ImageInfo {
+  const found = images.filter(
+    (image) =>
+      isMeant(image, reference) ||
+      (/^[0-9a-f]{4,64}$/.test(reference) && image.id.replace(/^sha256:/, '').startsWith(reference)),
+  );
+  const [image, ...others] = found;
+  if (image === undefined)
+    throw new UserError(`there is no image ${reference}: '${hints.engine('image list')}' shows all images`);
+  if (others.length > 0)
+    throw new UserError(
+      `${reference} matches ${found.length} images (${found.map(shortId).join(', ')}): give more of the ID`,
+    );
+  return image;
+}

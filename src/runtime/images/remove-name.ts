@@ -1,0 +1,31 @@
+/**
+ * Removes one name of an image that keeps others. CRI's RemoveImage removes all names of an image in containerd, so the name is deleted in
+ * containerd's own image service. CRI-O has no such service, and its RemoveImage removes only the name.
+ */
+import type { Timers } from '../../platform/platform.ts';
+import { type Connection, delay, hasCode } from '../cri/connection.ts';
+import { imageStatus, removeImage } from '../cri/images/image-service.ts';
+
+const POLL_MILLIS = 5;
+const SETTLED_WITHIN_MILLIS = 30_000;
+
+/**
+ * Resolves once CRI no longer shows the name, or after 30 s, and if no image has the name. Polls, because CRI does not report when it has
+ * processed the deletion.
+ */
+export async function removeImageName(
+  connection: Connection,
+  name: string,
+  timers: Timers,
+  signal: AbortSignal,
+): Promise<void> {
+  try {
+    await connection.unary('containerd.services.images.v1.Images/Delete', { name, sync: true }, signal);
+  } catch (error) {
+    if (hasCode(error, 'Unimplemented')) return removeImage(connection, name, signal);
+    if (!hasCode(error, 'NotFound')) throw error;
+  }
+  const deadline = timers.now() + SETTLED_WITHIN_MILLIS;
+  while ((await imageStatus(connection, name, signal)) !== undefined && timers.now() < deadline)
+    await delay(POLL_MILLIS, timers, signal);
+}
