@@ -7,6 +7,18 @@ export const mayNotReadPods = (namespace: string): UserError =>
     `this user may not read Pods in namespace ${namespace}: give another namespace with -n, or ask an administrator for the role view in this one`,
   );
 
+/** The error for a user who may read the Pods of the namespace, but not their logs. */
+export const mayNotReadLogs = (namespace: string): UserError =>
+  new UserError(
+    `this user may not read the logs of Pods in namespace ${namespace}: ask an administrator for the role view there, or for the right to get pods/log`,
+  );
+
+/** The error for a user who may not give up defer containers. */
+export const mayNotSkip = (namespace: string): UserError =>
+  new UserError(
+    `this user may not give up defer containers in namespace ${namespace}: ask an administrator for the role edit there, or for the right to update pods/defer`,
+  );
+
 /** The error of a command that needs records. `found` says which Pod was found, or that there is none. */
 export const mayNotReadRecords = (namespace: string, found: string): UserError =>
   new UserError(

@@ -95,7 +95,13 @@ test.each<[string, ApiError, Pod, string, string]>([
   ],
   ['a concurrent write', WRITTEN, podWith({ termination }), 'bye', WRITTEN.message],
   ['another validation error for a known entry', INVALID, podWith({ termination }), 'bye', INVALID.message],
-  ['a user without permission', FORBIDDEN, podWith({ termination }), 'bye', 'pods is forbidden'],
+  [
+    'a user without permission',
+    FORBIDDEN,
+    podWith({ termination }),
+    'bye',
+    'this user may not give up defer containers in namespace data: ask an administrator for the role edit there, or for the right to update pods/defer',
+  ],
 ])('lifepod skip explains in one sentence the refusal for %s', (_, error, pod, entry, said) => {
   expect(refusal(error, pod, entry, hintsFor({ dataDir: '/d' }, {})).message).toBe(said);
 });

@@ -5,31 +5,23 @@
 import { isMirrorPod } from '../api/core/v1/pod/mirror.ts';
 import type { ContainerStatus, DeferControl, Pod } from '../api/generated/types.ts';
 import { PODS } from '../api/resources.ts';
-import type { Client } from '../client/client.ts';
 import { type ApiError, isApiError } from '../machinery/status.ts';
 import { UserError } from '../platform/files.ts';
 import type { Hints } from './hints.ts';
-import { podName } from './records.ts';
+import { mayNotSkip } from './refusals.ts';
 import { resolveTarget, type TargetOptions } from './target.ts';
+import { type PodSource, presentPod } from './workloads/present-pod.ts';
 
 export async function skip(podArgument: string, entry: string, options: TargetOptions): Promise<void> {
   const target = await resolveTarget(options);
-  process.stdout.write(`${await skipEntry(target, podName(podArgument), entry)}\n`);
+  process.stdout.write(`${await skipEntry(target, podArgument, entry)}\n`);
 }
 
 /** Gives the entry up, and resolves with a sentence about the effect. Rejects if the API refuses; see refusal() for the errors. */
-export async function skipEntry(
-  { client, namespace, hints }: { client: Client; namespace: string; hints: Hints },
-  name: string,
-  entry: string,
-): Promise<string> {
-  const pod = await client
-    .resource<Pod>(PODS)
-    .get(name, namespace)
-    .catch((error: unknown) => {
-      if (!isApiError(error, 'NotFound')) throw error;
-      throw new UserError(`no Pod ${name} in namespace ${namespace}: '${hints.kubectl('get pods -A')}' lists all Pods`);
-    });
+export async function skipEntry(source: PodSource, given: string, entry: string): Promise<string> {
+  const { client, hints } = source;
+  const pod = await presentPod(source, given, 'so there is nothing to skip');
+  const { name, namespace } = pod.metadata;
   const control: DeferControl = {
     apiVersion: 'lifepod.io/v1',
     kind: 'DeferControl',
@@ -59,7 +51,8 @@ const hasRun = (status: ContainerStatus | undefined): boolean => status?.lastSta
 /** Returns the error to print for a refused request: a UserError if the cause is known, else `error` itself. */
 export function refusal(error: ApiError, pod: Pod, entry: string, hints: Hints): Error {
   const { metadata, spec, status } = pod;
-  const { name, namespace } = metadata;
+  const { name, namespace = 'default' } = metadata;
+  if (error.code === 403) return mayNotSkip(namespace);
   const entries = (spec?.deferContainers ?? []).map((each) => each.name);
   if (error.code === 404) {
     return error.status.details?.kind === undefined

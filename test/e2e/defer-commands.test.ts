@@ -44,7 +44,9 @@ test('lifepod skip stops a running defer container, skips one that has not start
   expect(await lifepod.cliOk('timeline', 'stuck')).toMatch(/^defer hang .* given up$/m);
   expect(await lifepod.cli('skip', 'stuck', 'hang')).toMatchObject({
     code: 1,
-    stderr: expect.stringContaining(`lifepod: no Pod stuck in namespace ${lifepod.namespace}: `),
+    stderr: expect.stringContaining(
+      `lifepod: Pod stuck in namespace ${lifepod.namespace} no longer exists, so there is nothing to skip: 'lifepod why stuck `,
+    ),
   });
 });
 

@@ -9,6 +9,7 @@ import { isApiError } from '../../machinery/status.ts';
 import { UserError } from '../../platform/files.ts';
 import { findProgram, runCommand } from '../../platform/processes.ts';
 import { resolveTarget, type TargetOptions } from '../target.ts';
+import { presentPod, unnamedPod } from '../workloads/present-pod.ts';
 import { deferSection, insertDeferSection } from './describe-defer.ts';
 
 const POD_TYPES = ['pod', 'pods', 'po'];
@@ -16,7 +17,7 @@ const POD_TYPES = ['pod', 'pods', 'po'];
 /** Describes a Pod. Either `type` is pod and `name` is the Pod's name, or `type` is pod/NAME and `name` is undefined. */
 export async function describe(type: string, name: string | undefined, options: TargetOptions): Promise<void> {
   const [kind = '', pod = name] = type.split('/');
-  if (!POD_TYPES.includes(kind) || pod === undefined || pod === '') {
+  if (!POD_TYPES.includes(kind) || pod === '') {
     throw new UserError(
       `lifepod describes Pods only: give 'pod NAME' or pod/NAME, or use 'kubectl describe' for other types`,
     );
@@ -24,15 +25,19 @@ export async function describe(type: string, name: string | undefined, options: 
   if (type.includes('/') && name !== undefined) {
     throw new UserError(`lifepod describes one Pod: give 'pod NAME' or pod/NAME, not '${type} ${name}'`);
   }
+  const target = await resolveTarget(options);
+  if (pod === undefined) throw await unnamedPod(target, 'describe pod');
   const program = findProgram('kubectl');
   if (program === undefined) {
     throw new UserError(
       'kubectl is not on the PATH, but lifepod describe needs it: install kubectl 1.32 or newer (https://kubernetes.io/docs/tasks/tools)',
     );
   }
-  const { client, namespace, kubectl } = await resolveTarget(options);
+  const { client, namespace, kubectl } = target;
   const args = ['describe', 'pod', pod, '--namespace', namespace, ...kubectl.args];
   const described = await runCommand(program, args, { env: kubectl.env });
+  // The error of kubectl mentions neither a Pod that no longer exists nor one in another namespace.
+  if (described.code !== 0) await presentPod(target, pod);
   process.stderr.write(described.stderr);
   if (described.code !== 0) {
     process.exitCode = described.code;

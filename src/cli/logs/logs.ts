@@ -13,9 +13,11 @@ import { UserError } from '../../platform/files.ts';
 import { failureText } from '../failures.ts';
 import { containerNames, type PodContainer, podContainers, waitsForItsTurn } from '../pod-containers.ts';
 import { resolveTarget, type Target, type TargetOptions } from '../target.ts';
+import { presentPod } from '../workloads/present-pod.ts';
 import { copyLog, hasColors } from './copy-log.ts';
 import { followPod } from './follow-pod.ts';
 import { type LogCommandOptions, type LogRequest, logQuery, logRequest } from './log-options.ts';
+import { logRefusal, neverStarted } from './log-refusal.ts';
 import { colored, createLines, createTimedLines } from './merged-lines.ts';
 
 const DEFAULT_CONTAINER = 'kubectl.kubernetes.io/default-container';
@@ -41,22 +43,12 @@ export async function logs(resource: string, inline: string | undefined, options
     const chosen = { ...options, container: options.container ?? inline };
     const request = logRequest(chosen);
     const target = await resolveTarget(options);
-    const pod = await findPod(podName(resource), target);
+    const pod = await presentPod(target, podName(resource), 'and its logs are deleted');
     await printLogs(pod, chosen, request, target, stopping.signal);
   } catch (error) {
     if (!stopping.signal.aborted) throw error;
   }
 }
-
-/** Reads the Pod. If it does not exist, the error also names the namespace. */
-const findPod = (name: string, { client, namespace }: Target): Promise<Pod> =>
-  client
-    .resource<Pod>(PODS)
-    .get(name, namespace)
-    .catch((error: unknown) => {
-      if (!isApiError(error, 'NotFound')) throw error;
-      throw new UserError(`${error.message} in namespace ${JSON.stringify(namespace)}`);
-    });
 
 /** Returns NAME, given as `pod/NAME` or `NAME`. Throws a UserError for other types. */
 function podName(resource: string): string {
@@ -91,7 +83,7 @@ async function printLogs(
     const ports = { pods, print: source.printTimed, waiting: printWaiting };
     const wasRead = await followPod(pod, only?.name, ports, signal);
     if (!wasRead && only !== undefined && !signal.aborted) {
-      throw new UserError(`container ${only.name} in pod ${pod.metadata.name} has never started`);
+      throw neverStarted(pod, only, target.hints);
     }
     return;
   }
@@ -151,7 +143,9 @@ function createSource(pod: Pod, options: LogsOptions, request: LogRequest, targe
     /** Rejects with an ApiError if the server refuses the request, or with a UserError if the connection is lost. */
     async print(container: PodContainer): Promise<void> {
       const prefix = prefixOf(container.name);
-      const body = await open(container.name, request);
+      const body = await open(container.name, request).catch((error: unknown) => {
+        throw isApiError(error) ? logRefusal(error, pod, container, target.hints) : error;
+      });
       await copyLog(body, prefix === '' ? undefined : createLines(prefix), signal);
     },
     async printTimed(container: PodContainer, wasThere: boolean): Promise<void> {
@@ -168,7 +162,7 @@ function createSource(pod: Pod, options: LogsOptions, request: LogRequest, targe
         if (signal.aborted) return;
         // An error about the log of one container must not stop the logs of the others.
         if (!isApiError(error)) throw error;
-        report(error);
+        report(logRefusal(error, pod, container, target.hints));
       }
     },
   };

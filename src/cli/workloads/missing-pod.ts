@@ -36,7 +36,8 @@ export async function missingPod(client: Client, namespace: string, name: string
   );
 }
 
-const shortList = (names: readonly string[]): string =>
+/** Returns the first names, and how many there are beyond these. */
+export const shortList = (names: readonly string[]): string =>
   names.length > MOST_NAMES
     ? `${names.slice(0, MOST_NAMES).join(', ')} and ${names.length - MOST_NAMES} more`
     : names.join(', ');

@@ -1,0 +1,62 @@
+import { expect, test } from 'vitest';
+import type { ContainerState, Pod } from '../../api/generated/types.ts';
+import { type ApiError, badRequest, forbidden, notFound } from '../../machinery/status.ts';
+import { hintsFor } from '../hints.ts';
+import type { ContainerKind } from '../pod-containers.ts';
+import { logRefusal } from './log-refusal.ts';
+
+const PODS = { group: '', resource: 'pods' };
+const WAITS = 'container "c" in pod "web" is waiting to start';
+const PREVIOUS = 'previous terminated container "c" in pod "web" not found';
+const waiting = (reason: string): ContainerState => ({ waiting: { reason } });
+
+test.each<[string, ApiError, ContainerKind, ContainerState | undefined, string]>([
+  [
+    'a defer container before the termination',
+    badRequest(`${WAITS}: PodRunning`),
+    'defer',
+    waiting('PodRunning'),
+    "defer container c in pod web has not run: its turn comes when the Pod terminates; 'lifepod logs web -n a -c c -f' waits for it",
+  ],
+  [
+    'a container that waits for its turn',
+    badRequest(`${WAITS}: PodInitializing`),
+    'app',
+    waiting('PodInitializing'),
+    `${WAITS}: PodInitializing; 'lifepod logs web -n a -c c -f' waits for it, and 'lifepod why web -n a' shows what it waits for`,
+  ],
+  [
+    'a container without an image',
+    badRequest(`${WAITS}: image can't be pulled`),
+    'app',
+    waiting('ErrImagePull'),
+    `${WAITS}: image can't be pulled; 'lifepod why web -n a' shows what to do`,
+  ],
+  [
+    'a container that has ended without a run',
+    badRequest(`${WAITS} - no logs yet`),
+    'defer',
+    { terminated: { exitCode: 137, reason: 'Skipped' } },
+    "container c in pod web has never started: 'lifepod why web -n a' shows why",
+  ],
+  [
+    'a container without an earlier run',
+    badRequest(PREVIOUS),
+    'app',
+    { running: {} },
+    `${PREVIOUS}: 'lifepod logs web -n a -c c' prints the log of its latest run`,
+  ],
+  [
+    'a user without rights',
+    forbidden(PODS, 'web', 'no'),
+    'app',
+    { running: {} },
+    'this user may not read the logs of Pods in namespace a: ask an administrator for the role view there, or for the right to get pods/log',
+  ],
+  ['another error', notFound(PODS, 'web'), 'app', { running: {} }, 'pods "web" not found'],
+])('lifepod logs says what to do about the log of %s', (_, error, kind, state, text) => {
+  const pod: Pod = { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'web', namespace: 'a' } };
+  const status = { name: 'c', image: 'i', imageID: '', ready: false, restartCount: 0, state };
+  const hints = hintsFor({}, {}, undefined, false);
+  expect(logRefusal(error, pod, { kind, name: 'c', status }, hints).message).toBe(text);
+});

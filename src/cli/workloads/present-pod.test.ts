@@ -1,0 +1,80 @@
+import { expect, test } from 'vitest';
+import type { Pod, PodRecord } from '../../api/generated/types.ts';
+import { POD_RECORDS } from '../../api/lifepod.io/v1/pod-record/index.ts';
+import { PODS } from '../../api/resources.ts';
+import { registryBackend } from '../../client/registry-fixture.ts';
+import { clientOf } from '../../client/typed-client.ts';
+import { forbidden, pathNotFound } from '../../machinery/status.ts';
+import { hintsFor } from '../hints.ts';
+import { skipEntry } from '../skip.ts';
+import { presentPod, unnamedPod } from './present-pod.ts';
+
+const GONE = '0123abcd-0000-4000-8000-000000000000';
+
+/** Starts a registry with the Pod `web` and the record of the Pod `gone`. */
+async function start(namespace = 'a') {
+  const backend = await registryBackend({ namespaces: ['a', 'b'] });
+  await backend.set<Pod>(PODS, {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name: 'web', namespace: 'a' },
+    spec: { containers: [{ name: 'app', image: 'i' }] },
+  });
+  await backend.set<PodRecord>(POD_RECORDS, {
+    apiVersion: 'lifepod.io/v1',
+    kind: 'PodRecord',
+    metadata: { name: `${GONE}.0`, namespace: 'a' },
+    podName: 'gone',
+    podUID: GONE,
+    transitions: [{ key: 'Gone', type: 'Gone', at: '2026-01-31T12:00:00.000000Z' }],
+  });
+  const hints = hintsFor({ dataDir: '/d' }, { KUBECONFIG: '/d/kubeconfig' }, undefined, false);
+  return { backend, source: { client: clientOf(backend), namespace, hints } };
+}
+
+const ENDED =
+  "Pod gone in namespace a no longer exists: 'lifepod why gone -n a --data-dir /d' explains its end, and " +
+  "'lifepod timeline gone -n a --data-dir /d' draws its life";
+
+test('a Pod is found by its name, with and without its type', async () => {
+  const { source } = await start();
+  for (const name of ['web', 'pod/web']) expect((await presentPod(source, name)).metadata.name).toBe('web');
+});
+
+test('the error for a Pod that no longer exists names the commands that show its life', async () => {
+  const { source } = await start();
+  await expect(presentPod(source, 'gone')).rejects.toThrow(ENDED);
+  await expect(presentPod(source, 'gone', 'and its logs are deleted')).rejects.toThrow(
+    /^Pod gone in namespace a no longer exists, and its logs are deleted: /,
+  );
+  await expect(skipEntry(source, 'gone', 'bye')).rejects.toThrow('no longer exists, so there is nothing to skip: ');
+});
+
+test('the error for an unknown Pod says where to look', async () => {
+  const { source } = await start('b');
+  await expect(presentPod(source, 'web')).rejects.toThrow(
+    "no Pod web in namespace b, and no record of one, but in namespace a: 'lifepod why web -n a --data-dir /d' explains it",
+  );
+});
+
+test('a user without rights, and a server without records, get a sentence', async () => {
+  const { backend, source } = await start();
+  backend.failNext('get pods', forbidden(PODS, '', 'no'));
+  await expect(presentPod(source, 'web')).rejects.toThrow('this user may not read Pods in namespace a: ');
+  backend.failNext('list podrecords', pathNotFound());
+  await expect(presentPod(source, 'none')).rejects.toThrow(
+    "no Pod none in namespace a: 'kubectl get pods -A' lists all Pods",
+  );
+});
+
+test('a command without the name of a Pod lists the Pods of the namespace', async () => {
+  const { backend, source } = await start();
+  expect((await unnamedPod(source, 'describe pod')).message).toBe(
+    "name one of the Pods in namespace a (web), such as 'lifepod describe pod web -n a --data-dir /d'",
+  );
+  expect((await unnamedPod({ ...source, namespace: 'b' }, 'describe pod')).message).toBe(
+    "there is no Pod in namespace b: 'kubectl get pods -A' lists all Pods",
+  );
+  backend.failNext('list pods', forbidden(PODS, '', 'no'));
+  await expect(unnamedPod(source, 'describe pod')).rejects.toThrow('this user may not read Pods in namespace a: ');
+});

@@ -1,0 +1,60 @@
+/** Reads the Pod that a command needs. If there is none, the error says whether there was one, what remains of it, and what to type. */
+import type { Pod } from '../../api/generated/types.ts';
+import { PODS } from '../../api/resources.ts';
+import type { Client } from '../../client/client.ts';
+import { isApiError } from '../../machinery/status.ts';
+import { UserError } from '../../platform/files.ts';
+import type { Hints } from '../hints.ts';
+import { findLife, podName } from '../records.ts';
+import { mayNotReadPods } from '../refusals.ts';
+import { shortList } from './missing-pod.ts';
+
+export interface PodSource {
+  client: Client;
+  namespace: string;
+  hints: Hints;
+}
+
+/**
+ * Resolves with the Pod of the name in the namespace, else with the one whose UID begins with `given`. Rejects with a UserError if there is
+ * none, or if the user may not read it. `consequence` follows the statement that the Pod no longer exists, such as `and its logs are deleted`.
+ */
+export async function presentPod(source: PodSource, given: string, consequence = ''): Promise<Pod> {
+  const { client, namespace, hints } = source;
+  const name = podName(given);
+  const found = await client
+    .resource<Pod>(PODS)
+    .get(name, namespace)
+    .catch((error: unknown) => {
+      if (isApiError(error, 'NotFound')) return undefined;
+      throw isApiError(error, 'Forbidden') ? mayNotReadPods(namespace) : error;
+    });
+  if (found !== undefined) return found;
+  const life = await findLife(client, namespace, name, hints).catch((error: unknown) => {
+    // An API server without records.
+    if (!isApiError(error, 'NotFound')) throw error;
+    throw new UserError(`no Pod ${name} in namespace ${namespace}: '${hints.kubectl('get pods -A')}' lists all Pods`);
+  });
+  if (life.pod !== undefined) return life.pod;
+  const command = (verb: string): string => hints.lifepod(`${verb} ${given} -n ${life.namespace}`);
+  throw new UserError(
+    `Pod ${life.name} in namespace ${life.namespace} no longer exists${consequence === '' ? '' : `, ${consequence}`}: ` +
+      `'${command('why')}' explains its end, and '${command('timeline')}' draws its life`,
+  );
+}
+
+/** Resolves with the error for a command that needs the name of a Pod. `verb` is the command without the name, such as `describe pod`. */
+export async function unnamedPod({ client, namespace, hints }: PodSource, verb: string): Promise<UserError> {
+  const { items } = await client
+    .resource<Pod>(PODS)
+    .list({ namespace })
+    .catch((error: unknown) => {
+      throw isApiError(error, 'Forbidden') ? mayNotReadPods(namespace) : error;
+    });
+  const [first, ...others] = items.map(({ metadata }) => metadata.name);
+  return new UserError(
+    first === undefined
+      ? `there is no Pod in namespace ${namespace}: '${hints.kubectl('get pods -A')}' lists all Pods`
+      : `name one of the Pods in namespace ${namespace} (${shortList([first, ...others])}), such as '${hints.lifepod(`${verb} ${first} -n ${namespace}`)}'`,
+  );
+}
