@@ -3,7 +3,8 @@ import { uptime } from 'node:os';
 import { isatty } from 'node:tty';
 import { pino } from 'pino';
 import type { Millis } from '../machinery/time.ts';
-import { type LogFormat, type LogLevel, textLine } from './log/text-line.ts';
+import { isJournal } from './log/journal.ts';
+import { type LogFormat, type LogLevel, type TextLineOptions, textLine } from './log/text-line.ts';
 import type { Clock, Log, Platform, Timer, Timers } from './platform.ts';
 import { createTimerHeap } from './timer-heap.ts';
 
@@ -93,7 +94,7 @@ export interface LogOptions {
   level: LogLevel;
   /** The default is standard error. */
   fileDescriptor?: number;
-  /** By default, `text` if the file descriptor is a terminal, else `json`. */
+  /** By default, `text` if the file descriptor is a terminal or a stream of systemd's journal, else `json`. */
   format?: LogFormat | undefined;
 }
 
@@ -105,8 +106,9 @@ export function createLog({ level, fileDescriptor = 2, format }: LogOptions): Lo
   // A log line that cannot be written is dropped; the caller must not fail.
   destination.on('error', () => undefined);
   const isTerminal = isatty(fileDescriptor);
-  const isText = format === undefined ? isTerminal : format === 'text';
-  const lines = { colors: isTerminal && !process.env['NO_COLOR'] };
+  const journal = isJournal(fileDescriptor, process.env);
+  const isText = format === undefined ? isTerminal || journal : format === 'text';
+  const lines = { colors: isTerminal && !process.env['NO_COLOR'], journal };
   const write = isText ? writeText(destination, lines) : writeJson(destination);
   return boundLog(level, write, {});
 }
@@ -144,7 +146,7 @@ function writeJson(destination: pino.DestinationStream): Write {
 }
 
 const writeText =
-  (destination: pino.DestinationStream, options: { colors: boolean }): Write =>
+  (destination: pino.DestinationStream, options: TextLineOptions): Write =>
   (level, message, fields) =>
     destination.write(textLine({ time: new Date(), level, message, fields }, options));
 

@@ -1,8 +1,8 @@
 /** The log of the real platform, which writes to a file here. */
-import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
+import { closeSync, fstatSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { createLog, type LogOptions } from '../node-js.ts';
 import type { Log } from '../platform.ts';
 
@@ -10,12 +10,20 @@ let folder: string;
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'lifepod-log-'));
 });
-afterEach(() => rmSync(folder, { recursive: true, force: true }));
+afterEach(() => {
+  vi.unstubAllEnvs();
+  rmSync(folder, { recursive: true, force: true });
+});
 
-/** Returns the lines that `use` writes. */
-function written(options: Omit<LogOptions, 'fileDescriptor'>, use: (log: Log) => void): string[] {
+/** Returns the lines that `use` writes. `opened` is called with the file before the log is created. */
+function written(
+  options: Omit<LogOptions, 'fileDescriptor'>,
+  use: (log: Log) => void,
+  opened: (fileDescriptor: number) => void = () => undefined,
+): string[] {
   const path = join(folder, 'log');
   const fileDescriptor = openSync(path, 'a');
+  opened(fileDescriptor);
   use(createLog({ ...options, fileDescriptor }));
   closeSync(fileDescriptor);
   return readFileSync(path, 'utf8').split('\n').slice(0, -1);
@@ -41,6 +49,37 @@ test('the format text is readable, and has no colors in a file', () => {
   );
   expect(line).toMatch(/^\d{4}-\d\d-\d\dT[\d:.]+Z ERROR it\\u000afailed pod=default\/web code=3$/);
   expect(others).toEqual([]);
+});
+
+/** Sets JOURNAL_STREAM as systemd does. `more` is added to the inode: other than 0, the stream is not that of the log. */
+const streamOf = (more: bigint) => (fileDescriptor: number) => {
+  const { dev, ino } = fstatSync(fileDescriptor, { bigint: true });
+  vi.stubEnv('JOURNAL_STREAM', `${dev}:${ino + more}`);
+};
+
+test('a message in the journal is readable, and begins with its priority', () => {
+  const use = (log: Log): void => {
+    log.debug('a');
+    log.info('b');
+    log.child({ pod: 'default/web' }).warn('it\nfailed', { code: 3 });
+    log.error('d');
+  };
+  expect(written({ level: 'debug' }, use, streamOf(0n))).toEqual([
+    '<7>DEBUG a',
+    '<6>INFO  b',
+    '<4>WARN  it\\u000afailed pod=default/web code=3',
+    '<3>ERROR d',
+  ]);
+});
+
+test('a message is JSON if JOURNAL_STREAM names another stream, or if the format is json', () => {
+  const use = (log: Log): void => log.info('a');
+  const lines = [
+    ...written({ level: 'info' }, use, streamOf(1n)),
+    ...written({ level: 'info', format: 'json' }, use, streamOf(0n)),
+  ];
+  expect(lines.at(0)).toMatch(/^\{.*"msg":"a"\}$/);
+  expect(lines.at(-1)).toMatch(/^\{.*"msg":"a"\}$/);
 });
 
 test('messages below the level are not written', () => {

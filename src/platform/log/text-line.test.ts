@@ -27,6 +27,11 @@ test.each([
   expect(textLine(message(part as Partial<LogMessage>), { colors: false })).toBe(`${line}\n`);
 });
 
+test('the line for the journal begins with its priority, and has no time', () => {
+  const line = textLine(message({ level: 'warn', fields: { a: 1 } }), { colors: false, journal: true });
+  expect(line).toBe('<4>WARN  API server is listening a=1\n');
+});
+
 test('a value that is not JSON is written as text', () => {
   const line = textLine(message({ fields: { big: 1n } }), { colors: false });
   expect(line).toBe('2026-02-03T04:05:06.789Z INFO  API server is listening big="1"\n');

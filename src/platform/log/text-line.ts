@@ -1,4 +1,5 @@
 /** Writes a message of the log as a line for people: time, level, message, and the fields as NAME=VALUE. */
+import { journalPrefix } from './journal.ts';
 
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error';
 export type LogFormat = 'text' | 'json';
@@ -14,18 +15,24 @@ export interface LogMessage {
 const DIM = 2;
 const COLORS: Readonly<Record<LogLevel, number>> = { debug: DIM, info: 32, warn: 33, error: 31 };
 
+export interface TextLineOptions {
+  colors: boolean;
+  /** Whether the journal of systemd receives the line: it stores the time itself, and reads the priority from a prefix. */
+  journal?: boolean;
+}
+
 /** Returns the line, which has no control characters but those of colors, because fields may contain texts of clients and containers. */
-export function textLine({ time, level, message, fields }: LogMessage, { colors }: { colors: boolean }): string {
+export function textLine({ time, level, message, fields }: LogMessage, { colors, journal }: TextLineOptions): string {
   const paint = (code: number, text: string): string => (colors ? `\u001b[${code}m${text}\u001b[0m` : text);
   const parts = [
-    paint(DIM, time.toISOString()),
+    ...(journal === true ? [] : [paint(DIM, time.toISOString())]),
     paint(COLORS[level], level.toUpperCase().padEnd(5)),
     printable(message),
     ...Object.entries(fields)
       .filter(([, value]) => value !== undefined)
       .map(([name, value]) => paint(DIM, `${name}=`) + valueText(value)),
   ];
-  return `${parts.join(' ')}\n`;
+  return `${journal === true ? journalPrefix(level) : ''}${parts.join(' ')}\n`;
 }
 
 /** Returns a simple value as it is, and others as JSON, in which quotes show where a text ends. */

@@ -1,0 +1,24 @@
+/** The stream of systemd's journal: recognizes it, and marks lines with their priority. Sources: systemd.exec(5), sd-daemon(3). */
+import { fstatSync } from 'node:fs';
+import type { LogLevel } from './text-line.ts';
+
+/** The priorities of syslog(3). */
+const PRIORITIES: Readonly<Record<LogLevel, number>> = { debug: 7, info: 6, warn: 4, error: 3 };
+
+/** The journal removes the prefix from the line and stores the priority, so that `journalctl -p warning` selects lines. */
+export const journalPrefix = (level: LogLevel): string => `<${PRIORITIES[level]}>`;
+
+/**
+ * Returns whether systemd has connected the file descriptor to the journal: JOURNAL_STREAM is the device and the inode of its stream. A
+ * process that has inherited the variable may write to another file, which therefore is compared.
+ */
+export function isJournal(fileDescriptor: number, env: NodeJS.ProcessEnv): boolean {
+  const stream = env['JOURNAL_STREAM'];
+  if (!stream) return false;
+  try {
+    const { dev, ino } = fstatSync(fileDescriptor, { bigint: true });
+    return stream === `${dev}:${ino}`;
+  } catch {
+    return false;
+  }
+}
