@@ -12,6 +12,7 @@ export class VolumeError extends Error {
    */
   readonly reason: string;
   declare readonly image?: string;
+  readonly volume: string;
   /**
    * With the reason FailedMount, `cause` becomes a part of the message, otherwise it is the whole message. `image` is the image
    * that could not be pulled. `step` is upstream's name of the failed step.
@@ -19,6 +20,7 @@ export class VolumeError extends Error {
   constructor(volumeName: string, cause: string, reason = 'FailedMount', image?: string, step = 'MountVolume.SetUp') {
     super(reason === 'FailedMount' ? `${step} failed for volume ${JSON.stringify(volumeName)} : ${cause}` : cause);
     this.reason = reason;
+    this.volume = volumeName;
     if (image !== undefined) this.image = image;
   }
 }

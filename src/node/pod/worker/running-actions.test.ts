@@ -3,6 +3,7 @@ import { podOf } from '../../../api/core/v1/pod/pod-fixtures.ts';
 import { type Action, actionKey, type ContainerState, type SandboxState } from '../../../lifecycle/types.ts';
 import { silentLog } from '../../../platform/silent-log.ts';
 import { createVirtualTimers } from '../../../platform/virtual-timers.ts';
+import { VolumeError } from '../../volumes/volume-error.ts';
 import type { RuntimeView } from './ports.ts';
 import { createWorkerFlights } from './running-actions.ts';
 import { initialState } from './state.ts';
@@ -77,9 +78,50 @@ it('noteFailure() counts and logs a failure at the current time', () => {
   flights.noteFailure(mount, new Error('still no disk'));
   expect(state.failures.observed()).toMatchObject([{ count: 2, at: timers.now(), message: 'still no disk' }]);
   expect(logged).toEqual([
-    ['action failed', { message: 'no disk' }],
-    ['action failed', { message: 'still no disk' }],
+    ['action failed', { action: 'mountVolumes', message: 'no disk' }],
+    ['action failed', { action: 'mountVolumes', message: 'still no disk' }],
   ]);
+});
+
+it.each<[Action, Error, object]>([
+  [mount, new VolumeError('data', 'no disk', 'NoDisk'), { action: 'mountVolumes', volume: 'data' }],
+  [
+    mount,
+    new VolumeError('data', 'not found', 'ErrImagePull', 'far/image:1'),
+    { action: 'mountVolumes', volume: 'data', image: 'far/image:1' },
+  ],
+  [
+    { kind: 'pullImage', container: 'app', attempt: 1, image: 'far/image:1' },
+    new Error('no'),
+    { action: 'pullImage', container: 'app', attempt: 1, image: 'far/image:1' },
+  ],
+  [stop, new Error('no'), { action: 'stopContainer', container: 'app', id: 'c' }],
+  [stopSandbox, new Error('no'), { action: 'stopSandbox', id: 's' }],
+])('the failure of %j is logged with the fields that name its object', (action, error, fields) => {
+  const { flights, logged } = flightsOf();
+  flights.noteFailure(action, error);
+  expect(logged).toEqual([['action failed', { ...fields, message: error.message }]]);
+});
+
+it('a failure whose message is unchanged is logged once, until the action succeeds', () => {
+  const { flights, logged } = flightsOf();
+  const start = (attempt: number): Action => ({
+    kind: 'checkImage',
+    container: 'app',
+    attempt,
+    image: 'i',
+    mustExist: true,
+  });
+  for (const attempt of [0, 0, 1, 2]) flights.noteFailure(start(attempt), new Error('no image'));
+  expect(logged).toHaveLength(1);
+  flights.noteFailure(start(2), new Error('other'));
+  flights.noteFailure(start(2), new Error('no image'));
+  expect(logged).toHaveLength(3);
+  for (const _ of [1, 2]) flights.noteFailure(mount, new Error('no disk'));
+  expect(logged).toHaveLength(4);
+  flights.end(flights.begin(mount), 'succeeded');
+  flights.noteFailure(mount, new Error('no disk'));
+  expect(logged).toHaveLength(5);
 });
 
 it.each(['succeeded', 'failed', 'unknown'] as const)(
@@ -124,7 +166,7 @@ it('an action that succeeded without an effect counts as failed', () => {
   const message = 'stopContainer succeeded and had no effect: container c still runs';
   expect(kinds()).toEqual([]);
   expect(failures()).toEqual([['stopContainer', 1, message]]);
-  expect(logged).toEqual([['action failed', { message }]]);
+  expect(logged).toEqual([['action failed', { action: 'stopContainer', container: 'app', id: 'c', message }]]);
 });
 
 it('an action that failed does not count as failed again if its effect is missing', () => {

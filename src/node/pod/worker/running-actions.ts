@@ -6,11 +6,13 @@
  *     after the action ended succeeds. Otherwise a decision could see an action that is neither under way nor done. Every action with
  *     an unknown outcome stays in flight until such an observation, too.
  *  2. An action that succeeded but had no effect counts as failed.
+ *  3. A failure is logged as a warning once: a retry, also as the next attempt of its container, that fails with the same message is logged
+ *     for debugging only, because the back-off may repeat it for days.
  */
 import { type Action, actionKey } from '../../../lifecycle/types.ts';
 import type { Millis } from '../../../machinery/time.ts';
 import { CHANGES_RUNTIME, missingEffect, shows } from './effects.ts';
-import type { WorkerPorts } from './ports.ts';
+import type { RuntimeView, WorkerPorts } from './ports.ts';
 import type { WorkerState } from './state.ts';
 
 export interface Flight {
@@ -50,6 +52,8 @@ export function createWorkerFlights(
   type Ended = Pick<Flight, 'action' | 'key'> & { succeeded: boolean };
   /** Actions that have ended and wait for an observation of their effect. */
   let ended: Ended[] = [];
+  /** The last logged message of each action that failed, by retryKey(). */
+  const warned = new Map<string, string>();
 
   /** Ends the flight of an action. An action that succeeded counts as failed if the last observation does not show its effect. */
   const settle = ({ action, key, succeeded }: Ended): void => {
@@ -62,8 +66,13 @@ export function createWorkerFlights(
   };
 
   const noteFailure = (action: Action, error: unknown): void => {
+    const before = state.failures.observed();
     const { message } = state.failures.failed(action, error, timers.now());
-    log.warn('action failed', { message });
+    const fields = logFields(action, error, state.runtime);
+    const key = retryKey(action);
+    const isRepeated = warned.get(key) === message && before.some((each) => retryKey(each.action) === key);
+    warned.set(key, message);
+    log[isRepeated ? 'debug' : 'warn']('action failed', { ...fields, message });
   };
 
   return {
@@ -102,4 +111,27 @@ export function createWorkerFlights(
     },
     noteFailure,
   };
+}
+
+/** Identifies an action and its retries: the attempts of a container are retries of each other. */
+const retryKey = (action: Action): string => actionKey('attempt' in action ? { ...action, attempt: 0 } : action);
+
+/** Returns fields of the log that name the action and its object: the container with its image, or the volume that failed. */
+function logFields(action: Action, error: unknown, { containers }: RuntimeView): Record<string, unknown> {
+  const { kind } = action;
+  const id = 'id' in action ? action.id : undefined;
+  const container = 'container' in action ? action.container : containers.find((each) => each.id === id)?.name;
+  const volume = error instanceof Error && 'volume' in error ? error.volume : undefined;
+  const image =
+    'image' in action ? action.image : error instanceof Error && 'image' in error ? String(error.image) : undefined;
+  const named = {
+    container,
+    attempt: 'attempt' in action ? action.attempt : undefined,
+    image,
+    volume,
+    probe: 'probe' in action ? action.probe : undefined,
+    hook: 'hook' in action ? action.hook : undefined,
+    id,
+  };
+  return { action: kind, ...Object.fromEntries(Object.entries(named).filter(([, value]) => value !== undefined)) };
 }
