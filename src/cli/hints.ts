@@ -23,6 +23,8 @@ export interface Hints {
   engine(words: string): string;
   /** Returns the command that starts the engine; for a user of sudo, it also sets KUBECONFIG. */
   start(): string;
+  /** Returns a command of another program that needs root. */
+  asRoot(command: string): string;
   /** Returns a command of kubectl. */
   kubectl(words: string): string;
 }
@@ -57,6 +59,7 @@ export function hintsFor(
       const command = withOptions('lifepod up --detach', option('data-dir', dataDir));
       return sudo ? `eval "$(sudo ${command})"` : command;
     },
+    asRoot: (command) => (sudo ? `sudo ${command}` : command),
     kubectl: (words) => withOptions(`kubectl ${words}`, [...option('kubeconfig', kubeconfig ?? read), ...ofContext]),
   };
 }

@@ -11,6 +11,6 @@ test.each([
 ])('the OOM risk names only the high scores when %s', (_, scores, named) => {
   expect(oomRisk(scores)).toBe(
     named &&
-      `when memory runs out, the kernel may kill lifepod before Pods (oom_score_adj: ${named}): start it with CAP_SYS_RESOURCE`,
+      `when memory runs out, the kernel may kill lifepod before Pods (oom_score_adj: ${named}): start lifepod again with CAP_SYS_RESOURCE: in a container with 'docker run --cap-add SYS_RESOURCE', as a service with 'OOMScoreAdjust=-999' in its unit`,
   );
 });

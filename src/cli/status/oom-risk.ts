@@ -27,6 +27,7 @@ export function oomRisk({ engine, containerd, shims }: OomScores): string | unde
   if (parts.length === 0) return undefined;
   return (
     `when memory runs out, the kernel may kill lifepod before Pods (oom_score_adj: ${parts.join(', ')}): ` +
-    'start it with CAP_SYS_RESOURCE'
+    "start lifepod again with CAP_SYS_RESOURCE: in a container with 'docker run --cap-add SYS_RESOURCE', as a service with " +
+    "'OOMScoreAdjust=-999' in its unit"
   );
 }

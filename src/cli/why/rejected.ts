@@ -39,7 +39,7 @@ const sysctl: Rule = (subject, message) => {
     cause: `its node ${nodeOf(subject)} forbids the sysctl ${name}`,
     actions: [
       seeStatus(subject, 'to allow the sysctl, read the PID of the engine'),
-      { description: 'stop the engine: its Pods keep running', command: 'kill PID' },
+      { description: 'stop the engine: its Pods keep running', command: subject.hints.asRoot('kill PID') },
       {
         description: 'start it with this option',
         command: subject.hints.engine(`up --detach --allowed-unsafe-sysctls ${name}`),

@@ -102,7 +102,7 @@ test('the error for a missing Pod names the workload, the namespace or the Pods 
     /^no Pod none in namespace a, and no record of one: 'kubectl get pods -A' lists all Pods, /,
   );
   expect(await text('a', 'none')).toMatch(
-    / all records; 'lifepod up --record-age 7d --data-dir \/d' keeps a record for 7 days after the end of its Pod$/,
+    / all records; to keep a record for 7 days .*'kill PID' .*'lifepod status --data-dir \/d' .*'lifepod up --detach --record-age 7d --data-dir \/d'$/,
   );
   backend.failNext('list pods /', forbidden(PODS, '', 'no'));
   expect(await text('b', 'other-1')).toMatch(/^no Pod other-1 in namespace b, and no record of one: /);
