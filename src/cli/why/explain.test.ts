@@ -301,6 +301,7 @@ explains({
     status: { phase: 'Running', conditions: READY, containerStatuses: [running('app'), running('b')] },
     sentence: 'p is running: all 2 containers are ready, for 30.0s.',
     evidence: ['container app: never restarted', 'container b: never restarted'],
+    advice: /^$/,
   },
   'a running Pod with two defer containers whose images cannot be pulled': {
     spec: { deferContainers: [container('quick'), container('bye', { image: 'tools:9' }), container('last')] },
@@ -353,7 +354,8 @@ explains({
   'a completed Pod': {
     status: { phase: 'Succeeded', containerStatuses: [status('app', { state: terminated(0, 'Completed') })] },
     sentence: 'p has completed: all its app containers ended with code 0.',
-    advice: /its object stays until it is deleted\ndelete it: kubectl delete pod p -n n$/,
+    evidence: ['container app: exit code 0 (Completed)', 'its object stays until it is deleted'],
+    advice: /^$/,
   },
   'a completed Pod with a stopped sidecar, a failed entry and a skipped one': {
     spec: {
@@ -378,7 +380,9 @@ explains({
       'defer container good: exit code 0 (Completed)',
       'defer container bye: exit code 1 (Error)',
       'defer container last: did not run, the grace period had passed',
+      'its object stays until it is deleted',
     ],
+    advice: /^$/,
   },
   'a failed Pod whose sidecar and entry failed as well': {
     spec: { initContainers: [container('side', { restartPolicy: 'Always' })], deferContainers: [container('bye')] },

@@ -45,8 +45,8 @@ export function explainOutcome(subject: Living): Explanation | undefined {
   if (phase === 'Succeeded')
     return {
       sentence: `${name} has completed: all its app containers ended with code 0${defers}.`,
-      evidence,
-      actions: [{ description: 'there is nothing to do; its object stays until it is deleted' }, deleteIt(subject)],
+      evidence: [...evidence, 'its object stays until it is deleted'],
+      actions: [],
     };
   const sidecars = sidecarsOf(pod);
   const bad = ends.find(

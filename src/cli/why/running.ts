@@ -165,6 +165,6 @@ export function explainRunning(subject: Living): Explanation {
           : `restarted ${status.restartCount}×${last === undefined ? '' : `, last after code ${last.exitCode} (${last.reason})`}`;
       return `${called({ kind, name: own })}: ${restarts}`;
     }),
-    actions: [{ description: 'there is nothing to do' }, seeTimeline(subject)],
+    actions: [],
   };
 }

@@ -37,6 +37,7 @@ export interface Explanation {
   sentence: string;
   /** The facts that support the sentence. */
   evidence: string[];
+  /** Empty if there is nothing to do. */
   actions: Action[];
 }
 

@@ -52,9 +52,10 @@ async function explainLife({ client, hints }: Target, life: PodLife): Promise<Ex
 
 /** Returns the explanation for a terminal: the sentence, a line for each fact, and a line for each action. */
 function plainText({ sentence, evidence, actions }: Explanation): string {
-  const lines = actions.map(
-    ({ description, command }) => `${description}${command === undefined ? '' : `: ${command}`}`,
-  );
+  const lines =
+    actions.length === 0
+      ? ['there is nothing to do']
+      : actions.map(({ description, command }) => `${description}${command === undefined ? '' : `: ${command}`}`);
   return [sentence, ...evidence.map((line) => `  - ${line}`), ...lines.map((line) => `  > ${line}`), ''].join('\n');
 }
 
