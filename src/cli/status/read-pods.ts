@@ -4,19 +4,19 @@
  * Boundary: the decisions are in pod-troubles.ts, and the sentences in src/cli/why. Reads Pods, and of those that may not be well also warning
  * Events and records. Without the right to read Events or records, the result contains a sentence about it instead of an error.
  */
-import type { CoreV1Event, Namespace, Node, Pod } from '../../api/generated/types.ts';
-import { EVENTS, NAMESPACES, PODS } from '../../api/resources.ts';
+import type { CoreV1Event, Node, Pod } from '../../api/generated/types.ts';
+import { EVENTS, PODS } from '../../api/resources.ts';
 import type { Client } from '../../client/client.ts';
 import type { Transition } from '../../lifecycle/types.ts';
 import { uidOf } from '../../machinery/meta.ts';
 import { isApiError } from '../../machinery/status.ts';
 import type { Millis } from '../../machinery/time.ts';
-import { UserError } from '../../platform/files.ts';
 import type { Hints } from '../hints.ts';
 import { lifeOf, transitionsOf } from '../records.ts';
 import { mayNotReadPods } from '../refusals.ts';
 import { explain } from '../why/explain.ts';
 import type { Living } from '../why/subject.ts';
+import { missingNamespace } from '../workloads/missing-namespace.ts';
 import { type PodTrouble, podTrouble } from './pod-troubles.ts';
 
 export interface UnwellPod extends PodTrouble {
@@ -82,10 +82,8 @@ async function listPods({ client, namespace, ownNamespace, hints }: ReadPodsOpti
   if (namespace !== undefined) {
     const pods = await listOne(namespace);
     // The API returns an empty list for a namespace that does not exist.
-    if (pods.length === 0 && !(await mayExist(client, namespace)))
-      throw new UserError(
-        `the namespace ${namespace} does not exist: '${hints.kubectl('get namespaces')}' lists those that exist`,
-      );
+    const missing = pods.length === 0 ? await missingNamespace(client, namespace, hints) : undefined;
+    if (missing !== undefined) throw missing;
     return { pods, namespace };
   }
   try {
@@ -95,18 +93,6 @@ async function listPods({ client, namespace, ownNamespace, hints }: ReadPodsOpti
     const pods = await listOne(ownNamespace);
     unread.add(`Pods of other namespaces than ${ownNamespace}: ${error.message}`);
     return { pods, namespace: ownNamespace };
-  }
-}
-
-/** Resolves with false if the namespace does not exist, and with true also if the user may not read Namespaces. */
-async function mayExist(client: Client, name: string): Promise<boolean> {
-  try {
-    await client.resource<Namespace>(NAMESPACES).get(name);
-    return true;
-  } catch (error) {
-    if (isApiError(error, 'NotFound')) return false;
-    if (isApiError(error, 'Forbidden')) return true;
-    throw error;
   }
 }
 

@@ -1,4 +1,4 @@
-/** Composes the error for a name that no Pod has or had: where a Pod or a workload of the name is, and how to list all. */
+/** Composes the error for a name that no Pod has or had: where a Pod or a workload of the name is, or that the namespace is missing. */
 import type { Pod, PodRecord } from '../../api/generated/types.ts';
 import { POD_RECORDS } from '../../api/lifepod.io/v1/pod-record/index.ts';
 import { PODS } from '../../api/resources.ts';
@@ -6,17 +6,22 @@ import type { Client } from '../../client/client.ts';
 import { isApiError } from '../../machinery/status.ts';
 import { UserError } from '../../platform/files.ts';
 import type { Hints } from '../hints.ts';
+import { missingNamespace } from './missing-namespace.ts';
 import { workloadsNamed } from './workloads.ts';
 
 const MOST_NAMES = 5;
 
 export async function missingPod(client: Client, namespace: string, name: string, hints: Hints): Promise<UserError> {
-  const none = `no Pod ${name} in namespace ${namespace}, and no record of one`;
-  const [types, elsewhere, similar] = await Promise.all([
+  const [noNamespace, types, elsewhere, similar] = await Promise.all([
+    missingNamespace(client, namespace, hints),
     workloadsNamed(client, namespace, name),
     otherNamespaces(client, name),
     similarNames(client, namespace, name),
   ]);
+  const none =
+    noNamespace === undefined
+      ? `no Pod ${name} in namespace ${namespace}, and no record of one`
+      : `the namespace ${namespace} does not exist, so there is no Pod ${name}`;
   const [type] = types;
   if (type !== undefined)
     return new UserError(
@@ -29,6 +34,7 @@ export async function missingPod(client: Client, namespace: string, name: string
       `${none}, but in namespace ${list}: '${hints.lifepod(`why ${name} -n ${first}`)}' explains ${elsewhere.length > 1 ? 'the first' : 'it'}`,
     );
   }
+  if (noNamespace !== undefined) return noNamespace;
   const near = similar.length === 0 ? '' : `; there are ${shortList(similar)}`;
   return new UserError(
     `${none}${near}: '${hints.kubectl('get pods -A')}' lists all Pods, '${hints.kubectl('get podrecords -A')}' all records; ` +

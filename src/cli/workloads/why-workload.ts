@@ -7,6 +7,7 @@ import { lifeOf, type PodLife } from '../records.ts';
 import type { Target } from '../target.ts';
 import type { Explanation } from '../why/subject.ts';
 import { explainByPod, explainPodless, worstPod } from './explain-workload.ts';
+import { missingNamespace } from './missing-namespace.ts';
 import { findWorkload, type WorkloadName } from './workloads.ts';
 
 export interface WorkloadExplanation {
@@ -25,8 +26,11 @@ export async function explainWorkload(
   const { type, name } = wanted;
   const found = await findWorkload(client, namespace, wanted);
   if (found === undefined)
-    throw new UserError(
-      `no ${type.kind} ${name} in namespace ${namespace}: '${hints.kubectl(`get ${type.names[1]} -A`)}' lists all`,
+    throw (
+      (await missingNamespace(client, namespace, hints)) ??
+      new UserError(
+        `no ${type.kind} ${name} in namespace ${namespace}: '${hints.kubectl(`get ${type.names[1]} -A`)}' lists all`,
+      )
     );
   const workload = { kind: type.kind, name, namespace };
   const { object, owners, pods } = found;

@@ -104,6 +104,12 @@ test('the error for a missing Pod names the workload, the namespace or the Pods 
   expect(await text('a', 'none')).toMatch(
     / all records; to keep a record for 7 days .*'kill PID' .*'lifepod status --data-dir \/d' .*'lifepod up --detach --record-age 7d --data-dir \/d'$/,
   );
+  expect(await text('c', 'none')).toMatch(
+    /^the namespace c does not exist: 'kubectl get namespaces' lists those that exist$/,
+  );
+  expect(await text('c', 'other-1')).toMatch(
+    /^the namespace c does not exist, so there is no Pod other-1, but in namespace a: 'lifepod why other-1 -n a /,
+  );
   backend.failNext('list pods /', forbidden(PODS, '', 'no'));
   expect(await text('b', 'other-1')).toMatch(/^no Pod other-1 in namespace b, and no record of one: /);
 });
