@@ -33,11 +33,15 @@ test.each<[string, Parameters<typeof newUser>[0], string]>([
     '--namespace "B@d" cannot be the name of a namespace: ',
   ],
   ['has no namespace', { user: 'jane', namespace: '' }, '--namespace "" cannot be the name of a namespace: '],
-  ['has a reserved name', { user: 'system:admin' }, 'the user system:admin has rights of the system, because its name'],
+  [
+    'has a reserved name',
+    { user: 'system:admin' },
+    'names that begin with system: have rights of the system, also the user system:admin: choose',
+  ],
   [
     'is in a reserved group',
     { user: 'jane', group: ['a', 'system:nodes'] },
-    'the group system:nodes has rights of the',
+    'names that begin with system: have rights of the system, also the group system:nodes: ',
   ],
   [
     'is an administrator',

@@ -83,7 +83,7 @@ function requireFree(user: string, groups: readonly string[]): void {
   const reserved = [user, ...groups].find((name) => name.startsWith(RESERVED));
   if (reserved === undefined) return;
   throw new UserError(
-    `${reserved === user ? 'the user' : 'the group'} ${reserved} has rights of the system, because its name begins with ${RESERVED}: choose another name, or add --force`,
+    `names that begin with ${RESERVED} have rights of the system, also ${reserved === user ? 'the user' : 'the group'} ${reserved}: choose another name, or add --force`,
   );
 }
 

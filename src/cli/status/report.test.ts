@@ -63,6 +63,11 @@ test('without the data folder, the text shows what the API reports, and what cou
   ]);
 });
 
+test('the text counts one shim in the singular', () => {
+  const lines = reportLines(report({ engine: { ...ENGINE, shims: 1 } }), LIST, NOW);
+  expect(lines).toContain('memory    engine 128 MiB, containerd 32 MiB, 1 shim 16 MiB');
+});
+
 const troublesIn = (troubles: Trouble[]): string[] => {
   const lines = reportLines(report({ troubles }), LIST, NOW);
   return lines.slice(lines.indexOf('unhealthy') + 1);

@@ -96,7 +96,7 @@ function engineLines({ podCidr, serviceCidr, memoryBytes, shims, warning }: NonN
     `engine ${mebibytes(memoryBytes.engine)}`,
     ...(memoryBytes.dns > 0 ? [`DNS ${mebibytes(memoryBytes.dns)}`] : []),
     ...(memoryBytes.containerd > 0 ? [`containerd ${mebibytes(memoryBytes.containerd)}`] : []),
-    ...(shims > 0 ? [`${shims} shims ${mebibytes(memoryBytes.shims)}`] : []),
+    ...(shims > 0 ? [`${shims} ${shims === 1 ? 'shim' : 'shims'} ${mebibytes(memoryBytes.shims)}`] : []),
   ];
   return [
     `networks  Pods ${podCidr}, Services ${serviceCidr}`,
