@@ -146,9 +146,10 @@ const certs = program.command('certs').description('manage the certificates of t
 certs
   .command('check')
   .description('show when the certificates expire, and when the engine renews them')
+  .addOption(jsonOption())
   .addOption(dataDirOption())
-  .action(async (options: { dataDir: string }) =>
-    (await import('./status/certs.ts')).checkCertificates(options.dataDir),
+  .action(async (options: { dataDir: string; output?: 'json' }) =>
+    (await import('./status/certs.ts')).checkCertificates(options.dataDir, options.output),
   );
 
 addSecretsCommands(program);

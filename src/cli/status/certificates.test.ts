@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeEach, expect, onTestFinished, test } from 'vitest';
 import { loadOrCreatePki } from '../../apiserver/pki/pki.ts';
-import { certificateTable, certificateTroubles, readCertificates } from './certificates.ts';
+import { certificatesJson, certificateTable, certificateTroubles, readCertificates } from './certificates.ts';
 
 const NOW = Date.UTC(2026, 0, 31, 9, 30);
 const DAY = 24 * 60 * 60 * 1000;
@@ -22,6 +22,20 @@ test('the table shows when each certificate expires and is renewed', () => {
   expect(server).toMatch(/^apiserver {4}2027-01-31 09:25 UTC {2}364d {11}2026-1[0-2]-\d\d \d\d:\d\d UTC$/);
   expect(admin).toMatch(/^admin {8}2027-01-31 09:25 UTC {2}364d {11}/);
   expect(certificateTable(readCertificates(dataDir), NOW + 400 * DAY)[2]).toContain('  expired  ');
+});
+
+test('the JSON has the same times as the table, and says which certificates have expired', () => {
+  const [ca, server, ...others] = (
+    certificatesJson(readCertificates(dataDir), NOW + 400 * DAY) as { certificates: object[] }
+  ).certificates;
+  expect(ca).toEqual({
+    name: 'ca',
+    expires: '2036-01-29T09:30:00Z',
+    expired: false,
+    renewalDue: '2034-01-29T09:30:00Z',
+  });
+  expect(server).toMatchObject({ name: 'apiserver', expires: '2027-01-31T09:25:00Z', expired: true });
+  expect(others).toHaveLength(1);
 });
 
 test.each<[number, string[]]>([

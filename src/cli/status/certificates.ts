@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { humanDuration } from '../../api/table.ts';
 import { type DatedCertificate, datedCertificates } from '../../apiserver/pki/renewal.ts';
 import { dateText, expiryOf, overdueTime } from '../../apiserver/pki/validity.ts';
-import type { Millis } from '../../machinery/time.ts';
+import { formatTime, type Millis } from '../../machinery/time.ts';
 import { readTextIfPresent, UserError } from '../../platform/files.ts';
 
 /** Reads the certificates of the data folder. Throws a UserError if one is missing or damaged. */
@@ -41,6 +41,14 @@ export function certificateTable(certificates: readonly DatedCertificate[], now:
       .trimEnd(),
   );
 }
+
+/** Returns the form of `-o json`: fields may be added, but none is removed or changes its meaning. */
+export const certificatesJson = (certificates: readonly DatedCertificate[], now: Millis): object => ({
+  certificates: certificates.map(({ name, certificate, renewAt }) => {
+    const expires = expiryOf(certificate);
+    return { name, expires: formatTime(expires), expired: expires < now, renewalDue: formatTime(renewAt) };
+  }),
+});
 
 /** Returns a sentence for each certificate that should have been renewed, and one if they cannot be read. */
 export function certificateTroubles(dataDir: string, now: Millis): string[] {

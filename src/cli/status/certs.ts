@@ -1,8 +1,13 @@
 /** `lifepod certs check`: prints when the certificates of the engine expire. */
 import { machineClock } from '../../platform/node-js.ts';
-import { certificateTable, readCertificates } from './certificates.ts';
+import { certificatesJson, certificateTable, readCertificates } from './certificates.ts';
 
-export function checkCertificates(dataDir: string): void {
-  const lines = certificateTable(readCertificates(dataDir), machineClock.now());
-  process.stdout.write(`${lines.join('\n')}\n`);
+export function checkCertificates(dataDir: string, output?: 'json'): void {
+  const certificates = readCertificates(dataDir);
+  const now = machineClock.now();
+  const text =
+    output === 'json'
+      ? JSON.stringify(certificatesJson(certificates, now), undefined, 2)
+      : certificateTable(certificates, now).join('\n');
+  process.stdout.write(`${text}\n`);
 }
