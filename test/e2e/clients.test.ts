@@ -515,7 +515,9 @@ describe.concurrent('defer containers', () => {
     await lifepod.kubectlOk('delete', 'pod', 'forced', '--force', '--grace-period=0');
     expect(await following.ended).toMatchObject({
       code: 1,
-      stderr: 'Waiting for never to start\nlifepod: container never in pod forced has never started\n',
+      stderr: expect.stringMatching(
+        /^Waiting for never to start\nlifepod: container never in pod forced has never started: 'lifepod why forced .*' shows why\n$/,
+      ),
     });
   });
 
