@@ -6,7 +6,7 @@ import { UserError } from '../platform/files.ts';
 import { CommandError } from '../platform/processes.ts';
 import { RuntimeCallError } from '../runtime/cri/connection.ts';
 import { StorageFullError } from '../store/store.ts';
-import { failureText } from './failures.ts';
+import { errorLine, failureText } from './failures.ts';
 
 const thrownBy = (action: () => unknown): unknown => {
   try {
@@ -59,6 +59,11 @@ test.each<[Error, string]>([
   [coded('EACCES', '/x'), `/x cannot be opened: permission denied; type 'sudo lifepod backup "my file"'`],
 ])('a user who is not root learns the command with sudo from %s', (error, text) => {
   expect(failureText(error, ['backup', 'my file'], false)).toBe(text.replaceAll('"', "'"));
+});
+
+test('an error message begins with lifepod once', () => {
+  expect(errorLine('lifepod is not running in /d')).toBe('lifepod is not running in /d');
+  expect(errorLine('lifepod.yaml does not exist')).toBe('lifepod: lifepod.yaml does not exist');
 });
 
 test('the message of an unexpected error contains its stack trace', () => {

@@ -39,6 +39,9 @@ export function failureText(
   return `${path ?? 'a file'} ${systemError}${remedy}`;
 }
 
+/** Returns the line of an error message. Most messages begin with the name of the program; one about lifepod already does. */
+export const errorLine = (text: string): string => (text.startsWith('lifepod ') ? text : `lifepod: ${text}`);
+
 const oneLine = (text: string): string => text.replace(/\s*\n\s*/g, '; ');
 
 const rightsFor = (message: string): string =>

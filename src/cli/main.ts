@@ -13,7 +13,7 @@ import { addBackupCommands } from './backup/commands.ts';
 import { COMPLETE, COMPLETION_HELP, SHELLS, type Shell, scriptFor } from './completion/scripts.ts';
 import { type DownOptions, parseGracePeriod } from './down-command.ts';
 import { addEngineOptions } from './engine-options.ts';
-import { failureText } from './failures.ts';
+import { errorLine, failureText } from './failures.ts';
 import { helpFor } from './help/help-command.ts';
 import { layOutHelp } from './help/help-format.ts';
 import { explainUsageErrors } from './help/usage-errors.ts';
@@ -286,7 +286,7 @@ async function main(): Promise<void> {
     if (asked !== undefined) return asked.outputHelp();
     await program.parseAsync(process.argv[2] === 'logs' ? plainFlags(process.argv) : process.argv);
   } catch (error) {
-    process.stderr.write(`lifepod: ${failureText(error)}\n`);
+    process.stderr.write(`${errorLine(failureText(error))}\n`);
     process.exitCode = 1;
   }
 }

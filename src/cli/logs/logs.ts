@@ -10,7 +10,7 @@ import { PODS } from '../../api/resources.ts';
 import { resourcePath } from '../../client/paths.ts';
 import { isApiError } from '../../machinery/status.ts';
 import { UserError } from '../../platform/files.ts';
-import { failureText } from '../failures.ts';
+import { errorLine, failureText } from '../failures.ts';
 import { containerNames, type PodContainer, podContainers, waitsForItsTurn } from '../pod-containers.ts';
 import { resolveTarget, type Target, type TargetOptions } from '../target.ts';
 import { presentPod } from '../workloads/present-pod.ts';
@@ -63,7 +63,7 @@ function podName(resource: string): string {
 /** Reports an error after which the command can go on. */
 function report(error: unknown): void {
   if (!(error instanceof UserError) && !isApiError(error)) throw error;
-  process.stderr.write(`lifepod: ${failureText(error)}\n`);
+  process.stderr.write(`${errorLine(failureText(error))}\n`);
   process.exitCode = 1;
 }
 

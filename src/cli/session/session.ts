@@ -15,7 +15,7 @@ import type { UpOptions } from '../../engine/settings.ts';
 import { UserError } from '../../platform/files.ts';
 import { nodePlatform } from '../../platform/node-js.ts';
 import { onAbort } from '../../platform/on-abort.ts';
-import { failureText } from '../failures.ts';
+import { errorLine, failureText } from '../failures.ts';
 import { hintsFor } from '../hints.ts';
 import { hasColors } from '../logs/copy-log.ts';
 import { terminalLine } from '../progress/terminal-line.ts';
@@ -109,7 +109,7 @@ async function liveAndLeave(manifests: readonly Manifest[], use: EngineUse, sess
     isClean = true;
     return exitCode;
   } catch (error) {
-    session.say(`lifepod: ${failureText(lost.signal.aborted ? lost.signal.reason : error)}`);
+    session.say(errorLine(failureText(lost.signal.aborted ? lost.signal.reason : error)));
     isClean = end === 'down' || (end === 'failed' && (await cleanUp(use, session)));
     if (!isClean) session.say(`${nextDeletes(dataDir)} what the session has created`);
     return 1;
@@ -127,7 +127,7 @@ async function cleanUp({ record }: EngineUse, { options, detail, say }: Session)
     await deleteObjects(record, { client, platform: nodePlatform('error'), say: detail }, new AbortController().signal);
     return true;
   } catch (error) {
-    say(`lifepod: ${failureText(error)}`);
+    say(errorLine(failureText(error)));
     return false;
   }
 }
