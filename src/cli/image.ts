@@ -1,14 +1,14 @@
 /** `lifepod image load`, `list` and `rm`: load, list and remove images in the container runtime of the running engine. */
 
-import { accessSync, constants } from 'node:fs';
+import { accessSync, constants, statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { Pod } from '../api/generated/types.ts';
 import { PODS } from '../api/resources.ts';
 import { clientFromKubeconfig } from '../client/kubeconfig.ts';
 import { instanceLabels, SANDBOX_IMAGE } from '../engine/engine-runtime.ts';
 import { kubeconfigPath, readEngineRecord } from '../engine/settings.ts';
-import { binarySize } from '../machinery/binary-size.ts';
-import { imagesOf, isMeant, isUnfinished } from '../node/images/images-in-use.ts';
+import { readProblem } from '../machinery/read-problem.ts';
+import { isUnfinished } from '../node/images/images-in-use.ts';
 import { dataDirOwner, UserError } from '../platform/files.ts';
 import { systemTimers } from '../platform/node-js.ts';
 import { containerdPaths } from '../runtime/containerd/paths.ts';
@@ -18,9 +18,8 @@ import { readStatus, sandboxImageOf } from '../runtime/cri/status.ts';
 import { type LoadStep, loadImageArchives } from '../runtime/images/load.ts';
 import { removeImageName } from '../runtime/images/remove-name.ts';
 import type { ImageInfo } from '../runtime/runtime.ts';
-import { tabColumns } from './describe/tab-columns.ts';
 import { hintsFor, notRunning } from './hints.ts';
-import { namesOf, shortId } from './image-removal/find-image.ts';
+import { imagesAsJson, imageTable } from './image-list/image-table.ts';
 import { planRemovals, refuseUsed, removalLines } from './image-removal/plan-removal.ts';
 import { loadProgress } from './progress/load-progress.ts';
 import { STANDARD_INPUT, withArchiveFrom } from './progress/standard-input.ts';
@@ -37,29 +36,35 @@ function endpointOf(dataDir: string): string {
 const printError = (line: string): void => void process.stderr.write(`${line}\n`);
 
 /**
- * Loads the archives into the container runtime and prints the loaded images; `-` is standard input. If a file is not readable, loads none
- * and rejects. Without a terminal, calls `say` with a line about each archive when its load begins.
+ * Loads the archives into the container runtime, each once, and prints the loaded images; `-` is standard input. If a file is not readable,
+ * loads none and rejects. Without a terminal, calls `say` with a line about each archive when its load begins.
  */
 export async function loadImages(dataDir: string, files: string[], say = printError): Promise<void> {
   const endpoint = endpointOf(dataDir);
   if (files.filter((file) => file === '-').length > 1)
     throw new UserError('standard input can be read only once: give - once');
-  for (const file of files.filter((each) => each !== '-')) {
-    try {
-      accessSync(file, constants.R_OK);
-    } catch {
-      throw new UserError(
-        `the file ${file} does not exist or cannot be read: give an archive such as 'docker save' writes`,
-      );
-    }
-  }
+  const once = [...new Map(files.map((file) => [file === '-' ? file : resolve(file), file])).values()];
+  for (const file of once.filter((each) => each !== '-')) requireArchive(file);
   try {
-    await (files.includes('-')
-      ? withArchiveFrom(process.stdin, dataDir, terminalLine.show, (path) => loadFiles(endpoint, files, path, say))
-      : loadFiles(endpoint, files, '', say));
+    await (once.includes('-')
+      ? withArchiveFrom(process.stdin, dataDir, terminalLine.show, (path) => loadFiles(endpoint, once, path, say))
+      : loadFiles(endpoint, once, '', say));
   } finally {
     terminalLine.show('');
   }
+}
+
+/** Throws a UserError if the file cannot be read, or is a folder. */
+function requireArchive(file: string): void {
+  let problem: string | undefined;
+  try {
+    accessSync(file, constants.R_OK);
+    if (statSync(file).isDirectory()) problem = 'is a folder';
+  } catch (error) {
+    problem = readProblem(error);
+  }
+  if (problem !== undefined)
+    throw new UserError(`the file ${file} ${problem}: give an archive such as 'docker save' writes`);
 }
 
 /** `inputPath`: the path of the archive that stands for `-`. */
@@ -78,43 +83,10 @@ async function loadFiles(
   for (const reference of loaded) process.stdout.write(`loaded ${reference}\n`);
 }
 
-/**
- * Prints a line for each tag of each image, or all images as JSON. An image without tags is listed by its digests; if it has none, by its
- * ID.
- */
+/** Prints a line for each tag of each image, or all images as JSON. */
 export async function printImages(dataDir: string, output?: 'json'): Promise<void> {
   const { images, pods } = await readAll(dataDir);
   process.stdout.write(`${output === 'json' ? imagesAsJson(images, pods) : imageTable(images, pods).join('\n')}\n`);
-}
-
-const isSandboxImage = ({ tags }: ImageInfo): boolean => tags.includes(SANDBOX_IMAGE);
-
-const usersOf = (image: ImageInfo, pods: readonly Pod[]): Pod[] =>
-  pods.filter((pod) => imagesOf(pod).some((reference) => isMeant(image, reference)));
-
-function imageTable(images: readonly ImageInfo[], pods: readonly Pod[]): string[] {
-  const rows = images.flatMap((image) => {
-    const used = isSandboxImage(image) ? 'all' : String(usersOf(image, pods).length);
-    return namesOf(image).map((name) => [name, shortId(image), binarySize(image.sizeBytes), used].join('\t'));
-  });
-  return tabColumns(['IMAGE\tID\tSIZE\tPODS', ...rows.sort()]);
-}
-
-/** Returns `{"images": […]}`, in the order of the table. Each image has the names of the Pods that use it; all Pods use the sandbox image. */
-export function imagesAsJson(images: readonly ImageInfo[], pods: readonly Pod[]): string {
-  const sorted = [...images].sort((a, b) => ((namesOf(a)[0] ?? '') < (namesOf(b)[0] ?? '') ? -1 : 1));
-  const entries = sorted.map((image) => ({
-    id: image.id,
-    tags: image.tags,
-    digests: image.digests,
-    sizeBytes: image.sizeBytes,
-    isSandboxImage: isSandboxImage(image),
-    pods: (isSandboxImage(image) ? pods : usersOf(image, pods)).map(({ metadata: { namespace, name } }) => ({
-      namespace,
-      name,
-    })),
-  }));
-  return JSON.stringify({ images: entries }, undefined, 2);
 }
 
 /**

@@ -2,7 +2,7 @@
 import { isMeant } from '../../node/images/images-in-use.ts';
 import { UserError } from '../../platform/files.ts';
 import type { ImageInfo } from '../../runtime/runtime.ts';
-import type { Hints } from '../hints.ts';
+import { type Hints, shellQuoted } from '../hints.ts';
 
 const SHORT_ID_LENGTH = 12;
 
@@ -22,7 +22,9 @@ export function findImage(images: readonly ImageInfo[], reference: string, hints
   );
   const [image, ...others] = found;
   if (image === undefined)
-    throw new UserError(`there is no image ${reference}: '${hints.engine('image list')}' shows all images`);
+    throw new UserError(
+      `there is no image ${shellQuoted(reference)}: '${hints.engine('image list')}' shows all images`,
+    );
   if (others.length > 0)
     throw new UserError(
       `${reference} matches ${found.length} images (${found.map(shortId).join(', ')}): give more of the ID`,

@@ -1,8 +1,12 @@
-/** `lifepod image make`: makes images from programs of this machine and loads them, for a machine that reaches no registry. */
+/**
+ * `lifepod image make`: makes images from programs of this machine and loads them, for a machine that reaches no registry.
+ *
+ * Invariant: a command that fails leaves no image. All names are in one archive, whose import succeeds or fails as a whole.
+ */
 import { join } from 'node:path';
 import { UserError } from '../../platform/files.ts';
 import { makeBusyboxArchive } from '../../runtime/images/local-images.ts';
-import { normalizeReference } from '../../runtime/images/references.ts';
+import { normalizeReference, referenceError } from '../../runtime/images/references.ts';
 import { hintsFor } from '../hints.ts';
 import { loadImages } from '../image.ts';
 import { whyNotMakeable } from './makeable.ts';
@@ -10,16 +14,19 @@ import { withTemporaryFolder } from './temporary-folder.ts';
 
 /** Makes and loads the images. If one of the names is not one of busybox, makes none and rejects with a UserError. */
 export async function makeImages(dataDir: string, references: readonly string[]): Promise<void> {
-  const [problem] = references.flatMap((reference) => whyNotMakeable(reference) ?? []);
-  if (problem !== undefined)
-    throw new UserError(
-      `${problem}: load an archive with '${hintsFor({ dataDir }, process.env).engine('image load FILE')}'`,
-    );
+  for (const reference of references) {
+    const problem = whyNotMakeable(reference);
+    if (problem === undefined) continue;
+    const advice =
+      referenceError(reference) === undefined
+        ? `load an archive with '${hintsFor({ dataDir }, process.env).engine('image load FILE')}'`
+        : 'give busybox, or busybox with a tag, such as busybox:1.28';
+    throw new UserError(`${problem}: ${advice}`);
+  }
+  const names = [...new Set(references.map(normalizeReference))];
   await withTemporaryFolder('lifepod-image-', async (folder) => {
-    for (const [index, reference] of references.entries()) {
-      const archive = join(folder, `${index}.tar`);
-      await makeBusyboxArchive(archive, { reference: normalizeReference(reference) });
-      await loadImages(dataDir, [archive], () => undefined);
-    }
+    const archive = join(folder, 'image.tar');
+    await makeBusyboxArchive(archive, { reference: names });
+    await loadImages(dataDir, [archive], () => undefined);
   });
 }

@@ -1,6 +1,10 @@
 import { expect, test } from 'vitest';
 import { isMakeable, whyNotMakeable } from './makeable.ts';
 
+test('an empty name is shown in quotes', () => {
+  expect(whyNotMakeable('')).toBe("the image '' cannot be made from this machine, its name is not valid");
+});
+
 test.each([
   ['busybox', undefined],
   ['busybox:1.28', undefined],

@@ -8,7 +8,7 @@ const BUSYBOX = 'docker.io/library/busybox';
  * registry must have the content that it has there.
  */
 export function whyNotMakeable(reference: string): string | undefined {
-  const cannot = `the image ${reference} cannot be made from this machine`;
+  const cannot = `the image ${reference === '' ? `''` : reference} cannot be made from this machine`;
   if (referenceError(reference) !== undefined) return `${cannot}, its name is not valid`;
   const repository = repositoryOf(reference);
   if (normalizeReference(reference).includes('@')) return `${cannot}, because its name has a digest`;

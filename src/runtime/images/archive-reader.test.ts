@@ -149,7 +149,7 @@ test('an archive with an invalid name is refused with the name', async () => {
 test('a file that does not exist and a folder are refused with the reason', async () => {
   await expect(references()).rejects.toThrow(new UserError(`the file ${file} does not exist`));
   mkdirSync(file);
-  await expect(references()).rejects.toThrow(new UserError(`the file ${file} cannot be read (EISDIR)`));
+  await expect(references()).rejects.toThrow(new UserError(`the file ${file} is a folder`));
 });
 
 test('an aborted read rejects with the reason of the abort', async () => {

@@ -8,6 +8,7 @@ import { pipeline as connect, type Readable, Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { createGunzip } from 'node:zlib';
 import { extract } from 'tar-stream';
+import { readProblem } from '../../machinery/read-problem.ts';
 import { UserError } from '../../platform/files.ts';
 import { referenceError } from './references.ts';
 
@@ -27,9 +28,8 @@ export async function archiveReferences(file: string, signal: AbortSignal, onRea
     indexes = await readIndexes(file, signal, onRead);
   } catch (error) {
     if (signal.aborted) throw error;
-    const code = (error as NodeJS.ErrnoException).code;
-    if (code === 'ENOENT') throw new UserError(`the file ${file} does not exist`);
-    if (code === 'EACCES' || code === 'EISDIR') throw new UserError(`the file ${file} cannot be read (${code})`);
+    const { code = '' } = error as NodeJS.ErrnoException;
+    if (['ENOENT', 'EACCES', 'EISDIR'].includes(code)) throw new UserError(`the file ${file} ${readProblem(error)}`);
     throw error instanceof Truncated
       ? new UserError(`the image archive ${file} is damaged (its end is missing): create it or copy it again`)
       : notAnArchive(file);

@@ -45,6 +45,12 @@ test('an archive has the layer and the configuration under their digests, and a 
   expect(await archiveReferences(file, new AbortController().signal)).toEqual(['docker.io/library/a:1']);
 });
 
+test('an archive may have several names for its image', async () => {
+  const names = ['docker.io/library/a:1', 'docker.io/library/b:1'];
+  await writeImageArchive(file, names, [], { env: [] });
+  expect(await archiveReferences(file, new AbortController().signal)).toEqual(names);
+});
+
 test('the layer has the entries with their types, modes and contents, owned by root', async () => {
   const { layer } = await written([
     { type: 'directory', path: 'tmp/', mode: 0o1777 },

@@ -55,10 +55,10 @@ async function bytesOf(tar: Pack): Promise<Buffer> {
   return Buffer.concat(chunks);
 }
 
-/** Writes an archive with one image to `file`. `reference`: the image's complete name, such as docker.io/library/busybox:1.28. */
+/** Writes an archive with one image to `file`. `reference`: its complete name, such as docker.io/library/busybox:1.28, or several. */
 export async function writeImageArchive(
   file: string,
-  reference: string,
+  reference: string | readonly string[],
   entries: Entry[],
   image: ImageConfig,
 ): Promise<void> {
@@ -84,7 +84,7 @@ export async function writeImageArchive(
   const archive = pack();
   addEntry(archive, { type: 'file', path: layerName, mode: 0o644, content: layer });
   addEntry(archive, { type: 'file', path: configName, mode: 0o644, content: config });
-  const manifest = JSON.stringify([{ Config: configName, RepoTags: [reference], Layers: [layerName] }]);
+  const manifest = JSON.stringify([{ Config: configName, RepoTags: [reference].flat(), Layers: [layerName] }]);
   addEntry(archive, { type: 'file', path: 'manifest.json', mode: 0o644, content: manifest });
   archive.finalize();
   const temporary = `${file}.new`;

@@ -28,10 +28,13 @@ const file = (path: string, content: string): Entry => ({ type: 'file', path, mo
 
 /**
  * Writes the archive of an image like the public busybox image: every applet in /bin, and the usual users and folders.
- * `reference`: the complete name, such as docker.io/library/busybox:1.28. Rejects with a UserError if busybox is not installed
+ * `reference`: the complete name, such as docker.io/library/busybox:1.28, or several. Rejects with a UserError if busybox is not installed
  * or needs shared libraries.
  */
-export async function makeBusyboxArchive(outFile: string, { reference }: { reference: string }): Promise<void> {
+export async function makeBusyboxArchive(
+  outFile: string,
+  { reference }: { reference: string | readonly string[] },
+): Promise<void> {
   const busybox = requireProgram('busybox');
   const program = readFileSync(busybox);
   if (isDynamic(program)) throw new UserError(`${busybox} needs shared libraries: install the package busybox-static`);

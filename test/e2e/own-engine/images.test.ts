@@ -210,7 +210,7 @@ describe('lifepod image', () => {
     await record.until('ends-with-kept', isReady);
     const list = await lifepod.cliOk('image', 'list');
     expect(list.split('\n')[0]).toMatch(/^IMAGE +ID +SIZE +PODS$/);
-    expect(list).toMatch(/^docker\.io\/library\/busybox:1\.28 +[0-9a-f]{12} +[\d.]+ MiB +\d+$/m);
+    expect(list).toMatch(/^docker\.io\/library\/busybox:1\.28 +[0-9a-f]{12} +[\d.]+ MiB(, shared)? +\d+$/m);
     expect(list).toMatch(/^example\.com\/kept:1 +[0-9a-f]{12} +[\d.]+ (B|KiB) +1$/m);
     expect(list).toMatch(/^example\.com\/gone:1 +[0-9a-f]{12} +[\d.]+ (B|KiB) +0$/m);
     expect(await lifepod.cliOk('image', 'ls')).toBe(list);
@@ -290,7 +290,10 @@ it('lifepod image make makes busybox for a Pod that waits for it, as lifepod why
   await lifepod.apply(pod('made', { app: [of(image, { imagePullPolicy: 'Never' })] }));
   await record.until('made', waitsFor('app', 'ErrImageNeverPull'));
   expect(await lifepod.cliOk('why', 'made')).toContain(`lifepod image make ${image} --data-dir ${lifepod.dataDir}`);
-  expect(await lifepod.cliOk('image', 'make', image)).toBe(`loaded docker.io/library/${image}\n`);
+  expect(await lifepod.cliOk('image', 'make', image, 'busybox:made-too', image)).toBe(
+    `loaded docker.io/library/${image}\nloaded docker.io/library/busybox:made-too\n`,
+  );
+  expect(await lifepod.cliOk('image', 'list')).toMatch(/busybox:made-too +[0-9a-f]{12} +[\d.]+ MiB, shared +0$/m);
   await record.until('made', isReady);
   expect(await lifepod.cli('image', 'make', image, 'nginx')).toMatchObject({
     code: 1,

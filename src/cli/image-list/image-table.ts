@@ -1,0 +1,72 @@
+/**
+ * Composes the output of `lifepod image list`. Pure.
+ *
+ * Invariant: the table has a row for each name with which an image can be used and removed, so its numbers are those of the name: the Pods that
+ * would lose their image with it, and `shared` if other names keep the content on the disk.
+ */
+import type { Pod } from '../../api/generated/types.ts';
+import { SANDBOX_IMAGE } from '../../engine/engine-runtime.ts';
+import { binarySize } from '../../machinery/binary-size.ts';
+import { imagesOf, isMeant } from '../../node/images/images-in-use.ts';
+import { repositoryOf, storedName } from '../../runtime/images/references.ts';
+import type { ImageInfo } from '../../runtime/runtime.ts';
+import { tabColumns } from '../describe/tab-columns.ts';
+import { namesOf, shortId } from '../image-removal/find-image.ts';
+
+/** Returns the tags of the image and the digests of repositories without a tag; if it has neither, its ID. */
+function rowNames(image: ImageInfo): string[] {
+  const tagged = new Set(image.tags.map(repositoryOf));
+  const digests = image.digests.filter((digest) => !tagged.has(repositoryOf(digest)));
+  return image.tags.length > 0 ? [...image.tags, ...digests] : namesOf(image);
+}
+
+/** Returns the lines of the table. */
+export function imageTable(images: readonly ImageInfo[], pods: readonly Pod[]): string[] {
+  const rows = images.flatMap((image) => {
+    const names = rowNames(image);
+    const size = `${binarySize(image.sizeBytes)}${names.length > 1 ? ', shared' : ''}`;
+    return names.map((name) => {
+      const used = name === SANDBOX_IMAGE ? 'all' : String(namersOf(image, pods, name).length);
+      return [name, shortId(image), size, used].join('\t');
+    });
+  });
+  return tabColumns(['IMAGE\tID\tSIZE\tPODS', ...rows.sort()]);
+}
+
+/**
+ * Returns the Pods that use the image by the name of a row. A digest counts in all rows of its repository, and an ID in all rows of the
+ * image.
+ */
+function namersOf(image: ImageInfo, pods: readonly Pod[], name: string): Pod[] {
+  const names = rowNames(image);
+  const isIn = (reference: string): boolean => {
+    const stored = storedName(reference);
+    if (names.includes(stored)) return stored === name;
+    return !stored.includes('@') || repositoryOf(stored) === repositoryOf(name);
+  };
+  return usersOf(image, pods, isIn);
+}
+
+/** Returns the Pods with a reference to the image that `counts`. */
+const usersOf = (image: ImageInfo, pods: readonly Pod[], counts = (_reference: string): boolean => true): Pod[] =>
+  pods.filter((pod) => imagesOf(pod).some((reference) => isMeant(image, reference) && counts(reference)));
+
+/** Returns `{"images": […]}`, in the order of the table. Each image has the names of the Pods that use it; all Pods use the sandbox image. */
+export function imagesAsJson(images: readonly ImageInfo[], pods: readonly Pod[]): string {
+  const sorted = [...images].sort((a, b) => ((namesOf(a)[0] ?? '') < (namesOf(b)[0] ?? '') ? -1 : 1));
+  const entries = sorted.map((image) => {
+    const isSandboxImage = image.tags.includes(SANDBOX_IMAGE);
+    return {
+      id: image.id,
+      tags: image.tags,
+      digests: image.digests,
+      sizeBytes: image.sizeBytes,
+      isSandboxImage,
+      pods: (isSandboxImage ? pods : usersOf(image, pods)).map(({ metadata: { namespace, name } }) => ({
+        namespace,
+        name,
+      })),
+    };
+  });
+  return JSON.stringify({ images: entries }, undefined, 2);
+}
