@@ -6,6 +6,7 @@ import { pipeline } from 'node:stream/promises';
 import { createGunzip } from 'node:zlib';
 import { extract } from 'tar-stream';
 import { DATA_FORMAT_VERSION, newerFormat } from '../../engine/data-folder/format.ts';
+import { readProblem } from '../../machinery/read-problem.ts';
 import { UserError } from '../../platform/files.ts';
 import {
   BACKUP_FORMAT,
@@ -81,9 +82,8 @@ function checkGzip(backup: string): void {
       closeSync(fd);
     }
   } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    if (code === 'ENOENT') throw new UserError(`the file ${backup} does not exist`);
-    if (code === 'EACCES' || code === 'ENOTDIR') throw new UserError(`the file ${backup} cannot be read (${code})`);
+    const { code = '' } = error as NodeJS.ErrnoException;
+    if (['ENOENT', 'EACCES', 'ENOTDIR'].includes(code)) throw new UserError(`the file ${backup} ${readProblem(error)}`);
     throw error;
   }
   if (magic[0] !== 0x1f || magic[1] !== 0x8b) throw foreign(backup);

@@ -2,6 +2,7 @@
 import { once } from 'node:events';
 import {
   existsSync,
+  lchownSync,
   lstatSync,
   mkdirSync,
   mkdtempSync,
@@ -13,7 +14,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { createServer } from 'node:net';
-import { tmpdir } from 'node:os';
+import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { DATA_FORMAT_VERSION } from '../../engine/data-folder/format.ts';
@@ -204,6 +205,9 @@ test('a restore that fails creates no folder and changes none', async () => {
 test('a backup names the folder or file that it cannot use', async () => {
   await expect(backup(folder, dataDir, never)).rejects.toThrow(`${folder} is a folder: give the name of a file in it`);
   await expect(backup(join(folder, 'none/file'), dataDir, never)).rejects.toThrow('none does not exist: create it');
+  await expect(backup(`${folder}/none/`, dataDir, never)).rejects.toThrow('none/ does not exist: create it, and give');
+  writeFileSync(file, '');
+  await expect(backup(join(file, 'below'), dataDir, never)).rejects.toThrow(`${file} is not a folder: choose another`);
   await expect(backup('-', dataDir, never)).rejects.toThrow('cannot be written to the standard output: give the name');
   await expect(backup(file, join(folder, 'none'), never)).rejects.toThrow('there is nothing to back up');
   expect(existsSync(join(folder, 'none'))).toBe(false);
@@ -226,6 +230,24 @@ test('a backup replaces no socket or missing target of a link, and writes throug
   expect(lstatSync(join(folder, 'link')).isSymbolicLink()).toBe(true);
   await restore(file, { dataDir: join(folder, 'other') }, never);
 });
+
+test.runIf(userInfo().uid === 0)(
+  'a backup into the folder of another user belongs to root and follows no link of the user',
+  async () => {
+    const home = join(folder, 'home');
+    mkdirSync(home);
+    symlinkSync(file, join(home, 'link'));
+    for (const path of [home, join(home, 'link')]) lchownSync(path, 54_321, 54_321);
+    writeFileSync(file, 'kept');
+    await expect(backup(join(home, 'link'), dataDir, never)).rejects.toThrow(
+      'link belongs to the user 54321, who could',
+    );
+    expect(readFileSync(file, 'utf8')).toBe('kept');
+    await backup(join(home, 'backup'), dataDir, never);
+    expect(statSync(join(home, 'backup'))).toMatchObject({ uid: 0, mode: 0o100_600 });
+    expect(printed).toContain('its folder belongs to the user 54321, who can remove or replace the file');
+  },
+);
 
 test('a backup says that the keys in a file of the administrator are not in it', async () => {
   write('engine.json', JSON.stringify({ nodeName: 'node-1', encryptionProviderConfig: '/etc/keys.yaml' }));

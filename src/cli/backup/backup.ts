@@ -19,6 +19,7 @@ import { settledRecord } from '../../engine/start/first-start.ts';
 import { LIFEPOD_VERSION } from '../../engine/version.ts';
 import { isApiError } from '../../machinery/status.ts';
 import { dataDirOwner, lockDataDir, readTextIfPresent, UserError } from '../../platform/files.ts';
+import { foreignLink, redirectingUser } from '../../platform/folder-owners.ts';
 import { nodePlatform } from '../../platform/node-js.ts';
 import { forgetHistory } from '../../store/lmdb/copy-file.ts';
 import { openLmdbStore } from '../../store/lmdb/lmdb-store.ts';
@@ -41,15 +42,17 @@ export async function backup(file: string, dataDir: string, signal = interruptio
   }
   const { objects, revision } = await withStoreCopy(dataDir, () => backUp(target, dataDir, signal));
   print(`backed up ${dataDir} to ${file}: ${objects} objects at revision ${revision}`);
-  print('the file contains the keys of the cluster and of its Secrets: keep it where only root can read it');
+  print('the file contains the keys of the cluster and of its Secrets, and belongs to root, who alone can read it');
+  const uid = redirectingUser(target);
+  if (uid !== undefined) print(`its folder belongs to the user ${uid}, who can remove or replace the file`);
   const keys = readEngineRecord(dataDir)?.encryptionProviderConfig ?? '';
   if (keys !== '') print(`Secrets are encrypted with the keys in ${keys}, which is not in the backup: back it up, too`);
   print('images, logs and the content of volumes are not in the backup');
 }
 
 /**
- * Returns the path of the file to write, with links resolved. Throws a UserError if it cannot be created, or if a device or something else
- * that is not a file would be replaced.
+ * Returns the path of the file to write, with links resolved. Throws a UserError if it cannot be created, if a device or something else that
+ * is not a file would be replaced, or if another user could redirect root through a link.
  */
 function targetOf(file: string): string {
   if (file === '-') {
@@ -60,6 +63,11 @@ function targetOf(file: string): string {
   const folder = dirname(resolve(file));
   if (!existsSync(folder))
     throw new UserError(`the folder ${folder} does not exist: create it, or choose another file`);
+  if (!statSync(folder).isDirectory()) throw new UserError(`${folder} is not a folder: choose another file`);
+  const redirected = foreignLink(file);
+  if (redirected !== undefined) throw new UserError(redirected);
+  if (file.endsWith('/') && !existsSync(file))
+    throw new UserError(`the folder ${file} does not exist: create it, and give the name of a file in it`);
   if (lstatSync(file, { throwIfNoEntry: false }) === undefined) return file;
   const found = statSync(file, { throwIfNoEntry: false });
   if (found?.isDirectory()) {

@@ -41,6 +41,13 @@ test('an existing file and a symbolic link are refused, and nothing is written',
   expect(existsSync(join(folder, 'missing'))).toBe(false);
 });
 
+test('a folder is refused with the name of a file in it', () => {
+  for (const path of [folder, `${folder}/`, `${folder}/none/`])
+    expect(() => writePrivateFile(path, 'text')).toThrow(
+      `the file ${path} cannot be created: it is a folder; give the name of a file in it, such as --output ${join(path, 'kubeconfig')}`,
+    );
+});
+
 test('the error names a missing folder', () => {
   expect(() => writePrivateFile(join(folder, 'none', 'kubeconfig'), 'text')).toThrow(
     'its folder does not exist; create it, or give another --output',

@@ -1,5 +1,6 @@
 /** Writes a file that only its owner can read, in a folder that may belong to any user. */
-import { closeSync, openSync, rmSync, writeFileSync } from 'node:fs';
+import { closeSync, openSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { findUser } from '../../engine/certificates/user-kubeconfigs.ts';
 import { UserError } from '../../platform/files.ts';
 import { redirectingUser } from '../../platform/folder-owners.ts';
@@ -66,7 +67,7 @@ function createFile(path: string, content: string, by: string): void {
     // The flag x refuses an existing file, and a symbolic link even to a missing one.
     fd = openSync(path, 'wx', 0o600);
   } catch (error) {
-    throw new UserError(`the file ${path} cannot be created${by}: ${adviceFor(error as NodeJS.ErrnoException)}`);
+    throw new UserError(`the file ${path} cannot be created${by}: ${adviceFor(path, error as NodeJS.ErrnoException)}`);
   }
   try {
     writeFileSync(fd, content);
@@ -85,5 +86,9 @@ const ADVICE: Readonly<Record<string, string>> = {
   EACCES: 'the user has no right to write to the folder; give another --output',
 };
 
-const adviceFor = ({ code = '', message }: NodeJS.ErrnoException): string =>
-  ADVICE[code] ?? `${message}; give another --output`;
+function adviceFor(path: string, { code = '', message }: NodeJS.ErrnoException): string {
+  // A name that ends with a slash is that of a folder, even of a missing one.
+  if (code === 'EISDIR' || (code === 'EEXIST' && statSync(path, { throwIfNoEntry: false })?.isDirectory()))
+    return `it is a folder; give the name of a file in it, such as --output ${join(path, 'kubeconfig')}`;
+  return ADVICE[code] ?? `${message}; give another --output`;
+}
