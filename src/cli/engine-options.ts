@@ -19,7 +19,7 @@ import {
 import { DEFAULT_MAX_EXTENSION_SECONDS } from '../lifecycle/termination-causes.ts';
 
 function parsePort(text: string): number {
-  if (!/^\d+$/.test(text)) throw new InvalidArgumentError('give a number.');
+  if (!/^\d+$/.test(text)) throw new InvalidArgumentError('give a number from 1 to 65535, or 0 for a free one.');
   return Number(text);
 }
 
@@ -80,7 +80,10 @@ function addApiOptions(command: Command): void {
 
 function addRuntimeOptions(command: Command): void {
   command
-    .option('--container-runtime-endpoint <url>', 'CRI runtime to use, as unix:///… (default: a private containerd)')
+    .option(
+      '--container-runtime-endpoint <url>',
+      'socket of the CRI runtime to use, as unix:///… or a path (default: a private containerd)',
+    )
     .option(
       '--runtime-handler <name=runtime>',
       'handler for RuntimeClasses: the path of a program like runc, or a shim type; may be repeated',

@@ -63,8 +63,11 @@ test('an invalid kubeconfig is a UserError that names the file and the problem',
   const failure = (value: unknown) =>
     readKubeconfig(write(value)).catch((error: Error) => `${error.name}: ${error.message}`);
   const path = join(directory, 'kubeconfig');
-  expect(await failure('a: [')).toBe(`UserError: kubeconfig ${path} is not YAML`);
-  expect(await failure('just text')).toBe(`UserError: kubeconfig ${path} is not YAML`);
+  const unreadable = `UserError: kubeconfig ${path} is neither YAML nor JSON: give a kubeconfig`;
+  for (const text of ['a: [', '{"a":', 'just text']) expect(await failure(text)).toBe(unreadable);
+  expect(await failure('apiVersion: v1\nkind: Pod\nmetadata: {name: web}')).toBe(
+    `UserError: ${path} is not a kubeconfig but has an object of the kind Pod: give a kubeconfig`,
+  );
   expect(await failure(config({}))).toBe(`UserError: kubeconfig ${path}: client-certificate is missing`);
   expect(await failure(config({ 'client-certificate': 'none.crt' }))).toMatch(
     /^UserError: kubeconfig .*: client-certificate cannot be read: ENOENT: .*none\.crt'$/,
@@ -111,7 +114,13 @@ describe('several files', () => {
       'current-context': 'one',
     });
     expect(await readKubeconfigs([path], 'two')).toMatchObject({ certPem: 'CERT' });
-    await expect(readKubeconfigs([path], 'three')).rejects.toThrow(`${path}: contexts has no entry "three"`);
+    await expect(readKubeconfigs([path], 'three')).rejects.toThrow(
+      `kubeconfig ${path}: there is no context "three": give --context with one of one, two`,
+    );
+    const without = write({ ...config(credentials), 'current-context': '' });
+    await expect(readKubeconfigs([without])).rejects.toThrow(
+      `kubeconfig ${path}: no current-context is set: give --context with one of one, two`,
+    );
     await expect(readKubeconfigs([join(directory, 'none')])).rejects.toThrow(/none does not exist$/);
   });
 });

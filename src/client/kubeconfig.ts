@@ -2,6 +2,7 @@
 import { readFile } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { parse } from 'yaml';
+import { readProblem } from '../machinery/read-problem.ts';
 import { UserError } from '../platform/files.ts';
 import { type HttpClient, type HttpClientOptions, httpClient } from './http-client.ts';
 
@@ -19,14 +20,6 @@ interface KubeconfigFile {
   path: string;
   config: Record<string, unknown>;
 }
-
-/** Messages by the error code of a file that cannot be read. */
-const PROBLEMS: Readonly<Record<string, string>> = {
-  ENOENT: 'does not exist',
-  ENOTDIR: 'does not exist',
-  EISDIR: 'is a folder',
-  EACCES: 'cannot be read: permission denied',
-};
 
 /** Returns a client for the current context of the file. Rejects with a UserError like readKubeconfigs(). */
 export const clientFromKubeconfig = async (path: string): Promise<HttpClient> => httpClient(await readKubeconfig(path));
@@ -74,6 +67,12 @@ async function contextOf(files: readonly KubeconfigFile[], name: string | undefi
     throw invalid(`${list} has no entry ${JSON.stringify(name)}`);
   };
   const current = name ?? files.map(({ config }) => config['current-context']).find(Boolean);
+  const names = contextNames(files);
+  if (names.length > 0 && !names.some((each) => each === current)) {
+    const problem =
+      current === undefined ? 'no current-context is set' : `there is no context ${JSON.stringify(current)}`;
+    throw invalid(`${problem}: give --context with one of ${names.join(', ')}`);
+  }
   const { values: context } = section('contexts', 'context', current);
   const cluster = section('clusters', 'cluster', context['cluster']);
   const user = section('users', 'user', context['user']);
@@ -112,16 +111,32 @@ async function contextOf(files: readonly KubeconfigFile[], name: string | undefi
   };
 }
 
+const contextNames = (files: readonly KubeconfigFile[]): string[] =>
+  files.flatMap(({ config: { contexts } }) =>
+    (Array.isArray(contexts) ? (contexts as (Named | null)[]) : []).flatMap((each) => each?.name ?? []),
+  );
+
 async function readFileOf(path: string): Promise<KubeconfigFile> {
-  const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
-    const problem = PROBLEMS[error.code ?? ''] ?? `cannot be read: ${error.message}`;
-    throw new UserError(`the kubeconfig ${path} ${problem}`, { cause: error });
+  const text = await readFile(path, 'utf8').catch((error: unknown) => {
+    throw new UserError(`the kubeconfig ${path} ${readProblem(error)}`, { cause: error });
   });
+  const config = parsed(text);
+  if (config === undefined) throw new UserError(`kubeconfig ${path} is neither YAML nor JSON: give a kubeconfig`);
+  const { kind } = config;
+  if (typeof kind === 'string' && kind !== KIND)
+    throw new UserError(`${path} is not a kubeconfig but has an object of the kind ${kind}: give a kubeconfig`);
+  return { path, config };
+}
+
+/** The kind of a kubeconfig, which may be missing. */
+const KIND = 'Config';
+
+/** Returns undefined if the text is invalid or not an object. */
+function parsed(text: string): Record<string, unknown> | undefined {
   try {
     const config = parse(text) as unknown;
-    if (typeof config === 'object' && config !== null) return { path, config: config as Record<string, unknown> };
+    return typeof config === 'object' && config !== null ? (config as Record<string, unknown>) : undefined;
   } catch {
-    // Invalid YAML causes the same error as YAML that is not an object.
+    return undefined;
   }
-  throw new UserError(`kubeconfig ${path} is not YAML`);
 }

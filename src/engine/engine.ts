@@ -105,9 +105,9 @@ export async function startEngine(
   const record = settledRecord(options.dataDir);
   const settings = resolveSettings(options, record);
   await checkAuditPolicy(settings);
-  const { encryptionProviderConfig } = settings;
+  const { encryptionProviderConfig: keys } = settings;
   // A start without the option uses the recorded file, which must not be one that has never been used.
-  if (encryptionProviderConfig !== '') await readConfiguration(settings.dataDir, encryptionProviderConfig);
+  if (keys !== '') await readConfiguration(settings.dataDir, keys, keys === record?.encryptionProviderConfig);
   checkResolvConf(settings);
   const isNewFolder = !existsSync(settings.dataDir);
   ensureDataDir(settings.dataDir);

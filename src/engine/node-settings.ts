@@ -228,20 +228,27 @@ export const reservedResources = ({ kubeReserved, systemReserved }: Required<Nod
     addAmounts(parseReserved('--kube-reserved', kubeReserved), parseReserved('--system-reserved', systemReserved)),
   );
 
-export const maxPods = (options: Required<NodeOptions>): number => podCount('--max-pods', options.maxPods);
+export const maxPods = (options: Required<NodeOptions>): number => podCount('--max-pods', options.maxPods, 1);
+
+/** Throws a UserError if the options allow no Pod. The kubelet accepts 0, as does the record of an older lifepod. */
+export function requireSomePods({ maxPods: text }: NodeOptions): void {
+  if (text !== undefined && Number(text) === 0)
+    throw new UserError(`--max-pods ${text} would let no Pod run: give 1 or more`);
+}
 
 export const terminatedPods = (options: Required<NodeOptions>): number =>
-  podCount('--terminated-pod-gc-threshold', options.terminatedPodGcThreshold);
+  podCount('--terminated-pod-gc-threshold', options.terminatedPodGcThreshold, 0);
 
 export function hasTerminatingPhase({ terminatingPhase }: Required<NodeOptions>): boolean {
   if (terminatingPhase === 'true' || terminatingPhase === 'false') return terminatingPhase === 'true';
   throw new UserError(`--terminating-phase ${terminatingPhase} is not valid: give true or false`);
 }
 
-function podCount(flag: string, text: string): number {
+/** `least` is the smallest number to give in the message. */
+function podCount(flag: string, text: string, least: number): number {
   const count = /^\d+$/.test(text) ? Number(text) : Number.NaN;
   if (!Number.isSafeInteger(count))
-    throw new UserError(`${flag} ${text} is not a valid number of Pods: give 0 or more`);
+    throw new UserError(`${flag} ${text} is not a valid number of Pods: give ${least} or more`);
   return count;
 }
 

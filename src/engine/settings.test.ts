@@ -117,6 +117,9 @@ test.each([
 
 test.each([
   [{ port: 70000 }, '--port 70000 is not a port'],
+  [{ maxPods: '0' }, '--max-pods 0 would let no Pod run: give 1 or more'],
+  [{ containerRuntimeEndpoint: '' }, '--container-runtime-endpoint "" is not a socket of a runtime: give its path'],
+  [{ containerRuntimeEndpoint: 'tcp://h:1' }, '--container-runtime-endpoint "tcp://h:1" is not a socket of a runtime'],
   [{ recordAge: 'a day' }, '--record-age "a day" is not a valid age of records: give one minute or more, such as 30m'],
   [{ recordAge: '' }, '--record-age "" is not a valid age'],
   [{ recordAge: '59s' }, '--record-age "59s" is not a valid age'],
@@ -188,6 +191,18 @@ test('the engine record is read as it was written, and a damaged one is refused'
   } finally {
     rmSync(dataDir, { recursive: true });
   }
+});
+
+test.each(['/run/c.sock', 'unix:///run/c.sock'])(
+  'the endpoint of the runtime may be %s',
+  (containerRuntimeEndpoint) => {
+    const settings = resolveSettings({ dataDir: '/d', containerRuntimeEndpoint }, undefined);
+    expect(settings.containerRuntimeEndpoint).toBe('unix:///run/c.sock');
+  },
+);
+
+test('a recorded --max-pods 0 of an older lifepod still works', () => {
+  expect(recordOf(resolveSettings({ dataDir: '/d' }, { ...record, maxPods: '0' }), 7000).maxPods).toBe('0');
 });
 
 test('the path of the encryption configuration becomes absolute, is recorded, and an empty one returns to the own key', () => {

@@ -15,10 +15,11 @@ import { type AuditOptions, resolveAuditOptions } from './audit/audit-settings.t
 import { type AuthenticationOptions, resolveAuthenticationOptions } from './authentication/authentication-settings.ts';
 import { requirePodRanges, requireServiceRanges } from './free-ranges.ts';
 import { type ImageOptions, type ImageSettings, resolveImageSettings } from './image-settings.ts';
-import { type NodeOptions, resolveNodeOptions } from './node-settings.ts';
+import { type NodeOptions, requireSomePods, resolveNodeOptions } from './node-settings.ts';
 import { type ApiOptions, type ApiSettings, resolveApiOptions } from './options/api-settings.ts';
 import { type EncryptionOptions, resolveEncryptionOptions } from './options/encryption-settings.ts';
 import { DEFAULT_RECORD_AGE, DEFAULT_RECORD_SIZE, parseRecordLimits } from './options/record-settings.ts';
+import { runtimeEndpoint } from './options/runtime-endpoint.ts';
 import { LIFEPOD_VERSION } from './version.ts';
 
 export const DEFAULT_DATA_DIR = '/var/lib/lifepod';
@@ -226,8 +227,9 @@ export function resolveSettings(options: UpOptions, record: EngineRecord | undef
     logLevel: options.logLevel ?? 'info',
   };
   if (options.anyPort === true && record !== undefined) settings.recordedPort = record.port;
-  const endpoint = options.containerRuntimeEndpoint ?? record?.containerRuntimeEndpoint;
-  if (endpoint !== undefined) {
+  const given = options.containerRuntimeEndpoint ?? record?.containerRuntimeEndpoint;
+  if (given !== undefined) {
+    const endpoint = runtimeEndpoint(given);
     settings.containerRuntimeEndpoint = endpoint;
     if (options.runtimeHandler !== undefined) {
       throw new UserError(
@@ -236,6 +238,7 @@ export function resolveSettings(options: UpOptions, record: EngineRecord | undef
     }
   }
   checkUnchanged(settings, record);
+  requireSomePods(options);
   if (!Number.isInteger(settings.port) || settings.port < 0 || settings.port > 65535) {
     throw new UserError(`--port ${settings.port} is not a port: give a number from 1 to 65535, or 0 for a free one`);
   }

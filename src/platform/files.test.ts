@@ -23,6 +23,7 @@ import {
   ensurePrivateFolder,
   lockDataDir,
   readTextIfPresent,
+  realDataDir,
   realFolder,
   writeFileAtomic,
 } from './files.ts';
@@ -60,9 +61,13 @@ test('a data folder whose path is, or passes through, a file is refused', () => 
   }
 });
 
+test('an empty name of a data folder is refused', () => {
+  expect(() => realDataDir('')).toThrow('--data-dir is empty: give a folder, such as /var/lib/lifepod');
+});
+
 test('a data folder in a file system that creates no folders is refused', () => {
   expect(() => ensureDataDir('/proc/lifepod/data')).toThrow(
-    'the data folder /proc/lifepod/data cannot be created: ENOENT',
+    /^the data folder \/proc\/lifepod\/data cannot be created \(ENOENT: .*\): choose another --data-dir$/,
   );
 });
 

@@ -49,6 +49,7 @@ export function realFolder(path: string): string {
 
 /** Like realFolder(), for the data folder given by the user. Throws a UserError if another user could redirect root through a link. */
 export function realDataDir(path: string): string {
+  if (path === '') throw new UserError('--data-dir is empty: give a folder, such as /var/lib/lifepod');
   refuse(foreignLink(path));
   return realFolder(path);
 }
@@ -84,10 +85,10 @@ export function ensureDataDir(path: string): void {
     refuse(foreignContent(path));
   } catch (error) {
     if (error instanceof UserError) throw error;
-    if (hasCode(error, 'EEXIST') || hasCode(error, 'ENOTDIR')) {
+    if (hasCode(error, 'EEXIST') || hasCode(error, 'ENOTDIR'))
       throw new UserError(`${path} is not a folder: choose another --data-dir`);
-    }
-    throw new UserError(`the data folder ${path} cannot be created: ${(error as Error).message}`);
+    const { message } = error as Error;
+    throw new UserError(`the data folder ${path} cannot be created (${message}): choose another --data-dir`);
   }
 }
 
@@ -176,9 +177,7 @@ export const missingFlock = (): UserError => new UserError(missingProgram('flock
  */
 export function tryFlock(fd: number, ...how: string[]): boolean {
   const result = spawnSync('flock', [...how, '3'], { stdio: ['ignore', 'ignore', 'pipe', fd] });
-  if (result.error !== undefined && hasCode(result.error, 'ENOENT')) {
-    throw missingFlock();
-  }
+  if (result.error !== undefined && hasCode(result.error, 'ENOENT')) throw missingFlock();
   if (result.error !== undefined) throw result.error;
   if (result.status === 0) return true;
   if (result.status === 1) return false;

@@ -19,7 +19,7 @@ import { copyLmdbFile } from '../../store/lmdb/copy-file.ts';
 import { openLmdbStore } from '../../store/lmdb/lmdb-store.ts';
 import { StorageFullError, type Store, type Txn } from '../../store/store.ts';
 import { discardUnreadable } from './discard.ts';
-import { type Encryption, openEncryptedStore } from './encryption.ts';
+import { type Encryption, openEncryptedStore, readConfiguration } from './encryption.ts';
 
 const PREFIX = '/registry/core/secrets/default/';
 const PASSWORD = 'correct-horse-battery-staple';
@@ -498,7 +498,11 @@ describe('with the configuration of an administrator', () => {
   test('a missing file causes an error that is one sentence', async () => {
     const error = await failureOf(open({}, path()));
     expect(error).toBeInstanceOf(UserError);
-    expect(error.message).toContain(`--encryption-provider-config ${path()} cannot be read: ENOENT`);
+    const missing = `--encryption-provider-config ${path()} does not exist`;
+    expect(error.message).toBe(`${missing}: restore the file, because the stored Secrets cannot be read without it`);
+    await expect(readConfiguration('/d', path(), false)).rejects.toThrow(
+      `${missing}: give a file with an EncryptionConfiguration`,
+    );
   });
 
   test('a start with a removed key fails before it writes', async () => {

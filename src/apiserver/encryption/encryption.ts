@@ -15,6 +15,7 @@
  */
 import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
+import { readProblem } from '../../machinery/read-problem.ts';
 import { badRequest, insufficientStorage } from '../../machinery/status.ts';
 import { UserError, writeFileAtomic } from '../../platform/files.ts';
 import type { Log } from '../../platform/platform.ts';
@@ -106,18 +107,26 @@ function markDue(dataDir: string): void {
   writeFileAtomic(dueFile(dataDir), '');
 }
 
-/** Returns the configuration of the data folder, or of `configFile` if it is not ''; undefined if the data folder has no key. */
-export const readConfiguration = async (dataDir: string, configFile: string): Promise<Configuration | undefined> =>
-  configFile === '' ? (await KeyFile.read(dataDir))?.configuration : readGiven(configFile);
+/**
+ * Returns the configuration of the data folder, or of `configFile` if it is not ''; undefined if the data folder has no key. `isUsed` is
+ * whether values may be encrypted with the keys in `configFile`.
+ */
+export const readConfiguration = async (
+  dataDir: string,
+  configFile: string,
+  isUsed = true,
+): Promise<Configuration | undefined> =>
+  configFile === '' ? (await KeyFile.read(dataDir))?.configuration : readGiven(configFile, isUsed);
 
-async function readGiven(path: string): Promise<Configuration> {
+async function readGiven(path: string, isUsed = true): Promise<Configuration> {
   let text: string;
   try {
     text = readFileSync(path, 'utf8');
   } catch (error) {
-    throw new UserError(
-      `--encryption-provider-config ${path} cannot be read: ${(error as Error).message}; restore the file, because the stored Secrets cannot be read without it`,
-    );
+    const advice = isUsed
+      ? 'restore the file, because the stored Secrets cannot be read without it'
+      : 'give a file with an EncryptionConfiguration';
+    throw new UserError(`--encryption-provider-config ${path} ${readProblem(error)}: ${advice}`);
   }
   return parseConfiguration(text, path);
 }

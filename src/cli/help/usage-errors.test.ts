@@ -1,5 +1,6 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
+import { Command, Option } from 'commander';
 import { expect, test } from 'vitest';
 import { usageError } from './usage-errors.ts';
 
@@ -9,7 +10,6 @@ test.each([
     "unknown option '--detatch' (did you mean --detach?)",
   ],
   ["error: unknown option '--wurst'", "unknown option '--wurst'"],
-  ["error: unknown command 'statu'\n(Did you mean status?)", "unknown command 'statu' (did you mean status?)"],
   [
     "error: unknown option '--rm-x'\n(Did you mean one of --rm, --rx?)",
     "unknown option '--rm-x' (did you mean one of --rm, --rx?)",
@@ -32,6 +32,30 @@ test.each([
   ["error: too many arguments for 'status'. Expected 0 arguments but got 2: a, b.", 'too many arguments: a, b'],
 ])('%j becomes one sentence', (message, sentence) => {
   expect(usageError(`${message}\n`, 'lifepod up')).toBe(`${sentence}; see 'lifepod up --help'`);
+});
+
+const group = [
+  new Command('load').addOption(new Option('--data-dir <folder>')),
+  new Command('list').alias('ls').addOption(new Option('-o, --output <format>')),
+];
+test.each([
+  [
+    "unknown command 'lst'\n(Did you mean one of list, ls?)",
+    "unknown command 'lst' (did you mean 'lifepod image list'?)",
+  ],
+  [
+    "unknown command 'lod'\n(Did you mean one of load, ls?)",
+    "unknown command 'lod' (did you mean 'lifepod image load' or 'lifepod image list'?)",
+  ],
+  ["unknown command 'push'", "unknown command 'push'"],
+  [
+    "unknown option '--data-dir'",
+    "unknown option '--data-dir': give it after a command, as in 'lifepod image load --data-dir'",
+  ],
+  ["unknown option '-o'", "unknown option '-o': give it after a command, as in 'lifepod image list -o'"],
+  ["unknown option '--wurst'", "unknown option '--wurst'"],
+])('%j of a group of commands becomes one sentence with whole commands', (message, sentence) => {
+  expect(usageError(`error: ${message}\n`, 'lifepod image', group)).toBe(`${sentence}; see 'lifepod image --help'`);
 });
 
 test.each([

@@ -6,15 +6,37 @@ import { allCommands, fullName } from './help-format.ts';
 export function explainUsageErrors(program: Command): void {
   for (const command of allCommands(program)) {
     command.configureOutput({
-      outputError: (text, write) => write(`lifepod: ${usageError(text, fullName(command))}\n`),
+      outputError: (text, write) => write(`lifepod: ${usageError(text, fullName(command), command.commands)}\n`),
     });
   }
 }
 
-/** Returns the sentence. `text` is the message of commander; `name` is the command as the user types it. */
-export function usageError(text: string, name: string): string {
+/**
+ * Returns the sentence. `text` is the message of commander; `name` is the command as the user types it, and `children` are the commands of
+ * the group that it may be.
+ */
+export function usageError(text: string, name: string, children: readonly Command[] = []): string {
   const message = text.trim().replace(/^error: /, '');
-  return `${shortened(message)}${runHint(message, name)}; see '${name} --help'`;
+  const shown = misspelled(message, name, children) ?? shortened(message);
+  return `${shown}${runHint(message, name)}${placeHint(message, name, children)}; see '${name} --help'`;
+}
+
+/** Returns the sentence about an unknown command that resembles others, with these as the user has to type them; undefined for other errors. */
+function misspelled(message: string, name: string, children: readonly Command[]): string | undefined {
+  const [, problem, list] = /^(unknown command '.*')\s*\n\(Did you mean (?:one of )?(.*)\?\)$/s.exec(message) ?? [];
+  if (list === undefined) return undefined;
+  const meant = list
+    .split(', ')
+    .map((each) => children.find((child) => child.aliases().includes(each))?.name() ?? each);
+  const commands = [...new Set(meant)].map((each) => `'${name} ${each}'`);
+  return `${problem} (did you mean ${commands.join(' or ')}?)`;
+}
+
+/** Returns what to do about an option that belongs after the name of a command of the group. */
+function placeHint(message: string, name: string, children: readonly Command[]): string {
+  const [, option = ''] = /^unknown option '([^'=]*)/.exec(message) ?? [];
+  const owner = children.find(({ options }) => options.some(({ short, long }) => option === short || option === long));
+  return owner === undefined ? '' : `: give it after a command, as in '${name} ${owner.name()} ${option}'`;
 }
 
 /** Options with which docker run and kubectl run connect standard input or a terminal. */

@@ -16,10 +16,10 @@ const findKind: FindKind = (apiVersion, name) => {
 };
 
 /** Creates the objects in a registry with the namespace `a`. Resolves with what happened. */
-async function create(objects: object[], existing: string[] = []) {
+async function create(objects: object[], existing: string[] = [], sourceOf = (index: number) => `${index}.yaml`) {
   const backend = await registryBackend();
   for (const name of existing) await backend.set(CONFIG_MAPS, config(name));
-  const manifests = objects.map((object, index) => ({ object: object as KubeObject, source: `${index}.yaml` }));
+  const manifests = objects.map((object, index) => ({ object: object as KubeObject, source: sourceOf(index) }));
   const [created, warnings, recorded] = [[] as string[], [] as string[], [] as RecordedObject[]];
   const record = { id: 's1', write: (all: RecordedObject[]) => recorded.push(...all) } as unknown as OwnRecord;
   const error = await planObjects(manifests, findKind, 'a')
@@ -85,6 +85,13 @@ test('nothing is created and nothing is recorded if some objects are wrong, and 
     '4.yaml: the namespace nowhere of configmap/lost does not exist: create it, or add it to the manifests',
   ]);
   expect([created, recorded, has('fine')]).toEqual([[], [], false]);
+});
+
+test('the missing namespace of a Pod without a manifest is named with the command that creates it', async () => {
+  const { error } = await create([config('lost', {}, 'nowhere')], [], () => '');
+  expect(error).toBe(
+    "the namespace nowhere of configmap/lost does not exist: create it with 'kubectl create namespace nowhere', or give another --namespace",
+  );
 });
 
 test('an object in a Namespace of the manifests is checked when the Namespace exists, before other objects are created', async () => {

@@ -146,7 +146,10 @@ function reasonOf(error: ApiError, planned: PlannedObject): string {
     return `${name} exists already, and a session changes no object that it has not created: delete it or choose another name`;
   }
   if (error.reason === 'NotFound' && error.status.details?.kind === 'namespaces') {
-    return `the namespace ${planned.namespace} of ${nameOf(planned)} does not exist: create it, or add it to the manifests`;
+    const missing = `the namespace ${planned.namespace} of ${nameOf(planned)} does not exist`;
+    return planned.source === ''
+      ? `${missing}: create it with 'kubectl create namespace ${planned.namespace}', or give another --namespace`
+      : `${missing}: create it, or add it to the manifests`;
   }
   return `${name}: ${error.message}`;
 }

@@ -70,6 +70,14 @@ test.each([
   expect(() => parseManifests(text, 'f.yaml')).toThrow(message);
 });
 
+test.each([
+  ['{\n "a": 1 "b": 2}', "f.json is not valid JSON at line 2, column 9: Expected ',' or '}' after property value"],
+  ['{"a": 1}\n{"b": x}', /^f\.json is not valid JSON at line 2, column \d+: /],
+  ['a: [', /^f\.json is not valid JSON at line 1, column \d+: /],
+])('an error in a file whose name ends in .json is one of JSON: %j', (text, message) => {
+  expect(() => parseManifests(text, 'f.json')).toThrow(message);
+});
+
 test('the errors of all documents and items are reported, a line for each', () => {
   const text = 'kind: Pod\n---\na: 1\na: 2\n---\napiVersion: v1\nkind: List\nitems: [1, {apiVersion: v1}]\n';
   const object = 'is not a Kubernetes object: it must have the fields apiVersion, kind and metadata';

@@ -96,8 +96,23 @@ const withoutTimes = (tags: Tags): Tags =>
       (tag.tag !== 'tag:yaml.org,2002:timestamp' && !('format' in tag && tag.format === 'TIME')),
   );
 
-/** Returns a function for each document, which returns its value, or throws a UserError. */
+/** Returns where and why the text is not valid JSON, as the end of a sentence; undefined if the error of the parser has no position. */
+function jsonProblem(text: string): string | undefined {
+  try {
+    JSON.parse(text);
+    return undefined;
+  } catch (error) {
+    const [, what, line, column] =
+      /^(Expected .*?|Unterminated .*?|Bad .*?)(?: in JSON)? at position \d+ \(line (\d+) column (\d+)\)$/s.exec(
+        (error as Error).message,
+      ) ?? [];
+    return what === undefined ? undefined : ` at line ${line}, column ${column}: ${what}`;
+  }
+}
+
+/** Returns a function for each document, which returns its value, or throws a UserError. JSON, which is YAML as well, is named by its ending. */
 function yamlDocuments(text: string, file: string): (() => unknown)[] {
+  const format = file.endsWith('.json') ? 'JSON' : 'YAML';
   const lines = new LineCounter();
   const documents = parseAllDocuments(text, {
     version: '1.1',
@@ -109,12 +124,15 @@ function yamlDocuments(text: string, file: string): (() => unknown)[] {
     const [error] = document.errors;
     if (error !== undefined) {
       const { line, col } = lines.linePos(error.pos[0]);
-      throw new UserError(`${file} is not valid YAML at line ${line}, column ${col}: ${error.message}`);
+      const problem = format === 'JSON' ? jsonProblem(text) : undefined;
+      throw new UserError(
+        `${file} is not valid ${format}${problem ?? ` at line ${line}, column ${col}: ${error.message}`}`,
+      );
     }
     try {
       return document.toJS({ maxAliasCount: MAX_ALIASES }) as unknown;
     } catch (error) {
-      throw new UserError(`${file} is not valid YAML: ${(error as Error).message}`);
+      throw new UserError(`${file} is not valid ${format}: ${(error as Error).message}`);
     }
   });
 }

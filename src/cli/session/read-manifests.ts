@@ -2,6 +2,7 @@
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { text as readText } from 'node:stream/consumers';
+import { readProblem } from '../../machinery/read-problem.ts';
 import { UserError } from '../../platform/files.ts';
 import { untilAborted } from '../../platform/on-abort.ts';
 import { createErrors, type Manifest, parseManifests } from './manifests.ts';
@@ -61,13 +62,6 @@ function filesOf(path: string): string[] {
 
 const contentOf = (path: string): string => readable(path, () => readFileSync(path, 'utf8'));
 
-const REASONS: Readonly<Record<string, string>> = {
-  ENOENT: 'does not exist',
-  ENOTDIR: 'does not exist',
-  EACCES: 'cannot be read: permission denied',
-  EISDIR: 'is a folder',
-};
-
 /** Returns what `read` returns. Throws a UserError about its errors, or only about those of the `codes`. */
 function readable<T>(path: string, read: () => T): T;
 function readable<T>(path: string, read: () => T, codes: readonly string[]): T | undefined;
@@ -75,8 +69,7 @@ function readable<T>(path: string, read: () => T, codes?: readonly string[]): T 
   try {
     return read();
   } catch (error) {
-    const { code = '', message } = error as NodeJS.ErrnoException;
-    if (codes?.includes(code) === false) return undefined;
-    throw new UserError(`the manifest ${path} ${REASONS[code] ?? `cannot be read: ${message}`}`);
+    if (codes?.includes((error as NodeJS.ErrnoException).code ?? '') === false) return undefined;
+    throw new UserError(`the manifest ${path} ${readProblem(error)}`);
   }
 }

@@ -29,7 +29,7 @@ test('without options the backend of the components is unchanged', async () => {
 });
 
 test('a missing policy prevents the start, but not that of an engine that only ends its Pods', async () => {
-  const message = '--audit-policy-file /none/policy.yaml cannot be used: ENOENT';
+  const message = '--audit-policy-file /none/policy.yaml does not exist: give a file with a Policy';
   await expect(checkAuditPolicy(settingsOf())).rejects.toThrow(message);
   await expect(openAuditLog(settingsOf(), platform, createMetrics())).rejects.toThrow(message);
   const ending = settingsOf({ anyPort: true });

@@ -35,7 +35,7 @@ test.each([
 });
 
 test('a policy that does not exist is refused', () => {
-  expect(() => readPolicy('/none')).toThrow('--audit-policy-file /none cannot be used: ENOENT');
+  expect(() => readPolicy('/none')).toThrow('--audit-policy-file /none does not exist: give a file with a Policy');
 });
 
 test('the log is opened at once, and a path that cannot be opened is refused', async () => {

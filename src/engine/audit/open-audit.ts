@@ -6,6 +6,7 @@ import { type Policy, parsePolicy } from '../../apiserver/audit/policy.ts';
 import { createSink } from '../../apiserver/audit/sink.ts';
 import { standardOutput } from '../../apiserver/audit/standard-output.ts';
 import { yamlToJson } from '../../apiserver/yaml/parse.ts';
+import { readProblem } from '../../machinery/read-problem.ts';
 import { UserError } from '../../platform/files.ts';
 import type { Metrics } from '../../platform/metrics.ts';
 import type { Platform } from '../../platform/platform.ts';
@@ -32,8 +33,16 @@ const refuse =
 
 /** Reads the policy, which is YAML or JSON. Throws a UserError that says what is wrong, and where. */
 export function readPolicy(path: string): Policy {
+  let text: string;
   try {
-    return parsePolicy(JSON.parse(yamlToJson(readFileSync(path, 'utf8'), MAX_POLICY_BYTES)));
+    text = readFileSync(path, 'utf8');
+  } catch (error) {
+    throw new UserError(
+      `--audit-policy-file ${path} ${readProblem(error)}: give a file with a Policy of audit.k8s.io/v1`,
+    );
+  }
+  try {
+    return parsePolicy(JSON.parse(yamlToJson(text, MAX_POLICY_BYTES)));
   } catch (error) {
     throw new UserError(`--audit-policy-file ${path} cannot be used: ${(error as Error).message}`);
   }

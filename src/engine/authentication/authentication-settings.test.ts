@@ -62,7 +62,9 @@ test('invalid values are refused', () => {
   expect(resolve({ oidcIssuerUrl: 'https://user:pass@x', oidcClientId: 'a' })).not.toThrow(/pass@/);
   expect(resolve({ oidcSigningAlgs: 'RS256,HS256' })).toThrow(/HS256 is not a known algorithm/);
   expect(() => parsed('--oidc-required-claim', 'a')).toThrow(/CLAIM=VALUE/);
-  expect(() => authenticationSettings(resolveAuthenticationOptions({ tokenAuthFile: '/none' }))).toThrow(/ENOENT/);
+  expect(() => authenticationSettings(resolveAuthenticationOptions({ tokenAuthFile: '/none' }))).toThrow(
+    /--token-auth-file \/none does not exist: give a CSV file/,
+  );
 });
 
 test('the token file is read', () => {
@@ -88,6 +90,7 @@ test('the file with the authorities of the issuer must contain certificates, all
     return oidcOf('--oidc-ca-file', path)?.caPem;
   };
   try {
+    expect(() => oidcOf('--oidc-ca-file', path)).toThrow(`--oidc-ca-file ${path} does not exist: give a file with`);
     const { certificate, key } = await makeAuthority('issuer', Date.now());
     expect(readFrom(`${key}${certificate}${certificate}`)()).toContain(certificate);
     expect(readFrom('')).toThrow(/contains no certificate: give a file with certificates in PEM/);

@@ -9,6 +9,7 @@ import { type Command, InvalidArgumentError } from 'commander';
 import type { AuthenticationSettings } from '../../apiserver/auth/authentication/authenticate.ts';
 import { type OidcOptions, SIGNING_ALGORITHMS } from '../../apiserver/auth/authentication/oidc-options.ts';
 import { readTokenFile } from '../../apiserver/auth/authentication/token-file.ts';
+import { readProblem } from '../../machinery/read-problem.ts';
 import { UserError } from '../../platform/files.ts';
 
 /** The options in the form of the command line. An empty text means that the option is not set. */
@@ -198,7 +199,7 @@ function readCertificates(path: string): string {
   try {
     text = readFileSync(path, 'utf8');
   } catch (error) {
-    throw new UserError(`--oidc-ca-file ${path} cannot be read: ${(error as Error).message}`);
+    throw new UserError(`--oidc-ca-file ${path} ${readProblem(error)}: give a file with certificates in PEM`);
   }
   const certificates = text.match(CERTIFICATE) ?? [];
   if (certificates.length === 0)

@@ -153,7 +153,7 @@ describe('lifepod up', () => {
     try {
       const dataDir = join(scratch.path, 'new');
       const result = await launch(['up', '--data-dir', dataDir, '--max-pods=-1']);
-      expect(result.stderr).toBe('lifepod: --max-pods -1 is not a valid number of Pods: give 0 or more\n');
+      expect(result.stderr).toBe('lifepod: --max-pods -1 is not a valid number of Pods: give 1 or more\n');
       expect(existsSync(dataDir)).toBe(false);
     } finally {
       await scratch.remove();

@@ -123,7 +123,7 @@ test('without its key file, the engine does not start, says what to do, and crea
   // A file that cannot be read is not recorded for the next start.
   const file = ['--encryption-provider-config', '/nowhere'];
   const refused = await lifepod.cli('up', '--detach', ...file, ...lifepod.options);
-  expect(refused.stderr).toContain('--encryption-provider-config /nowhere cannot be read: ENOENT');
+  expect(refused.stderr).toContain('--encryption-provider-config /nowhere does not exist: give a file with');
   const result = await lifepod.cli('up', '--detach', ...lifepod.options);
   expect(result.code).toBe(1);
   expect(result.stderr).toMatch(

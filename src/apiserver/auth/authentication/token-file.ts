@@ -4,6 +4,7 @@
  */
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
+import { readProblem } from '../../../machinery/read-problem.ts';
 import { UserError } from '../../../platform/files.ts';
 import type { UserInfo } from '../../../ports/request.ts';
 
@@ -20,7 +21,9 @@ export function readTokenFile(path: string): TokenFile {
   try {
     text = readFileSync(path, 'utf8');
   } catch (error) {
-    throw new UserError(`--token-auth-file ${path} cannot be read: ${(error as Error).message}`);
+    throw new UserError(
+      `--token-auth-file ${path} ${readProblem(error)}: give a CSV file with a token, a user name and a user UID per line`,
+    );
   }
   for (const { line, fields } of records(text, path)) {
     const [token = '', name = '', uid = '', groups = ''] = fields;
