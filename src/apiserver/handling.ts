@@ -52,7 +52,7 @@ export function createHandling(
     enterFlight: requestsInFlight(limits, options.timers, measure),
     authorizer: privilegedOr(options.authorizer),
     documents: openApi(options.catalog, options.version),
-    version: versionInfo(options.version, options.gitCommit),
+    version: versionInfo(options.version, options.gitCommit, options.buildDate),
     serveIssuer: issuerDocuments(options.pki, TOKEN_ISSUER),
     outgoing,
     watches: places(limits.watches),

@@ -120,6 +120,8 @@ export async function agentFor(
   return new Agent({ ca: pki.caCertificate, cert: leaf.certificate, key: leaf.key, keepAlive });
 }
 
+const VERSION = { version: 'v1.33.0+lifepod.0.0.0', gitCommit: 'abc', buildDate: '2026-01-31T12:00:00Z' };
+
 export async function startTestServer(overrides: Partial<ApiServerOptions> = {}): Promise<TestServer> {
   const dataDir = mkdtempSync(join(tmpdir(), 'lifepod-apiserver-'));
   const pki = await loadOrCreatePki(dataDir, { hostnames: [], ips: [], now: Date.now() });
@@ -133,8 +135,7 @@ export async function startTestServer(overrides: Partial<ApiServerOptions> = {})
     nodes: noNodes,
     pki,
     port: 0,
-    version: 'v1.33.0+lifepod.0.0.0',
-    gitCommit: 'abc',
+    ...VERSION,
     timers,
     log,
     ...overrides,

@@ -129,6 +129,8 @@ test('/version reports the version of the API and of lifepod', async () => {
     minor: '33',
     gitVersion: 'v1.33.0+lifepod.0.0.0',
     gitCommit: 'abc',
+    buildDate: '2026-01-31T12:00:00Z',
+    goVersion: expect.stringMatching(/^node\d+\.\d+\.\d+$/),
   });
 });
 

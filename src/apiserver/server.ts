@@ -64,6 +64,8 @@ export interface ApiServerOptions {
   version: string;
   /** The hash of the commit that lifepod was built from, for /version. The default is unknown. */
   gitCommit?: string | undefined;
+  /** The time of that commit, for /version. The default is unknown. */
+  buildDate?: string | undefined;
   timers: Timers;
   /** The clock with which the dates of the certificates of clients are compared. The default is that of the timers. */
   clock?: Clock;

@@ -35,7 +35,7 @@ import { addressForPods, listenAddresses, requestsInFlight } from './options/api
 import type { Settings } from './settings.ts';
 import { together } from './settle-all.ts';
 import { type StartProgress, settledByWrites } from './start/first-start.ts';
-import { gitCommit, SERVED_VERSION } from './version.ts';
+import { buildDate, gitCommit, SERVED_VERSION } from './version.ts';
 
 export const CLUSTER_DOMAIN = 'cluster.local';
 
@@ -159,6 +159,7 @@ export async function serveApi(
     port: settings.port,
     version: SERVED_VERSION,
     gitCommit: gitCommit(),
+    buildDate: buildDate(),
     timers,
     clock: machineClock,
     log,

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import { createMetrics } from '../platform/metrics.ts';
 import { runCommandOk } from '../platform/processes.ts';
-import { addBuildInfo, gitCommit, SERVED_VERSION, versionText } from './version.ts';
+import { addBuildInfo, buildDate, gitCommit, SERVED_VERSION, versionText } from './version.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'lifepod-test-'));
 const sources = join(folder, 'src');
@@ -34,11 +34,26 @@ test('the commit is that of a clone, or the one that the package contains, or un
   expect(gitCommit(sources)).toBe('abc');
 });
 
+test('the date is that of the package, or the time at which a clone got its commit, or unknown', async () => {
+  const own = join(folder, 'dated/src');
+  mkdirSync(own, { recursive: true });
+  expect(buildDate(own)).toBeUndefined();
+  await runCommandOk('git', ['init', '--quiet', join(folder, 'dated')]);
+  expect(buildDate(own)).toBeUndefined();
+  const author = 'test <test@example.com>';
+  const moves = [`0 1 ${author} 1700000000 +0000\tcommit (initial): one`, `1 2 ${author} 1769860800 +0100\tpull: two`];
+  mkdirSync(join(folder, 'dated/.git/logs'), { recursive: true });
+  writeFileSync(join(folder, 'dated/.git/logs/HEAD'), `${moves.join('\n')}\n`);
+  expect(buildDate(own)).toBe('2026-01-31T12:00:00Z');
+  writeFileSync(join(own, 'build-date'), '2026-02-01T00:00:00Z\n');
+  expect(buildDate(own)).toBe('2026-02-01T00:00:00Z');
+});
+
 test('the versions as a line, as JSON and as a metric are the same', async () => {
   const versions = JSON.parse(versionText('json')) as Record<string, string>;
   const commit = versions['gitCommit'] === undefined ? '' : `, commit ${versions['gitCommit'].slice(0, 12)}`;
   expect(versionText()).toBe(`lifepod ${versions['version']} (${SERVED_VERSION}${commit}, Node.js ${process.version})`);
-  expect(versions['gitVersion']).toBe(SERVED_VERSION);
+  expect(versions).toMatchObject({ gitVersion: SERVED_VERSION, kubernetesRelease: 'v1.33.0' });
   const metrics = createMetrics();
   addBuildInfo(metrics);
   const [family] = await metrics.families();

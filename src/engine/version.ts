@@ -2,6 +2,7 @@
 
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { formatTime } from '../machinery/time.ts';
 import { architecture } from '../platform/architecture.ts';
 import { readTextIfPresent } from '../platform/files.ts';
 import type { Metrics } from '../platform/metrics.ts';
@@ -9,16 +10,17 @@ import { KUBERNETES_VERSION, LIFEPOD_VERSION, SERVED_VERSION } from '../platform
 
 export { KUBERNETES_VERSION, LIFEPOD_VERSION, SERVED_VERSION };
 
+const SOURCES = fileURLToPath(new URL('..', import.meta.url));
+
 /**
  * Returns the hash of the commit that this lifepod was built from: scripts/build.sh stores it in the package, and a clone has it in its
  * .git folder, or a linked worktree in that of its clone. Undefined if none has it. `sources` is the folder src of a clone, or dist of a
  * package. Source: gitrepository-layout(5).
  */
-export function gitCommit(sources = fileURLToPath(new URL('..', import.meta.url))): string | undefined {
+export function gitCommit(sources = SOURCES): string | undefined {
   const built = readTextIfPresent(join(sources, 'git-commit'));
   if (built !== undefined) return built.trim();
-  const linked = /^gitdir: (.+)$/m.exec(textOf(join(sources, '../.git')) ?? '')?.[1];
-  const own = linked === undefined ? join(sources, '../.git') : resolve(sources, '..', linked);
+  const own = gitFolder(sources);
   const common = resolve(own, textOf(join(own, 'commondir'))?.trim() ?? '.');
   const head = textOf(join(own, 'HEAD'));
   const reference = /^ref: (.+)$/m.exec(head ?? '')?.[1];
@@ -27,6 +29,27 @@ export function gitCommit(sources = fileURLToPath(new URL('..', import.meta.url)
     ?.split('\n')
     .find((line) => line.endsWith(` ${reference}`));
   return textOf(join(common, reference))?.trim() ?? packed?.split(' ')[0];
+}
+
+/**
+ * Returns the time of that commit, such as 2026-01-31T12:00:00Z: scripts/build.sh stores it in the package. Of a clone, returns the time at
+ * which it got the commit. Undefined if neither is known. Source: git-reflog(1).
+ */
+export function buildDate(sources = SOURCES): string | undefined {
+  const built = readTextIfPresent(join(sources, 'build-date'));
+  if (built !== undefined) return built.trim();
+  const last = textOf(join(gitFolder(sources), 'logs/HEAD'))
+    ?.trimEnd()
+    .split('\n')
+    .at(-1);
+  const seconds = /> (\d+) [+-]\d{4}(?:\t|$)/.exec(last ?? '')?.[1];
+  return seconds === undefined ? undefined : formatTime(Number(seconds) * 1000);
+}
+
+/** Returns the .git folder of a clone, or that of a linked worktree. */
+function gitFolder(sources: string): string {
+  const linked = /^gitdir: (.+)$/m.exec(textOf(join(sources, '../.git')) ?? '')?.[1];
+  return linked === undefined ? join(sources, '../.git') : resolve(sources, '..', linked);
 }
 
 /** Returns the text of a file, or undefined if it cannot be read, for example because it is a folder. */
@@ -64,7 +87,8 @@ export function versionText(output?: 'json'): string {
     version: LIFEPOD_VERSION,
     gitVersion: SERVED_VERSION,
     gitCommit: commit,
-    kubernetesVersion: KUBERNETES_VERSION,
+    buildDate: buildDate(),
+    kubernetesRelease: KUBERNETES_VERSION,
     nodeVersion: process.version,
   };
   return JSON.stringify(versions, undefined, 2);

@@ -7,12 +7,16 @@ import { fullName } from './help-format.ts';
 const program = new Command('lifepod');
 program.command('status');
 program.command('logs').argument('<pod>').argument('[container]');
-program.command('image').command('load').alias('import');
+const image = program.command('image');
+image.command('load').alias('import');
+image.command('rm');
 
 test.each([
   ['help', 'lifepod'],
   ['help status', 'lifepod status'],
   ['help image', 'lifepod image'],
+  ['help help', 'lifepod'],
+  ['help image help', 'lifepod image'],
   ['image help', 'lifepod image'],
   ['help image load', 'lifepod image load'],
   ['image help import', 'lifepod image load'],
@@ -31,6 +35,11 @@ test.each([
   ['help nope', `unknown command 'nope'; see 'lifepod --help'`],
   ['help image nope', `unknown command 'nope'; see 'lifepod image --help'`],
   ['image help nope', `unknown command 'nope'; see 'lifepod image --help'`],
+  ['help status logs', `help is about one command at a time: see 'lifepod status --help' and 'lifepod logs --help'`],
+  [
+    'help image load rm',
+    `help is about one command at a time: see 'lifepod image load --help' and 'lifepod image rm --help'`,
+  ],
   ['help status nope', `unknown command 'nope'; see 'lifepod status --help'`],
 ])('lifepod %s is an error', (words, message) => {
   expect(() => helpFor(program, words.split(' '))).toThrow(new UserError(message));

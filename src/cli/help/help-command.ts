@@ -15,11 +15,21 @@ export function helpFor(program: Command, words: readonly string[]): Command | u
     return undefined;
   let found = group ?? program;
   for (const word of rest) {
+    // `help help` asks how to use help itself.
+    if (word === 'help' && found.commands.length > 0) continue;
     const next = childOf(found, word);
-    if (next === undefined) throw new UserError(`unknown command '${word}'; see '${fullName(found)} --help'`);
+    if (next === undefined) throw new UserError(unknown(program, found, word));
     found = next;
   }
   return found;
+}
+
+/** Returns the error for a word that is not a command of `found`. It may be another command whose help the user wants to read, too. */
+function unknown(program: Command, found: Command, word: string): string {
+  const other = found === program ? undefined : (childOf(found.parent ?? program, word) ?? childOf(program, word));
+  return other === undefined
+    ? `unknown command '${word}'; see '${fullName(found)} --help'`
+    : `help is about one command at a time: see '${fullName(found)} --help' and '${fullName(other)} --help'`;
 }
 
 const childOf = ({ commands }: Command, word: string): Command | undefined =>
