@@ -1,3 +1,4 @@
+import { delimiter, join } from 'node:path';
 import { defineConfig, type ViteUserConfig } from 'vitest/config';
 import { SummaryReporter } from './test/support/summary-reporter.ts';
 
@@ -27,8 +28,13 @@ const HTTP2_TESTS = [
 /** Prints the logs of engines when a test fails. */
 export const ENGINE_LOGS = ['test/support/print-engine-logs.ts'];
 
+/** With lifepod on the PATH, commands in messages begin with its name instead of the path of bin/lifepod. */
+export const LIFEPOD_ON_PATH = {
+  PATH: [join(import.meta.dirname, 'bin'), process.env['PATH'] ?? ''].join(delimiter),
+};
+
 /** Tests of real containers spend most of their time waiting, so several files run at the same time. */
-const REAL = { testTimeout: 180_000, hookTimeout: 180_000, setupFiles: ENGINE_LOGS };
+const REAL = { testTimeout: 180_000, hookTimeout: 180_000, setupFiles: ENGINE_LOGS, env: LIFEPOD_ON_PATH };
 
 /**
  * The files of `unit` use no system resources, and share the modules that a worker has loaded. `delayed` runs those of the registry

@@ -58,7 +58,14 @@ test.each<[Error, string]>([
   [coded('EACCES', '/d/lock'), `only root can run this command: type 'sudo lifepod backup "my file"'`],
   [coded('EACCES', '/x'), `/x cannot be opened: permission denied; type 'sudo lifepod backup "my file"'`],
 ])('a user who is not root learns the command with sudo from %s', (error, text) => {
-  expect(failureText(error, ['backup', 'my file'], false)).toBe(text.replaceAll('"', "'"));
+  expect(failureText(error, ['backup', 'my file'], false, {})).toBe(text.replaceAll('"', "'"));
+});
+
+test('the command with sudo names the typed path of lifepod if it is not on the PATH', () => {
+  const env = { LIFEPOD_PROGRAM: './bin/lifepod', PATH: '/nonexistent' };
+  expect(failureText(new NeedsRootError(), ['up'], false, env)).toBe(
+    "only root can run this command: type 'sudo ./bin/lifepod up'",
+  );
 });
 
 test('an error message begins with lifepod once', () => {

@@ -4,7 +4,7 @@ import { isApiError } from '../machinery/status.ts';
 import { UserError } from '../platform/files.ts';
 import { CommandError } from '../platform/processes.ts';
 import { StorageFullError } from '../store/store.ts';
-import { shellQuoted } from './hints.ts';
+import { rootProgram, shellQuoted } from './hints.ts';
 
 /** Messages by the error code of a system call. The path of the file is printed before the message. */
 const SYSTEM_ERRORS: Readonly<Record<string, string>> = {
@@ -22,9 +22,10 @@ export function failureText(
   error: unknown,
   words: readonly string[] = process.argv.slice(2),
   isRoot = process.geteuid?.() === 0,
+  env: NodeJS.ProcessEnv = process.env,
 ): string {
   const { name, message, code, path, stack } = error as NodeJS.ErrnoException;
-  const withSudo = `type 'sudo lifepod ${words.map(shellQuoted).join(' ')}'`;
+  const withSudo = `type '${rootProgram(env, true)} ${words.map(shellQuoted).join(' ')}'`;
   // The lock of a data folder means nothing to the user: what counts is that the folder belongs to root.
   if (error instanceof NeedsRootError || (code === 'EACCES' && !isRoot && path?.endsWith('/lock')))
     return `only root can run this command: ${withSudo}`;

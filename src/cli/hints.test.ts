@@ -71,6 +71,18 @@ test('commands that need root begin with sudo if the user is not root', () => {
   );
 });
 
+test('commands name the typed path of lifepod if it is not on the PATH', () => {
+  const env = { LIFEPOD_PROGRAM: 'bin/lifepod', PATH: '/nonexistent' };
+  const { engine, lifepod, start } = hintsFor({}, env, undefined, true);
+  expect([engine('down'), start(), lifepod('why p')]).toEqual([
+    'sudo bin/lifepod down',
+    'eval "$(sudo bin/lifepod up --detach)"',
+    'bin/lifepod why p',
+  ]);
+  const plugin = hintsFor({}, { ...env, ...PLUGIN }, undefined, true);
+  expect([plugin.engine('down'), plugin.lifepod('why p')]).toEqual(['sudo bin/lifepod down', 'kubectl lifepod why p']);
+});
+
 test('a deleted kubeconfig is explained with the commands that write it again', () => {
   expect(missingKubeconfig('/d', 7, { SUDO_UID: '1000' })).toBe(
     "/d/kubeconfig is missing, so the running engine (PID 7) cannot be reached: type 'sudo kill 7', which leaves its Pods running, " +

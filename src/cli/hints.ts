@@ -1,13 +1,14 @@
 /**
  * Composes the commands that messages tell the user to type, so that they reach the same server as the command that prints them.
  *
- * Boundary: pure; the caller passes the environment.
+ * Boundary: the caller passes the environment; only the folders of its PATH are read.
  * Invariant: a command from this file keeps the options --data-dir, --kubeconfig and --context that the user has given. A command of kubectl
- * also names the kubeconfig if kubectl would read another one by itself.
+ * also names the kubeconfig if kubectl would read another one by itself. A command of lifepod begins with its path if the PATH lacks it.
  */
 import { homedir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { DEFAULT_DATA_DIR, isKubectlPlugin, kubeconfigPath } from '../engine/settings.ts';
+import { typedProgram } from '../platform/programs/typed-program.ts';
 
 /** Options with which a command was called. An option that was not given is undefined. */
 export interface HintOptions {
@@ -44,7 +45,8 @@ export function hintsFor(
   // Without options, lifepod selects the engine of the default data folder, but as a plugin it does what kubectl does.
   const dataDir = options.dataDir === DEFAULT_DATA_DIR && !isPlugin ? undefined : options.dataDir;
   const ofContext = option('context', context);
-  const program = isPlugin ? 'kubectl lifepod' : 'lifepod';
+  const program = isPlugin ? 'kubectl lifepod' : shellQuoted(typedProgram(env, false));
+  const forRoot = rootProgram(env, sudo);
   const own = (paths ?? [kubeconfig ?? kubeconfigPath(options.dataDir ?? DEFAULT_DATA_DIR)]).join(delimiter);
   const read = own === usualKubeconfig(env) ? undefined : own;
   return {
@@ -54,10 +56,10 @@ export function hintsFor(
         ...option('kubeconfig', kubeconfig),
         ...ofContext,
       ]),
-    engine: (words) => withOptions(`${sudo ? 'sudo ' : ''}lifepod ${words}`, option('data-dir', dataDir)),
+    engine: (words) => withOptions(`${forRoot} ${words}`, option('data-dir', dataDir)),
     start: () => {
-      const command = withOptions('lifepod up --detach', option('data-dir', dataDir));
-      return sudo ? `eval "$(sudo ${command})"` : command;
+      const command = withOptions(`${forRoot} up --detach`, option('data-dir', dataDir));
+      return sudo ? `eval "$(${command})"` : command;
     },
     asRoot: (command) => (sudo ? `sudo ${command}` : command),
     kubectl: (words) => withOptions(`kubectl ${words}`, [...option('kubeconfig', kubeconfig ?? read), ...ofContext]),
@@ -67,6 +69,10 @@ export function hintsFor(
 /** Returns whether the user who types the commands is not root, although sudo or pkexec may run this process as root. */
 export const needsSudo = (env: NodeJS.ProcessEnv): boolean =>
   process.geteuid?.() !== 0 || [env['SUDO_UID'] ?? '0', env['PKEXEC_UID'] ?? '0'].some((uid) => uid !== '0');
+
+/** Returns the words with which lifepod is run as root. */
+export const rootProgram = (env: NodeJS.ProcessEnv, sudo = needsSudo(env)): string =>
+  `${sudo ? 'sudo ' : ''}${shellQuoted(typedProgram(env, sudo))}`;
 
 /** Returns the sentence about an engine that is not running. */
 export const notRunning = (dataDir: string, env: NodeJS.ProcessEnv = process.env): string =>

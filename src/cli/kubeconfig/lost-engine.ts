@@ -25,7 +25,7 @@ export function explainUnread(
   if (!(error instanceof UserError) || others.length > 0) return error;
   const isCopy = COPY.test(path);
   const folder = folderOf(path, dataDir);
-  const { start } = hintsFor({ dataDir: folder }, env, undefined, true);
+  const { engine, start } = hintsFor({ dataDir: folder }, env, undefined, true);
   if (code === 'ENOENT' && isCopy)
     return new UserError(
       `the engine of the kubeconfig ${path} was stopped, which removed this file: start the engine with '${start()}'${noteOn(folder)}`,
@@ -33,9 +33,8 @@ export function explainUnread(
     );
   const isOwn = isCopy || path === `${folder ?? DEFAULT_DATA_DIR}/kubeconfig`;
   if (code !== 'EACCES' || !isOwn) return error;
-  const option = folder === undefined ? '' : ` --data-dir ${folder}`;
   return new UserError(
-    `the kubeconfig ${path} belongs to another user: get one of your own with 'eval "$(sudo lifepod kubeconfig${option})"'${noteOn(folder)}`,
+    `the kubeconfig ${path} belongs to another user: get one of your own with 'eval "$(${engine('kubeconfig')})"'${noteOn(folder)}`,
     { cause: error.cause },
   );
 }

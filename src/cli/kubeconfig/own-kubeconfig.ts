@@ -8,7 +8,7 @@ import {
 } from '../../engine/certificates/user-kubeconfigs.ts';
 import { DEFAULT_DATA_DIR, kubeconfigPath } from '../../engine/settings.ts';
 import { realFolder, UserError } from '../../platform/files.ts';
-import { shellQuoted } from '../hints.ts';
+import { hintsFor, shellQuoted } from '../hints.ts';
 
 export interface UsableKubeconfig {
   path: string;
@@ -34,9 +34,10 @@ export function onlyForRoot(dataDir: string): string | undefined {
     accessSync(dataDir, constants.R_OK | constants.X_OK);
     return undefined;
   } catch {
-    const option = isDefault(dataDir) ? '' : ` --data-dir ${dataDir}`;
+    const folder = isDefault(dataDir) ? undefined : dataDir;
+    const { engine } = hintsFor({ dataDir: folder }, process.env, undefined, true);
     return (
-      `only root can read the data folder ${dataDir}: run 'eval "$(sudo lifepod kubeconfig${option})"' to get a kubeconfig of your own ` +
+      `only root can read the data folder ${dataDir}: run 'eval "$(${engine('kubeconfig')})"' to get a kubeconfig of your own ` +
       'if the engine is running, or repeat the command with sudo'
     );
   }
@@ -67,7 +68,7 @@ export function grantKubeconfig(dataDir: string): UsableKubeconfig {
 export function printKubeconfig({ path, user, without }: UsableKubeconfig): void {
   if (without !== undefined)
     process.stderr.write(
-      `warning: only root can use this kubeconfig, because no copy for ${without.name} could be written: 'sudo lifepod kubeconfig' shows why\n`,
+      `warning: only root can use this kubeconfig, because no copy for ${without.name} could be written: '${hintsFor({}, process.env, undefined, true).engine('kubeconfig')}' shows why\n`,
     );
   if (user !== undefined) {
     // A shell that evaluates the output does not show it.

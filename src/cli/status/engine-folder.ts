@@ -45,7 +45,7 @@ export function selectEngine(
 }
 
 const needsRoot = (folder: string): string =>
-  `${folder}: permission denied: 'sudo ${hintsFor({ dataDir: folder }, {}).lifepod('status')}' reports memory, disk, certificates and static manifests`;
+  `${folder}: permission denied: '${hintsFor({ dataDir: folder }, process.env, undefined, true).engine('status')}' reports memory, disk, certificates and static manifests`;
 
 /** Returns the kubeconfigs that the options select. If there are none, throws a UserError if `isRequired`, else returns none. */
 function pathsOf(options: TargetOptions, env: NodeJS.ProcessEnv, isRequired: boolean): string[] {

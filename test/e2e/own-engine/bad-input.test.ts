@@ -178,7 +178,7 @@ describe('lifepod up', () => {
       runCommand('setpriv', ['--reuid=65534', '--regid=65534', '--clear-groups', LAUNCHER, ...args]);
     expect(await asNobody('up', '--data-dir', '/tmp/none')).toMatchObject({
       code: 1,
-      stderr: "lifepod: only root can run this command: type 'sudo lifepod up --data-dir /tmp/none'\n",
+      stderr: `lifepod: only root can run this command: type 'sudo ${LAUNCHER} up --data-dir /tmp/none'\n`,
     });
     expect(await asNobody('up', '/tmp/none/missing.yaml')).toMatchObject({
       code: 1,
@@ -188,7 +188,7 @@ describe('lifepod up', () => {
     try {
       const logs = await asNobody('logs', 'web', '--data-dir', scratch.path);
       expect(logs.stderr).toMatch(
-        /^lifepod: only root can read the data folder \S+: run '.*sudo lifepod kubeconfig[^\n]*\n$/,
+        /^lifepod: only root can read the data folder \S+: run '.*sudo \S*lifepod kubeconfig[^\n]*\n$/,
       );
       expect(logs.code).toBe(1);
       const results = await Promise.all(
@@ -197,7 +197,7 @@ describe('lifepod up', () => {
       expect(results.map(({ code }) => code)).toEqual([1, 1]);
       expect(results[0]?.stderr).toBe(logs.stderr.replace(/^error/, 'lifepod'));
       expect(results[1]?.stderr).toBe(
-        `lifepod: only root can run this command: type 'sudo lifepod image list --data-dir ${scratch.path}'\n`,
+        `lifepod: only root can run this command: type 'sudo ${LAUNCHER} image list --data-dir ${scratch.path}'\n`,
       );
     } finally {
       await scratch.remove();

@@ -67,11 +67,11 @@ test.skipIf(!isPublic(LAUNCHER) || !isPublic(join(REPOSITORY, 'node_modules/node
   async () => {
     const run = (...args: string[]): Promise<CommandResult> =>
       asJane('/nonexistent', LAUNCHER, ...args, '--data-dir', lifepod.dataDir);
-    const forRoot = `lifepod: only root can read the data folder ${lifepod.dataDir}: run 'eval "$(sudo lifepod kubeconfig --data-dir ${lifepod.dataDir})"' `;
+    const forRoot = `lifepod: only root can read the data folder ${lifepod.dataDir}: run 'eval "$(sudo ${LAUNCHER} kubeconfig --data-dir ${lifepod.dataDir})"' `;
     const refusals = await Promise.all([run('why', 'seen'), run('kubeconfig'), run('down'), run('image', 'list')]);
     for (const [index, { code, stderr }] of refusals.entries()) {
       expect(code).toBe(1);
-      const start = index < 2 ? forRoot : "lifepod: only root can run this command: type 'sudo lifepod ";
+      const start = index < 2 ? forRoot : `lifepod: only root can run this command: type 'sudo ${LAUNCHER} `;
       expect(stderr.slice(0, start.length)).toBe(start);
       expect(stderr.split('\n')).toHaveLength(2);
     }

@@ -1,0 +1,31 @@
+import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, expect, test } from 'vitest';
+import { typedProgram } from './typed-program.ts';
+
+const folder = realpathSync(mkdtempSync(join(tmpdir(), 'lifepod-typed-')));
+afterAll(() => rmSync(folder, { recursive: true }));
+const clone = join(folder, 'clone/bin/lifepod');
+const links = join(folder, 'links');
+const other = join(folder, 'other');
+for (const path of ['clone/bin', 'links', 'other']) mkdirSync(join(folder, path), { recursive: true });
+for (const path of [clone, join(other, 'lifepod')]) writeFileSync(path, '', { mode: 0o755 });
+symlinkSync(clone, join(links, 'lifepod'));
+
+test.each<[string, NodeJS.ProcessEnv, boolean, string]>([
+  ['nothing is known', { PATH: other }, false, 'lifepod'],
+  ['the PATH leads to it', { LIFEPOD_PROGRAM: join(links, 'lifepod'), PATH: links }, false, 'lifepod'],
+  ['the PATH does not contain it', { LIFEPOD_PROGRAM: clone, PATH: '/nonexistent' }, false, clone],
+  ['the PATH leads to another lifepod', { LIFEPOD_PROGRAM: clone, PATH: other }, false, clone],
+  [
+    'the PATH of sudo does not contain it',
+    { LIFEPOD_PROGRAM: join(links, 'lifepod'), PATH: links },
+    true,
+    `${links}/lifepod`,
+  ],
+  ['sudo found it on its PATH', { LIFEPOD_PROGRAM: clone, PATH: links, SUDO_UID: '1000' }, true, 'lifepod'],
+  ['a shell was given a file', { LIFEPOD_PROGRAM: 'lifepod', PATH: '/nonexistent' }, false, './lifepod'],
+])('lifepod is run again with a word that works if %s', (_, env, sudo, word) => {
+  expect(typedProgram(env, sudo)).toBe(word);
+});
