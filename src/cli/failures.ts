@@ -3,8 +3,8 @@ import { NeedsRootError } from '../engine/machine-checks.ts';
 import { isApiError } from '../machinery/status.ts';
 import { UserError } from '../platform/files.ts';
 import { CommandError } from '../platform/processes.ts';
+import { rootProgram, shellQuoted } from '../platform/programs/typed-program.ts';
 import { StorageFullError } from '../store/store.ts';
-import { rootProgram, shellQuoted } from './hints.ts';
 
 /** Messages by the error code of a system call. The path of the file is printed before the message. */
 const SYSTEM_ERRORS: Readonly<Record<string, string>> = {

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { DEFAULT_DATA_DIR } from '../engine/settings.ts';
-import { type HintOptions, hintsFor, missingKubeconfig, notRunning, shellQuoted } from './hints.ts';
+import { type HintOptions, hintsFor, missingKubeconfig, notRunning } from './hints.ts';
 
 const PLUGIN = { LIFEPOD_KUBECTL_PLUGIN: '1' };
 
@@ -93,8 +93,4 @@ test('a deleted kubeconfig is explained with the commands that write it again', 
 test('options of a hint precede the arguments of a program', () => {
   const { kubectl } = hintsFor({ kubeconfig: 'k' }, {});
   expect(kubectl('exec p -- sh -c true')).toBe('kubectl exec p --kubeconfig k -- sh -c true');
-});
-
-test('shellQuoted quotes only words that a shell would change', () => {
-  expect(['/a/b.c', 'a b', "it's", ''].map(shellQuoted)).toEqual(['/a/b.c', "'a b'", `'it'\\''s'`, "''"]);
 });

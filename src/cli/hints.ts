@@ -8,7 +8,7 @@
 import { homedir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { DEFAULT_DATA_DIR, isKubectlPlugin, kubeconfigPath } from '../engine/settings.ts';
-import { typedProgram } from '../platform/programs/typed-program.ts';
+import { needsSudo, rootProgram, shellQuoted, typedProgram } from '../platform/programs/typed-program.ts';
 
 /** Options with which a command was called. An option that was not given is undefined. */
 export interface HintOptions {
@@ -66,14 +66,6 @@ export function hintsFor(
   };
 }
 
-/** Returns whether the user who types the commands is not root, although sudo or pkexec may run this process as root. */
-export const needsSudo = (env: NodeJS.ProcessEnv): boolean =>
-  process.geteuid?.() !== 0 || [env['SUDO_UID'] ?? '0', env['PKEXEC_UID'] ?? '0'].some((uid) => uid !== '0');
-
-/** Returns the words with which lifepod is run as root. */
-export const rootProgram = (env: NodeJS.ProcessEnv, sudo = needsSudo(env)): string =>
-  `${sudo ? 'sudo ' : ''}${shellQuoted(typedProgram(env, sudo))}`;
-
 /** Returns the sentence about an engine that is not running. */
 export const notRunning = (dataDir: string, env: NodeJS.ProcessEnv = process.env): string =>
   `lifepod is not running in ${dataDir}: start it with '${hintsFor({ dataDir }, env).start()}'`;
@@ -102,7 +94,3 @@ function withOptions(command: string, options: readonly string[]): string {
   const [own = '', ...program] = command.split(' -- ');
   return [[own, ...options].join(' '), ...program].join(' -- ');
 }
-
-/** Returns the text as one word of a POSIX shell, in quotes only if it needs them. */
-export const shellQuoted = (text: string): string =>
-  /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;

@@ -9,6 +9,7 @@ import { checkRanges } from '../network/pod-network/ranges.ts';
 import { otherServiceRanges } from '../network/proxy/other-engines.ts';
 import { UserError } from '../platform/files.ts';
 import type { Platform } from '../platform/platform.ts';
+import { rootProgram } from '../platform/programs/typed-program.ts';
 import { checkPortFree, findCniFolder } from './machine-checks.ts';
 import { addressForPods, listenAddresses } from './options/api-settings.ts';
 import type { EngineRecord, Settings } from './settings.ts';
@@ -47,7 +48,7 @@ async function checkOtherEngines({ dataDir, podCidr, serviceCidr }: Settings, si
     const { what, text, option } = taken;
     throw new UserError(
       `the ${what} range ${text} overlaps the Service range ${other.text} of another engine of lifepod on this ` +
-        `machine, with the nftables table ${other.table}: choose another with ${option}, or end that engine with 'lifepod down'`,
+        `machine, with the nftables table ${other.table}: choose another with ${option}, or end that engine with '${rootProgram()} down'`,
     );
   }
 }

@@ -27,6 +27,7 @@ import {
   realFolder,
   writeFileAtomic,
 } from './files.ts';
+import { rootCommand } from './programs/typed-program.ts';
 
 let folder: string;
 beforeEach(() => {
@@ -110,7 +111,7 @@ test('the error for a locked data folder names the process that holds the lock',
   expect(dataDirOwner(folder)).toBe(process.pid);
   expect(() => lockDataDir(folder)).toThrow(
     `the data folder ${folder} is in use by a running lifepod (PID ${process.pid}): ` +
-      `stop it with 'lifepod down --data-dir ${folder}' or choose another --data-dir`,
+      `stop it with '${rootCommand('down', folder)}' or choose another --data-dir`,
   );
   lock.release();
   expect(dataDirOwner(folder)).toBeUndefined();

@@ -25,6 +25,7 @@ import {
 import { basename, dirname, join, resolve } from 'node:path';
 import { foreignContent, foreignFolder, foreignLink } from './folder-owners.ts';
 import { missingProgram } from './programs/programs.ts';
+import { rootCommand } from './programs/typed-program.ts';
 
 /** An error that a user of the command line can fix. The user sees only the message, which explains the cause and, if known, the fix. */
 export class UserError extends Error {
@@ -248,7 +249,7 @@ const inUse = (dataDir: string, { pid, role }: Owner): UserError =>
     isCommand(role)
       ? `'lifepod ${role}' (PID ${pid ?? 'unknown'}) is ${LOCKING_COMMANDS[role]} ${dataDir}: wait until it has finished`
       : `the data folder ${dataDir} is in use by a running lifepod (PID ${pid ?? 'unknown'}): ` +
-          `stop it with 'lifepod down --data-dir ${dataDir}' or choose another --data-dir`,
+          `stop it with '${rootCommand('down', dataDir)}' or choose another --data-dir`,
   );
 
 /**

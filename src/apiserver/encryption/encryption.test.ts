@@ -13,6 +13,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { UserError } from '../../platform/files.ts';
+import { rootCommand } from '../../platform/programs/typed-program.ts';
 import { silentLog } from '../../platform/silent-log.ts';
 import { delayWatch } from '../../store/delayed-watch-fixture.ts';
 import { copyLmdbFile } from '../../store/lmdb/copy-file.ts';
@@ -409,7 +410,7 @@ describe('a start without the right key fails with a sentence, and changes nothi
     rmSync(join(dataDir, 'encryption'), { recursive: true });
     expect(await startFails()).toBe(
       'the key file DIR/encryption/keys.json is missing, and the store has values that are encrypted with its keys, such as ' +
-        `${PREFIX}${nameOf(0)}: restore the file from a backup. If it is lost, 'lifepod secrets discard --data-dir DIR' deletes these values`,
+        `${PREFIX}${nameOf(0)}: restore the file from a backup. If it is lost, '${rootCommand('secrets discard', 'DIR')}' deletes these values`,
     );
   });
 
@@ -423,7 +424,7 @@ describe('a start without the right key fails with a sentence, and changes nothi
     expect(await startFails()).toBe(
       `the value of ${PREFIX}${nameOf(0)} in the store cannot be decrypted (no matching key was found for the provided AES-GCM transformer): ` +
         'its key is not in DIR/encryption/keys.json, or the value is damaged. Restore this file or the data folder from a backup; ' +
-        "'lifepod secrets discard --data-dir DIR' deletes the values that cannot be read",
+        `'${rootCommand('secrets discard', 'DIR')}' deletes the values that cannot be read`,
     );
   });
 

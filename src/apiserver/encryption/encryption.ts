@@ -19,6 +19,7 @@ import { readProblem } from '../../machinery/read-problem.ts';
 import { badRequest, insufficientStorage } from '../../machinery/status.ts';
 import { UserError, writeFileAtomic } from '../../platform/files.ts';
 import type { Log } from '../../platform/platform.ts';
+import { rootCommand } from '../../platform/programs/typed-program.ts';
 import { StorageFullError, type Store } from '../../store/store.ts';
 import { REGISTRY_PREFIX, resourcePrefix } from '../cache/keys.ts';
 import { beginsWith, ENCRYPTED } from './ciphers.ts';
@@ -139,7 +140,7 @@ async function ownKeys(dataDir: string, store: Store): Promise<KeyFile> {
   if (encrypted !== undefined) {
     throw new UserError(
       `the key file ${keyFilePath(dataDir)} is missing, and the store has values that are encrypted with its keys, such as ${encrypted}: ` +
-        `restore the file from a backup. If it is lost, 'lifepod secrets discard --data-dir ${dataDir}' deletes these values`,
+        `restore the file from a backup. If it is lost, '${rootCommand('secrets discard', dataDir)}' deletes these values`,
     );
   }
   // The history and unused space may have plain Secrets that were deleted.
@@ -193,7 +194,7 @@ async function encryptAll(
 export const unreadable = (dataDir: string, configFile: string, { key, problem }: UnreadableValueError): UserError =>
   new UserError(
     `the value of ${key} in the store cannot be decrypted (${problem}): its key is not in ${configFile || keyFilePath(dataDir)}, or the value is damaged. ` +
-      `Restore this file or the data folder from a backup; 'lifepod secrets discard --data-dir ${dataDir}' deletes the values that cannot be read`,
+      `Restore this file or the data folder from a backup; '${rootCommand('secrets discard', dataDir)}' deletes the values that cannot be read`,
   );
 
 async function copyStore({ dataDir, copyFile, log }: EncryptionOptions): Promise<void> {

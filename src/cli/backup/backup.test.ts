@@ -175,7 +175,7 @@ test('a restore with --force replaces a damaged version, which everything else r
   for (const damaged of ['x', '', '0']) {
     write('format-version', damaged);
     write('migrating-from', damaged);
-    await expect(backup(file, dataDir, never)).rejects.toThrow("restore a backup with 'lifepod restore FILE --force'");
+    await expect(backup(file, dataDir, never)).rejects.toThrow(`lifepod restore FILE --force --data-dir ${dataDir}`);
     await expect(restore(file, { dataDir }, never)).rejects.toThrow('is not empty');
     await restore(file, { dataDir, force: true }, never);
     expect(read(dataDir, 'format-version')).toBe(`${DATA_FORMAT_VERSION}\n`);

@@ -1,8 +1,9 @@
 /** Finds images by the names and IDs that users type. */
 import { isMeant } from '../../node/images/images-in-use.ts';
 import { UserError } from '../../platform/files.ts';
+import { shellQuoted } from '../../platform/programs/typed-program.ts';
 import type { ImageInfo } from '../../runtime/runtime.ts';
-import { type Hints, shellQuoted } from '../hints.ts';
+import type { Hints } from '../hints.ts';
 
 const SHORT_ID_LENGTH = 12;
 

@@ -16,7 +16,7 @@ import { resolveApiOptions, signingMillis } from '../../engine/options/api-setti
 import { kubeconfigPath, readEngineRecord } from '../../engine/settings.ts';
 import { dataDirOwner, readTextIfPresent, UserError } from '../../platform/files.ts';
 import { machineClock } from '../../platform/node-js.ts';
-import { notRunning } from '../hints.ts';
+import { hintsFor, notRunning } from '../hints.ts';
 import { engineSilent } from './lost-engine.ts';
 import { type NewUser, newUser } from './new-user.ts';
 import { grantKubeconfig, onlyForRoot, ownKubeconfig, printKubeconfig } from './own-kubeconfig.ts';
@@ -75,7 +75,9 @@ async function kubeconfigOf(options: KubeconfigOptions & { user: string }): Prom
     throw new UserError(`only root can read the keys in ${dataDir}: repeat the command with sudo`);
   const record = readEngineRecord(dataDir);
   if (record === undefined)
-    throw new UserError(`lifepod has never run in ${dataDir}: start it with 'lifepod up' first`);
+    throw new UserError(
+      `lifepod has never run in ${dataDir}: start it with '${hintsFor({ dataDir }, process.env).start()}' first`,
+    );
   const user = newUser(options, signingMillis(resolveApiOptions({}, record)));
   const { server, caPem = '' } = await readKubeconfig(kubeconfigPath(dataDir));
   const credentials = await certified(dataDir, String(caPem), user);

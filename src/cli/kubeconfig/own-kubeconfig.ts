@@ -8,7 +8,8 @@ import {
 } from '../../engine/certificates/user-kubeconfigs.ts';
 import { DEFAULT_DATA_DIR, kubeconfigPath } from '../../engine/settings.ts';
 import { realFolder, UserError } from '../../platform/files.ts';
-import { hintsFor, shellQuoted } from '../hints.ts';
+import { shellQuoted } from '../../platform/programs/typed-program.ts';
+import { hintsFor } from '../hints.ts';
 
 export interface UsableKubeconfig {
   path: string;

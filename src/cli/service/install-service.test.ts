@@ -2,6 +2,7 @@ import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { rootProgram } from '../../platform/programs/typed-program.ts';
 import { requireOwnUnits, writeUnits } from './install-service.ts';
 import { serviceLeft } from './uninstall-service.ts';
 import { ENGINE_UNIT, SHUTDOWN_UNIT, UNITS } from './units.ts';
@@ -39,7 +40,7 @@ test('requireOwnUnits refuses the units of another data folder, and says how to 
   writeUnits(service, folder);
   expect(() => requireOwnUnits('/srv/other', folder)).toThrow(
     'the service lifepod.service runs the engine of /var/lib/lifepod: give --data-dir /var/lib/lifepod, or remove that ' +
-      "service with 'lifepod down --uninstall-service --data-dir /var/lib/lifepod'",
+      `service with '${rootProgram()} down --uninstall-service'`,
   );
 });
 

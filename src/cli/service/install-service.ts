@@ -62,7 +62,7 @@ export function requireOwnUnits(dataDir: string, folder = UNIT_FOLDER): void {
     if (owner !== dataDir)
       throw new UserError(
         `the service ${ENGINE_UNIT} runs the engine of ${owner}: give --data-dir ${owner}, or remove that service ` +
-          `with 'lifepod down --uninstall-service --data-dir ${owner}'`,
+          `with '${hintsFor({ dataDir: owner }, process.env).engine('down --uninstall-service')}'`,
       );
   }
 }

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeEach, expect, onTestFinished, test } from 'vitest';
 import { loadOrCreatePki } from '../../apiserver/pki/pki.ts';
+import { rootCommand } from '../../platform/programs/typed-program.ts';
 import { certificatesJson, certificateTable, certificateTroubles, readCertificates } from './certificates.ts';
 
 const NOW = Date.UTC(2026, 0, 31, 9, 30);
@@ -64,6 +65,6 @@ test('missing and damaged certificates are reported with what to do', () => {
   expect(certificateTroubles(dataDir, NOW)).toEqual([expect.stringMatching(/is damaged/)]);
   rmSync(join(dataDir, 'pki', 'admin.crt'));
   expect(() => readCertificates(dataDir)).toThrow(
-    `there is no certificate admin in ${dataDir}: 'lifepod up' creates it`,
+    `there is no certificate admin in ${dataDir}: '${rootCommand('up', dataDir)}' creates it`,
   );
 });

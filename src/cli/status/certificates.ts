@@ -5,13 +5,16 @@ import { type DatedCertificate, datedCertificates } from '../../apiserver/pki/re
 import { dateText, expiryOf, overdueTime } from '../../apiserver/pki/validity.ts';
 import { formatTime, type Millis } from '../../machinery/time.ts';
 import { readTextIfPresent, UserError } from '../../platform/files.ts';
+import { hintsFor } from '../hints.ts';
 
 /** Reads the certificates of the data folder. Throws a UserError if one is missing or damaged. */
 export function readCertificates(dataDir: string): DatedCertificate[] {
   const textOf = (name: string): string => {
     const text = readTextIfPresent(join(dataDir, 'pki', `${name}.crt`));
     if (text !== undefined) return text;
-    throw new UserError(`there is no certificate ${name} in ${dataDir}: 'lifepod up' creates it`);
+    throw new UserError(
+      `there is no certificate ${name} in ${dataDir}: '${hintsFor({ dataDir }, process.env).engine('up')}' creates it`,
+    );
   };
   const texts = { ca: textOf('ca'), apiserver: textOf('apiserver'), admin: textOf('admin') };
   try {

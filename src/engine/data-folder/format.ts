@@ -12,9 +12,10 @@
  * newer lifepod writes, and may have fields that an older one does not know.
  */
 import { existsSync, rmSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { readTextIfPresent, syncFolder, UserError, writeFileAtomic } from '../../platform/files.ts';
 import type { Log } from '../../platform/platform.ts';
+import { rootCommand } from '../../platform/programs/typed-program.ts';
 import { LIFEPOD_VERSION } from '../version.ts';
 
 export interface Migration {
@@ -52,7 +53,7 @@ function readNumber(path: string): number | undefined {
   const number = numberIn(text);
   if (number !== undefined) return number;
   throw new UserError(
-    `${path} does not contain a version number: restore a backup with 'lifepod restore FILE --force', or choose another --data-dir`,
+    `${path} does not contain a version number: restore a backup with '${rootCommand('restore FILE --force', dirname(path))}', or choose another --data-dir`,
   );
 }
 

@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSyn
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
-import { typedProgram } from './typed-program.ts';
+import { rootCommand, shellQuoted, typedProgram } from './typed-program.ts';
 
 const folder = realpathSync(mkdtempSync(join(tmpdir(), 'lifepod-typed-')));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -28,4 +28,13 @@ test.each<[string, NodeJS.ProcessEnv, boolean, string]>([
   ['a shell was given a file', { LIFEPOD_PROGRAM: 'lifepod', PATH: '/nonexistent' }, false, './lifepod'],
 ])('lifepod is run again with a word that works if %s', (_, env, sudo, word) => {
   expect(typedProgram(env, sudo)).toBe(word);
+});
+
+test('a command for root names the typed path and the data folder', () => {
+  const env = { LIFEPOD_PROGRAM: clone, PATH: '/nonexistent', SUDO_UID: '1000' };
+  expect(rootCommand('down', '/my data', env)).toBe(`sudo ${clone} down --data-dir '/my data'`);
+});
+
+test('shellQuoted quotes only words that a shell would change', () => {
+  expect(['/a/b.c', 'a b', "it's", ''].map(shellQuoted)).toEqual(['/a/b.c', "'a b'", `'it'\\''s'`, "''"]);
 });

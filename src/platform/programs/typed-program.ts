@@ -1,6 +1,10 @@
-/** Finds how the user who has typed a command can run lifepod again: a clone, and an npm folder in a home, are often not on the PATH. */
+/**
+ * How the user who has typed a command can run lifepod again: a clone, and an npm folder in a home, are often not on the PATH. src/cli/hints.ts
+ * composes most commands for messages; parts that may not import it, which know only the data folder, use rootCommand().
+ */
 import { realpathSync } from 'node:fs';
-import { findProgram } from '../processes.ts';
+import { join } from 'node:path';
+import { searchFolders } from './programs.ts';
 
 /** The folders in which sudo searches programs. Source: secure_path of Debian's sudoers(5). */
 const SUDO_PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
@@ -14,10 +18,28 @@ export function typedProgram(env: NodeJS.ProcessEnv, sudo: boolean): string {
   if (!typed) return 'lifepod';
   // In a process that sudo has started, the PATH is already that of sudo.
   const isThroughSudo = env['SUDO_UID'] !== undefined;
-  const found = findProgram('lifepod', sudo && !isThroughSudo ? SUDO_PATH : (env['PATH'] ?? ''));
-  if (found !== undefined && realPath(found) === realPath(typed)) return 'lifepod';
+  const found = searchFolders(sudo && !isThroughSudo ? SUDO_PATH : env['PATH'])
+    .map((folder) => realPath(join(folder, 'lifepod')))
+    .find((path) => path !== undefined);
+  if (found !== undefined && found === realPath(typed)) return 'lifepod';
   return typed.includes('/') ? typed : `./${typed}`;
 }
+
+/** Returns whether the user who types the commands is not root, although sudo or pkexec may run this process as root. */
+export const needsSudo = (env: NodeJS.ProcessEnv): boolean =>
+  process.geteuid?.() !== 0 || [env['SUDO_UID'] ?? '0', env['PKEXEC_UID'] ?? '0'].some((uid) => uid !== '0');
+
+/** Returns the words with which lifepod is run as root. */
+export const rootProgram = (env: NodeJS.ProcessEnv = process.env, sudo = needsSudo(env)): string =>
+  `${sudo ? 'sudo ' : ''}${shellQuoted(typedProgram(env, sudo))}`;
+
+/** Returns a command of lifepod that needs root, for the data folder. `words` begins with the name of the command. */
+export const rootCommand = (words: string, dataDir: string, env: NodeJS.ProcessEnv = process.env): string =>
+  `${rootProgram(env)} ${words} --data-dir ${shellQuoted(dataDir)}`;
+
+/** Returns the text as one word of a POSIX shell, in quotes only if it needs them. */
+export const shellQuoted = (text: string): string =>
+  /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 
 function realPath(path: string): string | undefined {
   try {
