@@ -1,9 +1,8 @@
 /** The command `lifepod down` with its options and its interruption by Ctrl+C. */
-import { existsSync } from 'node:fs';
 import { InvalidArgumentError } from 'commander';
-import { invokingUser, userKubeconfigPath } from '../engine/certificates/user-kubeconfigs.ts';
 import { UserError } from '../platform/files.ts';
 import { hintsFor } from './hints.ts';
+import { copyOfUser, removedCopy } from './kubeconfig/own-kubeconfig.ts';
 
 export interface DownOptions {
   dataDir: string;
@@ -35,13 +34,6 @@ export function parseGracePeriod(text: string): number {
 export const gracePeriodOf = ({ now, gracePeriod }: DownOptions): number | undefined =>
   now === true ? NOW_SECONDS : gracePeriod === undefined ? undefined : Math.max(NOW_SECONDS, gracePeriod);
 
-/** Returns the copy of the engine's kubeconfig that the user who types the command has; undefined if there is none. */
-function copyOf(dataDir: string): string | undefined {
-  const user = invokingUser(process.env);
-  const path = user === undefined ? undefined : userKubeconfigPath(dataDir, user.uid);
-  return path !== undefined && existsSync(path) ? path : undefined;
-}
-
 /** Runs `lifepod down`. Ctrl+C ends the command at any time; a second Ctrl+C does not wait for the step that is under way. */
 export async function downCommand(options: DownOptions): Promise<void> {
   const interrupted = new AbortController();
@@ -60,13 +52,10 @@ export async function downCommand(options: DownOptions): Promise<void> {
     const endAll = (): Promise<void> =>
       down(dataDir, undefined, { gracePeriodSeconds: gracePeriodOf(options), signal: interrupted.signal });
     if (options.uninstallService === true) return await uninstallService(dataDir, endAll);
-    const copy = copyOf(dataDir);
+    const copy = copyOfUser(dataDir);
     await endAll();
-    if (copy !== undefined && !existsSync(copy)) {
-      process.stdout.write(`${copy} is removed: type 'unset KUBECONFIG' where the variable names this file\n`);
-    }
-    const left = serviceLeft(dataDir);
-    if (left !== undefined) process.stdout.write(`${left}\n`);
+    for (const line of [removedCopy(copy), serviceLeft(dataDir)])
+      if (line !== undefined) process.stdout.write(`${line}\n`);
   } catch (error) {
     if (exitCode === undefined) throw error;
     process.stderr.write(

@@ -6,6 +6,7 @@ import { dataDirOwner, dataDirReleased, UserError } from '../platform/files.ts';
 import { sendSignal } from '../platform/processes.ts';
 import { startDetached } from './detach.ts';
 import { type Hints, hintsFor } from './hints.ts';
+import { copyOfUser, removedCopy } from './kubeconfig/own-kubeconfig.ts';
 import { SHUT_DOWN_NODE } from './up.ts';
 
 /** How many engines may try to end the Pods. If the first engine exits before it has ended them, another one is started. */
@@ -21,10 +22,13 @@ export async function shutDownNode(dataDir: string): Promise<void> {
     say(`no Pod of ${dataDir} is running: nothing to do`);
     return;
   }
+  const copy = copyOfUser(dataDir);
   for (let engine = 1; engine <= ENGINES; engine++) {
     const outcome = await shutDownEngine(dataDir);
     if (outcome !== undefined) {
       printOutcome(outcome, hints);
+      const removed = removedCopy(copy);
+      if (removed !== undefined) say(removed);
       return;
     }
     say('the engine exited before it had ended all Pods');

@@ -15,6 +15,7 @@ import type { Timers } from '../platform/platform.ts';
 import { containerdPaths } from '../runtime/containerd/paths.ts';
 import type { ContainerRuntime } from '../runtime/runtime.ts';
 import { SHUTTING_DOWN } from '../scheduling/node-taints.ts';
+import { removeUserKubeconfigs } from './certificates/user-kubeconfigs.ts';
 import { CLUSTER_DOMAIN } from './engine-api.ts';
 import type { EngineRuntime } from './engine-runtime.ts';
 import { garbagePolicyOf } from './image-settings.ts';
@@ -99,7 +100,10 @@ export const nodeCapacity = (settings: Settings): Promise<Capacity> =>
 export interface Shutdown {
   /** Returns the reason why a shutdown makes the node not Ready, for the node's status; empty before begin(). */
   problems(): string[];
-  /** Reports the shutdown in the node's status, terminates every Pod, and writes the outcome into the engine record. */
+  /**
+   * Reports the shutdown in the node's status, terminates every Pod, writes the outcome into the engine record, and removes the copies of the
+   * kubeconfig, as `lifepod down` does.
+   */
   begin(reporter: NodeStatusReporter, agent: NodeAgent): Promise<void>;
 }
 
@@ -121,6 +125,7 @@ export function createShutdown(settings: Settings, timers: Timers): Shutdown {
       timer.cancel();
       const podsLeft = left.map(({ metadata }) => `${metadata.namespace}/${metadata.name}`);
       recordShutdown(settings.dataDir, { podsLeft });
+      removeUserKubeconfigs(settings.dataDir);
     },
   };
 }

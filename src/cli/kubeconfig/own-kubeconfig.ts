@@ -54,6 +54,19 @@ export function usableKubeconfig(dataDir: string): UsableKubeconfig {
   return existsSync(path) ? { path, user } : { path: kubeconfigPath(dataDir), without: user };
 }
 
+/** Returns the copy of the user who runs this process as root; undefined if there is none. */
+export function copyOfUser(dataDir: string): string | undefined {
+  const user = invokingUser(process.env);
+  const path = user === undefined ? undefined : userKubeconfigPath(dataDir, user.uid);
+  return path !== undefined && existsSync(path) ? path : undefined;
+}
+
+/** Returns the sentence about a copy that has been removed with its engine; undefined if the file still exists. */
+export const removedCopy = (copy: string | undefined): string | undefined =>
+  copy === undefined || existsSync(copy)
+    ? undefined
+    : `${copy} is removed: type 'unset KUBECONFIG' where the variable names this file`;
+
 /** Writes the copy for the user who runs this process through sudo, if there is one. Throws a UserError if that fails. */
 export function grantKubeconfig(dataDir: string): UsableKubeconfig {
   const user = invokingUser(process.env);
