@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { DEFAULT_DATA_DIR } from '../engine/settings.ts';
-import { type HintOptions, hintsFor, missingKubeconfig, notRunning } from './hints.ts';
+import { type HintOptions, hintsFor, missingKubeconfig } from './hints.ts';
 
 const PLUGIN = { LIFEPOD_KUBECTL_PLUGIN: '1' };
 
@@ -66,9 +66,20 @@ test('commands that need root begin with sudo if the user is not root', () => {
   const through = hintsFor({ dataDir: '/d' }, { SUDO_UID: '1000' });
   expect(through.start()).toBe('eval "$(sudo lifepod up --detach --data-dir /d)"');
   expect(hintsFor({}, {}, undefined, false).start()).toBe('lifepod up --detach');
-  expect(notRunning(DEFAULT_DATA_DIR, { SUDO_UID: '1000' })).toBe(
-    `lifepod is not running in ${DEFAULT_DATA_DIR}: start it with 'eval "$(sudo lifepod up --detach)"'`,
-  );
+});
+
+test('commands that need root name the data folder of the engine whose kubeconfig is used', () => {
+  const commandsFor = (engineFolder: string, options: HintOptions = {}): string[] => {
+    const { engine, lifepod, start } = hintsFor({ ...options, engineFolder }, {}, ['/copy'], true);
+    return [engine('image list'), start(), lifepod('why p')];
+  };
+  expect(commandsFor('/d')).toEqual([
+    'sudo lifepod image list --data-dir /d',
+    'eval "$(sudo lifepod up --detach --data-dir /d)"',
+    'lifepod why p',
+  ]);
+  expect(commandsFor(DEFAULT_DATA_DIR)[0]).toBe('sudo lifepod image list');
+  expect(commandsFor('/d', { dataDir: '/other' })[0]).toBe('sudo lifepod image list --data-dir /other');
 });
 
 test('commands name the typed path of lifepod if it is not on the PATH', () => {

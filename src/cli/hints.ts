@@ -3,7 +3,8 @@
  *
  * Boundary: the caller passes the environment; only the folders of its PATH are read.
  * Invariant: a command from this file keeps the options --data-dir, --kubeconfig and --context that the user has given. A command of kubectl
- * also names the kubeconfig if kubectl would read another one by itself. A command of lifepod begins with its path if the PATH lacks it.
+ * also names the kubeconfig if kubectl would read another one by itself. A command of lifepod begins with its path if the PATH lacks it. A
+ * command that needs root names the data folder of the engine, because root may not have the user's KUBECONFIG.
  */
 import { homedir } from 'node:os';
 import { delimiter, join } from 'node:path';
@@ -15,6 +16,8 @@ export interface HintOptions {
   dataDir?: string | undefined;
   kubeconfig?: string | undefined;
   context?: string | undefined;
+  /** The data folder of the engine whose kubeconfig the command uses without --data-dir; undefined if it is not known. */
+  engineFolder?: string | undefined;
 }
 
 export interface Hints {
@@ -44,6 +47,8 @@ export function hintsFor(
   const isPlugin = isKubectlPlugin(env);
   // Without options, lifepod selects the engine of the default data folder, but as a plugin it does what kubectl does.
   const dataDir = options.dataDir === DEFAULT_DATA_DIR && !isPlugin ? undefined : options.dataDir;
+  const engineFolder = options.engineFolder === DEFAULT_DATA_DIR ? undefined : options.engineFolder;
+  const ofFolder = option('data-dir', options.dataDir === undefined ? engineFolder : dataDir);
   const ofContext = option('context', context);
   const program = isPlugin ? 'kubectl lifepod' : shellQuoted(typedProgram(env, false));
   const forRoot = rootProgram(env, sudo);
@@ -56,19 +61,15 @@ export function hintsFor(
         ...option('kubeconfig', kubeconfig),
         ...ofContext,
       ]),
-    engine: (words) => withOptions(`${forRoot} ${words}`, option('data-dir', dataDir)),
+    engine: (words) => withOptions(`${forRoot} ${words}`, ofFolder),
     start: () => {
-      const command = withOptions(`${forRoot} up --detach`, option('data-dir', dataDir));
+      const command = withOptions(`${forRoot} up --detach`, ofFolder);
       return sudo ? `eval "$(${command})"` : command;
     },
     asRoot: (command) => (sudo ? `sudo ${command}` : command),
     kubectl: (words) => withOptions(`kubectl ${words}`, [...option('kubeconfig', kubeconfig ?? read), ...ofContext]),
   };
 }
-
-/** Returns the sentence about an engine that is not running. */
-export const notRunning = (dataDir: string, env: NodeJS.ProcessEnv = process.env): string =>
-  `lifepod is not running in ${dataDir}: start it with '${hintsFor({ dataDir }, env).start()}'`;
 
 /** Returns the sentence about a running engine whose kubeconfig has been deleted from the data folder. */
 export function missingKubeconfig(dataDir: string, pid: number, env: NodeJS.ProcessEnv = process.env): string {

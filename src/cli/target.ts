@@ -12,7 +12,8 @@ import { type HttpClient, httpClient } from '../client/http-client.ts';
 import { readKubeconfigs } from '../client/kubeconfig.ts';
 import { DEFAULT_DATA_DIR, isKubectlPlugin, kubeconfigPath } from '../engine/settings.ts';
 import { dataDirOwner, UserError } from '../platform/files.ts';
-import { type Hints, hintsFor, notRunning } from './hints.ts';
+import { type Hints, hintsFor } from './hints.ts';
+import { dataFolderOf, notRunning } from './kubeconfig/engine-folders.ts';
 import { engineSilent, explainUnread } from './kubeconfig/lost-engine.ts';
 import { onlyForRoot, ownKubeconfig } from './kubeconfig/own-kubeconfig.ts';
 
@@ -54,7 +55,7 @@ export async function resolveTarget(options: TargetOptions): Promise<Target> {
       env: { ...process.env, KUBECONFIG: paths.join(delimiter) },
       args: options.context === undefined ? [] : ['--context', options.context],
     },
-    hints: hintsFor(options, process.env, paths),
+    hints: hintsFor({ ...options, engineFolder: dataFolderOf(paths) }, process.env, paths),
   };
 }
 

@@ -16,7 +16,8 @@ import { resolveApiOptions, signingMillis } from '../../engine/options/api-setti
 import { kubeconfigPath, readEngineRecord } from '../../engine/settings.ts';
 import { dataDirOwner, readTextIfPresent, UserError } from '../../platform/files.ts';
 import { machineClock } from '../../platform/node-js.ts';
-import { hintsFor, notRunning } from '../hints.ts';
+import { hintsFor } from '../hints.ts';
+import { notRunning } from './engine-folders.ts';
 import { engineSilent } from './lost-engine.ts';
 import { type NewUser, newUser } from './new-user.ts';
 import { grantKubeconfig, onlyForRoot, ownKubeconfig, printKubeconfig } from './own-kubeconfig.ts';

@@ -50,3 +50,13 @@ test('a silent engine is named only for a kubeconfig of lifepod', () => {
   expect(engineSilent(server, ['/d/kubeconfig'], '/d', USER)).toContain(`'sudo lifepod status --data-dir /d'`);
   expect(engineSilent(server, ['/home/me/.kube/config'], undefined, USER)).toBeUndefined();
 });
+
+test('the data folder beside a copy is named, also for the copy of another user', () => {
+  const engineOf = ([path]: readonly string[]): string | undefined => (path === OTHER ? '/elsewhere' : undefined);
+  expect(engineSilent('https://h', [OTHER], undefined, USER, engineOf)).toContain(
+    `'sudo lifepod status --data-dir /elsewhere' shows whether it runs`,
+  );
+  const cause = Object.assign(new Error(), { code: 'EACCES' });
+  const error = explainUnread(new UserError('x', { cause }), [OTHER], undefined, USER, engineOf) as Error;
+  expect(error.message).toContain(`own with 'eval "$(sudo lifepod kubeconfig --data-dir /elsewhere)"'`);
+});

@@ -1,8 +1,9 @@
-/** Composes the messages for a kubeconfig of lifepod whose engine has stopped, or that belongs to another user. Pure. */
+/** Composes the messages for a kubeconfig of lifepod whose engine has stopped, or that belongs to another user. */
 import { userKubeconfigPath } from '../../engine/certificates/user-kubeconfigs.ts';
 import { DEFAULT_DATA_DIR } from '../../engine/settings.ts';
 import { UserError } from '../../platform/files.ts';
 import { hintsFor } from '../hints.ts';
+import { dataFolderOf } from './engine-folders.ts';
 
 /** The copy of a kubeconfig that `lifepod up` makes for a user, and that `lifepod down` removes. */
 const COPY = /^\/run\/lifepod\/[0-9a-f]{8}\/(\d+)\.kubeconfig$/;
@@ -19,12 +20,14 @@ export function explainUnread(
   paths: readonly string[],
   dataDir: string | undefined,
   env: NodeJS.ProcessEnv,
+  engineOf = dataFolderOf,
 ): unknown {
   const [path = '', ...others] = paths;
+  const known = dataDir ?? engineOf([path]);
   const { code } = ((error as Error).cause ?? {}) as NodeJS.ErrnoException;
   if (!(error instanceof UserError) || others.length > 0) return error;
   const isCopy = COPY.test(path);
-  const folder = folderOf(path, dataDir);
+  const folder = folderOf(path, known);
   const { engine, start } = hintsFor({ dataDir: folder }, env, undefined, true);
   if (code === 'ENOENT' && isCopy)
     return new UserError(
@@ -48,10 +51,12 @@ export function engineSilent(
   paths: readonly string[],
   dataDir: string | undefined,
   env: NodeJS.ProcessEnv,
+  engineOf = dataFolderOf,
 ): string | undefined {
   const [path = '', ...others] = paths;
-  if (others.length > 0 || (dataDir === undefined && !COPY.test(path))) return undefined;
-  const folder = folderOf(path, dataDir);
+  const known = dataDir ?? engineOf([path]);
+  if (others.length > 0 || (known === undefined && !COPY.test(path))) return undefined;
+  const folder = folderOf(path, known);
   const { engine, start } = hintsFor({ dataDir: folder }, env);
   return `lifepod does not answer at ${server}: '${engine('status')}' shows whether it runs, and '${start()}' starts it${noteOn(folder)}`;
 }

@@ -79,6 +79,13 @@ test.each<[string, Case]>([
   expect(unread).toHaveLength(selects === undefined ? 1 : 0);
 });
 
+test('lifepod status selects the engine of a copy of a kubeconfig', () => {
+  const [copy, running] = [join(folder, '7.kubeconfig'), join(folder, 'running')];
+  const ofCopy = ([path]: readonly string[]) => (path === copy ? running : undefined);
+  expect(selectEngine({}, { KUBECONFIG: copy }, join(folder, 'none'), ofCopy).dataDir).toBe(running);
+  expect(selectEngine({ kubeconfig: copy }, {}, join(folder, 'stopped'), ofCopy).dataDir).toBe(running);
+});
+
 test('kubectl lifepod without a kubeconfig fails with a sentence', () => {
   expect(() => selectEngine({}, { HOME: join(folder, 'none'), ...PLUGIN })).toThrow(/^lifepod is not running in /);
 });

@@ -1,9 +1,9 @@
 /** Selects the data folder whose engine `lifepod status` reports on, besides the API. */
 import { existsSync } from 'node:fs';
-import { dirname, resolve } from 'node:path';
-import { DEFAULT_DATA_DIR, isKubectlPlugin, kubeconfigPath } from '../../engine/settings.ts';
+import { DEFAULT_DATA_DIR, isKubectlPlugin } from '../../engine/settings.ts';
 import { dataDirOwner } from '../../platform/files.ts';
 import { hintsFor } from '../hints.ts';
+import { dataFolderOf } from '../kubeconfig/engine-folders.ts';
 import { kubeconfigPaths, type TargetOptions } from '../target.ts';
 
 export interface SelectedEngine {
@@ -25,6 +25,7 @@ export function selectEngine(
   options: TargetOptions,
   env: NodeJS.ProcessEnv,
   defaultFolder = DEFAULT_DATA_DIR,
+  engineOf = dataFolderOf,
 ): SelectedEngine {
   const { kubeconfig, context, dataDir } = options;
   if (dataDir !== undefined) {
@@ -35,8 +36,11 @@ export function selectEngine(
   const isAboutServer = kubeconfig !== undefined || context !== undefined || isKubectlPlugin(env);
   const state = stateOf(defaultFolder);
   if (!isAboutServer && state === 'running') return { dataDir: defaultFolder, unread: [] };
-  const folder = context === undefined ? folderOf(pathsOf(options, env, isAboutServer)) : undefined;
-  if (folder !== undefined && stateOf(folder) !== 'unreadable') return { dataDir: folder, unread: [] };
+  const folder = context === undefined ? engineOf(pathsOf(options, env, isAboutServer)) : undefined;
+  if (folder !== undefined)
+    return stateOf(folder) === 'unreadable'
+      ? { dataDir: undefined, unread: [needsRoot(folder)] }
+      : { dataDir: folder, unread: [] };
   if (isAboutServer) return { dataDir: undefined, unread: [OTHER_MACHINE] };
   if (state === 'unreadable' && pathsOf(options, env, true).length > 0)
     return { dataDir: undefined, unread: [needsRoot(defaultFolder)] };
@@ -55,14 +59,6 @@ function pathsOf(options: TargetOptions, env: NodeJS.ProcessEnv, isRequired: boo
     if (isRequired) throw error;
     return [];
   }
-}
-
-/** Returns the data folder of the engine that has written the kubeconfig; undefined if another program has, or if it cannot be seen. */
-function folderOf(paths: readonly string[]): string | undefined {
-  const [path, ...others] = paths;
-  if (path === undefined || others.length > 0) return undefined;
-  const folder = dirname(resolve(path));
-  return resolve(path) === kubeconfigPath(folder) && existsSync(`${folder}/engine.json`) ? folder : undefined;
 }
 
 function stateOf(dataDir: string): 'running' | 'stopped' | 'unreadable' | 'missing' {

@@ -12,6 +12,7 @@ import { manifestsFolder } from '../../node/static-pods/static-pods.ts';
 import { dataDirOwner, UserError } from '../../platform/files.ts';
 import { processAgeMillis } from '../../platform/processes.ts';
 import { hintsFor, missingKubeconfig } from '../hints.ts';
+import { otherFolders } from '../kubeconfig/engine-folders.ts';
 import { certificateTroubles } from './certificates.ts';
 import { diskTroubles } from './disk-troubles.ts';
 import { manifestTroubles } from './manifest-troubles.ts';
@@ -74,10 +75,11 @@ export async function readEngine(dataDir: string, now: Millis): Promise<EngineRe
 
 function notRunning(dataDir: string, record: EngineRecord | undefined): string {
   const { engine, start: startCommand } = hintsFor({ dataDir }, process.env);
-  const start = `start it with '${startCommand()}'`;
+  const other = otherFolders(dataDir, process.env);
+  const start = `${other === undefined ? '' : `${other}, or `}start it with '${startCommand()}'`;
   if (record === undefined) {
     const what = existsSync(dataDir) ? 'has never run in' : 'is not running: there is no folder';
-    return `lifepod ${what} ${dataDir}: ${start}, or name its data folder with --data-dir`;
+    return `lifepod ${what} ${dataDir}: ${start}${other === undefined ? ', or name its data folder with --data-dir' : ''}`;
   }
   const pods = record.state === 'up' ? runtimeProcesses(dataDir).filter(isShim).length : 0;
   if (pods === 0) return `lifepod is not running in ${dataDir}: ${start}`;

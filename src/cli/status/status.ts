@@ -47,7 +47,10 @@ async function readReport(options: TargetOptions): Promise<{ report: StatusRepor
   const local = selected.dataDir === undefined ? undefined : await readEngine(selected.dataDir, now);
   const target = await resolveTarget({ ...options, ...(local && { kubeconfig: local.kubeconfig }) });
   // The commands in hints have the options that were given, not the kubeconfig in the data folder.
-  const hints = local === undefined ? target.hints : hintsFor(options, process.env, [local.kubeconfig]);
+  const hints =
+    local === undefined
+      ? target.hints
+      : hintsFor({ ...options, engineFolder: selected.dataDir }, process.env, [local.kubeconfig]);
   const given = options.namespace === undefined ? '' : ` -n ${options.namespace}`;
   try {
     const { client, namespace } = target;

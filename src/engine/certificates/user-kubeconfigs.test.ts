@@ -6,6 +6,7 @@ import {
   mkdirSync,
   mkdtempSync,
   readFileSync,
+  realpathSync,
   rmSync,
   statSync,
   symlinkSync,
@@ -18,6 +19,8 @@ import { silentLog } from '../../platform/silent-log.ts';
 import {
   copyKubeconfigFor,
   copyKubeconfigs,
+  dataDirOfCopy,
+  dataDirsOf,
   findUser,
   invokingUser,
   removeUserKubeconfigs,
@@ -37,7 +40,7 @@ let dataDir: string;
 let runFolder: string;
 let path: string;
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'lifepod-users-'));
+  folder = realpathSync(mkdtempSync(join(tmpdir(), 'lifepod-users-')));
   onTestFinished(() => rmSync(folder, { recursive: true }));
   dataDir = join(folder, 'data');
   runFolder = join(folder, 'run');
@@ -127,4 +130,36 @@ test('all copies of an engine are removed together, and those of other engines r
   removeUserKubeconfigs(other, runFolder);
   removeUserKubeconfigs(other, runFolder);
   expect(existsSync(runFolder)).toBe(false);
+});
+
+test('a copy leads to the data folder of its engine', () => {
+  const me = process.geteuid?.() ?? 0;
+  const read = (file = path, owner = me) => dataDirOfCopy(file, runFolder, owner);
+  expect([read(), dataDirsOf(jane.uid, runFolder, me)]).toEqual([undefined, []]);
+  copyKubeconfigFor(dataDir, jane, runFolder);
+  expect([read(), read(join(dirname(path), '7.kubeconfig'))]).toEqual([dataDir, dataDir]);
+  expect([dataDirsOf(jane.uid, runFolder, me), dataDirsOf(7, runFolder, me)]).toEqual([[dataDir], []]);
+  const file = join(dirname(path), 'data-dir');
+  expect(statSync(file).mode & 0o7777).toBe(0o644);
+  expect([read(file), read(join(dataDir, '7.kubeconfig')), read(path, me + 1)]).toEqual(Array(3).fill(undefined));
+});
+
+test.each<[string, (file: string) => void]>([
+  ['others may write', (file) => chmodSync(file, 0o666)],
+  ['contains another folder', (file) => writeFileSync(file, `${folder}\n`)],
+  [
+    'is a symbolic link',
+    (file) => {
+      rmSync(file);
+      writeFileSync(join(folder, 'elsewhere'), `${dataDir}\n`);
+      symlinkSync(join(folder, 'elsewhere'), file);
+    },
+  ],
+])('the path of a data folder is not believed if the file with it %s, until the next start', (_, change) => {
+  const me = process.geteuid?.() ?? 0;
+  copyKubeconfigFor(dataDir, jane, runFolder);
+  change(join(dirname(path), 'data-dir'));
+  expect(dataDirOfCopy(path, runFolder, me)).toBeUndefined();
+  copyKubeconfigs(dataDir, undefined, silentLog, runFolder);
+  expect(dataDirOfCopy(path, runFolder, me)).toBe(dataDir);
 });

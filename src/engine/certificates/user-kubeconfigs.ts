@@ -2,21 +2,26 @@
  * Kubeconfigs for the users who start lifepod with sudo. Only root can read the kubeconfig in the data folder, so each of these users gets a
  * copy that only this user and root can read. The copy has the rights of the administrator, which the user has anyway, through sudo.
  *
- * Reads the administrator's kubeconfig; writes /run/lifepod/HASH/UID.kubeconfig, with a hash of the data folder's path.
+ * Reads the administrator's kubeconfig; writes /run/lifepod/HASH/UID.kubeconfig, with a hash of the data folder's path, and beside the copies
+ * the file data-dir with that path, so that commands of a user who may not read the data folder can name it.
  * Invariants:
  *  1. The folders belong to root, and no other user may write to them. Therefore no file or symbolic link of another program can be there.
  *  2. A copy has the mode 0600 before it has any content, and its owner before it has its name. It replaces the earlier file, which the
  *     user may have changed or linked.
- *  3. Only `lifepod up` and `lifepod kubeconfig` create a copy. The engine rewrites existing copies when it renews the certificate, and
- *     `lifepod down` removes them.
+ *  3. Only `lifepod up` and `lifepod kubeconfig` create a copy. The engine rewrites existing copies when it renews the certificate.
+ *     `lifepod down` removes them, and an engine that shuts down its node does.
+ *  4. The path in data-dir is believed only if no other user can have written it, and if it has the hash in the name of its folder.
  */
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import {
   chmodSync,
   closeSync,
+  constants,
+  existsSync,
   fchmodSync,
   fchownSync,
+  fstatSync,
   fsyncSync,
   lstatSync,
   mkdirSync,
@@ -28,13 +33,15 @@ import {
   rmSync,
   writeFileSync,
 } from 'node:fs';
-import { join } from 'node:path';
+import { basename, dirname, join, resolve } from 'node:path';
 import { realFolder } from '../../platform/files.ts';
 import type { Log } from '../../platform/platform.ts';
 import { kubeconfigPath } from '../settings.ts';
 
 const RUN_FOLDER = '/run/lifepod';
 const FILE_NAME = /^([1-9]\d*)\.kubeconfig$/;
+const DATA_DIR_FILE = 'data-dir';
+const ROOT = 0;
 
 export interface InvokingUser {
   uid: number;
@@ -87,22 +94,63 @@ export function copyKubeconfigFor(
   runFolder = RUN_FOLDER,
 ): string {
   const content = readFileSync(kubeconfigPath(dataDir));
+  const folder = folderOf(dataDir, runFolder);
   const path = userKubeconfigPath(dataDir, uid, runFolder);
   ensureSafeFolder(runFolder);
-  ensureSafeFolder(folderOf(dataDir, runFolder));
+  ensureSafeFolder(folder);
+  replaceFile(join(folder, DATA_DIR_FILE), `${realFolder(dataDir)}\n`, 0o644);
+  replaceFile(path, content, 0o600, { uid, gid });
+  return path;
+}
+
+function replaceFile(path: string, content: Buffer | string, mode: number, owner?: { uid: number; gid: number }): void {
   const temporary = `${path}.new`;
   rmSync(temporary, { force: true });
   const fd = openSync(temporary, 'wx', 0o600);
   try {
-    fchownSync(fd, uid, gid);
-    fchmodSync(fd, 0o600);
+    if (owner !== undefined) fchownSync(fd, owner.uid, owner.gid);
+    fchmodSync(fd, mode);
     writeFileSync(fd, content);
     fsyncSync(fd);
   } finally {
     closeSync(fd);
   }
   renameSync(temporary, path);
-  return path;
+}
+
+/**
+ * Returns the data folder of the engine that has written the kubeconfig, such as `/var/lib/lifepod`, if the path is that of a copy; undefined
+ * if it is not, or if the folder is not known. `owner` is the user who alone may have written the path of the folder.
+ */
+export function dataDirOfCopy(path: string, runFolder = RUN_FOLDER, owner = ROOT): string | undefined {
+  const folder = dirname(resolve(path));
+  if (dirname(folder) !== runFolder || !FILE_NAME.test(basename(path))) return undefined;
+  const dataDir = readOwned(join(folder, DATA_DIR_FILE), owner)?.replace(/\n$/, '');
+  return dataDir !== undefined && folderOf(dataDir, runFolder) === folder ? dataDir : undefined;
+}
+
+/** Returns the data folders of the engines whose kubeconfig the user has a copy of. */
+export const dataDirsOf = (uid: number, runFolder = RUN_FOLDER, owner = ROOT): string[] =>
+  namesIn(runFolder)
+    .map((name) => join(runFolder, name, `${uid}.kubeconfig`))
+    .filter((path) => existsSync(path))
+    .flatMap((path) => dataDirOfCopy(path, runFolder, owner) ?? []);
+
+/** Returns the content of a file that only `owner` may write; undefined if there is no such file. */
+function readOwned(path: string, owner: number): string | undefined {
+  let fd: number;
+  try {
+    fd = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+  } catch {
+    return undefined;
+  }
+  try {
+    const found = fstatSync(fd);
+    const isTrusted = found.isFile() && found.uid === owner && (found.mode & 0o022) === 0;
+    return isTrusted ? readFileSync(fd, 'utf8') : undefined;
+  } finally {
+    closeSync(fd);
+  }
 }
 
 /** Creates the folder, which others may only read. Throws if it is not a folder, or if others may change it. */

@@ -76,13 +76,35 @@ test.skipIf(!isPublic(LAUNCHER) || !isPublic(join(REPOSITORY, 'node_modules/node
       expect(stderr.split('\n')).toHaveLength(2);
     }
 
-    await launch(['kubeconfig', '--data-dir', lifepod.dataDir], SUDO);
+    const copied = await launch(['kubeconfig', '--data-dir', lifepod.dataDir], SUDO);
+    const copy = /^export KUBECONFIG=(\S+)\n$/.exec(copied.stdout)?.[1] ?? '';
     await lifepod.apply(pod('seen', { app: [{ name: 'app', script: `echo hello; ${WAIT}` }] }));
     await record.until('seen', isReady);
     const [logs, timeline, own] = await Promise.all([run('logs', 'seen'), run('timeline', 'seen'), run('kubeconfig')]);
     expect(logs).toMatchObject({ code: 0, stdout: 'hello\n' });
     expect(timeline.stdout).toMatch(/^app +app .* running$/m);
-    expect(own.stdout).toMatch(/^export KUBECONFIG=\S+\/54321\.kubeconfig\n$/);
+    expect(own.stdout).toBe(copied.stdout);
+
+    // Commands that find the engine through the copy name its data folder, because without it they would be about another engine.
+    await lifepod.apply({
+      apiVersion: 'v1',
+      kind: 'Pod',
+      metadata: { name: 'unseen' },
+      spec: { containers: [{ name: 'app', image: 'local.example/missing:1', imagePullPolicy: 'Never' }] },
+    });
+    await record.until(
+      'unseen',
+      ({ status }) => status?.containerStatuses?.[0]?.state?.waiting?.reason === 'ErrImageNeverPull',
+    );
+    const throughCopy = (command: string, ...args: string[]): Promise<CommandResult> =>
+      asJane('/nonexistent', LAUNCHER, command, ...args, '--kubeconfig', copy);
+    const [status, why] = await Promise.all([throughCopy('status'), throughCopy('why', 'unseen')]);
+    expect(status.stdout).toContain(
+      `${lifepod.dataDir}: permission denied: 'sudo ${LAUNCHER} status --data-dir ${lifepod.dataDir}' reports memory, `,
+    );
+    expect(why.stdout).toContain(`sudo ${LAUNCHER} image load FILE --data-dir ${lifepod.dataDir}`);
+    const ofRoot = await launch(['status', '--kubeconfig', copy], SUDO);
+    expect(ofRoot.stdout).toContain(`PID ${lifepod.pid()}`);
   },
 );
 

@@ -1,0 +1,43 @@
+import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, expect, test } from 'vitest';
+import { DEFAULT_DATA_DIR } from '../../engine/settings.ts';
+import { dataFolderOf, foldersOfUser, notRunning, otherFolders } from './engine-folders.ts';
+
+const folder = realpathSync(mkdtempSync(join(tmpdir(), 'lifepod-folders-')));
+afterAll(() => rmSync(folder, { recursive: true }));
+for (const name of ['engine', 'other']) {
+  mkdirSync(join(folder, name));
+  writeFileSync(join(folder, name, 'kubeconfig'), '');
+}
+const engine = join(folder, 'engine');
+writeFileSync(join(engine, 'engine.json'), '{}');
+const USER = { SUDO_UID: '1000', SUDO_GID: '1000', SUDO_USER: 'jane' };
+
+test('the data folder of a kubeconfig is the one that contains it, or the one of a copy', () => {
+  const ofCopy = (path: string) => (path === '/copy' ? '/d' : undefined);
+  const read = (...paths: string[]) => dataFolderOf(paths, ofCopy);
+  expect([read(join(engine, 'kubeconfig')), read('/copy')]).toEqual([engine, '/d']);
+  expect([read(), read('/copy', '/x'), read(join(folder, 'other', 'kubeconfig')), read(join(engine, 'x'))]).toEqual(
+    Array(4).fill(undefined),
+  );
+});
+
+test('the folders of a user are those of KUBECONFIG, and those of the copies of the user who types sudo', () => {
+  const ofCopies = (uid: number) => (uid === 1000 ? [engine, '/d'] : []);
+  expect(foldersOfUser(USER, ofCopies)).toEqual([engine, '/d']);
+  expect(foldersOfUser({ ...USER, KUBECONFIG: `:${join(engine, 'kubeconfig')}:/x` }, ofCopies)).toEqual([engine, '/d']);
+  expect(foldersOfUser({ KUBECONFIG: join(engine, 'kubeconfig') }, () => [])).toEqual([engine]);
+});
+
+test('a command that finds no engine in the default folder leads to the engines that the user has', () => {
+  expect(notRunning(DEFAULT_DATA_DIR, USER, () => [])).toBe(
+    `lifepod is not running in ${DEFAULT_DATA_DIR}: start it with 'eval "$(sudo lifepod up --detach)"'`,
+  );
+  expect(notRunning(DEFAULT_DATA_DIR, USER, () => [DEFAULT_DATA_DIR, '/e', '/d'])).toBe(
+    `lifepod is not running in ${DEFAULT_DATA_DIR}: add '--data-dir /e' or '--data-dir /d' to use the engine whose ` +
+      `kubeconfig you have, or start another one with 'eval "$(sudo lifepod up --detach)"'`,
+  );
+  expect(otherFolders('/given', USER, () => ['/d'])).toBeUndefined();
+});

@@ -1,0 +1,49 @@
+/**
+ * Finds the data folders of the engines whose kubeconfigs a user has, so that commands in messages name the engine that the user means and not
+ * that of the default data folder, where they would start a second one.
+ *
+ * Reads KUBECONFIG, the paths of data folders beside the copies of kubeconfigs, and whether a kubeconfig is in a data folder.
+ */
+import { existsSync } from 'node:fs';
+import { delimiter, dirname, resolve } from 'node:path';
+import { dataDirOfCopy, dataDirsOf, invokingUser } from '../../engine/certificates/user-kubeconfigs.ts';
+import { DEFAULT_DATA_DIR, kubeconfigPath } from '../../engine/settings.ts';
+import { realFolder } from '../../platform/files.ts';
+import { shellQuoted } from '../../platform/programs/typed-program.ts';
+import { hintsFor } from '../hints.ts';
+
+/** Returns the data folder of the engine that has written the kubeconfig; undefined if another program has, or if it cannot be seen. */
+export function dataFolderOf(paths: readonly string[], ofCopy = dataDirOfCopy): string | undefined {
+  const [path, ...others] = paths;
+  if (path === undefined || others.length > 0) return undefined;
+  const folder = dirname(resolve(path));
+  const isOwn = resolve(path) === kubeconfigPath(folder) && existsSync(`${folder}/engine.json`);
+  return isOwn ? folder : ofCopy(path);
+}
+
+/** Returns the data folders of the engines whose kubeconfig is in KUBECONFIG, or of which the user who types the command has a copy. */
+export function foldersOfUser(env: NodeJS.ProcessEnv, ofCopies = dataDirsOf): string[] {
+  const listed = (env['KUBECONFIG'] ?? '').split(delimiter).filter((path) => path !== '');
+  const uid = invokingUser(env)?.uid ?? process.geteuid?.() ?? 0;
+  return [...new Set([...listed.flatMap((path) => dataFolderOf([path]) ?? []), ...ofCopies(uid)])];
+}
+
+/**
+ * Returns the phrase that leads a command for the default data folder, in which no engine runs, to the engines that the user can use; undefined
+ * if there are none, or if the command was given another data folder.
+ */
+export function otherFolders(dataDir: string, env: NodeJS.ProcessEnv, folders = foldersOfUser): string | undefined {
+  if (dataDir !== DEFAULT_DATA_DIR && dataDir !== realFolder(DEFAULT_DATA_DIR)) return undefined;
+  const others = folders(env).filter((folder) => folder !== dataDir);
+  if (others.length === 0) return undefined;
+  const options = others.map((folder) => `'--data-dir ${shellQuoted(folder)}'`);
+  return `add ${options.join(' or ')} to use the engine whose kubeconfig you have`;
+}
+
+/** Returns the sentence about an engine that is not running. */
+export function notRunning(dataDir: string, env: NodeJS.ProcessEnv = process.env, folders = foldersOfUser): string {
+  const start = hintsFor({ dataDir }, env).start();
+  const other = otherFolders(dataDir, env, folders);
+  const what = other === undefined ? `start it with '${start}'` : `${other}, or start another one with '${start}'`;
+  return `lifepod is not running in ${dataDir}: ${what}`;
+}
