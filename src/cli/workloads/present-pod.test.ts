@@ -75,6 +75,9 @@ test('a command without the name of a Pod lists the Pods of the namespace', asyn
   expect((await unnamedPod({ ...source, namespace: 'b' }, 'describe pod')).message).toBe(
     "there is no Pod in namespace b: 'kubectl get pods -A' lists all Pods",
   );
+  expect((await unnamedPod({ ...source, namespace: 'c' }, 'describe pod')).message).toBe(
+    "the namespace c does not exist: 'kubectl get namespaces' lists those that exist",
+  );
   backend.failNext('list pods', forbidden(PODS, '', 'no'));
   await expect(unnamedPod(source, 'describe pod')).rejects.toThrow('this user may not read Pods in namespace a: ');
 });

@@ -7,6 +7,7 @@ import { UserError } from '../../platform/files.ts';
 import type { Hints } from '../hints.ts';
 import { findLife, podName } from '../records.ts';
 import { mayNotReadPods } from '../refusals.ts';
+import { missingNamespace } from './missing-namespace.ts';
 import { shortList } from './missing-pod.ts';
 
 export interface PodSource {
@@ -52,6 +53,8 @@ export async function unnamedPod({ client, namespace, hints }: PodSource, verb: 
       throw isApiError(error, 'Forbidden') ? mayNotReadPods(namespace) : error;
     });
   const [first, ...others] = items.map(({ metadata }) => metadata.name);
+  const noNamespace = first === undefined ? await missingNamespace(client, namespace, hints) : undefined;
+  if (noNamespace !== undefined) return noNamespace;
   return new UserError(
     first === undefined
       ? `there is no Pod in namespace ${namespace}: '${hints.kubectl('get pods -A')}' lists all Pods`
