@@ -8,12 +8,16 @@ import { existsSync, mkdtempSync, readFileSync, realpathSync, rmSync } from 'nod
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { down } from '../../src/cli/down.ts';
 import { REFUSED } from '../../src/engine/authorization/components.ts';
 import { chooseFreeRanges } from '../../src/engine/free-ranges.ts';
 import { clearMachine } from '../../src/engine/leftovers.ts';
+import { readEngineRecord } from '../../src/engine/settings.ts';
 import { dataDirOwner, dataDirReleased } from '../../src/platform/files.ts';
-import { nodePlatform } from '../../src/platform/node-js.ts';
+import { nodePlatform, systemTimers } from '../../src/platform/node-js.ts';
 import { type CommandResult, runCommand } from '../../src/platform/processes.ts';
+import { containerdPaths } from '../../src/runtime/containerd/paths.ts';
+import { loadImageArchives } from '../../src/runtime/images/load.ts';
 import { applier } from './apply.ts';
 import { followLog, keepLogEnd, printLogEnds } from './engine-logs.ts';
 import { busyboxArchive } from './images.ts';
@@ -94,7 +98,7 @@ export interface RunningLifepod extends LifepodClient {
 /** An engine that a test has started and must stop. */
 export interface Lifepod extends RunningLifepod {
   /**
-   * Runs `lifepod down` and removes the data folder. Rejects if `lifepod down` fails, and if the engine has refused a request of one of its
+   * Does what `lifepod down` does, and removes the data folder. Rejects if that fails, and if the engine has refused a request of one of its
    * own components, whose role then lacks a right that it needs.
    */
   stop(): Promise<void>;
@@ -141,7 +145,7 @@ export async function startLifepod(extra: EngineOptions = {}): Promise<Lifepod> 
     const lifepod = lifepodOf(scratch, [...own, ...(extra.options ?? [])]);
     const up = ['up', '--detach', '--data-dir', scratch.path, ...lifepod.options];
     succeeded('lifepod up', await launch(up, {}, extra.launcher));
-    await lifepod.cliOk('image', 'load', await busyboxArchive());
+    await loadBusybox(scratch.path);
     return lifepod;
   } catch (error) {
     printLogEnds();
@@ -150,6 +154,20 @@ export async function startLifepod(extra: EngineOptions = {}): Promise<Lifepod> 
     await scratch.remove();
     throw error;
   }
+}
+
+/** Does what `lifepod image load` does, without the start of a process, because almost every file of tests needs it. */
+async function loadBusybox(dataDir: string): Promise<void> {
+  const endpoint = readEngineRecord(dataDir)?.containerRuntimeEndpoint ?? `unix://${containerdPaths(dataDir).socket}`;
+  const signal = AbortSignal.timeout(DEADLINE_MILLIS);
+  await loadImageArchives({ endpoint, timers: systemTimers() }, [await busyboxArchive()], signal);
+}
+
+/** Does what `lifepod down` does, without the start of a process if the engine is running. Rejects if that fails. */
+async function endEngine(dataDir: string): Promise<void> {
+  // The command starts an engine again that was killed, and that engine must be a process of lifepod.
+  if (dataDirOwner(dataDir) === undefined) succeeded('lifepod down', await launch(['down', '--data-dir', dataDir]));
+  else await down(dataDir, () => undefined, { signal: AbortSignal.timeout(DEADLINE_MILLIS) });
 }
 
 /** Words that are followed by a command of lifepod. */
@@ -211,12 +229,12 @@ function lifepodOf(scratch: Scratch, options: string[]): Lifepod {
       await released;
     },
     async stop() {
-      const result = await client.cli('down');
+      const [result] = await Promise.allSettled([endEngine(dataDir)]);
       const refusals = refusalsIn(dataDir);
       keepLogEnd(dataDir);
-      if (result.code !== 0) printLogEnds();
+      if (result.status === 'rejected') printLogEnds();
       await scratch.remove();
-      succeeded('lifepod down', result);
+      if (result.status === 'rejected') throw result.reason;
       if (refusals.length > 0) throw new Error(`requests of components were refused:\n${refusals.join('\n')}`);
     },
   };
