@@ -79,9 +79,9 @@ const ASK = `
 const [protocol, address, port] = process.argv.slice(1);
 setTimeout(() => process.exit(1), 3000);
 if (protocol === 'tcp') {
+  let answer = '';
   require('node:net').connect(Number(port), address).on('error', () => process.exit(1))
-    .pipe(process.stdout).on('finish', () => process.exit());
-  process.stdout.on('close', () => process.exit());
+    .on('data', (text) => (answer += text)).on('end', () => process.stdout.write(answer, () => process.exit()));
 } else {
   const udp = require('node:dgram').createSocket(address.includes(':') ? 'udp6' : 'udp4');
   udp.on('error', () => process.exit(1));
