@@ -41,6 +41,5 @@ async function reach(url: string): Promise<Reached> {
   }
 }
 
-for (const each of process.argv.slice(2)) {
-  console.log(JSON.stringify(await reach(each === 'env' ? `https://${host}:${port}` : each)));
-}
+const urls = process.argv.slice(2).map((each) => (each === 'env' ? `https://${host}:${port}` : each));
+for (const reached of await Promise.all(urls.map(reach))) console.log(JSON.stringify(reached));
