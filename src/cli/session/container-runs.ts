@@ -4,7 +4,7 @@
  */
 import type { ContainerStateTerminated, ContainerStatus, Pod } from '../../api/generated/types.ts';
 import { type PodContainer, podContainers } from '../pod-containers.ts';
-import { FAILED_START_REASONS } from '../why/failed-start.ts';
+import { commandError, FAILED_START_REASONS } from '../why/failed-start.ts';
 
 /** Facts about the containers of a Pod, from all statuses that have been seen. */
 export interface ContainerRuns {
@@ -74,8 +74,11 @@ const oneLine = (text: string): string =>
     .replace(/\s*\n\s*/g, '; ')
     .replace(/\b[0-9a-f]{64}\b/g, 'ID');
 
-const startErrorText = ({ reason, message }: Failure): string =>
-  `its process cannot be started: ${oneLine(message ?? '').replace(/^rpc error: code = \w+ desc = /, '') || reason}`;
+function startErrorText({ reason, message }: Failure): string {
+  const known = commandError(message);
+  if (known !== undefined) return `it ${known}`;
+  return `its process cannot be started: ${oneLine(message ?? '').replace(/^rpc error: code = \w+ desc = /, '') || reason}`;
+}
 
 function exitText({ exitCode, reason = '' }: ContainerStateTerminated): string {
   const isUsual = ['', 'Completed', 'Error'].includes(reason);

@@ -115,6 +115,17 @@ describe('the cause of a failure', () => {
     ['the program failed', failed({}, ended('Error')), undefined],
     ['the program failed with a message', failed({}, ended('Error', 'log')), undefined],
     ['the program could not start', failed({}, ended('StartError', 'not found')), 'StartError: not found'],
+    [
+      'there is no such program',
+      failed(
+        {},
+        ended(
+          'StartError',
+          'failed to create containerd task: failed to create shim task: OCI runtime create failed: runc create failed: unable to start container process: exec: "nosuch": executable file not found in $PATH: unknown',
+        ),
+      ),
+      'container a cannot execute its command nosuch: there is no such file in the PATH of its image',
+    ],
     ['the program used too much memory', failed({}, ended('OOMKilled')), 'OOMKilled'],
     ['the Pod was evicted', failed({ reason: 'Evicted', message: 'no memory' }), 'Evicted: no memory'],
   ])('%s', (_, given, cause) => {

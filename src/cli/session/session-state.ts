@@ -9,6 +9,7 @@ import type { ContainerStateTerminated, Job, Pod } from '../../api/generated/typ
 import { uidOf } from '../../machinery/meta.ts';
 import type { Hints } from '../hints.ts';
 import { imageOf, lacksImage, type PodContainer, podContainers } from '../pod-containers.ts';
+import { commandError, FAILED_START_REASONS } from '../why/failed-start.ts';
 import { imageHint, lackOfImage } from '../why/images.ts';
 import { type ContainerRuns, failedStartOf, NO_RUNS, startedContainers } from './container-runs.ts';
 
@@ -82,16 +83,18 @@ export function firstFailure({ pods, jobs }: SessionState): Failure | undefined 
   return job && { title: `job/${job.object.metadata.name}`, exitCode: 1 };
 }
 
-type FailedExit = ContainerStateTerminated & { finishedAt: string };
+type FailedExit = ContainerStateTerminated & { finishedAt: string; container: string };
 
 /** Returns the exits with an error, app containers first, then init and defer containers; each kind in the order of the exits. */
 function failedExits(pod: Pod): FailedExit[] {
   const ofKind = (kind: string): FailedExit[] =>
     podContainers(pod)
       .filter((each) => each.kind === kind)
-      .flatMap(({ status }) => status?.state?.terminated ?? [])
+      .flatMap(({ name, status }) => {
+        const exit = status?.state?.terminated;
+        return exit === undefined ? [] : { ...exit, finishedAt: exit.finishedAt ?? '', container: name };
+      })
       .filter(({ exitCode }) => exitCode !== 0)
-      .map((exit) => ({ ...exit, finishedAt: exit.finishedAt ?? '' }))
       .sort((a, b) => a.finishedAt.localeCompare(b.finishedAt));
   return ['app', 'init', 'defer'].flatMap(ofKind);
 }
@@ -109,6 +112,8 @@ function causeOf(pod: Pod): { cause?: string } {
   const [exit] = failedExits(pod);
   const { reason, message } = pod.status?.reason === undefined ? (exit ?? {}) : pod.status;
   if (reason === undefined || reason === PROGRAM_FAILED) return {};
+  const known = FAILED_START_REASONS.includes(reason) ? commandError(message) : undefined;
+  if (known !== undefined) return { cause: `container ${exit?.container} ${known}` };
   return { cause: message ? `${reason}: ${message}` : reason };
 }
 

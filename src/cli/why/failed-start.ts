@@ -39,6 +39,10 @@ export function failedRun(subject: Living, { reason = '', message }: ContainerSt
   return FAILED_START_REASONS.includes(reason) && text !== '' ? startFinding(subject, reason, text) : undefined;
 }
 
+/** Returns a verb phrase about a command that cannot be executed, or its working directory; undefined if the message is about something else. */
+export const commandError = (message: string | undefined): string | undefined =>
+  commandFinding(oneLine(message))?.cause;
+
 /** Returns what the message of a failed start means. `reason` is that of the container's state. */
 export function startFinding(subject: Living, reason: string, text: string): Finding {
   const found = commandFinding(text) ?? objectFinding(subject, text);
