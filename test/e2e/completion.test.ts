@@ -27,6 +27,12 @@ test('completion offers Pods, their containers and defer containers, and namespa
   await eventually(async () => expect(await words('logs', 'web-one', '-c', '')).toEqual(['app', 'bye', 'first', ':4']));
   const namespace = `--namespace=${lifepod.namespace}`;
   await eventually(async () => expect(await words('logs', namespace.slice(0, -1))).toContain(namespace));
+  await lifepod.kubectlOk('create', 'job', 'nightly', '--image=none:1');
+  await eventually(async () => expect(await words('why', 'job/n')).toEqual(['job/nightly', ':4']));
+  await lifepod.kubectlOk('delete', 'job', 'nightly');
+  await lifepod.kubectlOk('delete', 'pod', 'web-two', '--now');
+  await eventually(async () => expect(await words('timeline', 'web-')).toEqual(['web-one', 'web-two', ':4']));
+  expect((await words('image', 'rm', '')).filter((word) => word.includes('pause'))).toEqual([]);
   expect(await words('logs', 'no-such-pod', '-c', '')).toEqual([':4']);
 });
 

@@ -12,7 +12,18 @@ export interface Word {
 }
 
 /** Names that only the API server or the kubeconfig knows. */
-export type NameKind = 'pods' | 'deferring-pods' | 'namespaces' | 'containers' | 'entries' | 'images' | 'contexts';
+export type NameKind =
+  | 'pods'
+  /** Pods, and those that have only a record. */
+  | 'lives'
+  | 'deferring-pods'
+  /** Workloads of the type that `before` names. */
+  | 'workloads'
+  | 'namespaces'
+  | 'containers'
+  | 'entries'
+  | 'images'
+  | 'contexts';
 
 export type Suggestion =
   | { kind: 'words'; words: Word[] }
@@ -49,6 +60,9 @@ const BY_OPTION: Readonly<Record<string, NameKind>> = {
   '--container': 'containers',
   '--context': 'contexts',
 };
+
+/** The commands that are also about Pods that no longer exist. */
+const LIFE_COMMANDS: readonly string[] = ['timeline', 'why'];
 
 /** The words of the command line up to the one to complete, as commander would read them. */
 interface Read {
@@ -148,8 +162,12 @@ function suggestArgument(argument: Argument, read: Read, typed: string): Suggest
   if (argument.argChoices !== undefined) return choose(argument.argChoices, '', typed);
   const [, before = '', name = typed] = /^((?:pods?|po)\/)(.*)$/.exec(typed) ?? [];
   const kind = BY_PLACEHOLDER[argument.name()];
+  const command = read.command.name();
+  const [, type = '', workload = ''] = /^([A-Za-z.]+\/)(.*)$/s.exec(typed) ?? [];
+  if (command === 'why' && type !== '' && before === '') return complete('workloads', read, type, workload);
+  const ofPods = LIFE_COMMANDS.includes(command) ? 'lives' : 'pods';
   const deferring = read.command.registeredArguments.some((each) => each.name() === 'entry');
-  if (kind === 'pods' || before !== '') return complete(deferring ? 'deferring-pods' : 'pods', read, before, name);
+  if (kind === 'pods' || before !== '') return complete(deferring ? 'deferring-pods' : ofPods, read, before, name);
   if (argument.name() === 'type') return choose(['pod'], '', typed);
   // The name after `describe pod`.
   if (argument.name() === 'name') return complete('pods', read, '', typed);

@@ -47,12 +47,15 @@ export interface WorkloadName {
 export function workloadName(given: string): WorkloadName | undefined {
   const [word = '', name, ...more] = given.split('/');
   if (name === undefined || /^(pods?|po)$/.test(word)) return undefined;
-  // kubectl also accepts the group, such as in deployment.apps/NAME.
-  const type = WORKLOAD_TYPES.find(({ names }) => names.includes(word.toLowerCase().split('.')[0] ?? ''));
+  const type = workloadType(word);
   if (type !== undefined && name !== '' && more.length === 0) return { type, name };
   const types = WORKLOAD_TYPES.map(({ names }) => `${names[0]}/NAME`).join(', ');
   throw new UserError(`${given} is neither a Pod nor a workload: give the name of a Pod, or one of ${types}`);
 }
+
+/** Returns the type of the name, which may have the group, such as deployment.apps. Source: kubectl. */
+export const workloadType = (word: string): WorkloadType | undefined =>
+  WORKLOAD_TYPES.find(({ names }) => names.includes(word.toLowerCase().split('.')[0] ?? ''));
 
 /** A workload, the objects through which it creates its Pods, and its Pods. */
 export interface Workload {
