@@ -54,9 +54,13 @@ test.each<[unknown, string]>([
 });
 
 test.each<[Error, string]>([
+  [
+    new NeedsRootError('read x', { command: 'other', otherwise: ', or wait' }),
+    "only root can read x: type 'other', or wait",
+  ],
   [new NeedsRootError(), `only root can run this command: type 'sudo lifepod backup "my file"'`],
   [coded('EACCES', '/d/lock'), `only root can run this command: type 'sudo lifepod backup "my file"'`],
-  [coded('EACCES', '/x'), `/x cannot be opened: permission denied; type 'sudo lifepod backup "my file"'`],
+  [coded('EACCES', '/x'), `only root can open /x: type 'sudo lifepod backup "my file"'`],
 ])('a user who is not root learns the command with sudo from %s', (error, text) => {
   expect(failureText(error, ['backup', 'my file'], false, {})).toBe(text.replaceAll('"', "'"));
 });

@@ -25,10 +25,11 @@ export function failureText(
   env: NodeJS.ProcessEnv = process.env,
 ): string {
   const { name, message, code, path, stack } = error as NodeJS.ErrnoException;
-  const withSudo = `type '${rootProgram(env, true)} ${words.map(shellQuoted).join(' ')}'`;
-  // The lock of a data folder means nothing to the user: what counts is that the folder belongs to root.
-  if (error instanceof NeedsRootError || (code === 'EACCES' && !isRoot && path?.endsWith('/lock')))
-    return `only root can run this command: ${withSudo}`;
+  const refused = error instanceof NeedsRootError || isRoot ? error : refusedAccess(code, path);
+  if (refused instanceof NeedsRootError) {
+    const { what, command = `${rootProgram(env, true)} ${words.map(shellQuoted).join(' ')}`, otherwise } = refused;
+    return `only root can ${what}: type '${command}'${otherwise}`;
+  }
   if (error instanceof UserError || error instanceof StorageFullError || isApiError(error)) return message;
   // These errors are recognized by their names, because importing the class RuntimeCallError would load gRPC.
   if (name === 'RuntimeCallError' || name === 'OutcomeUnknownError')
@@ -36,8 +37,14 @@ export function failureText(
   if (error instanceof CommandError) return oneLine(message) + rightsFor(message);
   const systemError = SYSTEM_ERRORS[code ?? ''];
   if (systemError === undefined) return stack ?? String(error);
-  const remedy = code === 'EACCES' && !isRoot ? `; ${withSudo}` : '';
-  return `${path ?? 'a file'} ${systemError}${remedy}`;
+  return `${path ?? 'a file'} ${systemError}`;
+}
+
+/** Returns the refusal for a user who may not open a file; undefined if the error is another one. */
+function refusedAccess(code: string | undefined, path: string | undefined): NeedsRootError | undefined {
+  if (code !== 'EACCES') return undefined;
+  // The lock of a data folder means nothing to the user: what counts is that the folder belongs to root.
+  return path?.endsWith('/lock') ? new NeedsRootError() : new NeedsRootError(`open ${path ?? 'a file'}`);
 }
 
 /** Returns the line of an error message. Most messages begin with the name of the program; one about lifepod already does. */

@@ -78,15 +78,16 @@ export function kubeconfigPaths(
   if (listed.length > 0) return listed;
   const usual = join(env['HOME'] ?? homedir(), '.kube', 'config');
   if (existsSync(usual)) return [usual];
-  throw new UserError(
-    onlyForRoot(DEFAULT_DATA_DIR) ?? `${notRunning(DEFAULT_DATA_DIR, env)}, or name a --data-dir or --kubeconfig`,
+  throw (
+    onlyForRoot(DEFAULT_DATA_DIR) ??
+    new UserError(`${notRunning(DEFAULT_DATA_DIR, env)}, or name a --data-dir or --kubeconfig`)
   );
 }
 
 /** Returns the path of the administrator's kubeconfig. Throws a UserError if there is none, or if only root can read it. */
 function kubeconfigIn(dataDir: string): string {
   const forRoot = onlyForRoot(dataDir);
-  if (forRoot !== undefined) throw new UserError(forRoot);
+  if (forRoot !== undefined) throw forRoot;
   const path = kubeconfigPath(dataDir);
   if (statSync(path, { throwIfNoEntry: false }) === undefined) throw new UserError(notRunning(dataDir));
   return path;

@@ -28,10 +28,19 @@ export function missingPackages(privateContainerd: boolean, find = findProgram):
   return [...missing];
 }
 
-/** The command needs root. The command line adds the command to type. */
+/** Only root can do what the command needs. The command line adds the command to type: the failed one with sudo, unless `command` is given. */
 export class NeedsRootError extends UserError {
-  constructor() {
-    super('only root can run this command: run it with sudo');
+  /** Follows "only root can". */
+  readonly what: string;
+  /** The command to type instead of the failed one. */
+  readonly command: string | undefined;
+  /** Another way, such as `, or …`; it follows the command. */
+  readonly otherwise: string;
+  constructor(what = 'run this command', { command, otherwise = '' }: { command?: string; otherwise?: string } = {}) {
+    super(`only root can ${what}: run it with sudo`);
+    this.what = what;
+    this.command = command;
+    this.otherwise = otherwise;
   }
 }
 

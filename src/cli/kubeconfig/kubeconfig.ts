@@ -12,6 +12,7 @@ import type { CertificateAndKey } from '../../apiserver/pki/certificates.ts';
 import { kubeconfigText } from '../../apiserver/pki/kubeconfig.ts';
 import { dateText, expiryOf } from '../../apiserver/pki/validity.ts';
 import { readKubeconfig } from '../../client/kubeconfig.ts';
+import { NeedsRootError } from '../../engine/machine-checks.ts';
 import { resolveApiOptions, signingMillis } from '../../engine/options/api-settings.ts';
 import { kubeconfigPath, readEngineRecord } from '../../engine/settings.ts';
 import { dataDirOwner, readTextIfPresent, UserError } from '../../platform/files.ts';
@@ -20,7 +21,13 @@ import { hintsFor } from '../hints.ts';
 import { notRunning } from './engine-folders.ts';
 import { engineSilent } from './lost-engine.ts';
 import { type NewUser, newUser } from './new-user.ts';
-import { grantKubeconfig, onlyForRoot, ownKubeconfig, printKubeconfig } from './own-kubeconfig.ts';
+import {
+  grantKubeconfig,
+  isOnlyForRoot,
+  needsOwnKubeconfig,
+  ownKubeconfig,
+  printKubeconfig,
+} from './own-kubeconfig.ts';
 import { ownerNamed, writePrivateFile } from './private-file.ts';
 
 export interface KubeconfigOptions {
@@ -46,8 +53,7 @@ export async function kubeconfig(options: KubeconfigOptions): Promise<void> {
     await warnIfSilent(path, dataDir);
     return printKubeconfig({ path });
   }
-  const forRoot = onlyForRoot(dataDir);
-  if (forRoot !== undefined) throw new UserError(forRoot);
+  if (isOnlyForRoot(dataDir)) throw needsOwnKubeconfig(dataDir, process.env, true);
   if (dataDirOwner(dataDir) === undefined) {
     throw new UserError(notRunning(dataDir));
   }
@@ -72,8 +78,7 @@ async function kubeconfigOf(options: KubeconfigOptions & { user: string }): Prom
   if (ownerName !== undefined && output === undefined)
     throw new UserError('--owner is for a file: add --output FILE, or omit the option');
   const owner = ownerName === undefined ? undefined : ownerNamed(ownerName);
-  if (onlyForRoot(dataDir) !== undefined)
-    throw new UserError(`only root can read the keys in ${dataDir}: repeat the command with sudo`);
+  if (isOnlyForRoot(dataDir)) throw new NeedsRootError(`read the keys in ${dataDir}`);
   const record = readEngineRecord(dataDir);
   if (record === undefined)
     throw new UserError(

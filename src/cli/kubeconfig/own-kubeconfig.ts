@@ -6,6 +6,7 @@ import {
   invokingUser,
   userKubeconfigPath,
 } from '../../engine/certificates/user-kubeconfigs.ts';
+import { NeedsRootError } from '../../engine/machine-checks.ts';
 import { DEFAULT_DATA_DIR, kubeconfigPath } from '../../engine/settings.ts';
 import { realFolder, UserError } from '../../platform/files.ts';
 import { shellQuoted } from '../../platform/programs/typed-program.ts';
@@ -28,20 +29,32 @@ export function ownKubeconfig(dataDir: string): string | undefined {
   return uid !== 0 && existsSync(path) ? path : undefined;
 }
 
-/** Returns a sentence for a user who may not read the data folder; undefined if this user may, or if the folder does not exist. */
-export function onlyForRoot(dataDir: string): string | undefined {
-  if (isRoot() || !existsSync(dataDir)) return undefined;
+/** Returns whether this user may not read the data folder. Returns false if the folder does not exist. */
+export function isOnlyForRoot(dataDir: string): boolean {
+  if (isRoot()) return false;
   try {
     accessSync(dataDir, constants.R_OK | constants.X_OK);
-    return undefined;
-  } catch {
-    const folder = isDefault(dataDir) ? undefined : dataDir;
-    const { engine } = hintsFor({ dataDir: folder }, process.env, undefined, true);
-    return (
-      `only root can read the data folder ${dataDir}: run 'eval "$(${engine('kubeconfig')})"' to get a kubeconfig of your own ` +
-      'if the engine is running, or repeat the command with sudo'
-    );
+    return false;
+  } catch (error) {
+    return !['ENOENT', 'ENOTDIR'].includes((error as NodeJS.ErrnoException).code ?? '');
   }
+}
+
+/** Returns the error for a user who may not read the data folder; undefined if isOnlyForRoot() returns false. */
+export const onlyForRoot = (dataDir: string): NeedsRootError | undefined =>
+  isOnlyForRoot(dataDir) ? needsOwnKubeconfig(dataDir, process.env) : undefined;
+
+/** Returns the error of a command that needs a kubeconfig. `isWanted`: the command is the one that gives the user a kubeconfig. */
+export function needsOwnKubeconfig(dataDir: string, env: NodeJS.ProcessEnv, isWanted = false): NeedsRootError {
+  const { engine } = hintsFor({ dataDir: isDefault(dataDir) ? undefined : dataDir }, env, undefined, true);
+  const command = `eval "$(${engine('kubeconfig')})"`;
+  const limited = `'${engine('kubeconfig --user NAME')}'`;
+  return new NeedsRootError(
+    `read the data folder ${dataDir}`,
+    isWanted
+      ? { command, otherwise: `, or ${limited} for a kubeconfig with fewer rights` }
+      : { otherwise: `, or get a kubeconfig of your own with '${command}', or one with fewer rights with ${limited}` },
+  );
 }
 
 const isDefault = (dataDir: string): boolean => dataDir === realFolder(DEFAULT_DATA_DIR);

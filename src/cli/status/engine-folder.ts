@@ -49,7 +49,7 @@ export function selectEngine(
 }
 
 const needsRoot = (folder: string): string =>
-  `${folder}: permission denied: '${hintsFor({ dataDir: folder }, process.env, undefined, true).engine('status')}' reports memory, disk, certificates and static manifests`;
+  `only root can read the data folder ${folder}: type '${hintsFor({ dataDir: folder }, process.env, undefined, true).engine('status')}', which reports memory, disk, certificates and static manifests`;
 
 /** Returns the kubeconfigs that the options select. If there are none, throws a UserError if `isRequired`, else returns none. */
 function pathsOf(options: TargetOptions, env: NodeJS.ProcessEnv, isRequired: boolean): string[] {

@@ -188,14 +188,14 @@ describe('lifepod up', () => {
     try {
       const logs = await asNobody('logs', 'web', '--data-dir', scratch.path);
       expect(logs.stderr).toMatch(
-        /^lifepod: only root can read the data folder \S+: run '.*sudo \S*lifepod kubeconfig[^\n]*\n$/,
+        /^lifepod: only root can read the data folder \S+: type 'sudo \S*lifepod logs web .*sudo \S*lifepod kubeconfig[^\n]*\n$/,
       );
       expect(logs.code).toBe(1);
       const results = await Promise.all(
         [['status'], ['image', 'list']].map((words) => asNobody(...words, '--data-dir', scratch.path)),
       );
       expect(results.map(({ code }) => code)).toEqual([1, 1]);
-      expect(results[0]?.stderr).toBe(logs.stderr.replace(/^error/, 'lifepod'));
+      expect(results[0]?.stderr).toBe(logs.stderr.replace('logs web', 'status'));
       expect(results[1]?.stderr).toBe(
         `lifepod: only root can run this command: type 'sudo ${LAUNCHER} image list --data-dir ${scratch.path}'\n`,
       );

@@ -67,11 +67,26 @@ test.skipIf(!isPublic(LAUNCHER) || !isPublic(join(REPOSITORY, 'node_modules/node
   async () => {
     const run = (...args: string[]): Promise<CommandResult> =>
       asJane('/nonexistent', LAUNCHER, ...args, '--data-dir', lifepod.dataDir);
-    const forRoot = `lifepod: only root can read the data folder ${lifepod.dataDir}: run 'eval "$(sudo ${LAUNCHER} kubeconfig --data-dir ${lifepod.dataDir})"' `;
-    const refusals = await Promise.all([run('why', 'seen'), run('kubeconfig'), run('down'), run('image', 'list')]);
+    const withSudo = (command: string): string => `sudo ${LAUNCHER} ${command} --data-dir ${lifepod.dataDir}`;
+    const own = `'eval "$(${withSudo('kubeconfig')})"'`;
+    const unreadable = `lifepod: only root can read the data folder ${lifepod.dataDir}: type `;
+    const starts = [
+      `${unreadable}'${withSudo('why seen')}', or get a kubeconfig of your own with ${own}, or `,
+      `${unreadable}${own}, or '${withSudo('kubeconfig --user NAME')}' `,
+      `lifepod: only root can run this command: type '${withSudo('down')}'`,
+      `lifepod: only root can run this command: type '${withSudo('image list')}'`,
+      `${unreadable}'${withSudo('certs check')}'`,
+    ];
+    const refusals = await Promise.all([
+      run('why', 'seen'),
+      run('kubeconfig'),
+      run('down'),
+      run('image', 'list'),
+      run('certs', 'check'),
+    ]);
     for (const [index, { code, stderr }] of refusals.entries()) {
       expect(code).toBe(1);
-      const start = index < 2 ? forRoot : `lifepod: only root can run this command: type 'sudo ${LAUNCHER} `;
+      const start = starts[index] ?? '';
       expect(stderr.slice(0, start.length)).toBe(start);
       expect(stderr.split('\n')).toHaveLength(2);
     }
@@ -80,10 +95,14 @@ test.skipIf(!isPublic(LAUNCHER) || !isPublic(join(REPOSITORY, 'node_modules/node
     const copy = /^export KUBECONFIG=(\S+)\n$/.exec(copied.stdout)?.[1] ?? '';
     await lifepod.apply(pod('seen', { app: [{ name: 'app', script: `echo hello; ${WAIT}` }] }));
     await record.until('seen', isReady);
-    const [logs, timeline, own] = await Promise.all([run('logs', 'seen'), run('timeline', 'seen'), run('kubeconfig')]);
+    const [logs, timeline, again] = await Promise.all([
+      run('logs', 'seen'),
+      run('timeline', 'seen'),
+      run('kubeconfig'),
+    ]);
     expect(logs).toMatchObject({ code: 0, stdout: 'hello\n' });
     expect(timeline.stdout).toMatch(/^app +app .* running$/m);
-    expect(own.stdout).toBe(copied.stdout);
+    expect(again.stdout).toBe(copied.stdout);
 
     // Commands that find the engine through the copy name its data folder, because without it they would be about another engine.
     await lifepod.apply({
@@ -100,7 +119,7 @@ test.skipIf(!isPublic(LAUNCHER) || !isPublic(join(REPOSITORY, 'node_modules/node
       asJane('/nonexistent', LAUNCHER, command, ...args, '--kubeconfig', copy);
     const [status, why] = await Promise.all([throughCopy('status'), throughCopy('why', 'unseen')]);
     expect(status.stdout).toContain(
-      `${lifepod.dataDir}: permission denied: 'sudo ${LAUNCHER} status --data-dir ${lifepod.dataDir}' reports memory, `,
+      `only root can read the data folder ${lifepod.dataDir}: type '${withSudo('status')}', which reports memory, `,
     );
     expect(why.stdout).toContain(`sudo ${LAUNCHER} image load FILE --data-dir ${lifepod.dataDir}`);
     const ofRoot = await launch(['status', '--kubeconfig', copy], SUDO);

@@ -1,0 +1,20 @@
+import { expect, test } from 'vitest';
+import { failureText } from '../failures.ts';
+import { needsOwnKubeconfig } from './own-kubeconfig.ts';
+
+const refusal = (isWanted: boolean, ...words: string[]): string =>
+  failureText(needsOwnKubeconfig('/d', {}, isWanted), [...words, '--data-dir', '/d'], false, {});
+
+test('a user who may not read the data folder learns the command with sudo, and how to get a kubeconfig', () => {
+  expect(refusal(false, 'why', 'web')).toBe(
+    `only root can read the data folder /d: type 'sudo lifepod why web --data-dir /d', or get a kubeconfig of your own with ` +
+      `'eval "$(sudo lifepod kubeconfig --data-dir /d)"', or one with fewer rights with 'sudo lifepod kubeconfig --user NAME --data-dir /d'`,
+  );
+});
+
+test('a user who is refused lifepod kubeconfig learns how to evaluate its output as root', () => {
+  expect(refusal(true, 'kubeconfig')).toBe(
+    `only root can read the data folder /d: type 'eval "$(sudo lifepod kubeconfig --data-dir /d)"', ` +
+      `or 'sudo lifepod kubeconfig --user NAME --data-dir /d' for a kubeconfig with fewer rights`,
+  );
+});
