@@ -140,10 +140,13 @@ function report(message: StartReport): Promise<void> {
 export const printWaiting = (why: string): void =>
   void process.stderr.write(`lifepod is waiting for the node to be ready: ${why}\n`);
 
+/** Returns the line that reports an engine that is ready. */
+export const readyText = ({ server, nodeName, startMillis }: ReadyEngine): string =>
+  `lifepod ${LIFEPOD_VERSION} is ready after ${(startMillis / 1000).toFixed(1)} s: ${server}, node ${nodeName}`;
+
 /** Prints to standard error a message for people, and to standard output a shell command that sets KUBECONFIG. */
-export function printReady(dataDir: string, { server, nodeName, startMillis, warnings }: ReadyEngine): void {
-  const seconds = (startMillis / 1000).toFixed(1);
-  process.stderr.write(`lifepod ${LIFEPOD_VERSION} is ready after ${seconds} s: ${server}, node ${nodeName}\n`);
-  for (const warning of warnings) process.stderr.write(`warning: ${warning}\n`);
+export function printReady(dataDir: string, ready: ReadyEngine): void {
+  process.stderr.write(`${readyText(ready)}\n`);
+  for (const warning of ready.warnings) process.stderr.write(`warning: ${warning}\n`);
   printKubeconfig(usableKubeconfig(dataDir));
 }

@@ -68,7 +68,7 @@ test.each([
 
 test.each([
   /^\$ lifepod up /,
-  /the engine is ready/,
+  /lifepod \S+ is ready/,
   /loaded docker\.io|apply -f/,
   /Pending/,
   /Init:1\/2/,

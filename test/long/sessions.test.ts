@@ -77,7 +77,7 @@ interface Step {
 const moments: [string, Step[], number | null][] = [
   ['while the session has joined no engine yet', [{ at: recordExists, signal: 'SIGINT' }], 130],
   ['while the engine starts', [{ at: engineHasLock, signal: 'SIGTERM' }], 143],
-  ['when the engine is ready', [{ at: /the engine is ready/, signal: 'SIGINT' }], 130],
+  ['when the engine is ready', [{ at: /lifepod \S+ is ready/, signal: 'SIGINT' }], 130],
   ['between two objects', [{ at: /namespace\/shop created/, signal: 'SIGHUP' }], 129],
   ['while an init container runs', [{ at: /\/init \| prepares/, signal: 'SIGINT' }], 130],
   ['while the apps run', [{ at: /\/app \| serves/, signal: 'SIGINT' }], 130],

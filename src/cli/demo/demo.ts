@@ -15,6 +15,7 @@ import { makeBusyboxArchive } from '../../runtime/images/local-images.ts';
 import { startDetached } from '../detach.ts';
 import { down } from '../down.ts';
 import { loadImages } from '../image.ts';
+import { readyText } from '../up.ts';
 import { createDemoKubectl, type DemoKubectl } from './demo-kubectl.ts';
 import { watchLife } from './demo-life.ts';
 
@@ -78,8 +79,7 @@ async function startEngine(dataDir: string, signal: AbortSignal): Promise<void> 
   const evictionHard = 'memory.available<100Mi';
   say(`$ lifepod up --detach --data-dir ${dataDir} --port 0 --eviction-hard '${evictionHard}'`);
   const options = { dataDir, port: 0, evictionHard, ...(await chooseFreeRanges()) };
-  const { server, nodeName, startMillis } = await startDetached(options, signal);
-  say(`the engine is ready after ${(startMillis / 1000).toFixed(1)} s: ${server}, node ${nodeName}`);
+  say(readyText(await startDetached(options, signal)));
 }
 
 /** If the registry cannot be reached, builds the image from the machine's busybox-static and loads it. Otherwise, the node pulls it. */

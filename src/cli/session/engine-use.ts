@@ -35,6 +35,7 @@ import { startDetached } from '../detach.ts';
 import { down, hasPods } from '../down.ts';
 import { onlyFinalizersLeft } from '../end-pods.ts';
 import { hintsFor } from '../hints.ts';
+import { readyText } from '../up.ts';
 import {
   claimDeadRecords,
   createRecord,
@@ -142,9 +143,9 @@ async function untilReady(dataDir: string, client: HttpClient, say: Say, stop: A
 /** Starts an engine that the last session stops. Removes what an engine that did not become ready has left, if it had no Pods. */
 async function start(options: UpOptions, say: Say, stop: AbortSignal): Promise<void> {
   try {
-    const { server, nodeName, startMillis, warnings } = await startDetached({ ...options, forSessions: true }, stop);
-    say(`the engine is ready after ${(startMillis / 1000).toFixed(1)} s: ${server}, node ${nodeName}`);
-    for (const warning of warnings) say(`warning: ${warning}`);
+    const ready = await startDetached({ ...options, forSessions: true }, stop);
+    say(readyText(ready));
+    for (const warning of ready.warnings) say(`warning: ${warning}`);
   } catch (error) {
     const { dataDir } = options;
     const mayClear = settledRecord(dataDir)?.state === 'up' && dataDirOwner(dataDir) === undefined;

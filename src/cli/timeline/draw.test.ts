@@ -88,13 +88,13 @@ test('the timeline of a living Pod has bars up to now, waiting containers and th
   ] as const;
   const before = (millis: number): Transition[] => WHOLE.filter(({ at }) => at <= START + millis);
   expect(shown(drawLife(before(4500), { ...options, now: START + 5000, spec }))).toMatchInlineSnapshot(`
-    "|                               ╵0s     ╵1s     ╵2s     ╵3s     ╵4s
-    |      sandbox                  ····━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━  ready
-    |init  one                          ▒▒▒▒▒▒▒▒████████0                    exit 0
-    |app   app                          ·················███▼███████▲██████  running
-    |      side-with-quite-a-long-…     ·················████████3░░░░░░░░░  back-off
-    |defer bye                                                               not due
-    |      last                                                              not due
+    "|                               ╵0s   ╵1s   ╵2s   ╵3s   ╵4s
+    |      sandbox                  ···━━━━━━━━━━━━━━━━━━━━━━━━━━━  ready
+    |init  one                         ▒▒▒▒▒▒███████0               exit 0
+    |app   app                         ·············██▼█████▲█████  running
+    |      side-with-quite-a-long-…    ·············██████3░░░░░░░  back-off (exit 3)
+    |defer bye                                                      not due
+    |      last                                                     not due
     |
     |from 2026-01-31T12:00:00Z, 5.00s until now
     |· waiting  ░ back-off  ▒ pulling  ━ sandbox  █ running  ▲ probe passes
@@ -192,6 +192,36 @@ test('the timeline shows a lost sandbox and failed pulls', () => {
     |from 2026-01-31T12:00:00Z, 9.00s until now
     |· waiting  ░ back-off  ▒ pulling  ━ sandbox  █ running  ✗ sandbox lost"
   `);
+});
+
+test('the exit codes of short runs never touch, because they would read as one', () => {
+  const exits = [1000, 1100, 1200, 1400, 5000].flatMap((at, run) => [
+    step(at - 50, 'Started', `app#${run}`),
+    step(at, 'Exited', `app#${run}`, { exitCode: 17 }),
+  ]);
+  const steps = [step(0, 'SandboxReady'), ...exits];
+  for (const width of [30, 40, 60, 80, 120]) {
+    const app = drawLife(steps, { ...options, width, now: START + 9000 })[2] ?? '';
+    expect(app).toMatch(/\D17\D/);
+    expect(app).not.toMatch(/\d{3}/);
+  }
+});
+
+test.each([
+  ['its image', [step(1000, 'PullFailed', 'app#0', until(9000))], 'back-off (no image)'],
+  ['its start', [step(1000, 'StartFailed', 'app#0')], 'back-off (no start)'],
+  [
+    'its run',
+    [1, 2].flatMap((run) => [
+      step(run * 1000, 'Started', `app#${run}`),
+      step(run * 1000 + 500, 'Exited', `app#${run}`, { exitCode: 3 }),
+      step(run * 1000 + 500, 'BackOff', `app#${run}`, until(9000)),
+    ]),
+    'back-off (exit 3) 2×',
+  ],
+])('the timeline says what a container waits to repeat: %s', (_, steps, state) => {
+  const [, , app] = drawLife([step(0, 'SandboxReady'), ...steps], { ...options, now: START + 5000 });
+  expect(app?.endsWith(` ${state}`)).toBe(true);
 });
 
 test('the timeline shows nothing as running in a deleted Pod whose end was not observed', () => {

@@ -65,7 +65,7 @@ const CUT: Glyph = { char: '≈', color: 'dim', means: 'time left out' };
 const LONGEST_NAME = 24;
 const KIND_NAMES = { sandbox: '', init: 'init', app: 'app', defer: 'defer', ephemeral: 'ephem' } as const;
 
-type Cell = { char: string; color: Color; run?: boolean } | undefined;
+type Cell = { char: string; color: Color; run?: boolean; label?: true } | undefined;
 
 /** Returns the drawing as lines of text. Without color, no line is wider than the terminal; with color, lines are not cut. */
 export function drawLife(transitions: readonly Transition[], options: DrawOptions): string[] {
@@ -124,16 +124,24 @@ function cellsOf(row: Row, picture: LifePicture, scale: Scale, used: Set<Glyph>)
   return cells;
 }
 
-/** Writes the exit code after the run. If there is no room, writes it over the end of the run, or omits it if the run is too short. */
+/**
+ * Writes the exit code after the run. If there is no room, writes it over the end of the run, or omits it if the run is too short. Two codes
+ * never touch, because they would read as one.
+ */
 function placeExit(cells: Cell[], end: number, text: string, failed: boolean): void {
+  const isAlone = (from: number): boolean =>
+    !cells.slice(Math.max(0, from - 1), from + text.length + 1).some((cell) => cell?.label === true);
   const fits = (from: number): boolean =>
-    from >= 0 && from + text.length <= cells.length && [...text].every((_, i) => cells[from + i]?.run !== true);
+    isAlone(from) &&
+    from >= 0 &&
+    from + text.length <= cells.length &&
+    [...text].every((_, i) => cells[from + i]?.run !== true);
   const color = failed ? 'red' : 'green';
   const inside = end - text.length;
   const isBar = inside > 0 && cells.slice(inside - 1, end).every((cell) => cell?.run === true);
-  const from = [end, end + 1, end + 2].find(fits) ?? (isBar ? inside : undefined);
+  const from = [end, end + 1, end + 2].find(fits) ?? (isBar && isAlone(inside) ? inside : undefined);
   if (from === undefined) return;
-  for (const [index, char] of [...text].entries()) cells[from + index] = { char, color, run: true };
+  for (const [index, char] of [...text].entries()) cells[from + index] = { char, color, run: true, label: true };
 }
 
 const deadlines = (

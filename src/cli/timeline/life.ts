@@ -209,11 +209,18 @@ function stateOf(own: readonly Transition[], now: { kind: BarKind } | undefined,
   const last = exits.at(-1);
   const times = exits.length > 1 ? ` ${exits.length}×` : '';
   if (now !== undefined && !isOver) {
-    if (now.kind === 'backoff') return last === undefined ? 'back-off' : `back-off${times}`;
+    if (now.kind === 'backoff') return `back-off (${backOffCause(own, last)})${times}`;
     return now.kind === 'running' && exits.length > 0 ? `running (run ${exits.length + 1})` : now.kind;
   }
   if (last === undefined) return ran ? 'end not seen' : isOver ? 'never ran' : 'not due';
   return `${exitText(last)}${times}`;
+}
+
+/** Returns what the container waits to repeat, in a few words. */
+function backOffCause(own: readonly Transition[], last: Transition | undefined): string {
+  const began = own.findLast(({ type }) => BEGINS[type] === 'backoff')?.type;
+  if (began === 'PullFailed') return 'no image';
+  return began === 'StartFailed' || last === undefined ? 'no start' : exitText(last);
 }
 
 const exitText = ({ reason, exitCode = 0 }: Transition): string =>
