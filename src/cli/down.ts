@@ -24,6 +24,7 @@ import { openLmdbStore } from '../store/lmdb/lmdb-store.ts';
 import { startDetached } from './detach.ts';
 import { endAllPods, removeRest, runtimeIdle } from './end-pods.ts';
 import { hintsFor, missingKubeconfig } from './hints.ts';
+import { orOtherFolder } from './kubeconfig/engine-folders.ts';
 import { deleteObjects } from './session/delete-objects.ts';
 import { readRecords, removeRecord } from './session/session-records.ts';
 import { withShortDeletions } from './short-deletions.ts';
@@ -102,7 +103,7 @@ async function endFirstStart(
   settings: DownSettings,
 ): Promise<void> {
   if (readEngineRecord(dataDir) === undefined && pid === undefined) {
-    say(`lifepod has never run in ${dataDir}: nothing to do`);
+    say(`lifepod has never run in ${dataDir}: nothing to do${orOtherFolder(dataDir)}`);
     return;
   }
   if (pid !== undefined) {

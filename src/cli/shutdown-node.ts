@@ -6,6 +6,7 @@ import { dataDirOwner, dataDirReleased, UserError } from '../platform/files.ts';
 import { sendSignal } from '../platform/processes.ts';
 import { startDetached } from './detach.ts';
 import { type Hints, hintsFor } from './hints.ts';
+import { orOtherFolder } from './kubeconfig/engine-folders.ts';
 import { copyOfUser, removedCopy } from './kubeconfig/own-kubeconfig.ts';
 import { SHUT_DOWN_NODE } from './up.ts';
 
@@ -19,7 +20,7 @@ export async function shutDownNode(dataDir: string): Promise<void> {
   const hints = hintsFor({ dataDir }, process.env);
   const record = readEngineRecord(dataDir);
   if (record?.state !== 'up' || (record.shutdown !== undefined && dataDirOwner(dataDir) === undefined)) {
-    say(`no Pod of ${dataDir} is running: nothing to do`);
+    say(`no Pod of ${dataDir} is running: nothing to do${orOtherFolder(dataDir)}`);
     return;
   }
   const copy = copyOfUser(dataDir);

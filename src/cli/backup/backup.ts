@@ -23,6 +23,7 @@ import { foreignLink, redirectingUser } from '../../platform/folder-owners.ts';
 import { nodePlatform } from '../../platform/node-js.ts';
 import { forgetHistory } from '../../store/lmdb/copy-file.ts';
 import { openLmdbStore } from '../../store/lmdb/lmdb-store.ts';
+import { orOtherFolder } from '../kubeconfig/engine-folders.ts';
 import { describeSource, type Source, writeArchive } from './archive-writer.ts';
 import { interruption } from './interruption.ts';
 import { BACKUP_FORMAT, type Manifest, STORE_PATH } from './manifest.ts';
@@ -38,7 +39,7 @@ export async function backup(file: string, dataDir: string, signal = interruptio
   const target = targetOf(file);
   checkDataFormat(dataDir);
   if (settledRecord(dataDir) === undefined) {
-    throw new UserError(`lifepod has never run in ${dataDir}: there is nothing to back up`);
+    throw new UserError(`lifepod has never run in ${dataDir}: there is nothing to back up${orOtherFolder(dataDir)}`);
   }
   const { objects, revision } = await withStoreCopy(dataDir, () => backUp(target, dataDir, signal));
   print(`backed up ${dataDir} to ${file}: ${objects} objects at revision ${revision}`);

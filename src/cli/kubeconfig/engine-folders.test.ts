@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import { DEFAULT_DATA_DIR } from '../../engine/settings.ts';
-import { dataFolderOf, foldersOfUser, notRunning, otherFolders } from './engine-folders.ts';
+import { dataFolderOf, foldersOfUser, notRunning, orOtherFolder } from './engine-folders.ts';
 
 const folder = realpathSync(mkdtempSync(join(tmpdir(), 'lifepod-folders-')));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -39,5 +39,8 @@ test('a command that finds no engine in the default folder leads to the engines 
     `lifepod is not running in ${DEFAULT_DATA_DIR}: add '--data-dir /e' or '--data-dir /d' to use the engine whose ` +
       `kubeconfig you have, or start another one with 'eval "$(sudo lifepod up --detach)"'`,
   );
-  expect(otherFolders('/given', USER, () => ['/d'])).toBeUndefined();
+  expect(orOtherFolder(DEFAULT_DATA_DIR, USER, () => ['/d'])).toBe(
+    "; add '--data-dir /d' to use the engine whose kubeconfig you have",
+  );
+  expect(orOtherFolder('/given', USER, () => ['/d'])).toBe('');
 });

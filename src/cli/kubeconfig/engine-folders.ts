@@ -40,6 +40,12 @@ export function otherFolders(dataDir: string, env: NodeJS.ProcessEnv, folders = 
   return `add ${options.join(' or ')} to use the engine whose kubeconfig you have`;
 }
 
+/** Returns the phrase of otherFolders() as the end of a sentence, with a semicolon before it; empty if there is none. */
+export function orOtherFolder(dataDir: string, env: NodeJS.ProcessEnv = process.env, folders = foldersOfUser): string {
+  const other = otherFolders(dataDir, env, folders);
+  return other === undefined ? '' : `; ${other}`;
+}
+
 /** Returns the sentence about an engine that is not running. */
 export function notRunning(dataDir: string, env: NodeJS.ProcessEnv = process.env, folders = foldersOfUser): string {
   const start = hintsFor({ dataDir }, env).start();

@@ -6,11 +6,13 @@ import { readEngineRecord } from '../../engine/settings.ts';
 import { lockDataDir, UserError } from '../../platform/files.ts';
 import { nodePlatform } from '../../platform/node-js.ts';
 import { openLmdbStore } from '../../store/lmdb/lmdb-store.ts';
+import { orOtherFolder } from '../kubeconfig/engine-folders.ts';
 
 /** Prints the keys of the values; deletes the values only if `yes` is true. */
 export async function discard(dataDir: string, yes: boolean): Promise<void> {
   const record = readEngineRecord(dataDir);
-  if (record === undefined) throw new UserError(`lifepod has never run in ${dataDir}: there is nothing to delete`);
+  if (record === undefined)
+    throw new UserError(`lifepod has never run in ${dataDir}: there is nothing to delete${orOtherFolder(dataDir)}`);
   const lock = lockDataDir(dataDir);
   try {
     // A newer lifepod may encrypt values in a way that this one cannot read.

@@ -6,6 +6,7 @@ import { dateText, expiryOf, overdueTime } from '../../apiserver/pki/validity.ts
 import { formatTime, type Millis } from '../../machinery/time.ts';
 import { readTextIfPresent, UserError } from '../../platform/files.ts';
 import { hintsFor } from '../hints.ts';
+import { orOtherFolder } from '../kubeconfig/engine-folders.ts';
 
 /** Reads the certificates of the data folder. Throws a UserError if one is missing or damaged. */
 export function readCertificates(dataDir: string): DatedCertificate[] {
@@ -13,7 +14,7 @@ export function readCertificates(dataDir: string): DatedCertificate[] {
     const text = readTextIfPresent(join(dataDir, 'pki', `${name}.crt`));
     if (text !== undefined) return text;
     throw new UserError(
-      `there is no certificate ${name} in ${dataDir}: '${hintsFor({ dataDir }, process.env).engine('up')}' creates it`,
+      `there is no certificate ${name} in ${dataDir}: '${hintsFor({ dataDir }, process.env).engine('up')}' creates it${orOtherFolder(dataDir)}`,
     );
   };
   const texts = { ca: textOf('ca'), apiserver: textOf('apiserver'), admin: textOf('admin') };

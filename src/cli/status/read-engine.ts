@@ -76,7 +76,7 @@ export async function readEngine(dataDir: string, now: Millis): Promise<EngineRe
 function notRunning(dataDir: string, record: EngineRecord | undefined): string {
   const { engine, start: startCommand } = hintsFor({ dataDir }, process.env);
   const other = otherFolders(dataDir, process.env);
-  const start = `${other === undefined ? '' : `${other}, or `}start it with '${startCommand()}'`;
+  const start = `${other === undefined ? 'start it' : `${other}, or start another one`} with '${startCommand()}'`;
   if (record === undefined) {
     const what = existsSync(dataDir) ? 'has never run in' : 'is not running: there is no folder';
     return `lifepod ${what} ${dataDir}: ${start}${other === undefined ? ', or name its data folder with --data-dir' : ''}`;
