@@ -1,8 +1,9 @@
 import { EventEmitter } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
+import { LIFEPOD_VERSION } from '../engine/version.ts';
 import { lockDataDir, UserError } from '../platform/files.ts';
 import { createVirtualTimers } from '../platform/virtual-timers.ts';
 import { alreadyRunning, startReport } from './detach.ts';
@@ -48,7 +49,7 @@ test('up --detach returns the report of a ready engine, and undefined for an eng
   expect(await dead.report).toBeUndefined();
 });
 
-test('up --detach of an engine that runs already says how to use and how to end it', () => {
+test('up --detach of an engine that runs already says how to use and how to end it, or how to update it', () => {
   const folder = mkdtempSync(join(tmpdir(), 'lifepod-detach-'));
   onTestFinished(() => rmSync(folder, { recursive: true }));
   const lock = lockDataDir(folder);
@@ -62,6 +63,11 @@ test('up --detach of an engine that runs already says how to use and how to end 
   expect((alreadyRunning(refusal, folder, { SUDO_UID: '1000' }) as Error).message).toBe(
     `lifepod is already running in ${folder} (PID ${process.pid}): 'eval "$(sudo lifepod kubeconfig --data-dir ${folder})"' sets ` +
       `KUBECONFIG for it, and 'sudo lifepod down --data-dir ${folder}' ends it`,
+  );
+  writeFileSync(join(folder, 'engine.json'), '{"version":"0.0.9"}');
+  expect((alreadyRunning(refusal, folder, { SUDO_UID: '1000' }) as Error).message).toBe(
+    `lifepod 0.0.9 is still running in ${folder} (PID ${process.pid}): to replace it by ${LIFEPOD_VERSION}, type ` +
+      `'sudo kill ${process.pid}', which leaves its Pods running, then 'eval "$(sudo lifepod up --detach --data-dir ${folder})"'`,
   );
   const other = new UserError('something else');
   expect(alreadyRunning(other, folder, {})).toBe(other);

@@ -13,6 +13,7 @@ import { nodeOptionFlags } from '../engine/node-settings.ts';
 import { API_FLAGS } from '../engine/options/api-settings.ts';
 import { ENCRYPTION_FLAG } from '../engine/options/encryption-settings.ts';
 import { readEngineRecord, type UpOptions, usesPrivateContainerd } from '../engine/settings.ts';
+import { LIFEPOD_VERSION } from '../engine/version.ts';
 import { dataDirOwner, ensureDataDir, removeIfEmpty, UserError } from '../platform/files.ts';
 import { systemTimers } from '../platform/node-js.ts';
 import type { Timers } from '../platform/platform.ts';
@@ -35,11 +36,20 @@ export async function upDetached(options: UpOptions): Promise<void> {
   printReady(options.dataDir, ready);
 }
 
-/** Returns the error for a user who starts an engine that runs already, for example in a second terminal. Returns other errors as they are. */
+/**
+ * Returns the error for a user who starts an engine that runs already, for example in a second terminal, or after an update of lifepod. Returns
+ * other errors as they are.
+ */
 export function alreadyRunning(error: unknown, dataDir: string, env: NodeJS.ProcessEnv): unknown {
   const [, pid] = /is in use by a running lifepod \(PID (\d+)\)/.exec((error as Error).message) ?? [];
   if (!(error instanceof UserError) || pid === undefined) return error;
-  const { engine } = hintsFor({ dataDir }, env);
+  const { asRoot, engine, start } = hintsFor({ dataDir }, env);
+  const version = readEngineRecord(dataDir)?.version ?? LIFEPOD_VERSION;
+  if (version !== LIFEPOD_VERSION)
+    return new UserError(
+      `lifepod ${version} is still running in ${dataDir} (PID ${pid}): to replace it by ${LIFEPOD_VERSION}, type ` +
+        `'${asRoot(`kill ${pid}`)}', which leaves its Pods running, then '${start()}'`,
+    );
   return new UserError(
     `lifepod is already running in ${dataDir} (PID ${pid}): 'eval "$(${engine('kubeconfig')})"' sets KUBECONFIG for it, and ` +
       `'${engine('down')}' ends it`,
