@@ -111,7 +111,7 @@ export default defineConfig({
           name: 'own',
           include: ['test/e2e/own-engine/**/*.test.ts', 'test/integration/**/*.test.ts'],
           isolate: false,
-          maxWorkers: 3,
+          maxWorkers: 4,
           sequence: { groupOrder: 2 },
         },
       },
