@@ -13,7 +13,17 @@ import { type Millis, parseTime } from '../../machinery/time.ts';
 import { waitingProblem } from '../pod-containers.ts';
 import { deadlineOf, isDeleted } from '../why/ending-phrases.ts';
 import { explainLostNode, explainNode } from '../why/node-troubles.ts';
-import { conditionOf, eventOf, type Living, lastStep, lastTime, type Shown, shownContainers } from '../why/subject.ts';
+import {
+  conditionOf,
+  controllerOf,
+  endedWithNode,
+  eventOf,
+  type Living,
+  lastStep,
+  lastTime,
+  type Shown,
+  shownContainers,
+} from '../why/subject.ts';
 import { explainWaiting } from '../why/waiting.ts';
 
 export interface PodTrouble {
@@ -55,16 +65,11 @@ const ofOutcome: Rule = (subject) => {
   const { phase, reason } = subject.pod.status ?? {};
   if (phase === 'Succeeded') return 'well';
   if (phase !== 'Failed' && phase !== 'Unknown') return undefined;
-  if (endedWithNode(subject) && subject.pod.metadata.ownerReferences?.some(({ controller }) => controller))
-    return 'well';
+  // A controller then creates another Pod, which status judges by itself.
+  if (endedWithNode(subject) && controllerOf(subject.pod) !== undefined) return 'well';
   const since = phase === 'Failed' ? failedSince(subject) : unreadySince(subject);
   return { reason: reason || podSummary(subject.pod).status || phase, since };
 };
-
-/** Whether an orderly shutdown of the node ended the Pod. A controller then creates another Pod, which status judges by itself. */
-const endedWithNode = (subject: Living): boolean =>
-  subject.pod.status?.reason === 'Terminated' &&
-  conditionOf(subject, 'DisruptionTarget')?.reason === 'TerminationByKubelet';
 
 const ofScheduling: Rule = (subject) => {
   const { metadata, spec } = subject.pod;

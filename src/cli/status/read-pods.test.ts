@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import type { CoreV1Event, Pod } from '../../api/generated/types.ts';
+import type { CoreV1Event, Job, Pod } from '../../api/generated/types.ts';
 import { POD_RECORDS } from '../../api/lifepod.io/v1/pod-record/index.ts';
-import { EVENTS, NAMESPACES, PODS } from '../../api/resources.ts';
+import { EVENTS, JOBS, NAMESPACES, PODS } from '../../api/resources.ts';
 import { registryBackend } from '../../client/registry-fixture.ts';
 import { clientOf } from '../../client/typed-client.ts';
 import { forbidden } from '../../machinery/status.ts';
@@ -90,6 +90,43 @@ test('readPods() distinguishes a namespace without Pods from one that does not e
   await expect(read('nope')).rejects.toThrow(/^the namespace nope does not exist: 'kubectl get namespaces/);
   backend.failNext('get namespaces', forbidden(NAMESPACES, 'nope', 'no'));
   expect((await read('nope')).pods).toEqual([]);
+});
+
+test('failed Pods of a complete Job are well, those of other Jobs are not', async () => {
+  const { backend, read } = await start();
+  const jobOf = (name: string): Job => ({
+    apiVersion: 'batch/v1',
+    kind: 'Job',
+    metadata: { name, namespace: 'b', uid: name },
+    spec: { template: { spec: { restartPolicy: 'Never', containers: [{ name: 'app', image: 'i' }] } } },
+  });
+  for (const name of ['done', 'going']) {
+    await backend.set<Job>(JOBS, jobOf(name));
+    const { metadata } = await clientOf(backend).resource<Job>(JOBS).get(name, 'b');
+    const pod = podOf(`of-${name}`, 'b');
+    pod.metadata.ownerReferences = [
+      { apiVersion: 'batch/v1', kind: 'Job', name, uid: metadata.uid ?? '', controller: true },
+    ];
+    await backend.set<Pod>(PODS, pod);
+    await backend.setStatus(PODS, 'b', pod.metadata.name, { phase: 'Failed', conditions: conditions('False') });
+  }
+  await backend.setStatus(JOBS, 'b', 'done', {
+    succeeded: 1,
+    startTime: AN_HOUR_AGO,
+    completionTime: AN_HOUR_AGO,
+    conditions: ['SuccessCriteriaMet', 'Complete'].map((type) => ({
+      type,
+      status: 'True',
+      lastTransitionTime: AN_HOUR_AGO,
+    })),
+  });
+  expect(names(await read('b'))).toEqual(['b/imageless ErrImagePull', 'b/of-going Failed']);
+  backend.failNext('list jobs', forbidden(JOBS, '', 'no'));
+  const reading = await read('b');
+  expect(names(reading)).toHaveLength(3);
+  expect(reading.unread).toEqual([
+    expect.stringMatching(/^Jobs: jobs\S* is forbidden: no: failed Pods of complete Jobs/),
+  ]);
 });
 
 test('a user who may read one namespace gets its Pods, and a sentence about the others', async () => {

@@ -4,8 +4,8 @@
  * Boundary: the decisions are in pod-troubles.ts, and the sentences in src/cli/why. Reads Pods, and of those that may not be well also warning
  * Events and records. Without the right to read Events or records, the result contains a sentence about it instead of an error.
  */
-import type { CoreV1Event, Node, Pod } from '../../api/generated/types.ts';
-import { EVENTS, PODS } from '../../api/resources.ts';
+import type { CoreV1Event, Job, Node, Pod } from '../../api/generated/types.ts';
+import { EVENTS, JOBS, PODS } from '../../api/resources.ts';
 import type { Client } from '../../client/client.ts';
 import type { Transition } from '../../lifecycle/types.ts';
 import { uidOf } from '../../machinery/meta.ts';
@@ -15,7 +15,7 @@ import type { Hints } from '../hints.ts';
 import { lifeOf, transitionsOf } from '../records.ts';
 import { mayNotReadPods } from '../refusals.ts';
 import { explain } from '../why/explain.ts';
-import type { Living } from '../why/subject.ts';
+import { controllerOf, type Living } from '../why/subject.ts';
 import { missingNamespace } from '../workloads/missing-namespace.ts';
 import { type PodTrouble, podTrouble } from './pod-troubles.ts';
 
@@ -51,7 +51,9 @@ export async function readPods(options: ReadPodsOptions): Promise<PodReading> {
   const { client } = options;
   const unread = new Set<string>();
   const { pods, namespace } = await listPods(options, unread);
-  const doubtful = pods.filter(mayBeUnwell);
+  const suspects = pods.filter(mayBeUnwell);
+  const complete = await completeJobs(client, namespace, suspects, unread);
+  const doubtful = suspects.filter((pod) => !(pod.status?.phase === 'Failed' && complete.has(jobOf(pod) ?? '')));
   if (doubtful.length === 0) return { pods, unwell: [], unread: [...unread] };
   const events = await eventsByPod(client, namespace, unread);
   const unwell: UnwellPod[] = [];
@@ -116,6 +118,36 @@ function unwellPod(
   const subject = { name, namespace, pod, node, nodes: own, lastLines: {}, hints, now, ...read };
   const trouble = podTrouble(subject);
   return trouble && { ...trouble, pod, sentence: explain(subject).sentence };
+}
+
+/** Returns the UID of the Job that controls the Pod; undefined if there is none. */
+function jobOf(pod: Pod): string | undefined {
+  const controller = controllerOf(pod);
+  return controller?.kind === 'Job' ? controller.uid : undefined;
+}
+
+/**
+ * Resolves with the UIDs of the Jobs that are complete, whose failed Pods are no trouble: other Pods have succeeded instead of them. Reads no
+ * Jobs if no Job has a failed Pod.
+ */
+async function completeJobs(
+  client: Client,
+  namespace: string | undefined,
+  pods: readonly Pod[],
+  unread: Set<string>,
+): Promise<ReadonlySet<string>> {
+  if (!pods.some((pod) => pod.status?.phase === 'Failed' && jobOf(pod) !== undefined)) return new Set();
+  const { items } = await client
+    .resource<Job>(JOBS)
+    .list(namespace === undefined ? {} : { namespace })
+    .catch((error: unknown) => {
+      if (!isApiError(error, 'Forbidden')) throw error;
+      unread.add(`Jobs: ${error.message}: failed Pods of complete Jobs count as unhealthy`);
+      return { items: [] };
+    });
+  const isComplete = ({ status }: Job): boolean =>
+    status?.conditions?.some((each) => each.type === 'Complete' && each.status === 'True') === true;
+  return new Set(items.filter(isComplete).map(({ metadata }) => metadata.uid ?? ''));
 }
 
 /** Resolves with the warning Events by the UIDs of their Pods. */

@@ -29,6 +29,27 @@ const tainted = (taint: string, advice: RegExp): Case => ({
 });
 
 explains({
+  'a Pod without a controller that ended when its node was shut down': {
+    status: {
+      phase: 'Failed',
+      reason: 'Terminated',
+      message: 'Pod was terminated in response to imminent node shutdown.',
+      conditions: [condition('DisruptionTarget', 'True', 'TerminationByKubelet')],
+    },
+    sentence:
+      'p has failed: Terminated, Pod was terminated in response to imminent node shutdown; it has no controller, so it does not start again by itself.',
+    advice: /^run it again from its manifest, FILE, which replaces the object: kubectl replace --force -n n -f FILE/,
+  },
+  'a Pod with a controller that ended when its node was shut down': {
+    metadata: { ownerReferences: [{ apiVersion: 'v1', kind: 'ReplicaSet', name: 'r', uid: 'u', controller: true }] },
+    status: {
+      phase: 'Failed',
+      reason: 'Terminated',
+      message: 'Pod was terminated in response to imminent node shutdown.',
+      conditions: [condition('DisruptionTarget', 'True', 'TerminationByKubelet')],
+    },
+    sentence: 'p has failed: Terminated, Pod was terminated in response to imminent node shutdown.',
+  },
   'a Pod that fits on no node': {
     spec: unbound,
     status: {

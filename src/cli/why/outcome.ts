@@ -6,7 +6,9 @@ import { endOfRun, stopOf } from './run-end.ts';
 import {
   type Action,
   called,
+  controllerOf,
   type Explanation,
+  endedWithNode,
   type Living,
   lastWords,
   listed,
@@ -60,12 +62,24 @@ export function explainOutcome(subject: Living): Explanation | undefined {
   const why = reason
     ? `${reason}${message ? `, ${oneLine(message).replace(/\.$/, '')}` : ''}`
     : (end?.cause ?? 'its containers did not succeed');
+  if (endedWithNode(subject) && controllerOf(pod) === undefined)
+    return {
+      sentence: `${name} has failed: ${why}${defers}; it has no controller, so it does not start again by itself.`,
+      evidence: [...evidence, ...(end?.evidence ?? [])],
+      actions: [applyAgain(subject), deleteIt(subject), seeTimeline(subject)],
+    };
   return {
     sentence: `${name} has failed: ${why}${defers}.`,
     evidence: [...evidence, ...(end?.evidence ?? [])],
     actions: end === undefined ? [seeTimeline(subject)] : end.actions,
   };
 }
+
+/** FILE stands for the manifest of the Pod. */
+const applyAgain = ({ namespace, hints }: Living): Action => ({
+  description: 'run it again from its manifest, FILE, which replaces the object',
+  command: hints.kubectl(`replace --force -n ${namespace} -f FILE`),
+});
 
 const deleteIt = ({ name, namespace, hints }: Living): Action => ({
   description: 'delete it',

@@ -1,5 +1,12 @@
 /** The input of the explanations (Pod, Events, record, node), and functions that query it and describe parts of it. Pure. */
-import type { ContainerStatus, CoreV1Event, Node, Pod, PodCondition } from '../../api/generated/types.ts';
+import type {
+  ContainerStatus,
+  CoreV1Event,
+  Node,
+  OwnerReference,
+  Pod,
+  PodCondition,
+} from '../../api/generated/types.ts';
 import type { Transition } from '../../lifecycle/types.ts';
 import { type Millis, parseTime } from '../../machinery/time.ts';
 import type { Hints } from '../hints.ts';
@@ -48,6 +55,15 @@ export interface Living extends Subject {
 
 export const conditionOf = ({ pod }: Living, type: string): PodCondition | undefined =>
   pod.status?.conditions?.find((each) => each.type === type);
+
+/** Whether an orderly shutdown of the node ended the Pod. */
+export const endedWithNode = (subject: Living): boolean =>
+  subject.pod.status?.reason === 'Terminated' &&
+  conditionOf(subject, 'DisruptionTarget')?.reason === 'TerminationByKubelet';
+
+/** Returns the kind, the name and the UID of the controller of the Pod, which creates another Pod instead of it; undefined if it has none. */
+export const controllerOf = ({ metadata }: Pod): OwnerReference | undefined =>
+  metadata.ownerReferences?.find(({ controller }) => controller === true);
 
 /** A container that has a status. */
 export interface Shown {
