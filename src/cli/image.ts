@@ -21,10 +21,10 @@ import type { ImageInfo } from '../runtime/runtime.ts';
 import { hintsFor } from './hints.ts';
 import { imagesAsJson, imageTable } from './image-list/image-table.ts';
 import { planRemovals, refuseUsed, removalLines } from './image-removal/plan-removal.ts';
-import { notRunning } from './kubeconfig/engine-folders.ts';
 import { loadProgress } from './progress/load-progress.ts';
 import { STANDARD_INPUT, withArchiveFrom } from './progress/standard-input.ts';
 import { terminalLine } from './progress/terminal-line.ts';
+import { notRunning } from './service/not-running.ts';
 
 /** Returns the endpoint (unix:///…) of the running engine's container runtime. Throws a UserError if no engine is running. */
 function endpointOf(dataDir: string): string {

@@ -13,9 +13,10 @@ import { readKubeconfigs } from '../client/kubeconfig.ts';
 import { DEFAULT_DATA_DIR, isKubectlPlugin, kubeconfigPath } from '../engine/settings.ts';
 import { dataDirOwner, UserError } from '../platform/files.ts';
 import { type Hints, hintsFor } from './hints.ts';
-import { dataFolderOf, notRunning } from './kubeconfig/engine-folders.ts';
+import { dataFolderOf } from './kubeconfig/engine-folders.ts';
 import { engineSilent, explainUnread } from './kubeconfig/lost-engine.ts';
 import { onlyForRoot, ownKubeconfig } from './kubeconfig/own-kubeconfig.ts';
+import { notRunning } from './service/not-running.ts';
 
 /** The options that were given on the command line. An option that was not given is undefined. */
 export interface TargetOptions {

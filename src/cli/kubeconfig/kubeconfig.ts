@@ -18,7 +18,7 @@ import { kubeconfigPath, readEngineRecord } from '../../engine/settings.ts';
 import { dataDirOwner, readTextIfPresent, UserError } from '../../platform/files.ts';
 import { machineClock } from '../../platform/node-js.ts';
 import { hintsFor } from '../hints.ts';
-import { notRunning } from './engine-folders.ts';
+import { notRunning } from '../service/not-running.ts';
 import { engineSilent } from './lost-engine.ts';
 import { type NewUser, newUser } from './new-user.ts';
 import {

@@ -1,8 +1,13 @@
-/** Composes the messages for a kubeconfig of lifepod whose engine has stopped, or that belongs to another user. */
+/**
+ * Composes the messages for a kubeconfig of lifepod whose engine has stopped or is starting, or that belongs to another user.
+ * Boundary: not-running.ts reads the state of the engine and of its service.
+ */
 import { userKubeconfigPath } from '../../engine/certificates/user-kubeconfigs.ts';
 import { DEFAULT_DATA_DIR } from '../../engine/settings.ts';
 import { UserError } from '../../platform/files.ts';
 import { hintsFor } from '../hints.ts';
+import { startCommand, startingNow } from '../service/not-running.ts';
+import { type ServiceState, serviceState } from '../service/service-state.ts';
 import { dataFolderOf } from './engine-folders.ts';
 
 /** The copy of a kubeconfig that `lifepod up` makes for a user, and that `lifepod down` removes. */
@@ -28,12 +33,14 @@ export function explainUnread(
   if (!(error instanceof UserError) || others.length > 0) return error;
   const isCopy = COPY.test(path);
   const folder = folderOf(path, known);
-  const { engine, start } = hintsFor({ dataDir: folder }, env, undefined, true);
-  if (code === 'ENOENT' && isCopy)
+  const { engine } = hintsFor({ dataDir: folder }, env, undefined, true);
+  if (code === 'ENOENT' && isCopy) {
+    const start = startCommand(folder, env, stateOf(folder), true);
     return new UserError(
-      `the engine of the kubeconfig ${path} was stopped, which removed this file: start the engine with '${start()}'${noteOn(folder)}`,
+      `the engine of the kubeconfig ${path} was stopped, which removed this file: start the engine with '${start}'${noteOn(folder)}`,
       { cause: error.cause },
     );
+  }
   const isOwn = isCopy || path === `${folder ?? DEFAULT_DATA_DIR}/kubeconfig`;
   if (code !== 'EACCES' || !isOwn) return error;
   return new UserError(
@@ -57,9 +64,16 @@ export function engineSilent(
   const known = dataDir ?? engineOf([path]);
   if (others.length > 0 || (known === undefined && !COPY.test(path))) return undefined;
   const folder = folderOf(path, known);
-  const { engine, start } = hintsFor({ dataDir: folder }, env);
-  return `lifepod does not answer at ${server}: '${engine('status')}' shows whether it runs, and '${start()}' starts it${noteOn(folder)}`;
+  const service = stateOf(folder);
+  const starting = folder === PLACEHOLDER ? undefined : startingNow(folder ?? DEFAULT_DATA_DIR, service);
+  if (starting !== undefined) return starting;
+  const status = hintsFor({ dataDir: folder }, env).engine('status');
+  return `lifepod does not answer at ${server}: '${status}' shows whether it runs, and '${startCommand(folder, env, service)}' starts it${noteOn(folder)}`;
 }
+
+/** Returns the state of the service of a data folder from folderOf(). */
+const stateOf = (folder: string | undefined): ServiceState | undefined =>
+  folder === PLACEHOLDER ? undefined : serviceState(folder ?? DEFAULT_DATA_DIR);
 
 /** Returns the data folder to name in a command: undefined for the default one, a placeholder if only the hash of its path is known. */
 function folderOf(path: string, dataDir: string | undefined): string | undefined {

@@ -4,7 +4,7 @@ import { clientFromKubeconfig } from '../../client/kubeconfig.ts';
 import { kubeconfigPath } from '../../engine/settings.ts';
 import { isApiError } from '../../machinery/status.ts';
 import { dataDirOwner, UserError } from '../../platform/files.ts';
-import { notRunning } from '../kubeconfig/engine-folders.ts';
+import { notRunning } from '../service/not-running.ts';
 
 export async function rotateKey(dataDir: string): Promise<void> {
   if (dataDirOwner(dataDir) === undefined) {

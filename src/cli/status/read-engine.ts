@@ -13,16 +13,21 @@ import { dataDirOwner, UserError } from '../../platform/files.ts';
 import { processAgeMillis } from '../../platform/processes.ts';
 import { hintsFor, missingKubeconfig } from '../hints.ts';
 import { otherFolders } from '../kubeconfig/engine-folders.ts';
+import { engineStarts, notRunning } from '../service/not-running.ts';
+import { serviceState } from '../service/service-state.ts';
 import { certificateTroubles } from './certificates.ts';
 import { diskTroubles } from './disk-troubles.ts';
 import { manifestTroubles } from './manifest-troubles.ts';
 import { oomRisk, readOomScores } from './oom-risk.ts';
+import type { EngineStart } from './read-nodes.ts';
 import type { StatusReport, Trouble } from './report.ts';
 
 export interface EngineReading {
   kubeconfig: string;
   engine: NonNullable<StatusReport['engine']>;
   troubles: Trouble[];
+  /** When the engine has started, and the name of its node. */
+  start: EngineStart;
   /** Resolves with the manifests that the node of the engine cannot use. */
   manifestTroubles(nodes: readonly Node[]): Promise<Trouble[]>;
 }
@@ -34,21 +39,23 @@ const START_MILLIS: Millis = 60_000;
 export async function readEngine(dataDir: string, now: Millis): Promise<EngineReading> {
   const pid = dataDirOwner(dataDir);
   const record = readEngineRecord(dataDir);
-  if (pid === undefined) throw new UserError(notRunning(dataDir, record));
+  if (pid === undefined) throw new UserError(stoppedText(dataDir, record));
   if (record === undefined || !existsSync(kubeconfigPath(dataDir))) {
     // An engine that starts after a restore writes the file, too.
     const isOld = record?.state === 'up' && processAgeMillis(pid) > START_MILLIS;
     if (isOld) throw new UserError(missingKubeconfig(dataDir, pid));
-    throw new UserError(`lifepod is starting in ${dataDir} (PID ${pid}): try again when it is ready`);
+    throw new UserError(engineStarts(dataDir, pid));
   }
   const messages = (kind: Trouble['kind'], texts: readonly string[]): Trouble[] =>
     texts.map((message) => ({ kind, message }));
+  const upMillis = processAgeMillis(pid);
   return {
     kubeconfig: kubeconfigPath(dataDir),
+    start: { nodeName: record.nodeName, startedAt: now - upMillis, now },
     engine: {
       version: record.version ?? LIFEPOD_VERSION,
       pid,
-      upMillis: processAgeMillis(pid),
+      upMillis,
       dataDir,
       podCidr: record.podCidr,
       serviceCidr: record.serviceCidr,
@@ -73,17 +80,18 @@ export async function readEngine(dataDir: string, now: Millis): Promise<EngineRe
   };
 }
 
-function notRunning(dataDir: string, record: EngineRecord | undefined): string {
-  const { engine, start: startCommand } = hintsFor({ dataDir }, process.env);
-  const other = otherFolders(dataDir, process.env);
-  const start = `${other === undefined ? 'start it' : `${other}, or start another one`} with '${startCommand()}'`;
+function stoppedText(dataDir: string, record: EngineRecord | undefined): string {
   if (record === undefined) {
+    const other = otherFolders(dataDir, process.env);
+    const { start: startText } = hintsFor({ dataDir }, process.env);
+    const start = `${other === undefined ? 'start it' : `${other}, or start another one`} with '${startText()}'`;
     const what = existsSync(dataDir) ? 'has never run in' : 'is not running: there is no folder';
     return `lifepod ${what} ${dataDir}: ${start}${other === undefined ? ', or name its data folder with --data-dir' : ''}`;
   }
   const pods = record.state === 'up' ? runtimeProcesses(dataDir).filter(isShim).length : 0;
-  if (pods === 0) return `lifepod is not running in ${dataDir}: ${start}`;
-  return `lifepod is not running in ${dataDir}, but ${pods === 1 ? 'one of its Pods' : `${pods} of its Pods`} may be: ${start}, or end ${pods === 1 ? 'it' : 'them'} with '${engine('down')}'`;
+  if (pods === 0) return notRunning(dataDir);
+  const some = pods === 1 ? 'one of its Pods' : `${pods} of its Pods`;
+  return notRunning(dataDir, process.env, serviceState(dataDir), { some, end: pods === 1 ? 'it' : 'them' });
 }
 
 const isShim = ({ commandLine }: FoundProcess): boolean => /shim/.test(commandLine[0] ?? '');

@@ -2,10 +2,11 @@
 import { text } from 'node:stream/consumers';
 import type { Node } from '../../api/generated/types.ts';
 import { NODES } from '../../api/resources.ts';
+import { humanDuration } from '../../api/table.ts';
 import type { Client } from '../../client/client.ts';
 import type { HttpClient } from '../../client/http-client.ts';
 import { isApiError } from '../../machinery/status.ts';
-import { parseTime } from '../../machinery/time.ts';
+import { type Millis, parseTime } from '../../machinery/time.ts';
 import type { StatusReport, Trouble } from './report.ts';
 
 const DEADLINE_MILLIS = 30_000;
@@ -17,11 +18,19 @@ export interface NodeReading {
   unread: string[];
 }
 
-/** Resolves with a sentence instead of Nodes if the user may not read them. */
-export async function readNodes(client: Client): Promise<NodeReading> {
+/** The start of the engine of this machine, by the clock of its machine. */
+export interface EngineStart {
+  nodeName: string | undefined;
+  startedAt: Millis;
+  now: Millis;
+}
+
+/** Resolves with a sentence instead of Nodes if the user may not read them. `engine` is the engine of this machine, if there is one. */
+export async function readNodes(client: Client, engine?: EngineStart): Promise<NodeReading> {
   try {
     const { items } = await client.resource<Node>(NODES).list();
-    return { items, shown: items.map(shownNode), troubles: items.flatMap(nodeTroubles), unread: [] };
+    const troubles = items.flatMap((node) => nodeTroubles(node, engine));
+    return { items, shown: items.map(shownNode), troubles, unread: [] };
   } catch (error) {
     if (!isApiError(error, 'Forbidden')) throw error;
     return { items: [], shown: [], troubles: [], unread: [`Nodes: ${error.message}`] };
@@ -45,7 +54,29 @@ const shownNode = ({ metadata, status }: Node): StatusReport['nodes'][number] =>
   runtime: status?.nodeInfo?.containerRuntimeVersion || 'no runtime',
 });
 
-export function nodeTroubles({ metadata, status }: Node): Trouble[] {
+/** Timestamps are whole seconds. */
+const RESOLUTION_MILLIS: Millis = 1000;
+
+/**
+ * Returns the troubles that the conditions of the Node report. Until the engine of this machine has reported the state of its node, they are
+ * those of a former engine, such as a shutdown of the node, and the result is that the node starts.
+ */
+export function nodeTroubles(node: Node, engine?: EngineStart): Trouble[] {
+  const { metadata, status } = node;
+  const ready = status?.conditions?.find(({ type }) => type === 'Ready');
+  const reportedAt = parseTime(ready?.lastHeartbeatTime);
+  const isFormer =
+    engine !== undefined &&
+    metadata.name === engine.nodeName &&
+    ready?.status === 'False' &&
+    reportedAt !== undefined &&
+    reportedAt + RESOLUTION_MILLIS <= engine.startedAt;
+  if (isFormer) {
+    const { startedAt, now } = engine;
+    const time = humanDuration(Math.max(0, now - startedAt));
+    const message = `node ${metadata.name}: Ready: Starting: it has not reported its state since lifepod started ${time} ago`;
+    return [{ kind: 'Node', name: metadata.name, reason: 'Starting', since: startedAt, message }];
+  }
   return (status?.conditions ?? [])
     .filter(({ type, status: value }) => (type === 'Ready' ? value !== 'True' : value === 'True'))
     .map(({ type, reason, message, lastTransitionTime }) => ({

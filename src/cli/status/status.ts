@@ -13,6 +13,7 @@ import { isApiError } from '../../machinery/status.ts';
 import { UserError } from '../../platform/files.ts';
 import { machineClock, systemTimers } from '../../platform/node-js.ts';
 import { hintsFor } from '../hints.ts';
+import { logCommand, startingNow } from '../service/not-running.ts';
 import { resolveTarget, type TargetOptions } from '../target.ts';
 import { selectEngine } from './engine-folder.ts';
 import { readEngine } from './read-engine.ts';
@@ -54,7 +55,7 @@ async function readReport(options: TargetOptions): Promise<{ report: StatusRepor
   const given = options.namespace === undefined ? '' : ` -n ${options.namespace}`;
   try {
     const { client, namespace } = target;
-    const [nodes, version] = await Promise.all([readNodes(client), readVersion(client)]);
+    const [nodes, version] = await Promise.all([readNodes(client, local?.start), readVersion(client)]);
     const pods = await readPods({
       client,
       namespace: options.namespace,
@@ -81,8 +82,10 @@ async function readReport(options: TargetOptions): Promise<{ report: StatusRepor
     return { report, listAll: hints.lifepod(`status${given} -o json`) };
   } catch (error) {
     if (local === undefined || !isApiError(error, 'ServiceUnavailable')) throw error;
+    const { pid, dataDir } = local.engine;
     throw new UserError(
-      `lifepod is running (PID ${local.engine.pid}), but its API does not answer: ${(error as Error).message}`,
+      startingNow(dataDir) ??
+        `lifepod is running (PID ${pid}), but its API does not answer at ${target.server}: '${logCommand(dataDir)}' prints its log`,
     );
   }
 }

@@ -1,0 +1,82 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { DEFAULT_DATA_DIR } from '../../engine/settings.ts';
+import { lockDataDir } from '../../platform/files.ts';
+import { notRunning, startCommand, startingNow } from './not-running.ts';
+import { type ServiceState, serviceState } from './service-state.ts';
+import { ENGINE_UNIT, unitsOf } from './units.ts';
+
+const USER = { SUDO_UID: '1000' };
+
+function scratch(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'lifepod-service-'));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+test.each<[string, string, ServiceState | undefined]>([
+  ['activating', 'start', 'starting'],
+  ['activating', 'auto-restart', 'failing'],
+  ['activating', 'auto-restart-queued', 'failing'],
+  ['active', 'running', 'running'],
+  ['deactivating', 'stop-sigterm', 'running'],
+  ['inactive', 'dead', 'stopped'],
+  ['failed', 'failed', 'stopped'],
+])('the state of a service with ActiveState %s and SubState %s is %s', (active, sub, state) => {
+  const folder = scratch();
+  writeFileSync(join(folder, ENGINE_UNIT), unitsOf({ launcher: '/l', dataDir: '/d', graceSeconds: 30 })[ENGINE_UNIT]);
+  const show = (): string => `ActiveState=${active}\nSubState=${sub}\n`;
+  expect(serviceState('/d', folder, show)).toBe(state);
+  expect(serviceState('/other', folder, show)).toBeUndefined();
+  expect(serviceState('/d', scratch(), show)).toBeUndefined();
+  expect(serviceState('/d', folder, () => '')).toBeUndefined();
+});
+
+test.each<[ServiceState | undefined, string]>([
+  [undefined, `lifepod is not running in ${DEFAULT_DATA_DIR}: start it with 'eval "$(sudo lifepod up --detach)"'`],
+  ['starting', `lifepod is starting in ${DEFAULT_DATA_DIR} as the service lifepod: try again when it is ready`],
+  ['running', `lifepod is starting in ${DEFAULT_DATA_DIR} as the service lifepod: try again when it is ready`],
+  [
+    'failing',
+    `lifepod is not running in ${DEFAULT_DATA_DIR}: the service lifepod has failed, and starts again: 'sudo journalctl -u lifepod' prints its log`,
+  ],
+  ['stopped', `lifepod is not running in ${DEFAULT_DATA_DIR}: start it with 'sudo systemctl start lifepod'`],
+])(
+  'an engine that has not locked its folder, with a service that is %s, is reported in one sentence',
+  (state, text) => {
+    expect(notRunning(DEFAULT_DATA_DIR, USER, state)).toBe(text);
+  },
+);
+
+test('Pods that may still run can be ended only while nothing starts the engine', () => {
+  const pods = { some: '2 of its Pods', end: 'them' } as const;
+  expect(notRunning('/d', USER, 'stopped', pods)).toBe(
+    "lifepod is not running in /d, but 2 of its Pods may be: start it with 'sudo systemctl start lifepod', or end them with 'sudo lifepod down --data-dir /d'",
+  );
+  for (const state of ['starting', 'failing'] as const)
+    expect(notRunning('/d', USER, state, pods)).not.toContain('down');
+});
+
+test('the command that starts an engine is that of systemd if a service runs the engine', () => {
+  expect(startCommand('/d', USER, 'stopped')).toBe('sudo systemctl start lifepod');
+  expect(startCommand('/d', {}, 'stopped', false)).toBe('systemctl start lifepod');
+  expect(startCommand('/d', {}, undefined, false)).toBe('lifepod up --detach --data-dir /d');
+});
+
+test('an engine that refuses connections is starting if it has just locked its folder, or if systemd waits for it', () => {
+  const folder = scratch();
+  expect(startingNow(folder, undefined)).toBeUndefined();
+  expect(startingNow(folder, 'stopped')).toBeUndefined();
+  expect(startingNow(folder, 'starting')).toContain('as the service lifepod');
+  const command = lockDataDir(folder, 'down');
+  expect(startingNow(folder)).toBeUndefined();
+  command.release();
+  const engine = lockDataDir(folder);
+  onTestFinished(() => engine.release());
+  expect(startingNow(folder, undefined, () => 1000)).toBe(
+    `lifepod is starting in ${folder} (PID ${process.pid}): try again when it is ready`,
+  );
+  expect(startingNow(folder, undefined, () => 61_000)).toBeUndefined();
+});

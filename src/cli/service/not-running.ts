@@ -1,0 +1,80 @@
+/**
+ * Composes the sentences about an engine that does not run or that does not answer yet, and the command that starts it: if systemd runs the
+ * engine as a service, that of systemd, because another one would start the engine outside of the service.
+ */
+import { dataDirOwner } from '../../platform/files.ts';
+import { processAgeMillis } from '../../platform/processes.ts';
+import { needsSudo, shellQuoted } from '../../platform/programs/typed-program.ts';
+import { hintsFor } from '../hints.ts';
+import { notRunning as noneRuns, otherFolders } from '../kubeconfig/engine-folders.ts';
+import { type ServiceState, serviceState } from './service-state.ts';
+
+/** An engine of this age whose API refuses connections is not starting, unless systemd waits for it. */
+const START_MILLIS = 60_000;
+
+/** Returns the command that starts the engine of the data folder. Undefined instead of a folder: the default one. */
+export function startCommand(
+  dataDir: string | undefined,
+  env: NodeJS.ProcessEnv,
+  service: ServiceState | undefined,
+  sudo = needsSudo(env),
+): string {
+  if (service !== undefined) return `${sudo ? 'sudo ' : ''}systemctl start lifepod`;
+  return hintsFor({ dataDir }, env, undefined, sudo).start();
+}
+
+/**
+ * Returns the sentence about an engine that has not locked its data folder. `pods` is a phrase about Pods that may still run, such as
+ * `2 of its Pods`, and `end` the pronoun for them; without it, there are none.
+ */
+export function notRunning(
+  dataDir: string,
+  env: NodeJS.ProcessEnv = process.env,
+  service: ServiceState | undefined = serviceState(dataDir),
+  pods?: { some: string; end: 'it' | 'them' },
+): string {
+  // The process of a service locks the data folder some time after systemd has started it.
+  if (service === 'starting' || service === 'running') return serviceStarts(dataDir);
+  if (service === 'failing') {
+    const log = `${needsSudo(env) ? 'sudo ' : ''}journalctl -u lifepod`;
+    return `lifepod is not running in ${dataDir}: the service lifepod has failed, and starts again: '${log}' prints its log`;
+  }
+  if (service === undefined && pods === undefined) return noneRuns(dataDir, env);
+  const other = otherFolders(dataDir, env);
+  const start = `${other === undefined ? 'start it' : `${other}, or start another one`} with '${startCommand(dataDir, env, service)}'`;
+  if (pods === undefined) return `lifepod is not running in ${dataDir}: ${start}`;
+  const down = hintsFor({ dataDir }, env).engine('down');
+  return `lifepod is not running in ${dataDir}, but ${pods.some} may be: ${start}, or end ${pods.end} with '${down}'`;
+}
+
+const serviceStarts = (dataDir: string): string =>
+  `lifepod is starting in ${dataDir} as the service lifepod: try again when it is ready`;
+
+/** Returns the sentence about an engine that has locked its data folder and whose API does not listen yet. */
+export const engineStarts = (dataDir: string, pid: number): string =>
+  `lifepod is starting in ${dataDir} (PID ${pid}): try again when it is ready`;
+
+/**
+ * Returns the sentence about an engine whose API refuses connections because it is starting; undefined if it is not known to be starting, for
+ * example because this user may not read the data folder.
+ */
+export function startingNow(
+  dataDir: string,
+  service: ServiceState | undefined = serviceState(dataDir),
+  ageMillis = processAgeMillis,
+): string | undefined {
+  if (service === 'starting') return serviceStarts(dataDir);
+  try {
+    const pid = dataDirOwner(dataDir);
+    return pid !== undefined && ageMillis(pid) < START_MILLIS ? engineStarts(dataDir, pid) : undefined;
+  } catch {
+    // A command has locked the folder, this user may not read it, or the engine has just ended.
+    return undefined;
+  }
+}
+
+/** Returns the command that prints the log of a running engine. */
+export const logCommand = (dataDir: string, service: ServiceState | undefined = serviceState(dataDir)): string =>
+  service === 'starting' || service === 'running'
+    ? 'journalctl -u lifepod'
+    : `less ${shellQuoted(`${dataDir}/lifepod.log`)}`;

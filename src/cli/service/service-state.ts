@@ -1,0 +1,43 @@
+/** Reads the state of the service that runs an engine, for messages about an engine that does not answer. Source: systemctl(1). */
+import { spawnSync } from 'node:child_process';
+import { join } from 'node:path';
+import { readTextIfPresent } from '../../platform/files.ts';
+import { dataDirOf, ENGINE_UNIT, UNIT_FOLDER } from './units.ts';
+
+/** `starting`: the API does not listen yet. `failing`: the engine has failed, and systemd is about to start it again. */
+export type ServiceState = 'starting' | 'running' | 'failing' | 'stopped';
+
+/** A message must not wait long for a systemd that does not answer. */
+const ANSWERED_WITHIN_MILLIS = 10_000;
+
+/** Returns the properties of the unit as lines such as `ActiveState=active`; '' if systemd does not answer. */
+const showUnit = (): string =>
+  spawnSync('systemctl', ['show', '--property=ActiveState,SubState', ENGINE_UNIT], {
+    encoding: 'utf8',
+    timeout: ANSWERED_WITHIN_MILLIS,
+    stdio: ['ignore', 'pipe', 'ignore'],
+  }).stdout ?? '';
+
+/** Returns undefined if no service of lifepod runs the engine of the data folder, or if its state cannot be read. */
+export function serviceState(dataDir: string, folder = UNIT_FOLDER, show = showUnit): ServiceState | undefined {
+  const unit = readTextIfPresent(join(folder, ENGINE_UNIT));
+  if (unit === undefined || dataDirOf(unit) !== dataDir) return undefined;
+  const lines = show().split('\n');
+  const propertyOf = (key: string): string | undefined =>
+    lines.find((line) => line.startsWith(`${key}=`))?.slice(key.length + 1);
+  if (propertyOf('SubState')?.startsWith('auto-restart') === true) return 'failing';
+  switch (propertyOf('ActiveState')) {
+    case 'activating':
+    case 'reloading':
+    case 'refreshing':
+      return 'starting';
+    case 'active':
+    case 'deactivating':
+      return 'running';
+    case 'inactive':
+    case 'failed':
+      return 'stopped';
+    default:
+      return undefined;
+  }
+}

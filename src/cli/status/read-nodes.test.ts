@@ -1,0 +1,44 @@
+import { expect, test } from 'vitest';
+import type { Node } from '../../api/generated/types.ts';
+import { formatTime } from '../../machinery/time.ts';
+import { nodeTroubles } from './read-nodes.ts';
+
+const NOW = Date.UTC(2026, 0, 31, 12);
+const START = NOW - 12_000;
+
+const nodeOf = (status: 'True' | 'False' | 'Unknown', reportedAt: number): Node => ({
+  apiVersion: 'v1',
+  kind: 'Node',
+  metadata: { name: 'n' },
+  status: {
+    conditions: [
+      { type: 'MemoryPressure', status: 'False', reason: 'r', message: 'm' },
+      {
+        type: 'Ready',
+        status,
+        reason: 'KubeletNotReady',
+        message: 'node is shutting down',
+        lastHeartbeatTime: formatTime(reportedAt),
+        lastTransitionTime: formatTime(reportedAt),
+      },
+    ],
+  },
+});
+const SHUTDOWN = ['node n: Ready: KubeletNotReady: node is shutting down'];
+const STARTS = ['node n: Ready: Starting: it has not reported its state since lifepod started 12s ago'];
+
+test.each<[string, Node, string, string[]]>([
+  ['has shut down before the engine started', nodeOf('False', START - 60_000), 'n', STARTS],
+  ['shuts down now', nodeOf('False', START + 5000), 'n', SHUTDOWN],
+  ['has reported in the second of the start', nodeOf('False', START), 'n', SHUTDOWN],
+  ['is that of another engine', nodeOf('False', START - 60_000), 'other', SHUTDOWN],
+  ['does not answer', nodeOf('Unknown', START - 60_000), 'n', SHUTDOWN],
+  ['was ready before the engine started', nodeOf('True', START - 60_000), 'n', []],
+])('lifepod status reports a node that %s', (_, node, nodeName, messages) => {
+  const troubles = nodeTroubles(node, { nodeName, startedAt: START, now: NOW });
+  expect(troubles.map(({ message }) => message)).toEqual(messages);
+});
+
+test('without an engine on this machine, lifepod status reports what the Node says', () => {
+  expect(nodeTroubles(nodeOf('False', START - 60_000)).map(({ message }) => message)).toEqual(SHUTDOWN);
+});
