@@ -7,9 +7,11 @@ import { gitCommit, LIFEPOD_VERSION, SERVED_VERSION } from '../engine/version.ts
 import { UserError } from '../platform/files.ts';
 import { nodePlatform } from '../platform/node-js.ts';
 import type { Platform } from '../platform/platform.ts';
+import { nameProcess } from '../platform/processes.ts';
 import { failureText } from './failures.ts';
 import { hintsFor } from './hints.ts';
 import { printKubeconfig, usableKubeconfig } from './kubeconfig/own-kubeconfig.ts';
+import { serviceReports } from './service/notify.ts';
 
 /** A message from an engine in the background to the process that started it. */
 export type StartReport = { ready: ReadyEngine } | { error: string } | { waiting: string };
@@ -39,6 +41,7 @@ export const SHUT_DOWN_NODE = 'SIGPWR';
 export async function up(options: UpOptions): Promise<void> {
   // The output may be a file on a full disk. Write errors, including those of libraries that write to it, must not end the engine.
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined);
+  nameProcess('lifepod');
   const stopping = new AbortController();
   const shutdown = Promise.withResolvers<void>();
   let isStarted = false;
@@ -60,6 +63,8 @@ export async function up(options: UpOptions): Promise<void> {
   });
   process.on(SHUT_DOWN_NODE, () => shutdown.resolve());
   const platform = nodePlatform(options.logLevel, options.logFormat);
+  // Before another program is started.
+  const service = serviceReports(process.env, platform.log);
   // In the foreground, a start that is refused prints one sentence only.
   if (process.send !== undefined)
     platform.log.info('lifepod starts', { version: SERVED_VERSION, commit: gitCommit(), dataDir: options.dataDir });
@@ -67,11 +72,8 @@ export async function up(options: UpOptions): Promise<void> {
   const { startEngine } = await import('../engine/engine.ts');
   let engine: Engine;
   try {
-    engine = await startEngine(options, platform, stopping.signal, (why) => {
-      if (process.send === undefined) printWaiting(why);
-      // The process that started this one may have been killed, which must not end the engine.
-      else process.send({ waiting: why } satisfies StartReport, undefined, {}, () => undefined);
-    });
+    const { listening } = service;
+    engine = await startEngine(options, platform, stopping.signal, { waiting: reportWaiting, listening });
   } catch (error) {
     // After an abort, `error` only shows which step was interrupted. Report the signal instead.
     const failure: unknown = stopping.signal.aborted ? stopping.signal.reason : error;
@@ -92,6 +94,8 @@ export async function up(options: UpOptions): Promise<void> {
       end = 'node-shut-down';
       stopping.abort(new UserError('the machine is shutting down'));
     });
+  // A command that waits for the line about the ready engine then also finds the service started.
+  await service.notified();
   const ready = readyEngine(engine);
   const isForeground = process.send === undefined;
   if (isForeground) printReady(options.dataDir, ready);
@@ -135,6 +139,13 @@ function report(message: StartReport): Promise<void> {
       resolve();
     });
   });
+}
+
+/** Reports why the engine is not ready yet to the process that waits for it. */
+function reportWaiting(why: string): void {
+  if (process.send === undefined) printWaiting(why);
+  // The process that started this one may have been killed, which must not end the engine.
+  else process.send({ waiting: why } satisfies StartReport, undefined, {}, () => undefined);
 }
 
 export const printWaiting = (why: string): void =>

@@ -113,6 +113,8 @@ interface ServerParts {
   metrics: EngineMetrics;
   /** Absent: the port is not recorded. */
   progress?: Pick<StartProgress, 'listening' | 'settle'>;
+  /** Called when clients can use the API. Absent: no one waits for that. */
+  listening?(): void;
   /**
    * Resolves when the rules of the network know the port of the API. Until then, the API server listens only on its first address. Absent: there
    * is no network of Pods, and the API server listens only there.
@@ -139,6 +141,7 @@ export async function serveApi(
     nodes,
     metrics,
     progress,
+    listening,
     protect,
   }: OpenRegistry & ServerParts,
 ): Promise<number> {
@@ -182,5 +185,6 @@ export async function serveApi(
   );
   publishCertificates(settings, { timers, log }, closers, { api, pki });
   progress?.listening(api.port);
+  listening?.();
   return api.port;
 }

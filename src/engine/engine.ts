@@ -48,7 +48,7 @@ import { checkPodGroups, checkResolvConf, createShutdown, startEngineDns } from 
 import { startRuntime } from './engine-runtime.ts';
 import { checkMachine } from './machine-checks.ts';
 import { lateNode } from './node-placeholder.ts';
-import { nodeReady, type Waiting } from './node-ready.ts';
+import { nodeReady, type StartReports } from './node-ready.ts';
 import { terminatedPods } from './node-settings.ts';
 import { addressForPods, HOST, signingMillis } from './options/api-settings.ts';
 import { parseRecordLimits } from './options/record-settings.ts';
@@ -90,13 +90,13 @@ export interface Engine {
 
 /**
  * Starts the engine, and resolves when the node is Ready. If the engine cannot start, stops everything that was started and rejects.
- * `signal` stops the engine. `waiting` is called with each reason why the start takes long.
+ * `signal` stops the engine. `reports` are called during the start.
  */
 export async function startEngine(
   options: UpOptions,
   platform: Platform,
   signal: AbortSignal,
-  waiting: Waiting,
+  reports: StartReports,
 ): Promise<Engine> {
   checkMachine(() => usesPrivateContainerd(options));
   checkDataFormat(options.dataDir);
@@ -125,7 +125,7 @@ export async function startEngine(
     signal.throwIfAborted();
     progress.begin();
     const warnings = startWarnings(settings, platform, signal);
-    const { port, ...parts } = await startParts(settings, platform, closers, signal, { waiting, progress });
+    const { port, ...parts } = await startParts(settings, platform, closers, signal, { ...reports, progress });
     progress.settle();
     flushCompileCache();
     keepBallast(settings.dataDir);
@@ -151,7 +151,7 @@ async function startParts(
   platform: Platform,
   closers: AsyncDisposableStack,
   stopping: AbortSignal,
-  { waiting, progress }: { waiting: Waiting; progress: StartProgress },
+  { waiting, listening, progress }: StartReports & { progress: StartProgress },
 ): Promise<StartedParts> {
   const ending = new AbortController();
   // If one of the first parts cannot be opened, this ends the others.
@@ -179,6 +179,7 @@ async function startParts(
     nodes: node.connection,
     metrics,
     progress,
+    listening,
     protect,
   });
   const informers = createSharedInformers({ client: clientFor(opened.registry, API_SERVER), ...platform });
@@ -262,16 +263,9 @@ async function startNetworkParts(
 async function startClusterParts(
   settings: Settings,
   as: (user: UserInfo, reader?: UserInfo) => PartOptions,
-  {
-    registry,
-    catalog,
-    pki,
-    tokens,
-    authorization,
-    port,
-    noMorePods,
-  }: OpenRegistry & { port: number; noMorePods: AbortSignal },
+  parts: OpenRegistry & { port: number; noMorePods: AbortSignal },
 ): Promise<void> {
+  const { registry, catalog, pki, tokens, authorization, port, noMorePods } = parts;
   const { dataDir, serviceCidr, nodeName } = settings;
   await together([
     startScheduler({ ...as(SCHEDULER), schedulerName: 'default-scheduler' }),

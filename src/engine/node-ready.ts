@@ -27,6 +27,13 @@ const REMEDIES: readonly [RegExp, string][] = [
 /** Called with each reason why the start takes long: by nodeReady() below, and by watchShims() if the runtime does not answer. */
 export type Waiting = (why: string) => void;
 
+/** Callbacks for the progress of the start of an engine. */
+export interface StartReports {
+  waiting: Waiting;
+  /** Called when the API server listens, the system objects exist, and clients can find it. */
+  listening(): void;
+}
+
 interface ReadyOptions {
   client: Pick<Client, 'resource'>;
   timers: Timers;

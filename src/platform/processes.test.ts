@@ -1,6 +1,15 @@
-import { expect, test } from 'vitest';
+import { readFileSync } from 'node:fs';
+import { expect, onTestFinished, test } from 'vitest';
 import { UserError } from './files.ts';
-import { findProgram, linesOf, processAgeMillis, requireProgram, runCommand, runCommandOk } from './processes.ts';
+import {
+  findProgram,
+  linesOf,
+  nameProcess,
+  processAgeMillis,
+  requireProgram,
+  runCommand,
+  runCommandOk,
+} from './processes.ts';
 
 test('runCommand captures stdout, stderr and the exit code', async () => {
   expect(await runCommand('sh', ['-c', 'echo out; echo err >&2; exit 3'])).toEqual({
@@ -103,4 +112,12 @@ test('a program that is not installed is an error for the user', async () => {
 test('findProgram searches PATH and the system folders', () => {
   expect(findProgram('sh', '')).toMatch(/\/sh$/);
   expect(findProgram('no-such-program-here')).toBeUndefined();
+});
+
+test('nameProcess changes the name that ps(1) shows, and not the command line', () => {
+  const [name, commandLine] = ['comm', 'cmdline'].map((file) => readFileSync(`/proc/self/${file}`, 'utf8'));
+  onTestFinished(() => nameProcess(name?.trim() ?? ''));
+  nameProcess('lifepod');
+  expect(readFileSync('/proc/self/comm', 'utf8')).toBe('lifepod\n');
+  expect(readFileSync('/proc/self/cmdline', 'utf8')).toBe(commandLine);
 });

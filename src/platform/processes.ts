@@ -1,9 +1,9 @@
 /**
  * Runs other programs without a shell, captures their output, and kills them when a signal aborts. Also sends signals, reads the age of a
- * process, finds programs and processes, and raises the priority of this process.
+ * process, finds programs and processes, and raises the priority of this process or names it.
  */
 import { spawn } from 'node:child_process';
-import { accessSync, constants as fileConstants, readdirSync, readFileSync, statSync } from 'node:fs';
+import { accessSync, constants as fileConstants, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { constants, setPriority } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
@@ -196,6 +196,18 @@ export function raisePriority(): void {
     setPriority(ENGINE_NICENESS);
   } catch (error) {
     if ((error as { info?: { code?: string } }).info?.code !== 'EACCES') throw error;
+  }
+}
+
+/**
+ * Gives this process the name that ps(1) and systemd show, which is that of a thread of Node.js otherwise. The command line remains. Does
+ * nothing if the kernel does not permit it. Source: proc_pid_comm(5).
+ */
+export function nameProcess(name: string): void {
+  try {
+    writeFileSync('/proc/self/comm', name);
+  } catch {
+    // The name is only for people.
   }
 }
 

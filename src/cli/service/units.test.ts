@@ -30,6 +30,12 @@ test('the units run lifepod of this installation on the data folder, and give th
   expect(UNITS.map((name) => dataDirOf(units[name]))).toEqual(['/var/lib/lifepod', '/var/lib/lifepod']);
 });
 
+test('systemd waits without a limit until lifepod reports that its API listens', () => {
+  const text = unitsOf(service)[ENGINE_UNIT];
+  const values = ['Type', 'NotifyAccess', 'TimeoutStartSec'].flatMap((key) => linesOf(text, key));
+  expect(values).toEqual(['Type=notify', 'NotifyAccess=all', 'TimeoutStartSec=infinity']);
+});
+
 test('dataDirOf returns undefined for a unit that lifepod has not written', () => {
   expect(dataDirOf('[Unit]\nAfter=containerd.service\n')).toBeUndefined();
   expect(dataDirOf('')).toBeUndefined();

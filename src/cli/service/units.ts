@@ -59,6 +59,10 @@ export function unitsOf(service: Service): Record<(typeof UNITS)[number], string
     // systemd would give up after five starts in 10 s, while the machine's containerd is being replaced.
     'StartLimitIntervalSec=0',
     '[Service]',
+    // lifepod reports that its API listens (notify.ts), which takes as long as the runtime needs, with a program that is not its main process.
+    'Type=notify',
+    'NotifyAccess=all',
+    'TimeoutStartSec=infinity',
     ...environment,
     `ExecStart=${command('up', ...(logLevel === undefined ? [] : ['--log-level', logLevel]))}`,
     // containerd, its shims, and so the Pods, survive a restart of lifepod. Pods have control groups of their own, outside of the unit.

@@ -1,0 +1,54 @@
+/**
+ * Reports to systemd that the API of the engine listens, if systemd has started this process as a service of the type notify: only then
+ * `systemctl start` returns, and units that are ordered after the service start.
+ *
+ * Runs the program systemd-notify, because Node.js has no Unix datagram sockets.
+ * Invariant: no other program that the engine starts gets the variable NOTIFY_SOCKET. containerd would report its own state, and its stop, as
+ * those of the service.
+ * Sources: sd_notify(3), systemd-notify(1), systemd.service(5).
+ */
+import type { Log } from '../../platform/platform.ts';
+import { runCommandOk } from '../../platform/processes.ts';
+
+/** The program waits until systemd has read the message, which takes long only on a machine that is overloaded. */
+const ANSWERED_WITHIN_MILLIS = 60_000;
+
+/** Removes the variable NOTIFY_SOCKET from the environment, and returns it; undefined if systemd waits for no message. */
+export function takeNotifySocket(env: NodeJS.ProcessEnv): string | undefined {
+  const socket = env['NOTIFY_SOCKET'];
+  delete env['NOTIFY_SOCKET'];
+  return socket === '' ? undefined : socket;
+}
+
+/** Resolves when systemd knows that the engine listens. If that fails, logs the failure, because the engine works without it. */
+export async function notifyListening(socket: string, log: Log): Promise<void> {
+  try {
+    await runCommandOk('systemd-notify', ['--ready', `--pid=${process.pid}`], {
+      env: { ...process.env, NOTIFY_SOCKET: socket },
+      signal: AbortSignal.timeout(ANSWERED_WITHIN_MILLIS),
+    });
+  } catch (error) {
+    const remedy =
+      "systemd shows the service as starting until it is restarted: install systemd-notify, then type 'systemctl restart lifepod'";
+    log.warn(`systemd was not told that lifepod is ready; ${remedy}`, { error: (error as Error).message });
+  }
+}
+
+export interface ServiceReports {
+  /** Call this when the API listens. */
+  listening(): void;
+  /** Resolves when systemd has been told, or when that has failed; at once if nothing is under way. */
+  notified(): Promise<void>;
+}
+
+/** Call this before the process starts another program. */
+export function serviceReports(env: NodeJS.ProcessEnv, log: Log): ServiceReports {
+  const socket = takeNotifySocket(env);
+  let notified = Promise.resolve();
+  return {
+    listening() {
+      if (socket !== undefined) notified = notifyListening(socket, log);
+    },
+    notified: () => notified,
+  };
+}
