@@ -1,5 +1,6 @@
 /**
- * `lifepod up --install-service`: starts lifepod, then lets systemd run it, now and after each start of the machine. May be repeated.
+ * `lifepod up --install-service`: starts lifepod, then lets systemd run it, now and after each start of the machine. May be repeated: a service
+ * that runs already is restarted only if its units, the options or the installed lifepod have changed (restart-reason.ts).
  *
  * Reads and writes the units (units.ts), and calls systemctl.
  * Invariants:
@@ -9,14 +10,23 @@
  */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import type { Node } from '../../api/generated/types.ts';
 import { NODES } from '../../api/resources.ts';
+import { humanDuration } from '../../api/table.ts';
 import { createInformer } from '../../client/informer.ts';
 import { clientFromKubeconfig, readKubeconfig } from '../../client/kubeconfig.ts';
 import { requireRoot } from '../../engine/machine-checks.ts';
 import { shutdownPeriods } from '../../engine/node-settings.ts';
-import { kubeconfigPath, readEngineRecord, resolveSettings, type UpOptions } from '../../engine/settings.ts';
+import {
+  type EngineRecord,
+  kubeconfigPath,
+  readEngineRecord,
+  resolveSettings,
+  type UpOptions,
+} from '../../engine/settings.ts';
+import { gitCommit, SERVED_VERSION } from '../../engine/version.ts';
 import {
   dataDirOwner,
   dataDirReleased,
@@ -26,12 +36,14 @@ import {
   writeFileAtomic,
 } from '../../platform/files.ts';
 import { systemTimers } from '../../platform/node-js.ts';
-import { runCommandOk, sendSignal } from '../../platform/processes.ts';
+import { processAgeMillis, runCommand, runCommandOk, sendSignal } from '../../platform/processes.ts';
 import { silentLog } from '../../platform/silent-log.ts';
 import { startDetached } from '../detach.ts';
 import { hintsFor } from '../hints.ts';
-import { checkOptions } from '../session/engine-use.ts';
+import { grantKubeconfig, printKubeconfig } from '../kubeconfig/own-kubeconfig.ts';
+import { checkOptions, otherOptions } from '../session/engine-use.ts';
 import { printReady, type ReadyEngine } from '../up.ts';
+import { type EngineVersion, restartReason } from './restart-reason.ts';
 import { dataDirOf, ENGINE_UNIT, nodeFolderFor, type Service, UNIT_FOLDER, UNITS, unitsOf } from './units.ts';
 
 /** The engine has been ready before on this machine, so this is long. */
@@ -80,29 +92,30 @@ export async function installService(options: UpOptions): Promise<void> {
   requireSystemd('--install-service');
   const { dataDir } = options;
   requireOwnUnits(dataDir);
-  checkOptions(options);
   const running = dataDirOwner(dataDir);
+  const isService = running !== undefined && running === (await servicePid());
+  if (!isService) checkOptions(options);
+  const changed = isService ? otherOptions(options) : [];
   if (running !== undefined && isSessionEngine(dataDir))
     throw new UserError(`sessions use the engine of ${dataDir}: wait until they have ended, then repeat this command`);
-  let started: ReadyEngine | undefined;
-  if (running === undefined) {
-    // systemd may be restarting an engine that fails, which would compete for the data folder.
-    if (existsSync(join(UNIT_FOLDER, ENGINE_UNIT))) await systemctl('stop', ENGINE_UNIT);
-    started = await startDetached(options);
-  }
+  const version = isService ? await runningVersion(dataDir) : undefined;
+  const started = running === undefined || changed.length > 0 ? await startOutsideService(options) : undefined;
   const record = readEngineRecord(dataDir);
-  const grace = shutdownPeriods(resolveSettings({ dataDir }, record)).map(({ seconds }) => seconds);
-  const service: Service = {
-    launcher: LAUNCHER,
-    dataDir,
-    graceSeconds: grace.reduce((sum, each) => sum + each, 0),
-    ...(options.logLevel === undefined ? {} : { logLevel: options.logLevel }),
-  };
-  const nodeFolder = nodeFolderFor(LAUNCHER);
-  if (nodeFolder !== undefined) service.nodeFolder = nodeFolder;
   const began = performance.now();
-  await handOver(dataDir, writeUnits(service));
+  const units = writeUnits(serviceOf(options, record));
+  const installed = { gitVersion: SERVED_VERSION, gitCommit: gitCommit() ?? '' };
+  const reason = isService ? restartReason({ units, options: changed, running: version, installed }) : undefined;
+  await handOver(dataDir, reason !== undefined);
+  await serviceStarted();
   await answers(dataDir);
+  if (isService && reason === undefined) {
+    const time = humanDuration(processAgeMillis(running));
+    process.stderr.write(
+      `the service lifepod was already installed, and runs on (PID ${running}, for ${time}): nothing has changed\n`,
+    );
+    return printKubeconfig(grantKubeconfig(dataDir));
+  }
+  if (reason !== undefined) process.stderr.write(`restarted the service lifepod, because ${reason}; its Pods run on\n`);
   printReady(dataDir, {
     server: (await readKubeconfig(kubeconfigPath(dataDir))).server,
     nodeName: record?.nodeName ?? '',
@@ -115,23 +128,80 @@ export async function installService(options: UpOptions): Promise<void> {
   );
 }
 
-/** Lets systemd run the engine. If another process runs it, that process stops first. */
-async function handOver(dataDir: string, isChanged: boolean): Promise<void> {
+function serviceOf({ dataDir, logLevel }: UpOptions, record: EngineRecord | undefined): Service {
+  const grace = shutdownPeriods(resolveSettings({ dataDir }, record)).map(({ seconds }) => seconds);
+  const nodeFolder = nodeFolderFor(LAUNCHER);
+  return {
+    launcher: LAUNCHER,
+    dataDir,
+    graceSeconds: grace.reduce((sum, each) => sum + each, 0),
+    ...(logLevel === undefined ? {} : { logLevel }),
+    ...(nodeFolder === undefined ? {} : { nodeFolder }),
+  };
+}
+
+/** Resolves with the ID of the main process of the service; 0 if there is none. */
+const servicePid = async (): Promise<number> =>
+  Number(await systemctl('show', '--property=MainPID', '--value', ENGINE_UNIT));
+
+/** Resolves with the version of the running engine; undefined if its API does not answer. */
+async function runningVersion(dataDir: string): Promise<EngineVersion | undefined> {
+  try {
+    const client = await clientFromKubeconfig(kubeconfigPath(dataDir));
+    return JSON.parse(await text(await client.open('/version', AbortSignal.timeout(READY_MILLIS)))) as EngineVersion;
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * Starts an engine with the options, which are then recorded for the service. Stops the service before, which might otherwise be restarting an
+ * engine that fails and that would compete for the data folder, and starts it again if the options are refused.
+ */
+async function startOutsideService(options: UpOptions): Promise<ReadyEngine> {
+  const isInstalled = existsSync(join(UNIT_FOLDER, ENGINE_UNIT));
+  const wasRunning = dataDirOwner(options.dataDir) !== undefined;
+  if (isInstalled) await systemctl('stop', ENGINE_UNIT);
+  try {
+    return await startDetached(options);
+  } catch (error) {
+    if (wasRunning) await systemctl('start', '--no-block', ENGINE_UNIT);
+    throw error;
+  }
+}
+
+/** Lets systemd run the engine, and does not wait for its start. If another process runs it, that process stops first. */
+async function handOver(dataDir: string, mustRestart: boolean): Promise<void> {
   // An interrupt between the two engines would leave the Pods without one.
   const ignore = (): void => undefined;
   process.on('SIGINT', ignore);
   try {
     await systemctl('daemon-reload');
     const owner = dataDirOwner(dataDir);
-    const ofUnit = Number(await systemctl('show', '--property=MainPID', '--value', ENGINE_UNIT));
-    if (owner !== undefined && owner !== ofUnit) {
+    if (owner !== undefined && owner !== (await servicePid())) {
       sendSignal(owner, 'SIGTERM');
       await dataDirReleased(dataDir, new AbortController().signal);
-    } else if (owner !== undefined && isChanged) await systemctl('restart', ENGINE_UNIT);
-    await systemctl('enable', '--now', '--quiet', ...UNITS);
+    } else if (owner !== undefined && mustRestart) await systemctl('restart', '--no-block', ENGINE_UNIT);
+    await systemctl('enable', '--quiet', ...UNITS);
+    await systemctl('start', '--no-block', ...UNITS);
   } finally {
     process.off('SIGINT', ignore);
   }
+}
+
+const notReady = (): UserError =>
+  new UserError(
+    `the service lifepod is not ready after ${READY_MILLIS / 1000} s: 'journalctl -u lifepod' prints its log`,
+  );
+
+/** Waits until systemd has started both units. Rejects with a UserError if the engine fails, or if that takes too long. */
+async function serviceStarted(): Promise<void> {
+  const signal = AbortSignal.timeout(READY_MILLIS);
+  const { code } = await runCommand('systemctl', ['start', ...UNITS], { signal }).catch((error: unknown) => {
+    throw signal.aborted ? notReady() : error;
+  });
+  if (code !== 0)
+    throw new UserError("the service lifepod has failed to start: 'journalctl -u lifepod' prints its log");
 }
 
 /** Waits until the API answers and shows a Node that is Ready. Rejects with a UserError if that takes too long. */
@@ -143,13 +213,7 @@ async function answers(dataDir: string): Promise<void> {
   const see = ({ status }: Node): void => {
     if (status?.conditions?.some(({ type, status: is }) => type === 'Ready' && is === 'True') === true) ready.resolve();
   };
-  const timer = timers.at(timers.now() + READY_MILLIS, () =>
-    ready.reject(
-      new UserError(
-        `the service lifepod is not ready after ${READY_MILLIS / 1000} s: 'journalctl -u lifepod' prints its log`,
-      ),
-    ),
-  );
+  const timer = timers.at(timers.now() + READY_MILLIS, () => ready.reject(notReady()));
   try {
     createInformer(
       client.resource<Node>(NODES),

@@ -63,24 +63,33 @@ const downCommand = (dataDir: string): string => hintsFor({ dataDir }, process.e
 
 /** Throws a UserError if an option is not valid, or if the engine is running with other options. Creates nothing. */
 export function checkOptions(options: UpOptions): void {
+  const other = otherOptions(options);
+  if (other.length === 0) return;
+  const { dataDir } = options;
+  throw new UserError(
+    `the engine in ${dataDir} is running with another value of ${other.join(', ')}: omit the option, or run '${downCommand(dataDir)}' first`,
+  );
+}
+
+/**
+ * Returns the options, such as `--port`, of which the running engine has another value; none if no engine is running. Throws a UserError if
+ * an option is not valid. Creates nothing.
+ */
+export function otherOptions(options: UpOptions): string[] {
   checkMachine(() => usesPrivateContainerd(options));
   const { dataDir } = options;
   const isRunning = dataDirOwner(dataDir) !== undefined;
   const record = isRunning ? readEngineRecord(dataDir) : settledRecord(dataDir);
   const asked = resolveSettings(options, record);
-  if (!isRunning) return;
+  if (!isRunning) return [];
   const running = resolveSettings({ dataDir }, record);
-  const other = Object.entries(options).flatMap(([key, value]) => {
+  return Object.entries(options).flatMap(([key, value]) => {
     const name = SETTING_NAMES[key] ?? (key as keyof Settings);
     if (NOT_OF_ENGINE.includes(key) || value === undefined || !(name in running) || (key === 'port' && value === 0))
       return [];
     const isSame = JSON.stringify(asked[name]) === JSON.stringify(running[name]);
     return isSame ? [] : [`--${key.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`];
   });
-  if (other.length === 0) return;
-  throw new UserError(
-    `the engine in ${dataDir} is running with another value of ${other.join(', ')}: omit the option, or run '${downCommand(dataDir)}' first`,
-  );
 }
 
 /**
