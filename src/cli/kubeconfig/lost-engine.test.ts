@@ -51,6 +51,12 @@ test('a silent engine is named only for a kubeconfig of lifepod', () => {
   expect(engineSilent(server, ['/home/me/.kube/config'], undefined, USER)).toBeUndefined();
 });
 
+test('a silent engine that has stopped is reported like by the other commands', () => {
+  expect(engineSilent('https://h', ['/d/kubeconfig'], '/d', USER, undefined, () => true)).toBe(
+    `lifepod is not running in /d: start it with 'eval "$(sudo lifepod up --detach --data-dir /d)"'`,
+  );
+});
+
 test('the data folder beside a copy is named, also for the copy of another user', () => {
   const engineOf = ([path]: readonly string[]): string | undefined => (path === OTHER ? '/elsewhere' : undefined);
   expect(engineSilent('https://h', [OTHER], undefined, USER, engineOf)).toContain(

@@ -6,7 +6,7 @@ import { userKubeconfigPath } from '../../engine/certificates/user-kubeconfigs.t
 import { DEFAULT_DATA_DIR } from '../../engine/settings.ts';
 import { UserError } from '../../platform/files.ts';
 import { hintsFor } from '../hints.ts';
-import { startCommand, startingNow } from '../service/not-running.ts';
+import { hasStopped, notRunning, startCommand, startingNow } from '../service/not-running.ts';
 import { type ServiceState, serviceState } from '../service/service-state.ts';
 import { dataFolderOf } from './engine-folders.ts';
 
@@ -59,10 +59,13 @@ export function engineSilent(
   dataDir: string | undefined,
   env: NodeJS.ProcessEnv,
   engineOf = dataFolderOf,
+  isStopped = hasStopped,
 ): string | undefined {
   const [path = '', ...others] = paths;
   const known = dataDir ?? engineOf([path]);
   if (others.length > 0 || (known === undefined && !COPY.test(path))) return undefined;
+  // An engine that was killed has left its kubeconfig.
+  if (known !== undefined && isStopped(known)) return notRunning(known, env);
   const folder = folderOf(path, known);
   const service = stateOf(folder);
   const starting = folder === PLACEHOLDER ? undefined : startingNow(folder ?? DEFAULT_DATA_DIR, service);

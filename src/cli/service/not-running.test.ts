@@ -51,7 +51,7 @@ test.each<[ServiceState | undefined, string]>([
 );
 
 test('Pods that may still run can be ended only while nothing starts the engine', () => {
-  const pods = { some: '2 of its Pods', end: 'them' } as const;
+  const pods = 2;
   expect(notRunning('/d', USER, 'stopped', pods)).toBe(
     "lifepod is not running in /d, but 2 of its Pods may be: start it with 'sudo systemctl start lifepod', or end them with 'sudo lifepod down --data-dir /d'",
   );

@@ -2,6 +2,8 @@
  * Composes the sentences about an engine that does not run or that does not answer yet, and the command that starts it: if systemd runs the
  * engine as a service, that of systemd, because another one would start the engine outside of the service.
  */
+import { type FoundProcess, runtimeProcesses } from '../../engine/leftovers.ts';
+import { readEngineRecord } from '../../engine/settings.ts';
 import { dataDirOwner } from '../../platform/files.ts';
 import { processAgeMillis } from '../../platform/processes.ts';
 import { needsSudo, shellQuoted } from '../../platform/programs/typed-program.ts';
@@ -24,14 +26,14 @@ export function startCommand(
 }
 
 /**
- * Returns the sentence about an engine that has not locked its data folder. `pods` is a phrase about Pods that may still run, such as
- * `2 of its Pods`, and `end` the pronoun for them; without it, there are none.
+ * Returns the sentence about an engine that has not locked its data folder, for example because it was killed. `pods` is the number of its Pods
+ * that may still run.
  */
 export function notRunning(
   dataDir: string,
   env: NodeJS.ProcessEnv = process.env,
   service: ServiceState | undefined = serviceState(dataDir),
-  pods?: { some: string; end: 'it' | 'them' },
+  pods = podsLeftIn(dataDir),
 ): string {
   // The process of a service locks the data folder some time after systemd has started it.
   if (service === 'starting' || service === 'running') return serviceStarts(dataDir);
@@ -39,12 +41,33 @@ export function notRunning(
     const log = `${needsSudo(env) ? 'sudo ' : ''}journalctl -u lifepod`;
     return `lifepod is not running in ${dataDir}: the service lifepod has failed, and starts again: '${log}' prints its log`;
   }
-  if (service === undefined && pods === undefined) return noneRuns(dataDir, env);
+  if (service === undefined && pods === 0) return noneRuns(dataDir, env);
   const other = otherFolders(dataDir, env);
   const start = `${other === undefined ? 'start it' : `${other}, or start another one`} with '${startCommand(dataDir, env, service)}'`;
-  if (pods === undefined) return `lifepod is not running in ${dataDir}: ${start}`;
+  if (pods === 0) return `lifepod is not running in ${dataDir}: ${start}`;
   const down = hintsFor({ dataDir }, env).engine('down');
-  return `lifepod is not running in ${dataDir}, but ${pods.some} may be: ${start}, or end ${pods.end} with '${down}'`;
+  const [some, them] = pods === 1 ? ['one of its Pods', 'it'] : [`${pods} of its Pods`, 'them'];
+  return `lifepod is not running in ${dataDir}, but ${some} may be: ${start}, or end ${them} with '${down}'`;
+}
+
+/** Returns the number of shims, each of which may run a Pod, of an engine that has not ended its Pods; 0 if the user cannot see them. */
+function podsLeftIn(dataDir: string): number {
+  try {
+    return readEngineRecord(dataDir)?.state === 'up' ? runtimeProcesses(dataDir).filter(isShim).length : 0;
+  } catch {
+    return 0;
+  }
+}
+
+export const isShim = ({ commandLine }: FoundProcess): boolean => /shim/.test(commandLine[0] ?? '');
+
+/** Whether an engine has been started in the data folder, and none runs now; false if the user cannot see it. */
+export function hasStopped(dataDir: string): boolean {
+  try {
+    return readEngineRecord(dataDir) !== undefined && dataDirOwner(dataDir) === undefined;
+  } catch {
+    return false;
+  }
 }
 
 const serviceStarts = (dataDir: string): string =>

@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Node } from '../../api/generated/types.ts';
-import { dnsProcesses, type FoundProcess, residentBytes, runtimeProcesses } from '../../engine/leftovers.ts';
+import { dnsProcesses, residentBytes, runtimeProcesses } from '../../engine/leftovers.ts';
 import { type EngineRecord, kubeconfigPath, readEngineRecord } from '../../engine/settings.ts';
 import { LIFEPOD_VERSION } from '../../engine/version.ts';
 import type { Millis } from '../../machinery/time.ts';
@@ -13,8 +13,7 @@ import { dataDirOwner, UserError } from '../../platform/files.ts';
 import { processAgeMillis } from '../../platform/processes.ts';
 import { hintsFor, missingKubeconfig } from '../hints.ts';
 import { otherFolders } from '../kubeconfig/engine-folders.ts';
-import { engineStarts, notRunning } from '../service/not-running.ts';
-import { serviceState } from '../service/service-state.ts';
+import { engineStarts, isShim, notRunning } from '../service/not-running.ts';
 import { certificateTroubles } from './certificates.ts';
 import { diskTroubles } from './disk-troubles.ts';
 import { manifestTroubles } from './manifest-troubles.ts';
@@ -88,13 +87,8 @@ function stoppedText(dataDir: string, record: EngineRecord | undefined): string 
     const what = existsSync(dataDir) ? 'has never run in' : 'is not running: there is no folder';
     return `lifepod ${what} ${dataDir}: ${start}${other === undefined ? ', or name its data folder with --data-dir' : ''}`;
   }
-  const pods = record.state === 'up' ? runtimeProcesses(dataDir).filter(isShim).length : 0;
-  if (pods === 0) return notRunning(dataDir);
-  const some = pods === 1 ? 'one of its Pods' : `${pods} of its Pods`;
-  return notRunning(dataDir, process.env, serviceState(dataDir), { some, end: pods === 1 ? 'it' : 'them' });
+  return notRunning(dataDir);
 }
-
-const isShim = ({ commandLine }: FoundProcess): boolean => /shim/.test(commandLine[0] ?? '');
 
 function readMemory(dataDir: string, pid: number) {
   const sum = (pids: readonly number[]): number => pids.reduce((bytes, each) => bytes + residentBytes(each), 0);
