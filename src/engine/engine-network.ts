@@ -5,22 +5,32 @@ import type { ApiAddresses } from '../network/api-address.ts';
 import { forwardWarnings } from '../network/nftables/forward-drops.ts';
 import { networkNames } from '../network/pod-network/names.ts';
 import { type PodNetwork, setUpNetwork } from '../network/pod-network/pod-network.ts';
-import { checkRanges } from '../network/pod-network/ranges.ts';
+import { checkRanges, RangeOfOtherEngineError } from '../network/pod-network/ranges.ts';
 import { otherServiceRanges } from '../network/proxy/other-engines.ts';
 import { UserError } from '../platform/files.ts';
 import type { Platform } from '../platform/platform.ts';
-import { rootProgram } from '../platform/programs/typed-program.ts';
-import { checkPortFree, findCniFolder } from './machine-checks.ts';
+import { checkPortFree, findCniFolder, PortInUseError } from './machine-checks.ts';
 import { addressForPods, listenAddresses } from './options/api-settings.ts';
+import { optionsBeside, servesLifepod } from './options/beside.ts';
 import type { EngineRecord, Settings } from './settings.ts';
 
 /**
  * Rejects with a UserError if the API server cannot listen on one of its addresses. That for Pods is not examined: it does not exist before the
  * network is set up.
  */
-export async function checkAddresses(settings: Settings): Promise<void> {
+export async function checkAddresses(settings: Settings, record: EngineRecord | undefined): Promise<void> {
+  const { port } = settings;
   const forPods = addressForPods(settings);
-  for (const host of listenAddresses(settings)) if (host !== forPods) await checkPortFree(host, settings.port);
+  for (const host of listenAddresses(settings)) {
+    if (host === forPods) continue;
+    await checkPortFree(host, port).catch(async (error: unknown) => {
+      if (!(error instanceof PortInUseError) || !(await servesLifepod(host, port))) throw error;
+      const options = await optionsBeside(settings, record, '--port');
+      throw new UserError(
+        `port ${port} on ${host} is in use by another engine of lifepod: start this one with options of its own, such as ${options}`,
+      );
+    });
+  }
 }
 
 /** Recorded ranges cannot be changed, so those that this machine cannot use must not be recorded. */
@@ -31,16 +41,24 @@ export async function checkNewRanges(
 ): Promise<void> {
   const { dataDir, podCidr, serviceCidr } = settings;
   if (podCidr === record?.podCidr && serviceCidr === record.serviceCidr) return;
-  await checkRanges({ dataDir, instance: dataDir, podCidr, serviceCidr, signal });
-  await checkOtherEngines(settings, signal);
+  await checkRanges({ dataDir, instance: dataDir, podCidr, serviceCidr, signal }).catch(async (error: unknown) => {
+    if (!(error instanceof RangeOfOtherEngineError)) throw error;
+    throw new UserError(`${error.message}, such as ${await optionsBeside(settings, record, '--pod-cidr')}`);
+  });
+  await checkOtherEngines(settings, record, signal);
 }
 
 /** Rejects with a UserError if a range overlaps the Service range of another engine, whose rules would drop the packets to Pods or Services. */
-async function checkOtherEngines({ dataDir, podCidr, serviceCidr }: Settings, signal: AbortSignal): Promise<void> {
+async function checkOtherEngines(
+  settings: Settings,
+  record: EngineRecord | undefined,
+  signal: AbortSignal,
+): Promise<void> {
+  const { dataDir, podCidr, serviceCidr } = settings;
   const { table } = networkNames({ dataDir, instance: dataDir });
   const own = [
-    { what: 'Pod', text: podCidr, option: '--pod-cidr' },
-    { what: 'Service', text: serviceCidr, option: '--service-cidr' },
+    { what: 'Pod', text: podCidr, option: '--pod-cidr' as const },
+    { what: 'Service', text: serviceCidr, option: '--service-cidr' as const },
   ].map((each) => ({ ...each, ranges: each.text.split(',').map((text) => parseIpRange(text) as IpRange) }));
   for (const other of await otherServiceRanges({ name: table, signal })) {
     const taken = own.find(({ ranges }) => ranges.some(other.overlaps));
@@ -48,7 +66,7 @@ async function checkOtherEngines({ dataDir, podCidr, serviceCidr }: Settings, si
     const { what, text, option } = taken;
     throw new UserError(
       `the ${what} range ${text} overlaps the Service range ${other.text} of another engine of lifepod on this ` +
-        `machine, with the nftables table ${other.table}: choose another with ${option}, or end that engine with '${rootProgram()} down'`,
+        `machine, with the nftables table ${other.table}: choose another with ${option}, such as ${await optionsBeside(settings, record, option)}`,
     );
   }
 }

@@ -120,7 +120,7 @@ export async function startEngine(
     dropBallast(settings.dataDir);
     progress = await openDataFolder(settings, record, isNewFolder, platform);
     await migrate(settings.dataDir, platform.log);
-    await checkAddresses(settings);
+    await checkAddresses(settings, record);
     await checkNewRanges(settings, record, signal);
     signal.throwIfAborted();
     progress.begin();

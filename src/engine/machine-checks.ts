@@ -66,8 +66,17 @@ export function checkMachine(privateContainerd: () => boolean): void {
   }
 }
 
+/** The error about a port of the API on which something listens already. */
+export class PortInUseError extends UserError {
+  constructor(host: string, port: number) {
+    super(
+      `port ${port} on ${host} is in use by another program: choose another with --port, or use --port 0 for a free one`,
+    );
+  }
+}
+
 /**
- * Rejects with a UserError if the port is in use or the machine does not have the address, and with the system error if the port cannot be
+ * Rejects with a PortInUseError if the port is in use, with another UserError if the machine does not have the address, and with the system error if the port cannot be
  * opened for another reason. Accepts port 0.
  */
 export async function checkPortFree(host: string, port: number): Promise<void> {
@@ -75,11 +84,7 @@ export async function checkPortFree(host: string, port: number): Promise<void> {
     const server = createServer();
     server.once('error', (error: NodeJS.ErrnoException) => {
       if (error.code === 'EADDRINUSE') {
-        reject(
-          new UserError(
-            `port ${port} on ${host} is in use by another program: choose another with --port, or use --port 0 for a free one`,
-          ),
-        );
+        reject(new PortInUseError(host, port));
       } else if (error.code === 'EADDRNOTAVAIL') {
         reject(new UserError(`this machine does not have the address ${host}: choose another with --bind-address`));
       } else reject(error);

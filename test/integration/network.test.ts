@@ -173,7 +173,8 @@ describe('the network of Pods', () => {
     const { bridge } = networkNames(options);
     const other = { ...options, instance: 'another', dataDir: join(options.dataDir, 'other') };
     await expect(setUpNetwork(other)).rejects.toThrow(
-      `the Pod range 10.213.77.0/24 overlaps the route 10.213.77.0/24 of the interface ${bridge}: choose another with --pod-cidr`,
+      `the Pod range 10.213.77.0/24 overlaps the route 10.213.77.0/24 of the interface ${bridge} of another engine of lifepod: ` +
+        'choose another with --pod-cidr',
     );
     await expect(setUpNetwork({ ...other, podCidr: '10.214.0.0/16' })).rejects.toThrow('and the Service range');
     await expect(setUpNetwork({ ...other, podCidr: '10.213.78.0/24', serviceCidr: '10.213.0.0/16' })).rejects.toThrow(

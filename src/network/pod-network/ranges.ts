@@ -16,6 +16,12 @@ import { type Route, readRoutes } from './links.ts';
 import { cniConfigurationPath, type Instance, networkNames } from './names.ts';
 import type { PodRange } from './rules.ts';
 
+/** The error about a range in which another engine of lifepod has a route. */
+export class RangeOfOtherEngineError extends UserError {}
+
+/** The names of the interfaces that engines have, see networkNames(). */
+const BRIDGE = /^lp[\da-f]{8}$/;
+
 export interface RangeOptions extends Instance {
   podCidr: string;
   /** Absent: not checked. */
@@ -84,7 +90,11 @@ export async function checkRanges(options: RangeOptions): Promise<void> {
       `the Pod range ${podCidr} and the Service range ${serviceCidr} overlap: choose another --pod-cidr or --service-cidr`,
     );
   }
-  for (const { dst, dev } of await foreignRoutes(options)) {
+  const routes = await foreignRoutes(options);
+  // The interface of another engine explains more than those of its Pods.
+  const isBridge = ({ dev = '' }: Route): boolean => BRIDGE.test(dev);
+  for (const each of [...routes.filter(isBridge), ...routes.filter((one) => !isBridge(one))]) {
+    const { dst, dev } = each;
     const route = rangeOfRoute(dst);
     if (route === undefined) continue;
     const taken = overlapsAny(pods, route)
@@ -93,9 +103,9 @@ export async function checkRanges(options: RangeOptions): Promise<void> {
         ? { what: 'Service', range: serviceCidr, option: '--service-cidr' }
         : undefined;
     if (taken !== undefined) {
-      throw new UserError(
-        `the ${taken.what} range ${taken.range} overlaps the route ${dst} of the interface ${dev ?? 'unknown'}: choose another with ${taken.option}`,
-      );
+      const overlap = `the ${taken.what} range ${taken.range} overlaps the route ${dst} of the interface ${dev ?? 'unknown'}`;
+      if (!isBridge(each)) throw new UserError(`${overlap}: choose another with ${taken.option}`);
+      throw new RangeOfOtherEngineError(`${overlap} of another engine of lifepod: choose another with ${taken.option}`);
     }
   }
 }

@@ -96,8 +96,27 @@ test('an engine whose Pod range overlaps the Service range of another engine is 
   expect(code).toBe(1);
   expect(stderr).toContain(
     `the Pod range ${half} overlaps the Service range ${first.options[at]} of another engine of lifepod on this machine, with the ` +
-      `nftables table ${tableOf(first)}: choose another with --pod-cidr, or end that engine with 'lifepod down'`,
+      `nftables table ${tableOf(first)}: choose another with --pod-cidr, such as --pod-cidr 10.`,
   );
+});
+
+test('an engine with the port or the Pod range of another engine is refused, with the options to give', async () => {
+  const scratch = scratchFolder();
+  const given = (option: string): string => first.options[first.options.indexOf(option) + 1] ?? '';
+  const upWith = async (...options: string[]): Promise<string> =>
+    (await launch(['up', '--detach', '--data-dir', scratch.path, ...options])).stderr;
+  const { port } = new URL(await first.kubectlOk('config', 'view', '-o', 'jsonpath={.clusters[0].cluster.server}'));
+  expect(await upWith('--port', port)).toMatch(
+    new RegExp(
+      `^lifepod: port ${port} on 127\\.0\\.0\\.1 is in use by another engine of lifepod: start this one with options of its own, such ` +
+        'as --port 0 --pod-cidr 10\\.\\S+ --service-cidr 10\\.\\S+\n$',
+    ),
+  );
+  const podCidr = given('--pod-cidr');
+  expect(await upWith(...(await freeNetwork()), '--pod-cidr', podCidr)).toContain(
+    ` of another engine of lifepod: choose another with --pod-cidr, such as --pod-cidr 10.`,
+  );
+  await scratch.remove();
 });
 
 const tableOf = ({ dataDir }: Lifepod): string => networkNames({ dataDir, instance: dataDir }).table;

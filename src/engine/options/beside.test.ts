@@ -1,0 +1,34 @@
+import { once } from 'node:events';
+import { type AddressInfo, createServer } from 'node:net';
+import { expect, onTestFinished, test } from 'vitest';
+import { DEFAULT_POD_CIDR, DEFAULT_SERVICE_CIDR, type EngineRecord } from '../settings.ts';
+import { type BesideOption, optionsBeside, servesLifepod } from './beside.ts';
+
+const DEFAULTS = { podCidr: DEFAULT_POD_CIDR, serviceCidr: DEFAULT_SERVICE_CIDR };
+const OWN = { podCidr: '10.1.0.0/16', serviceCidr: '10.2.0.0/16' };
+const RANGE = String.raw`10\.\d+\.\d+\.0/24`;
+const POD = `--pod-cidr ${RANGE}`;
+const SERVICE = `--service-cidr ${RANGE}`;
+
+test.each<[BesideOption, typeof DEFAULTS, object | undefined, string]>([
+  ['--port', DEFAULTS, undefined, `--port 0 ${POD} ${SERVICE}`],
+  ['--port', OWN, undefined, '--port 0'],
+  ['--port', DEFAULTS, {}, '--port 0'],
+  ['--pod-cidr', DEFAULTS, undefined, `${POD} ${SERVICE}`],
+  ['--pod-cidr', OWN, undefined, POD],
+  ['--service-cidr', { ...DEFAULTS, podCidr: OWN.podCidr }, undefined, SERVICE],
+])(
+  'the options beside an engine with the same %s, for %j and the record %j, are %s',
+  async (option, settings, record, expected) => {
+    expect(await optionsBeside(settings, record as EngineRecord | undefined, option)).toMatch(
+      new RegExp(`^${expected}$`),
+    );
+  },
+);
+
+test('a program that closes its connections is not an engine of lifepod', async () => {
+  const server = createServer((socket) => socket.on('error', () => undefined).end('hello')).listen(0, '127.0.0.1');
+  onTestFinished(() => void server.close());
+  await once(server, 'listening');
+  expect(await servesLifepod('127.0.0.1', (server.address() as AddressInfo).port)).toBe(false);
+});

@@ -1,0 +1,45 @@
+/** Finds out whether another engine of lifepod serves a port, and which options let two engines run on one machine. */
+import { get } from 'node:https';
+import { text } from 'node:stream/consumers';
+import { chooseFreeRanges } from '../free-ranges.ts';
+import { DEFAULT_POD_CIDR, DEFAULT_SERVICE_CIDR, type EngineRecord, type Settings } from '../settings.ts';
+
+/** How long the program that listens may take to report its version. */
+const ANSWER_MILLIS = 2_000;
+
+/** The addresses that reach a program of this machine that listens on all addresses. */
+const LOOPBACK: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '::': '::1' };
+
+/** Resolves with whether the program that listens there reports a version of lifepod, which everyone may read. */
+export function servesLifepod(host: string, port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const no = (): void => resolve(false);
+    const signal = AbortSignal.timeout(ANSWER_MILLIS);
+    // The answer is only used in a message, so the certificate of an authority that this engine does not know is sufficient.
+    const options = { host: LOOPBACK[host] ?? host, port, path: '/version', rejectUnauthorized: false, agent: false };
+    get({ ...options, signal }, (response) => {
+      text(response).then((body) => resolve(body.includes('+lifepod.')), no);
+    }).once('error', no);
+  });
+}
+
+export type BesideOption = '--port' | '--pod-cidr' | '--service-cidr';
+
+/**
+ * Resolves with options with which the engine can run beside another one: `conflicting`, whose value both have, and ranges instead of the
+ * defaults, unless the data folder has recorded them.
+ */
+export async function optionsBeside(
+  { podCidr, serviceCidr }: Pick<Settings, 'podCidr' | 'serviceCidr'>,
+  record: EngineRecord | undefined,
+  conflicting: BesideOption,
+): Promise<string> {
+  const free = await chooseFreeRanges().catch(() => ({ podCidr: 'NETWORK', serviceCidr: 'NETWORK' }));
+  const isWanted = (option: BesideOption, value: string, byDefault: string): boolean =>
+    conflicting === option || (record === undefined && value === byDefault);
+  return [
+    ...(conflicting === '--port' ? ['--port 0'] : []),
+    ...(isWanted('--pod-cidr', podCidr, DEFAULT_POD_CIDR) ? [`--pod-cidr ${free.podCidr}`] : []),
+    ...(isWanted('--service-cidr', serviceCidr, DEFAULT_SERVICE_CIDR) ? [`--service-cidr ${free.serviceCidr}`] : []),
+  ].join(' ');
+}
