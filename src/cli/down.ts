@@ -210,7 +210,8 @@ async function endContainers(
   const endpoint = runtimeEndpoint ?? `unix://${containerdPaths(dataDir).socket}`;
   const runtime = await connectOwnRuntime(endpoint, dataDir, platform);
   try {
-    await runtimeIdle(runtime, AbortSignal.any([signal, AbortSignal.timeout(CONTAINERS_END_MILLIS)]));
+    const limited = AbortSignal.any([signal, AbortSignal.timeout(CONTAINERS_END_MILLIS)]);
+    await runtimeIdle(runtime, platform.timers, say, limited);
   } catch (error) {
     signal.throwIfAborted();
     say(`some containers have not stopped: ${(error as Error).message}`);

@@ -6,8 +6,9 @@ import { clientOf } from '../client/typed-client.ts';
 import { type ApiError, forbidden, insufficientStorage } from '../machinery/status.ts';
 import { systemTimers } from '../platform/node-js.ts';
 import { silentLog } from '../platform/silent-log.ts';
+import { createVirtualTimers } from '../platform/virtual-timers.ts';
 import { createSimulatedRuntime } from '../runtime/simulated/simulated-runtime.ts';
-import { endAllPods, removeRest } from './end-pods.ts';
+import { endAllPods, removeRest, runtimeIdle } from './end-pods.ts';
 
 const ending = async (failure: ApiError) => {
   const backend = await registryBackend();
@@ -98,22 +99,61 @@ test('endAllPods reports the turn of each defer container, whatever the phase of
   await ended;
 });
 
+test('endAllPods reports how many Pods it waits for, how long at most, and the last ones by name', async () => {
+  const backend = await registryBackend();
+  for (const [name, terminationGracePeriodSeconds] of [
+    ['long', 60],
+    ['short', 5],
+  ] as const) {
+    const spec = { nodeName: 'n', containers: [{ name: 'app', image: 'x' }], terminationGracePeriodSeconds };
+    await backend.set<Pod>(PODS, { apiVersion: 'v1', kind: 'Pod', metadata: { name, namespace: 'default' }, spec });
+  }
+  const said: string[] = [];
+  const platform = { timers: systemTimers(), log: silentLog };
+  const { signal } = new AbortController();
+  const ended = endAllPods(clientOf(backend), platform, 'n', (line) => said.push(line), signal);
+  await vi.waitFor(() => expect(said).toContain('waiting for 2 Pods, whose longest grace period is 60 s'));
+  for (const name of ['short', 'long']) await backend.remove(PODS, 'default', name);
+  await ended;
+  expect(said.slice(-2)).toEqual([
+    expect.stringMatching(/^ended default\/short after \S+ s; waiting for default\/long$/),
+    expect.stringMatching(/^ended default\/long after \S+ s$/),
+  ]);
+});
+
+const sandboxOf = (name: string) => ({
+  pod: { uid: name, namespace: 'default', name },
+  attempt: 0,
+  hostname: name,
+  logDirectory: '/none',
+  labels: {},
+  annotations: {},
+});
+
+test('runtimeIdle waits for the containers of Pods that have been deleted, and reports that after a second', async () => {
+  const { signal } = new AbortController();
+  const runtime = createSimulatedRuntime({ timers: systemTimers(), script: () => ({ stopMillis: 1 }) });
+  const sandbox = await runtime.runSandbox(sandboxOf('left'), signal);
+  const timers = createVirtualTimers();
+  const said: string[] = [];
+  const observed = vi.spyOn(runtime, 'observeAll');
+  const idle = runtimeIdle(runtime, timers, (line) => said.push(line), signal);
+  await observed.mock.results[0]?.value;
+  await new Promise(setImmediate);
+  timers.advance(999);
+  expect(said).toEqual([]);
+  timers.advance(1);
+  expect(said).toEqual(['waiting for containers of a Pod that does not exist any more']);
+  await runtime.stopSandbox(sandbox, signal);
+  await idle;
+  timers.advance(60_000);
+  expect(said).toHaveLength(1);
+});
+
 test('removeRest removes all sandboxes from the runtime, running or stopped', async () => {
   const { signal } = new AbortController();
   const runtime = createSimulatedRuntime({ timers: systemTimers(), script: () => ({ stopMillis: 1 }) });
-  const sandboxes = ['running', 'stopped'].map((name) =>
-    runtime.runSandbox(
-      {
-        pod: { uid: name, namespace: 'default', name },
-        attempt: 0,
-        hostname: name,
-        logDirectory: '/none',
-        labels: {},
-        annotations: {},
-      },
-      signal,
-    ),
-  );
+  const sandboxes = ['running', 'stopped'].map((name) => runtime.runSandbox(sandboxOf(name), signal));
   const [, stopped] = await Promise.all(sandboxes);
   await runtime.stopSandbox(stopped as string, signal);
   expect(await removeRest(runtime, signal)).toBe(2);

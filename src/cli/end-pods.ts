@@ -6,7 +6,7 @@ import { PODS } from '../api/resources.ts';
 import type { Client } from '../client/client.ts';
 import { createInformer } from '../client/informer.ts';
 import { type KubeObject, uidOf } from '../machinery/meta.ts';
-import type { Platform } from '../platform/platform.ts';
+import type { Platform, Timers } from '../platform/platform.ts';
 import type { DeleteOptions } from '../ports/backend.ts';
 import type { ContainerRuntime, PodObservation } from '../runtime/runtime.ts';
 import { deletePatiently } from './delete-patiently.ts';
@@ -17,11 +17,19 @@ const nameOf = (pod: Pod): string => `${pod.metadata.namespace}/${pod.metadata.n
 export const onlyFinalizersLeft = (pod: KubeObject): boolean =>
   pod.metadata.deletionGracePeriodSeconds === 0 && (pod.metadata.finalizers ?? []).length > 0;
 
+/** The longest list of Pods in a line. */
+const MOST_NAMED = 3;
+
+/** Returns the end of a line that names the Pods that have not ended, if they are few. */
+const remaining = (pods: readonly { name: string }[]): string =>
+  pods.length === 0 || pods.length > MOST_NAMED ? '' : `; waiting for ${pods.map(({ name }) => name).join(', ')}`;
+
 /**
  * Deletes all Pods, including those that are created during the call, and resolves when no Pod exists, except Pods whose objects only
  * finalizers keep. Static Pods cannot be deleted through the API, so the function only waits until the engine has ended them and their
  * mirror Pods do not exist any more. Pods bound to a node other than `nodeName` are removed without waiting, because this engine runs none
- * of their containers. `gracePeriodSeconds` replaces the grace period of each Pod that the call deletes. Calls `say` with a line when a Pod begins to end, cannot be deleted yet, makes progress or has ended.
+ * of their containers. `gracePeriodSeconds` replaces the grace period of each Pod that the call deletes. Calls `say` with a line
+ * when a Pod begins to end, cannot be deleted yet, makes progress or has ended.
  * Rejects if the API refuses a delete with an error other than NotFound or 5xx, or if `signal` aborts.
  */
 export async function endAllPods(
@@ -37,22 +45,23 @@ export async function endAllPods(
   const watching = new AbortController();
   const stop = (): void => ended.reject(signal.reason);
   signal.addEventListener('abort', stop, { once: true });
-  const open = new Set<string>();
+  const open = new Map<string, { name: string; grace: number }>();
   const begin = platform.timers.now();
   let synced = false;
 
   const settle = (pod: Pod, how: string): void => {
     if (!open.delete(uidOf(pod))) return;
-    say(`${how} ${nameOf(pod)} after ${((platform.timers.now() - begin) / 1000).toFixed(1)} s`);
+    const seconds = ((platform.timers.now() - begin) / 1000).toFixed(1);
+    say(`${how} ${nameOf(pod)} after ${seconds} s${synced ? remaining([...open.values()]) : ''}`);
     if (synced && open.size === 0) ended.resolve();
   };
   const added = (pod: Pod): void => {
     if (onlyFinalizersLeft(pod)) return;
-    open.add(uidOf(pod));
     const grace = gracePeriodSeconds ?? pod.spec?.terminationGracePeriodSeconds ?? 30;
     // A Pod that is not scheduled yet may still be bound to the node of this engine.
     const node = pod.spec?.nodeName || nodeName;
     const isHere = node === nodeName;
+    open.set(uidOf(pod), { name: nameOf(pod), grace: isHere ? grace : 0 });
     if (isHere) say(`ending ${nameOf(pod)} (grace ${grace} s)`);
     else say(`removing ${nameOf(pod)}, which is bound to the node ${node}; this engine runs ${nodeName}`);
     if (isHere && isMirrorPod(pod)) return;
@@ -80,6 +89,9 @@ export async function endAllPods(
   try {
     await Promise.race([informer.synced, ended.promise]);
     synced = true;
+    const graces = [...open.values()].map(({ grace }) => grace);
+    if (graces.length > 1)
+      say(`waiting for ${graces.length} Pods, whose longest grace period is ${Math.max(...graces)} s`);
     if (open.size > 0) await ended.promise;
   } finally {
     watching.abort();
@@ -100,8 +112,26 @@ function turnOf({ status }: Pod): string | undefined {
 const runs = ({ sandboxes, containers }: PodObservation): boolean =>
   sandboxes.some(({ ready }) => ready) || containers.some(({ state }) => state === 'running');
 
-/** Resolves when no sandbox is ready and no container runs. The containers of a force-deleted Pod may outlive the Pod's object. */
-export async function runtimeIdle(runtime: ContainerRuntime, signal: AbortSignal): Promise<void> {
+/** How long runtimeIdle() waits before it reports what it waits for. */
+const SILENCE_MILLIS = 1000;
+
+/**
+ * Resolves when no sandbox is ready and no container runs. The containers of a force-deleted Pod may outlive the Pod's object. Calls `say`
+ * with a line if this takes more than a second.
+ */
+export async function runtimeIdle(
+  runtime: ContainerRuntime,
+  timers: Timers,
+  say: (line: string) => void,
+  signal: AbortSignal,
+): Promise<void> {
+  let left: number | undefined;
+  const timer = timers.at(timers.now() + SILENCE_MILLIS, () => {
+    const pods = left === 1 ? 'a Pod that does' : `${left} Pods that do`;
+    say(
+      left === undefined ? 'waiting for the container runtime' : `waiting for containers of ${pods} not exist any more`,
+    );
+  });
   const closing = new AbortController();
   const ends = AbortSignal.any([signal, closing.signal]);
   let changed = Promise.withResolvers<void>();
@@ -109,11 +139,14 @@ export async function runtimeIdle(runtime: ContainerRuntime, signal: AbortSignal
   const over = events.then(() => signal.throwIfAborted());
   over.catch(() => undefined);
   try {
-    while ([...(await runtime.observeAll(ends)).values()].some(runs)) {
+    for (;;) {
+      left = [...(await runtime.observeAll(ends)).values()].filter(runs).length;
+      if (left === 0) return;
       await Promise.race([changed.promise, over]);
       changed = Promise.withResolvers<void>();
     }
   } finally {
+    timer.cancel();
     closing.abort();
   }
 }
