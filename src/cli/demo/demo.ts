@@ -23,7 +23,7 @@ const EXAMPLE = fileURLToPath(new URL('../../../examples/01-init-containers', im
 const IMAGE = 'busybox:1.28';
 const REGISTRY = 'https://registry-1.docker.io/v2/';
 const REGISTRY_MILLIS = 2_000;
-/** The grace period with which the demo deletes the Pod. The app ignores SIGTERM, so it is killed at the end of the grace period. */
+/** The grace period of the Pod, so that the demo ends soon, also if it is interrupted while an init container ignores SIGTERM. */
 const GRACE_SECONDS = 2;
 
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
@@ -69,7 +69,7 @@ export async function demo(): Promise<void> {
 async function cleanUp(dataDir: string, report: (line: string) => void): Promise<void> {
   if (readEngineRecord(dataDir) !== undefined) {
     report('\n$ lifepod down');
-    await down(dataDir, report);
+    await down(dataDir, report, { gracePeriodSeconds: GRACE_SECONDS, signal: new AbortController().signal });
   }
   rmSync(dataDir, { recursive: true, force: true });
 }
