@@ -17,7 +17,8 @@ import { LIFEPOD_VERSION } from '../engine/version.ts';
 import { dataDirOwner, ensureDataDir, removeIfEmpty, UserError } from '../platform/files.ts';
 import { systemTimers } from '../platform/node-js.ts';
 import type { Timers } from '../platform/platform.ts';
-import { hintsFor } from './hints.ts';
+import { hintsFor, waysToStop } from './hints.ts';
+import { InterruptedError, type InterruptingSignal } from './signals.ts';
 import { printReady, printWaiting, type ReadyEngine, type StartReport } from './up.ts';
 
 /** If lifepod.log is longer than this before an engine starts in the background, the file is renamed to lifepod.log.1. */
@@ -63,7 +64,8 @@ export function alreadyRunning(error: unknown, dataDir: string, env: NodeJS.Proc
 export async function startDetached(options: UpOptions, signal?: AbortSignal): Promise<ReadyEngine> {
   if (signal !== undefined) return startUntil(options, signal);
   const stopping = new AbortController();
-  const interrupt = (name: NodeJS.Signals): void => stopping.abort(new UserError(`stopped by ${name}`));
+  const interrupt = (name: NodeJS.Signals): void =>
+    stopping.abort(new InterruptedError(`stopped by ${name}`, name as InterruptingSignal));
   // Before anything is created, because a signal without a handler ends this process, but not the engine.
   process.on('SIGINT', interrupt);
   process.on('SIGTERM', interrupt);

@@ -3,6 +3,7 @@ import { InvalidArgumentError } from 'commander';
 import { UserError } from '../platform/files.ts';
 import { hintsFor } from './hints.ts';
 import { copyOfUser, removedCopy } from './kubeconfig/own-kubeconfig.ts';
+import { SIGNAL_CODES } from './signals.ts';
 
 export interface DownOptions {
   dataDir: string;
@@ -12,8 +13,6 @@ export interface DownOptions {
   /** Whether --uninstall-service was given. */
   uninstallService?: boolean;
 }
-
-const SIGNAL_CODES = { SIGHUP: 129, SIGINT: 130, SIGTERM: 143 } as const;
 
 /** Source: kubectl delete --now, whose Pods get their stop signal and are killed soon. */
 const NOW_SECONDS = 1;

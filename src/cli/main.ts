@@ -24,6 +24,7 @@ import { addMakeCommand } from './make-image/command.ts';
 import { addSecretsCommands } from './secrets/commands.ts';
 import type { RunOptions } from './session/run.ts';
 import type { SessionOptions } from './session/session.ts';
+import { exitCodeOf } from './signals.ts';
 import type { StatusOptions } from './status/status.ts';
 import type { TargetOptions } from './target.ts';
 import type { TimelineOptions } from './timeline/timeline.ts';
@@ -287,7 +288,7 @@ async function main(): Promise<void> {
     await program.parseAsync(process.argv[2] === 'logs' ? plainFlags(process.argv) : process.argv);
   } catch (error) {
     process.stderr.write(`${errorLine(failureText(error))}\n`);
-    process.exitCode = 1;
+    process.exitCode = exitCodeOf(error);
   }
 }
 

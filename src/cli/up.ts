@@ -12,6 +12,7 @@ import { failureText } from './failures.ts';
 import { hintsFor } from './hints.ts';
 import { printKubeconfig, usableKubeconfig } from './kubeconfig/own-kubeconfig.ts';
 import { serviceReports } from './service/notify.ts';
+import { InterruptedError, SIGNAL_CODES } from './signals.ts';
 
 /** A message from an engine in the background to the process that started it. */
 export type StartReport = { ready: ReadyEngine } | { error: string } | { waiting: string };
@@ -49,9 +50,9 @@ export async function up(options: UpOptions): Promise<void> {
   let end: EngineStop = 'pods-run';
   for (const name of ['SIGTERM', 'SIGINT'] as const) {
     process.on(name, () => {
-      if (signals++ > 0) process.exit(1);
+      if (signals++ > 0) process.exit(SIGNAL_CODES[name]);
       if (isStarted && options.shutdownOnStop === true) shutdown.resolve();
-      else stopping.abort(new UserError(`stopped by ${name}`));
+      else stopping.abort(new InterruptedError(`stopped by ${name}`, name));
     });
   }
   // The signal may come before the engine has started, and again when the Pods shall end sooner.

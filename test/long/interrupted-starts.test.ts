@@ -55,7 +55,10 @@ test.each([
     up.signal(signal);
     const { code, stdout, stderr } = await up.ended;
     if (stdout === '') {
-      expect({ code, stderr }).toEqual({ code: 1, stderr: `lifepod: stopped by ${signal}\n` });
+      expect({ code, stderr }).toEqual({
+        code: signal === 'SIGINT' ? 130 : 143,
+        stderr: `lifepod: stopped by ${signal}\n`,
+      });
       expect(readdirSync(dataDir)).toEqual([]);
     } else {
       // The engine became ready before it received the signal, which then stops it, unless it runs in the background.

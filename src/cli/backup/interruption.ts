@@ -1,10 +1,12 @@
-import { UserError } from '../../platform/files.ts';
+import { InterruptedError } from '../signals.ts';
 
 /** Returns a signal that aborts at Ctrl+C and SIGTERM, for a command that can be undone until it has finished. */
 export function interruption(): AbortSignal {
   const controller = new AbortController();
   for (const name of ['SIGINT', 'SIGTERM'] as const) {
-    process.once(name, () => controller.abort(new UserError(`interrupted by ${name}: nothing has been changed`)));
+    process.once(name, () =>
+      controller.abort(new InterruptedError(`interrupted by ${name}: nothing has been changed`, name)),
+    );
   }
   return controller.signal;
 }

@@ -15,6 +15,7 @@ import { makeBusyboxArchive } from '../../runtime/images/local-images.ts';
 import { startDetached } from '../detach.ts';
 import { down } from '../down.ts';
 import { loadImages } from '../image.ts';
+import { SIGNAL_CODES } from '../signals.ts';
 import { readyText } from '../up.ts';
 import { createDemoKubectl, type DemoKubectl } from './demo-kubectl.ts';
 import { watchLife } from './demo-life.ts';
@@ -27,9 +28,6 @@ const REGISTRY_MILLIS = 2_000;
 const GRACE_SECONDS = 2;
 
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
-
-/** The exit codes of shells for programs that a signal has ended. */
-const SIGNAL_CODES = { SIGHUP: 129, SIGINT: 130, SIGTERM: 143 } as const;
 
 export async function demo(): Promise<void> {
   const begin = performance.now();

@@ -12,6 +12,7 @@ import { isApiError } from '../../machinery/status.ts';
 import { UserError } from '../../platform/files.ts';
 import { errorLine, failureText } from '../failures.ts';
 import { containerNames, type PodContainer, podContainers, waitsForItsTurn } from '../pod-containers.ts';
+import { SIGNAL_CODES } from '../signals.ts';
 import { resolveTarget, type Target, type TargetOptions } from '../target.ts';
 import { presentPod } from '../workloads/present-pod.ts';
 import { copyLog, hasColors } from './copy-log.ts';
@@ -21,16 +22,15 @@ import { logRefusal, neverStarted } from './log-refusal.ts';
 import { colored, createLines, createTimedLines } from './merged-lines.ts';
 
 const DEFAULT_CONTAINER = 'kubectl.kubernetes.io/default-container';
-const SIGNAL_CODES = { SIGINT: 130, SIGTERM: 143 } as const;
 
 export type LogsOptions = LogCommandOptions & TargetOptions;
 
 /** Prints logs. `inline` is the container given as a positional argument after the Pod, which kubectl accepts as well. */
 export async function logs(resource: string, inline: string | undefined, options: LogsOptions): Promise<void> {
   const stopping = new AbortController();
-  for (const [name, code] of Object.entries(SIGNAL_CODES)) {
+  for (const name of ['SIGINT', 'SIGTERM'] as const) {
     process.once(name, () => {
-      process.exitCode = code;
+      process.exitCode = SIGNAL_CODES[name];
       stopping.abort();
     });
   }

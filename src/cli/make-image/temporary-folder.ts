@@ -2,9 +2,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-
-/** The exit codes of shells for programs that a signal has ended. */
-const SIGNAL_CODES = { SIGHUP: 129, SIGINT: 130, SIGTERM: 143 } as const;
+import { SIGNAL_CODES } from '../signals.ts';
 
 /** Resolves with what `use` resolves with. A signal removes the folder and ends the process. */
 export async function withTemporaryFolder<T>(prefix: string, use: (folder: string) => Promise<T>): Promise<T> {

@@ -1,4 +1,5 @@
 /** Handles the signals to a session: the first one ends the session, the second one ends its Pods at once, and after the third one it exits. */
+import { SIGNAL_CODES } from '../signals.ts';
 
 /** How the signals end a session. */
 export interface Interrupts {
@@ -12,7 +13,6 @@ export interface Interrupts {
   interrupt(exitCode: number): void;
 }
 
-const SIGNAL_CODES = { SIGHUP: 129, SIGINT: 130, SIGTERM: 143 } as const;
 /** The exit code of a program that writes to a closed pipe. */
 export const CLOSED_PIPE_CODE = 141;
 

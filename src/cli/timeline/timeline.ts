@@ -11,6 +11,7 @@ import type { Hints } from '../hints.ts';
 import { podContainers } from '../pod-containers.ts';
 import { findLife, livesOf, type PodLife, titleOf, transitionsOf } from '../records.ts';
 import { mayNotReadRecords } from '../refusals.ts';
+import { SIGNAL_CODES } from '../signals.ts';
 import { resolveTarget, type Target, type TargetOptions } from '../target.ts';
 import { drawLife, stepLines } from './draw.ts';
 import { inOrder } from './life.ts';
@@ -24,7 +25,6 @@ export interface TimelineOptions extends TargetOptions {
   list?: boolean;
 }
 
-const SIGNAL_CODES = { SIGINT: 130, SIGTERM: 143 } as const;
 /** With -w, the time after which the drawing is repeated even if there is no new step. */
 const TICK_MILLIS = 1000;
 const HOME_AND_CLEAR = '\u001b[H\u001b[2J\u001b[3J';
@@ -72,9 +72,9 @@ function drawing(life: PodLife, steps: readonly Transition[], hints: Hints, opti
  */
 async function watch(life: PodLife, { client, hints }: Target, options: TimelineOptions): Promise<void> {
   const stopping = new AbortController();
-  for (const [name, code] of Object.entries(SIGNAL_CODES)) {
+  for (const name of ['SIGINT', 'SIGTERM'] as const) {
     process.once(name, () => {
-      process.exitCode = code;
+      process.exitCode = SIGNAL_CODES[name];
       stopping.abort();
     });
   }

@@ -72,7 +72,7 @@ test('Ctrl+C during a first start is one line, and leaves nothing', async () => 
   const up = await blockedStart(dataDir, '--log-level', 'error');
   expect(readEngineRecord(dataDir)?.state).toBe('starting');
   up.signal('SIGINT');
-  expect(await up.ended).toEqual({ code: 1, stdout: '', stderr: 'lifepod: stopped by SIGINT\n' });
+  expect(await up.ended).toEqual({ code: 130, stdout: '', stderr: 'lifepod: stopped by SIGINT\n' });
   expect(readdirSync(dataDir)).toEqual([]);
   expect(await (await watchLeaks(dataDir)).left()).toEqual([]);
 });
