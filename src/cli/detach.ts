@@ -11,10 +11,12 @@ import { checkMachine } from '../engine/machine-checks.ts';
 import type { Waiting } from '../engine/node-ready.ts';
 import { nodeOptionFlags } from '../engine/node-settings.ts';
 import { API_FLAGS } from '../engine/options/api-settings.ts';
+import { unappliedOptions } from '../engine/options/different-options.ts';
 import { ENCRYPTION_FLAG } from '../engine/options/encryption-settings.ts';
 import { readEngineRecord, type UpOptions, usesPrivateContainerd } from '../engine/settings.ts';
 import { LIFEPOD_VERSION } from '../engine/version.ts';
-import { dataDirOwner, ensureDataDir, removeIfEmpty, UserError } from '../platform/files.ts';
+import { dataDirOwner, ensureDataDir, UserError } from '../platform/files.ts';
+import { removeFolders } from '../platform/folders/folders.ts';
 import { systemTimers } from '../platform/node-js.ts';
 import type { Timers } from '../platform/platform.ts';
 import { hintsFor, waysToStop } from './hints.ts';
@@ -32,16 +34,17 @@ const MAIN = process.argv[1] ?? '';
 /** Starts the engine in the background and prints how to reach it. */
 export async function upDetached(options: UpOptions): Promise<void> {
   const ready = await startDetached(options).catch((error: unknown) => {
-    throw alreadyRunning(error, options.dataDir, process.env);
+    throw alreadyRunning(error, options, process.env);
   });
   printReady(options.dataDir, ready);
 }
 
 /**
- * Returns the error for a user who starts an engine that runs already, for example in a second terminal, or after an update of lifepod. Returns
- * other errors as they are.
+ * Returns the error for a user who starts an engine that runs already, for example in a second terminal, or after an update of lifepod. It names
+ * the options that have no effect. Returns other errors as they are.
  */
-export function alreadyRunning(error: unknown, dataDir: string, env: NodeJS.ProcessEnv): unknown {
+export function alreadyRunning(error: unknown, options: UpOptions, env: NodeJS.ProcessEnv): unknown {
+  const { dataDir } = options;
   const [, pid] = /is in use by a running lifepod \(PID (\d+)\)/.exec((error as Error).message) ?? [];
   if (!(error instanceof UserError) || pid === undefined) return error;
   const { asRoot, engine, start } = hintsFor({ dataDir }, env);
@@ -51,9 +54,13 @@ export function alreadyRunning(error: unknown, dataDir: string, env: NodeJS.Proc
       `lifepod ${version} is still running in ${dataDir} (PID ${pid}): to replace it by ${LIFEPOD_VERSION}, type ` +
         `'${asRoot(`kill ${pid}`)}', which leaves its Pods running, then '${start()}'`,
     );
+  const unapplied = unappliedOptions(options, readEngineRecord(dataDir)).join(', ');
+  const again =
+    unapplied === '' ? '' : `; ${unapplied}: not applied, because an engine reads its options when it starts`;
   return new UserError(
-    `lifepod is already running in ${dataDir} (PID ${pid}): 'eval "$(${engine('kubeconfig')})"' sets KUBECONFIG for it, and ` +
-      `'${engine('down')}' ends it`,
+    `lifepod is already running in ${dataDir} (PID ${pid}): 'eval "$(${engine('kubeconfig')})"' sets KUBECONFIG for it; to stop it, ` +
+      waysToStop(dataDir, Number(pid), env) +
+      again,
   );
 }
 
@@ -83,8 +90,8 @@ async function startUntil(options: UpOptions, stop: AbortSignal): Promise<ReadyE
   checkDataFormat(options.dataDir);
   const { dataDir } = options;
   const logPath = join(dataDir, 'lifepod.log');
-  const isNew = { folder: !existsSync(dataDir), log: !existsSync(logPath) };
-  ensureDataDir(dataDir);
+  const created = ensureDataDir(dataDir);
+  const isNewLog = !existsSync(logPath);
   const log = openLog(logPath);
   const child = spawn(process.execPath, [...process.execArgv, MAIN, 'up', ...argumentsOf(options)], {
     detached: true,
@@ -101,7 +108,7 @@ async function startUntil(options: UpOptions, stop: AbortSignal): Promise<ReadyE
     // The engine reports its failure before it exits, and owns the data folder until then.
     await exited;
     // An engine that reports its failure, or is interrupted, needs no log.
-    if (stop.aborted || report !== undefined) removeLog(dataDir, logPath, isNew);
+    if (stop.aborted || report !== undefined) removeLog(dataDir, isNewLog ? [logPath] : [], created);
     if (stop.aborted) throw stop.reason;
     if (report !== undefined && 'error' in report) throw new UserError(report.error);
     throw new UserError(`the engine exited before it was ready: see its log ${logPath}`);
@@ -112,10 +119,10 @@ async function startUntil(options: UpOptions, stop: AbortSignal): Promise<ReadyE
 }
 
 /** Removes what this process has created for a first start that has ended. Does nothing if another engine uses the folder. */
-function removeLog(dataDir: string, logPath: string, isNew: { folder: boolean; log: boolean }): void {
+function removeLog(dataDir: string, files: readonly string[], folders: readonly string[]): void {
   if (readEngineRecord(dataDir) !== undefined || dataDirOwner(dataDir) !== undefined) return;
-  if (isNew.log) rmSync(logPath, { force: true });
-  if (isNew.folder) removeIfEmpty(dataDir);
+  for (const file of files) rmSync(file, { force: true });
+  removeFolders(folders);
 }
 
 function argumentsOf(options: UpOptions): string[] {

@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { NeedsRootError } from '../engine/machine-checks.ts';
 import { notFound } from '../machinery/status.ts';
-import { UserError } from '../platform/files.ts';
+import { FolderInUseError, UserError } from '../platform/files.ts';
 import { CommandError } from '../platform/processes.ts';
 import { RuntimeCallError } from '../runtime/cri/connection.ts';
 import { StorageFullError } from '../store/store.ts';
@@ -19,6 +19,11 @@ const coded = (code: string, path?: string): Error => Object.assign(new Error(co
 
 test.each<[unknown, string]>([
   [new UserError('do this'), 'do this'],
+  [
+    new FolderInUseError('/d', 7),
+    'the data folder /d is in use by a running lifepod (PID 7): choose another --data-dir, or stop that engine: ' +
+      `'kill 7' leaves its Pods running, and 'lifepod down --data-dir /d' ends them, too`,
+  ],
   [notFound({ group: '', resource: 'pods' }, 'web'), 'pods "web" not found'],
   [
     new StorageFullError('/d/store', 'the disk is full', 'free some space', undefined),

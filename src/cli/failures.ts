@@ -1,10 +1,11 @@
 /** Composes the error message of a command that failed. */
 import { NeedsRootError } from '../engine/machine-checks.ts';
 import { isApiError } from '../machinery/status.ts';
-import { UserError } from '../platform/files.ts';
+import { FolderInUseError, UserError } from '../platform/files.ts';
 import { CommandError } from '../platform/processes.ts';
 import { rootProgram, shellQuoted } from '../platform/programs/typed-program.ts';
 import { StorageFullError } from '../store/store.ts';
+import { waysToStop } from './hints.ts';
 
 /** Messages by the error code of a system call. The path of the file is printed before the message. */
 const SYSTEM_ERRORS: Readonly<Record<string, string>> = {
@@ -30,6 +31,8 @@ export function failureText(
     const { what, command = `${rootProgram(env, true)} ${words.map(shellQuoted).join(' ')}`, otherwise } = refused;
     return `only root can ${what}: type '${command}'${otherwise}`;
   }
+  if (error instanceof FolderInUseError && error.pid !== undefined)
+    return `${message}, or stop that engine: ${waysToStop(error.dataDir, error.pid, env)}`;
   if (error instanceof UserError || error instanceof StorageFullError || isApiError(error)) return message;
   // These errors are recognized by their names, because importing the class RuntimeCallError would load gRPC.
   if (name === 'RuntimeCallError' || name === 'OutcomeUnknownError')

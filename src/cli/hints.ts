@@ -71,12 +71,17 @@ export function hintsFor(
   };
 }
 
+const killCommand = (pid: number, env: NodeJS.ProcessEnv): string => `${needsSudo(env) ? 'sudo ' : ''}kill ${pid}`;
+
+/** Returns a part of a sentence: the commands that stop a running engine, and what they mean for its Pods. */
+export const waysToStop = (dataDir: string, pid: number, env: NodeJS.ProcessEnv = process.env): string =>
+  `'${killCommand(pid, env)}' leaves its Pods running, and '${hintsFor({ dataDir }, env).engine('down')}' ends them, too`;
+
 /** Returns the sentence about a running engine whose kubeconfig has been deleted from the data folder. */
 export function missingKubeconfig(dataDir: string, pid: number, env: NodeJS.ProcessEnv = process.env): string {
   const { start } = hintsFor({ dataDir }, env);
-  const kill = `${needsSudo(env) ? 'sudo ' : ''}kill ${pid}`;
   return (
-    `${kubeconfigPath(dataDir)} is missing, so the running engine (PID ${pid}) cannot be reached: type '${kill}', which leaves its ` +
+    `${kubeconfigPath(dataDir)} is missing, so the running engine (PID ${pid}) cannot be reached: type '${killCommand(pid, env)}', which leaves its ` +
     `Pods running, then '${start()}', which writes the file again`
   );
 }

@@ -9,7 +9,6 @@
  *  3. Stopping the engine leaves Pods running, and the next start adopts them. `lifepod down` and `lifepod shutdown-node` end the Pods
  *     before they stop the engine.
  */
-import { existsSync } from 'node:fs';
 import { flushCompileCache } from 'node:module';
 import { dnsServiceAddress } from '../apiserver/admission/service-range.ts';
 import { readConfiguration } from '../apiserver/encryption/encryption.ts';
@@ -40,6 +39,7 @@ import { checkAuditPolicy } from './audit/audit-log.ts';
 import { createAuthorizers } from './authorization/authorizers.ts';
 import { createComponents } from './authorization/components.ts';
 import { checkDataFormat, migrate } from './data-folder/format.ts';
+import { refuseInnerFolder } from './data-folder/inner-folder.ts';
 import { completeRestore } from './data-folder/replacement.ts';
 import { type OpenRegistry, openRegistry, serveApi } from './engine-api.ts';
 import { createEngineMetrics } from './engine-metrics.ts';
@@ -109,8 +109,8 @@ export async function startEngine(
   // A start without the option uses the recorded file, which must not be one that has never been used.
   if (keys !== '') await readConfiguration(settings.dataDir, keys, keys === record?.encryptionProviderConfig);
   checkResolvConf(settings);
-  const isNewFolder = !existsSync(settings.dataDir);
-  ensureDataDir(settings.dataDir);
+  if (record === undefined) refuseInnerFolder(settings.dataDir);
+  const created = ensureDataDir(settings.dataDir);
   raisePriority();
   lowerOomScore(process.pid, ENGINE_OOM_SCORE);
   const closers = new AsyncDisposableStack();
@@ -118,7 +118,7 @@ export async function startEngine(
   try {
     lockDataDir(settings.dataDir, options.forSessions === true ? 'session' : 'engine');
     dropBallast(settings.dataDir);
-    progress = await openDataFolder(settings, record, isNewFolder, platform);
+    progress = await openDataFolder(settings, record, created, platform);
     await migrate(settings.dataDir, platform.log);
     await checkAddresses(settings, record);
     await checkNewRanges(settings, record, signal);

@@ -27,7 +27,6 @@ import {
   realFolder,
   writeFileAtomic,
 } from './files.ts';
-import { rootCommand } from './programs/typed-program.ts';
 
 let folder: string;
 beforeEach(() => {
@@ -110,8 +109,7 @@ test('the error for a locked data folder names the process that holds the lock',
   const lock = lockDataDir(folder);
   expect(dataDirOwner(folder)).toBe(process.pid);
   expect(() => lockDataDir(folder)).toThrow(
-    `the data folder ${folder} is in use by a running lifepod (PID ${process.pid}): ` +
-      `stop it with '${rootCommand('down', folder)}' or choose another --data-dir`,
+    `the data folder ${folder} is in use by a running lifepod (PID ${process.pid}): choose another --data-dir`,
   );
   lock.release();
   expect(dataDirOwner(folder)).toBeUndefined();

@@ -7,29 +7,40 @@ import {
   chmodSync,
   closeSync,
   constants,
-  existsSync,
   fstatSync,
   fsyncSync,
   ftruncateSync,
   lstatSync,
-  mkdirSync,
   openSync,
   readFileSync,
   realpathSync,
   renameSync,
-  rmdirSync,
   rmSync,
   statSync,
   writeSync,
 } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import { foreignContent, foreignFolder, foreignLink } from './folder-owners.ts';
+import { createFolders } from './folders/folders.ts';
 import { missingProgram } from './programs/programs.ts';
-import { rootCommand } from './programs/typed-program.ts';
 
 /** An error that a user of the command line can fix. The user sees only the message, which explains the cause and, if known, the fix. */
 export class UserError extends Error {
   override readonly name = 'UserError';
+}
+
+/** The error about a data folder that an engine has locked. */
+export class FolderInUseError extends UserError {
+  readonly dataDir: string;
+  readonly pid: number | undefined;
+
+  constructor(dataDir: string, pid: number | undefined) {
+    super(
+      `the data folder ${dataDir} is in use by a running lifepod (PID ${pid ?? 'unknown'}): choose another --data-dir`,
+    );
+    this.dataDir = dataDir;
+    this.pid = pid;
+  }
 }
 
 const hasCode = (error: unknown, code: string): boolean => (error as NodeJS.ErrnoException).code === code;
@@ -61,29 +72,18 @@ export function ensurePrivateFolder(path: string): void {
   chmodSync(path, 0o700);
 }
 
-/** Like mkdirSync() with `recursive`, which never returns in file systems that report ENOENT for a new folder, such as /proc. */
-function createFolders(path: string): void {
-  try {
-    mkdirSync(path, 0o700);
-  } catch (error) {
-    if (hasCode(error, 'EEXIST') && statSync(path).isDirectory()) return;
-    if (!hasCode(error, 'ENOENT') || existsSync(dirname(path))) throw error;
-    createFolders(dirname(path));
-    createFolders(path);
-  }
-}
-
 /**
  * Like ensurePrivateFolder(), for the data folder given by the user. Throws a UserError if this fails, or if the folder or an entry of it
- * belongs to another user.
+ * belongs to another user. Returns the folders that it has created, for removeFolders().
  */
-export function ensureDataDir(path: string): void {
+export function ensureDataDir(path: string): string[] {
   try {
-    createFolders(path);
+    const created = createFolders(path);
     refuse(foreignFolder(path));
     chmodSync(path, 0o700);
     // Not before the folder is private, because others could add an entry until then.
     refuse(foreignContent(path));
+    return created;
   } catch (error) {
     if (error instanceof UserError) throw error;
     if (hasCode(error, 'EEXIST') || hasCode(error, 'ENOTDIR'))
@@ -95,15 +95,6 @@ export function ensureDataDir(path: string): void {
 
 function refuse(reason: string | undefined): void {
   if (reason !== undefined) throw new UserError(reason);
-}
-
-/** Removes the folder if it exists, is empty and is not a mount point. */
-export function removeIfEmpty(folder: string): void {
-  try {
-    rmdirSync(folder);
-  } catch {
-    // It has files, does not exist, or is a mount point.
-  }
 }
 
 /**
@@ -245,12 +236,11 @@ function readOwner(dataDir: string): Owner {
 }
 
 const inUse = (dataDir: string, { pid, role }: Owner): UserError =>
-  new UserError(
-    isCommand(role)
-      ? `'lifepod ${role}' (PID ${pid ?? 'unknown'}) is ${LOCKING_COMMANDS[role]} ${dataDir}: wait until it has finished`
-      : `the data folder ${dataDir} is in use by a running lifepod (PID ${pid ?? 'unknown'}): ` +
-          `stop it with '${rootCommand('down', dataDir)}' or choose another --data-dir`,
-  );
+  isCommand(role)
+    ? new UserError(
+        `'lifepod ${role}' (PID ${pid ?? 'unknown'}) is ${LOCKING_COMMANDS[role]} ${dataDir}: wait until it has finished`,
+      )
+    : new FolderInUseError(dataDir, pid);
 
 /**
  * Returns the PID of the engine that has locked the data folder; undefined if no process has locked it, or if the lock file

@@ -5,36 +5,29 @@
  *  1. An engine that a user has started is never stopped.
  *  2. An engine with Pods that no session has created is not stopped, because that would delete them.
  */
-import { existsSync } from 'node:fs';
 import type { Node, Pod } from '../../api/generated/types.ts';
 import { NODES, PODS } from '../../api/resources.ts';
 import type { HttpClient } from '../../client/http-client.ts';
 import { createInformer } from '../../client/informer.ts';
 import { clientFromKubeconfig } from '../../client/kubeconfig.ts';
 import { checkMachine } from '../../engine/machine-checks.ts';
+import { differentOptions } from '../../engine/options/different-options.ts';
 import {
   kubeconfigPath,
   readEngineRecord,
   resolveSettings,
-  type Settings,
   type UpOptions,
   usesPrivateContainerd,
 } from '../../engine/settings.ts';
 import { settledRecord } from '../../engine/start/first-start.ts';
-import {
-  dataDirOwner,
-  dataDirReleased,
-  ensureDataDir,
-  isSessionEngine,
-  removeIfEmpty,
-  UserError,
-} from '../../platform/files.ts';
+import { dataDirOwner, dataDirReleased, ensureDataDir, isSessionEngine, UserError } from '../../platform/files.ts';
+import { removeFolders } from '../../platform/folders/folders.ts';
 import { nodePlatform } from '../../platform/node-js.ts';
 import { onAbort } from '../../platform/on-abort.ts';
 import { startDetached } from '../detach.ts';
 import { down, hasPods } from '../down.ts';
 import { onlyFinalizersLeft } from '../end-pods.ts';
-import { hintsFor } from '../hints.ts';
+import { hintsFor, waysToStop } from '../hints.ts';
 import { readyText } from '../up.ts';
 import {
   claimDeadRecords,
@@ -55,10 +48,6 @@ export interface EngineUse {
   dead: DeadRecord[];
 }
 
-/** Options that do not describe the engine, or that a running engine does not need. */
-const NOT_OF_ENGINE = ['dataDir', 'logLevel', 'logFormat', 'anyPort', 'forSessions'];
-const SETTING_NAMES: Readonly<Record<string, keyof Settings>> = { runtimeHandler: 'runtimeHandlers' };
-
 const downCommand = (dataDir: string): string => hintsFor({ dataDir }, process.env).engine('down');
 
 /** Throws a UserError if an option is not valid, or if the engine is running with other options. Creates nothing. */
@@ -66,8 +55,9 @@ export function checkOptions(options: UpOptions): void {
   const other = otherOptions(options);
   if (other.length === 0) return;
   const { dataDir } = options;
+  const stop = waysToStop(dataDir, dataDirOwner(dataDir) ?? 0);
   throw new UserError(
-    `the engine in ${dataDir} is running with another value of ${other.join(', ')}: omit the option, or run '${downCommand(dataDir)}' first`,
+    `the engine in ${dataDir} is running with another value of ${other.join(', ')}: omit the option, or first stop that engine: ${stop}`,
   );
 }
 
@@ -80,16 +70,8 @@ export function otherOptions(options: UpOptions): string[] {
   const { dataDir } = options;
   const isRunning = dataDirOwner(dataDir) !== undefined;
   const record = isRunning ? readEngineRecord(dataDir) : settledRecord(dataDir);
-  const asked = resolveSettings(options, record);
-  if (!isRunning) return [];
-  const running = resolveSettings({ dataDir }, record);
-  return Object.entries(options).flatMap(([key, value]) => {
-    const name = SETTING_NAMES[key] ?? (key as keyof Settings);
-    if (NOT_OF_ENGINE.includes(key) || value === undefined || !(name in running) || (key === 'port' && value === 0))
-      return [];
-    const isSame = JSON.stringify(asked[name]) === JSON.stringify(running[name]);
-    return isSame ? [] : [`--${key.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`];
-  });
+  resolveSettings(options, record);
+  return isRunning ? differentOptions(options, record) : [];
 }
 
 /**
@@ -98,8 +80,7 @@ export function otherOptions(options: UpOptions): string[] {
  */
 export async function joinEngine(options: UpOptions, say: Say, stop: AbortSignal): Promise<EngineUse> {
   const { dataDir } = options;
-  const isNew = !existsSync(dataDir);
-  ensureDataDir(dataDir);
+  const created = ensureDataDir(dataDir);
   const gate = await lockGate(dataDir, stop);
   try {
     const record = createRecord(dataDir);
@@ -115,7 +96,7 @@ export async function joinEngine(options: UpOptions, say: Say, stop: AbortSignal
       record.remove();
       if (readEngineRecord(dataDir) === undefined && dataDirOwner(dataDir) === undefined) {
         removeGate(dataDir);
-        if (isNew) removeIfEmpty(dataDir);
+        removeFolders(created);
       }
       throw error;
     }

@@ -12,7 +12,8 @@ import { randomBytes } from 'node:crypto';
 import { fstatSync, fsyncSync, ftruncateSync, readdirSync, rmSync, statSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ResourceRef } from '../../machinery/meta.ts';
-import { ensurePrivateFolder, readTextIfPresent, removeIfEmpty } from '../../platform/files.ts';
+import { ensurePrivateFolder, readTextIfPresent } from '../../platform/files.ts';
+import { removeIfEmpty } from '../../platform/folders/folders.ts';
 import { type FileLock, lockFile, tryLockFile } from './file-locks.ts';
 
 /** An object that a session has created, or may have created. */

@@ -20,7 +20,7 @@ afterEach(() => rmSync(dataDir, { recursive: true, force: true }));
 const path = (name: string): string => join(dataDir, name);
 const settingsWith = (options: object): Settings => resolveSettings({ dataDir, ...options }, settledRecord(dataDir));
 const start = (options: object): Promise<StartProgress> =>
-  openDataFolder(settingsWith(options), settledRecord(dataDir), false, platform);
+  openDataFolder(settingsWith(options), settledRecord(dataDir), [], platform);
 
 test('the settings of a first start count after it has succeeded', async () => {
   const progress = await start({ nodeName: 'wrong', port: 0 });
@@ -70,7 +70,7 @@ test('a first start that is refused removes only what it has created', async () 
 });
 
 test('a first start that is refused removes the folder that it has created', async () => {
-  const progress = await openDataFolder(settingsWith({}), undefined, true, platform);
+  const progress = await openDataFolder(settingsWith({}), undefined, [dataDir], platform);
   writeFileSync(path('lock'), '');
   await progress.undo();
   expect(existsSync(dataDir)).toBe(false);

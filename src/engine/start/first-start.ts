@@ -12,7 +12,7 @@
  */
 import { existsSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { removeIfEmpty } from '../../platform/files.ts';
+import { removeFolders, removeIfEmpty } from '../../platform/folders/folders.ts';
 import type { Platform } from '../../platform/platform.ts';
 import { removeTree } from '../../platform/remove-tree.ts';
 import type { ResourceBackend } from '../../ports/backend.ts';
@@ -76,19 +76,19 @@ export interface StartProgress {
 
 /**
  * Prepares the data folder, which the caller has locked, for a start with the settings: removes what a killed first start has left.
- * `record` is the record from which the settings were resolved. `isNew`: whether this start has created the folder.
+ * `record` is the record from which the settings were resolved. `created`: the folders that this start has created.
  */
 export async function openDataFolder(
   settings: Settings,
   record: EngineRecord | undefined,
-  isNew: boolean,
+  created: readonly string[],
   platform: Platform,
 ): Promise<StartProgress> {
   const { dataDir } = settings;
   if (settledRecord(dataDir) !== undefined) return laterStart(settings, record);
   await clearFirstStart(dataDir, platform);
   const before = readdirSync(dataDir).filter((name) => !LAST.includes(name));
-  return firstStart(settings, before, isNew, platform);
+  return firstStart(settings, before, created, platform);
 }
 
 function laterStart(settings: Settings, record: EngineRecord | undefined): StartProgress {
@@ -105,7 +105,12 @@ function laterStart(settings: Settings, record: EngineRecord | undefined): Start
   };
 }
 
-function firstStart(settings: Settings, before: string[], isNew: boolean, platform: Platform): StartProgress {
+function firstStart(
+  settings: Settings,
+  before: string[],
+  created: readonly string[],
+  platform: Platform,
+): StartProgress {
   const { dataDir } = settings;
   let port = settings.port;
   let hasBegun = false;
@@ -136,7 +141,7 @@ function firstStart(settings: Settings, before: string[], isNew: boolean, platfo
         if (hasBegun) await clearFirstStart(dataDir, platform);
         else await removeEntries(dataDir, before);
         if (before.every(isKept)) rmSync(join(dataDir, 'lock'), { force: true });
-        if (isNew) removeIfEmpty(dataDir);
+        removeFolders(created);
       } catch (error) {
         // The next start and `lifepod down` try again, because the record still has the state `starting`.
         platform.log.warn('cannot remove all that a failed first start has left', { error: String(error) });

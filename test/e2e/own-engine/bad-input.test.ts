@@ -80,9 +80,13 @@ describe('a request', () => {
     const result = await lifepod.cli('up', '--port', '0');
     expect(result).toMatchObject({
       code: 1,
-      stderr:
-        `lifepod: the data folder ${lifepod.dataDir} is in use by a running lifepod (PID ${lifepod.pid()}): ` +
-        `stop it with 'lifepod down --data-dir ${lifepod.dataDir}' or choose another --data-dir\n`,
+      stderr: expect.stringMatching(
+        new RegExp(
+          `^lifepod: the data folder ${lifepod.dataDir} is in use by a running lifepod \\(PID ${lifepod.pid()}\\): choose another ` +
+            `--data-dir, or stop that engine: 'kill ${lifepod.pid()}' leaves its Pods running, and '\\S*lifepod down --data-dir ` +
+            `${lifepod.dataDir}' ends them, too\n$`,
+        ),
+      ),
     });
     expect(await lifepod.kubectlOk('get', 'ns', 'default', '-o', 'name')).toBe('namespace/default\n');
   });

@@ -42,13 +42,13 @@ const unblock = (): void => sendSignal(Number(readFileSync(join(scratch.path, 'b
 
 test('a first start that fails leaves nothing, and the folder can be used with other options', async () => {
   const options = await unusable();
-  const missing = join(scratch.path, 'new');
+  const missing = join(scratch.path, 'new/deep');
   expect(await launch(['up', '--data-dir', missing, ...options])).toMatchObject({
     code: 1,
     stdout: '',
     stderr: expect.stringMatching(/lifepod: the container runtime at unix:\S+ does not answer: .*; start it\n$/),
   });
-  expect(existsSync(missing)).toBe(false);
+  expect(existsSync(join(scratch.path, 'new'))).toBe(false);
   const detached = await launch(['up', '--detach', '--data-dir', scratch.path, ...options]);
   expect(detached.stderr).toMatch(/^lifepod: the container runtime at .* does not answer: .*; start it\n$/);
   expect(readdirSync(scratch.path)).toEqual([]);
@@ -57,7 +57,7 @@ test('a first start that fails leaves nothing, and the folder can be used with o
   for (const last of ['--detach', manifest]) {
     const refused = await launch(['up', '--data-dir', missing, ...options, last]);
     expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining('does not answer') });
-    expect(existsSync(missing)).toBe(false);
+    expect(existsSync(join(scratch.path, 'new'))).toBe(false);
   }
   rmSync(manifest);
   expect(await (await watchLeaks(scratch.path)).left()).toEqual([]);

@@ -1,0 +1,29 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { recordOf, resolveSettings, writeEngineRecord } from '../settings.ts';
+import { refuseInnerFolder } from './inner-folder.ts';
+
+let folder: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'lifepod-inner-'));
+});
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+test('a data folder inside that of another engine is refused', () => {
+  writeEngineRecord(folder, recordOf(resolveSettings({ dataDir: folder }, undefined), 7000));
+  for (const name of ['inner', 'new/inner']) {
+    const inner = join(folder, name);
+    expect(() => refuseInnerFolder(inner)).toThrow(
+      `${inner} is inside ${folder}, the data folder of another engine: choose another --data-dir`,
+    );
+  }
+  refuseInnerFolder(folder);
+  refuseInnerFolder(`${folder}-beside`);
+});
+
+test.each(['{"engine": "V8"}', 'null', 'text'])('a file engine.json with %s does not make a data folder', (content) => {
+  writeFileSync(join(folder, 'engine.json'), content);
+  refuseInnerFolder(join(folder, 'inner'));
+});

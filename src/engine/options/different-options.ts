@@ -1,0 +1,32 @@
+/** Compares options with the settings of a running engine, which no option changes. */
+import { type EngineRecord, resolveSettings, type Settings, type UpOptions } from '../settings.ts';
+
+/** Options that do not describe the engine, or that a running engine does not need. */
+const NOT_OF_ENGINE = ['dataDir', 'logLevel', 'logFormat', 'anyPort', 'forSessions'];
+const SETTING_NAMES: Readonly<Record<string, keyof Settings>> = { runtimeHandler: 'runtimeHandlers' };
+
+const flagOf = (key: string): string => `--${key.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
+
+/**
+ * Returns the flags of the given options with which the engine does not run. `record` is that of the running engine. Throws a UserError if
+ * an option is not valid.
+ */
+export function differentOptions(options: UpOptions, record: EngineRecord | undefined): string[] {
+  const asked = resolveSettings(options, record);
+  const running = resolveSettings({ dataDir: options.dataDir }, record);
+  return Object.entries(options).flatMap(([key, value]) => {
+    const name = SETTING_NAMES[key] ?? (key as keyof Settings);
+    if (NOT_OF_ENGINE.includes(key) || value === undefined || !(name in running) || (key === 'port' && value === 0))
+      return [];
+    const isSame = JSON.stringify(asked[name]) === JSON.stringify(running[name]);
+    return isSame ? [] : [flagOf(key)];
+  });
+}
+
+/** Like differentOptions(), with the given options that are not recorded, so that the engine may run without them. */
+export const unappliedOptions = (options: UpOptions, record: EngineRecord | undefined): string[] => [
+  ...differentOptions(options, record),
+  ...(['logLevel', 'logFormat', 'shutdownOnStop'] as const)
+    .filter((key) => options[key] !== undefined)
+    .map((key) => flagOf(key)),
+];

@@ -1,0 +1,39 @@
+/** Creates folders with their missing parents, and removes what was created if it is still empty. */
+import { existsSync, mkdirSync, rmdirSync, statSync } from 'node:fs';
+import { dirname } from 'node:path';
+
+/**
+ * Like mkdirSync() with `recursive`, which never returns in file systems that report ENOENT for a new folder, such as /proc. Returns the
+ * created folders, each before its parent. If the folder cannot be created, removes the created parents and throws.
+ */
+export function createFolders(path: string): string[] {
+  try {
+    mkdirSync(path, 0o700);
+    return [path];
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'EEXIST' && statSync(path).isDirectory()) return [];
+    if (code !== 'ENOENT' || existsSync(dirname(path))) throw error;
+    const parents = createFolders(dirname(path));
+    try {
+      return [...createFolders(path), ...parents];
+    } catch (failure) {
+      removeFolders(parents);
+      throw failure;
+    }
+  }
+}
+
+/** Removes the folders, which createFolders() has returned, up to the first one that is not empty. */
+export function removeFolders(created: readonly string[]): void {
+  for (const folder of created) removeIfEmpty(folder);
+}
+
+/** Removes the folder if it exists, is empty and is not a mount point. */
+export function removeIfEmpty(folder: string): void {
+  try {
+    rmdirSync(folder);
+  } catch {
+    // It has files, does not exist, or is a mount point.
+  }
+}
