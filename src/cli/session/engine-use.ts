@@ -55,7 +55,10 @@ export function checkOptions(options: UpOptions): void {
   const other = otherOptions(options);
   if (other.length === 0) return;
   const { dataDir } = options;
-  const stop = waysToStop(dataDir, dataDirOwner(dataDir) ?? 0);
+  const pid = dataDirOwner(dataDir);
+  // The engine may have ended meanwhile.
+  if (pid === undefined) return;
+  const stop = waysToStop(dataDir, pid);
   throw new UserError(
     `the engine in ${dataDir} is running with another value of ${other.join(', ')}: omit the option, or first stop that engine: ${stop}`,
   );
