@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { resourcePrefix } from '../apiserver/cache/keys.ts';
 import { clientFromKubeconfig } from '../client/kubeconfig.ts';
 import { checkDataFormat } from '../engine/data-folder/format.ts';
-import { connectOwnRuntime } from '../engine/engine-runtime.ts';
+import { connectOwnRuntime, runtimeAnswers } from '../engine/engine-runtime.ts';
 import { clearMachine } from '../engine/leftovers.ts';
 import { requireRoot } from '../engine/machine-checks.ts';
 import { writeEndingGrace } from '../engine/options/ending-grace.ts';
@@ -208,9 +208,12 @@ async function endContainers(
   signal: AbortSignal,
 ): Promise<void> {
   const endpoint = runtimeEndpoint ?? `unix://${containerdPaths(dataDir).socket}`;
+  const limited = AbortSignal.any([signal, AbortSignal.timeout(CONTAINERS_END_MILLIS)]);
+  // If the private containerd has just been killed, the engine is starting it again.
+  if (runtimeEndpoint === undefined) await runtimeAnswers(endpoint, platform.timers, limited);
+  signal.throwIfAborted();
   const runtime = await connectOwnRuntime(endpoint, dataDir, platform);
   try {
-    const limited = AbortSignal.any([signal, AbortSignal.timeout(CONTAINERS_END_MILLIS)]);
     await runtimeIdle(runtime, platform.timers, say, limited);
   } catch (error) {
     signal.throwIfAborted();

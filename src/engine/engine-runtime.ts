@@ -6,7 +6,7 @@ import { notReadyWithoutSandboxImage } from '../node/images/sandbox-image.ts';
 import { UserError } from '../platform/files.ts';
 import type { Metrics } from '../platform/metrics.ts';
 import { lowerOomScore, SHIM_OOM_SCORE } from '../platform/oom-score.ts';
-import type { Platform } from '../platform/platform.ts';
+import type { Platform, Timers } from '../platform/platform.ts';
 import { type Containerd, startContainerd } from '../runtime/containerd/containerd.ts';
 import { containerdPaths } from '../runtime/containerd/paths.ts';
 import { findShims } from '../runtime/containerd/process-table.ts';
@@ -131,19 +131,24 @@ async function watchShims(
   const shimExits = createShimExits({ state: dirname(socket), ...platform });
   closers.defer(() => shimExits.unwatch());
   if ((await shimExits.watch()) > 0) {
-    const connection = connect(endpoint);
     const enough = AbortSignal.any([signal, AbortSignal.timeout(RUNTIME_BACK_MILLIS)]);
     const late = platform.timers.at(platform.timers.now() + ANSWER_MILLIS, () => {
       platform.log.warn('the container runtime does not answer; waiting for it', { endpoint });
       waiting(`the container runtime at ${endpoint} does not answer; start it`);
     });
     // If containerd does not answer in time, connectOwnRuntime() fails later and reports the error.
-    await runtimeInitialized(connection, platform.timers, enough).catch(() => undefined);
+    await runtimeAnswers(endpoint, platform.timers, enough);
     late.cancel();
-    connection.close();
     signal.throwIfAborted();
   }
   return shimExits;
+}
+
+/** Resolves when the runtime at `endpoint` answers, or when `signal` aborts; never rejects. */
+export async function runtimeAnswers(endpoint: string, timers: Timers, signal: AbortSignal): Promise<void> {
+  const connection = connect(endpoint);
+  await runtimeInitialized(connection, timers, signal).catch(() => undefined);
+  connection.close();
 }
 
 async function startPrivate(
