@@ -2,14 +2,18 @@ import { expect, test } from 'vitest';
 import { userKubeconfigPath } from '../../engine/certificates/user-kubeconfigs.ts';
 import { DEFAULT_DATA_DIR } from '../../engine/settings.ts';
 import { UserError } from '../../platform/files.ts';
+import type { ServiceState } from '../service/service-state.ts';
 import { engineSilent, explainUnread } from './lost-engine.ts';
 
 const USER = { SUDO_UID: '1000' };
 const COPY = userKubeconfigPath(DEFAULT_DATA_DIR, 1000);
 const OTHER = userKubeconfigPath('/elsewhere', 1000);
-const unread = (code: string, path: string, dataDir?: string): string => {
-  const cause = Object.assign(new Error(code), { code });
-  return (explainUnread(new UserError('as it was', { cause }), [path], dataDir, USER) as Error).message;
+// The engine and the service of this machine do not change the texts.
+const none = (): undefined => undefined;
+const isRunning = (): boolean => false;
+const unread = (code: string, path: string, dataDir?: string, service?: ServiceState): string => {
+  const error = new UserError('as it was', { cause: Object.assign(new Error(code), { code }) });
+  return (explainUnread(error, [path], dataDir, USER, none, () => service) as Error).message;
 };
 
 test.each<[string, string, string | undefined, string]>([
@@ -35,6 +39,16 @@ test.each<[string, string, string | undefined, string]>([
   expect(unread(code, path, dataDir).slice(-end.length)).toBe(end);
 });
 
+test('a copy that was removed is renewed with a command of its own if systemd runs the engine', () => {
+  const renew = `get a new one with 'eval "$(sudo lifepod kubeconfig)"'`;
+  expect(unread('ENOENT', COPY, undefined, 'stopped')).toBe(
+    `the kubeconfig ${COPY} was removed when its engine or the machine stopped: start the engine with 'sudo systemctl start lifepod', then ${renew}`,
+  );
+  expect(unread('ENOENT', COPY, undefined, 'running')).toBe(
+    `the kubeconfig ${COPY} was removed when its engine or the machine stopped: ${renew}`,
+  );
+});
+
 test('several kubeconfigs, and other errors, are left as they are', () => {
   const error = new UserError('x', { cause: Object.assign(new Error(), { code: 'ENOENT' }) });
   expect(explainUnread(error, [COPY, '/y'], undefined, USER)).toBe(error);
@@ -44,10 +58,12 @@ test('several kubeconfigs, and other errors, are left as they are', () => {
 
 test('a silent engine is named only for a kubeconfig of lifepod', () => {
   const server = 'https://127.0.0.1:6443';
-  expect(engineSilent(server, [COPY], undefined, USER)).toBe(
+  expect(engineSilent(server, [COPY], undefined, USER, none, isRunning, none)).toBe(
     `lifepod does not answer at ${server}: 'sudo lifepod status' shows whether it runs, and 'eval "$(sudo lifepod up --detach)"' starts it`,
   );
-  expect(engineSilent(server, ['/d/kubeconfig'], '/d', USER)).toContain(`'sudo lifepod status --data-dir /d'`);
+  expect(engineSilent(server, ['/d/kubeconfig'], '/d', USER, none, isRunning, none)).toContain(
+    `'sudo lifepod status --data-dir /d'`,
+  );
   expect(engineSilent(server, ['/home/me/.kube/config'], undefined, USER)).toBeUndefined();
 });
 

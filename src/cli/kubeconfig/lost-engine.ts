@@ -26,6 +26,7 @@ export function explainUnread(
   dataDir: string | undefined,
   env: NodeJS.ProcessEnv,
   engineOf = dataFolderOf,
+  serviceOf = stateOf,
 ): unknown {
   const [path = '', ...others] = paths;
   const known = dataDir ?? engineOf([path]);
@@ -35,7 +36,16 @@ export function explainUnread(
   const folder = folderOf(path, known);
   const { engine } = hintsFor({ dataDir: folder }, env, undefined, true);
   if (code === 'ENOENT' && isCopy) {
-    const start = startCommand(folder, env, stateOf(folder), true);
+    const service = serviceOf(folder);
+    const start = startCommand(folder, env, service, true);
+    // systemd starts the engine without a copy for the user.
+    const renew = `get a new one with 'eval "$(${engine('kubeconfig')})"'`;
+    if (service !== undefined)
+      return new UserError(
+        `the kubeconfig ${path} was removed when its engine or the machine stopped: ` +
+          `${service === 'stopped' ? `start the engine with '${start}', then ` : ''}${renew}${noteOn(folder)}`,
+        { cause: error.cause },
+      );
     return new UserError(
       `the engine of the kubeconfig ${path} was stopped, which removed this file: start the engine with '${start}'${noteOn(folder)}`,
       { cause: error.cause },
@@ -60,6 +70,7 @@ export function engineSilent(
   env: NodeJS.ProcessEnv,
   engineOf = dataFolderOf,
   isStopped = hasStopped,
+  serviceOf = stateOf,
 ): string | undefined {
   const [path = '', ...others] = paths;
   const known = dataDir ?? engineOf([path]);
@@ -67,7 +78,7 @@ export function engineSilent(
   // An engine that was killed has left its kubeconfig.
   if (known !== undefined && isStopped(known)) return notRunning(known, env);
   const folder = folderOf(path, known);
-  const service = stateOf(folder);
+  const service = serviceOf(folder);
   const starting = folder === PLACEHOLDER ? undefined : startingNow(folder ?? DEFAULT_DATA_DIR, service);
   if (starting !== undefined) return starting;
   const status = hintsFor({ dataDir: folder }, env).engine('status');

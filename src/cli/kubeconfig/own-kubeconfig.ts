@@ -1,5 +1,6 @@
 /** The kubeconfig that the user who types a command can read: the administrator's, or the copy that `lifepod up` has made for the user. */
 import { accessSync, constants, existsSync } from 'node:fs';
+import { dirname } from 'node:path';
 import {
   copyKubeconfigFor,
   type InvokingUser,
@@ -95,7 +96,7 @@ export function grantKubeconfig(dataDir: string): UsableKubeconfig {
 export function printKubeconfig({ path, user, without }: UsableKubeconfig): void {
   if (without !== undefined)
     process.stderr.write(
-      `warning: only root can use this kubeconfig, because no copy for ${without.name} could be written: '${hintsFor({}, process.env, undefined, true).engine('kubeconfig')}' shows why\n`,
+      `warning: only root can use this kubeconfig, because no copy for ${without.name} could be written: '${hintsFor({ dataDir: dirname(path) }, process.env, undefined, true).engine('kubeconfig')}' shows why\n`,
     );
   if (user !== undefined) {
     // A shell that evaluates the output does not show it.

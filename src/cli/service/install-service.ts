@@ -90,6 +90,10 @@ export function writeUnits(service: Service, folder = UNIT_FOLDER): boolean {
 export async function installService(options: UpOptions): Promise<void> {
   requireRoot();
   requireSystemd('--install-service');
+  if (options.shutdownOnStop === true)
+    throw new UserError(
+      '--shutdown-on-stop is not for a service, which ends its Pods when the machine shuts down: omit the option',
+    );
   const { dataDir } = options;
   requireOwnUnits(dataDir);
   const running = dataDirOwner(dataDir);
@@ -111,11 +115,12 @@ export async function installService(options: UpOptions): Promise<void> {
   if (isService && reason === undefined) {
     const time = humanDuration(processAgeMillis(running));
     process.stderr.write(
-      `the service lifepod was already installed, and runs on (PID ${running}, for ${time}): nothing has changed\n`,
+      `the service lifepod was already installed, and continues to run (PID ${running}, for ${time}): nothing has changed\n`,
     );
     return printKubeconfig(grantKubeconfig(dataDir));
   }
-  if (reason !== undefined) process.stderr.write(`restarted the service lifepod, because ${reason}; its Pods run on\n`);
+  if (reason !== undefined)
+    process.stderr.write(`restarted the service lifepod, because ${reason}; its Pods continue to run\n`);
   printReady(dataDir, {
     server: (await readKubeconfig(kubeconfigPath(dataDir))).server,
     nodeName: record?.nodeName ?? '',
@@ -128,7 +133,7 @@ export async function installService(options: UpOptions): Promise<void> {
   );
 }
 
-function serviceOf({ dataDir, logLevel }: UpOptions, record: EngineRecord | undefined): Service {
+function serviceOf({ dataDir, logLevel, logFormat }: UpOptions, record: EngineRecord | undefined): Service {
   const grace = shutdownPeriods(resolveSettings({ dataDir }, record)).map(({ seconds }) => seconds);
   const nodeFolder = nodeFolderFor(LAUNCHER);
   return {
@@ -136,6 +141,7 @@ function serviceOf({ dataDir, logLevel }: UpOptions, record: EngineRecord | unde
     dataDir,
     graceSeconds: grace.reduce((sum, each) => sum + each, 0),
     ...(logLevel === undefined ? {} : { logLevel }),
+    ...(logFormat === undefined ? {} : { logFormat }),
     ...(nodeFolder === undefined ? {} : { nodeFolder }),
   };
 }
@@ -161,12 +167,17 @@ async function runningVersion(dataDir: string): Promise<EngineVersion | undefine
 async function startOutsideService(options: UpOptions): Promise<ReadyEngine> {
   const isInstalled = existsSync(join(UNIT_FOLDER, ENGINE_UNIT));
   const wasRunning = dataDirOwner(options.dataDir) !== undefined;
-  if (isInstalled) await systemctl('stop', ENGINE_UNIT);
+  // As in handOver(). startDetached() has its own handler, which interrupts the start.
+  const ignore = (): void => undefined;
+  process.on('SIGINT', ignore);
   try {
+    if (isInstalled) await systemctl('stop', ENGINE_UNIT);
     return await startDetached(options);
   } catch (error) {
     if (wasRunning) await systemctl('start', '--no-block', ENGINE_UNIT);
     throw error;
+  } finally {
+    process.off('SIGINT', ignore);
   }
 }
 

@@ -2,7 +2,6 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { DEFAULT_DATA_DIR } from '../../engine/settings.ts';
 import { lockDataDir } from '../../platform/files.ts';
 import { notRunning, startCommand, startingNow } from './not-running.ts';
 import { type ServiceState, serviceState } from './service-state.ts';
@@ -21,7 +20,7 @@ test.each<[string, string, ServiceState | undefined]>([
   ['activating', 'auto-restart', 'failing'],
   ['activating', 'auto-restart-queued', 'failing'],
   ['active', 'running', 'running'],
-  ['deactivating', 'stop-sigterm', 'running'],
+  ['deactivating', 'stop-sigterm', 'stopped'],
   ['inactive', 'dead', 'stopped'],
   ['failed', 'failed', 'stopped'],
 ])('the state of a service with ActiveState %s and SubState %s is %s', (active, sub, state) => {
@@ -35,18 +34,18 @@ test.each<[string, string, ServiceState | undefined]>([
 });
 
 test.each<[ServiceState | undefined, string]>([
-  [undefined, `lifepod is not running in ${DEFAULT_DATA_DIR}: start it with 'eval "$(sudo lifepod up --detach)"'`],
-  ['starting', `lifepod is starting in ${DEFAULT_DATA_DIR} as the service lifepod: try again when it is ready`],
-  ['running', `lifepod is starting in ${DEFAULT_DATA_DIR} as the service lifepod: try again when it is ready`],
+  [undefined, `lifepod is not running in /d: start it with 'eval "$(sudo lifepod up --detach --data-dir /d)"'`],
+  ['starting', `lifepod is starting in /d as the service lifepod: try again when it is ready`],
+  ['running', `lifepod is starting in /d as the service lifepod: try again when it is ready`],
   [
     'failing',
-    `lifepod is not running in ${DEFAULT_DATA_DIR}: the service lifepod has failed, and starts again: 'sudo journalctl -u lifepod' prints its log`,
+    `lifepod is not running in /d: the service lifepod has failed, and starts again: 'sudo journalctl -u lifepod' prints its log`,
   ],
-  ['stopped', `lifepod is not running in ${DEFAULT_DATA_DIR}: start it with 'sudo systemctl start lifepod'`],
+  ['stopped', `lifepod is not running in /d: start it with 'sudo systemctl start lifepod'`],
 ])(
   'an engine that has not locked its folder, with a service that is %s, is reported in one sentence',
   (state, text) => {
-    expect(notRunning(DEFAULT_DATA_DIR, USER, state)).toBe(text);
+    expect(notRunning('/d', USER, state, 0)).toBe(text);
   },
 );
 

@@ -2,6 +2,7 @@
  * Composes the sentences about an engine that does not run or that does not answer yet, and the command that starts it: if systemd runs the
  * engine as a service, that of systemd, because another one would start the engine outside of the service.
  */
+import { readlinkSync } from 'node:fs';
 import { type FoundProcess, runtimeProcesses } from '../../engine/leftovers.ts';
 import { readEngineRecord } from '../../engine/settings.ts';
 import { dataDirOwner } from '../../platform/files.ts';
@@ -96,8 +97,13 @@ export function startingNow(
   }
 }
 
-/** Returns the command that prints the log of a running engine. */
-export const logCommand = (dataDir: string, service: ServiceState | undefined = serviceState(dataDir)): string =>
-  service === 'starting' || service === 'running'
-    ? 'journalctl -u lifepod'
-    : `less ${shellQuoted(`${dataDir}/lifepod.log`)}`;
+/** Returns the command that prints the log of a running engine; undefined if the engine does not log to the journal or to its data folder. */
+export function logCommand(dataDir: string, pid: number, service = serviceState(dataDir)): string | undefined {
+  if (service === 'starting' || service === 'running') return 'journalctl -u lifepod';
+  const log = `${dataDir}/lifepod.log`;
+  try {
+    return readlinkSync(`/proc/${pid}/fd/2`) === log ? `less ${shellQuoted(log)}` : undefined;
+  } catch {
+    return undefined;
+  }
+}

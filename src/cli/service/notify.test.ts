@@ -42,7 +42,9 @@ test('notifyListening only logs that systemd-notify fails', async () => {
   await notifyListening('/run/systemd/notify', log);
   expect(warnings).toEqual([
     [
-      expect.stringMatching(/^systemd was not told that lifepod is ready; .*: install systemd-notify, then type /),
+      expect.stringMatching(
+        /^lifepod could not report to systemd that it is ready; .*: install systemd-notify, then type /,
+      ),
       { error: expect.stringContaining('no access') },
     ],
   ]);

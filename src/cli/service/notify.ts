@@ -30,14 +30,14 @@ export async function notifyListening(socket: string, log: Log): Promise<void> {
   } catch (error) {
     const remedy =
       "systemd shows the service as starting until it is restarted: install systemd-notify, then type 'systemctl restart lifepod'";
-    log.warn(`systemd was not told that lifepod is ready; ${remedy}`, { error: (error as Error).message });
+    log.warn(`lifepod could not report to systemd that it is ready; ${remedy}`, { error: (error as Error).message });
   }
 }
 
 export interface ServiceReports {
   /** Call this when the API listens. */
   listening(): void;
-  /** Resolves when systemd has been told, or when that has failed; at once if nothing is under way. */
+  /** Resolves when the report to systemd has succeeded or failed; at once if none is under way. */
   notified(): Promise<void>;
 }
 

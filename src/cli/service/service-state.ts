@@ -32,8 +32,8 @@ export function serviceState(dataDir: string, folder = UNIT_FOLDER, show = showU
     case 'refreshing':
       return 'starting';
     case 'active':
-    case 'deactivating':
       return 'running';
+    case 'deactivating':
     case 'inactive':
     case 'failed':
       return 'stopped';

@@ -19,9 +19,9 @@ const service = {
 const linesOf = (text: string, key: string): string[] => text.split('\n').filter((line) => line.startsWith(`${key}=`));
 
 test('the units run lifepod of this installation on the data folder, and give the Pods their grace period at a shutdown', () => {
-  const units = unitsOf({ ...service, logLevel: 'warn' });
+  const units = unitsOf({ ...service, logLevel: 'warn', logFormat: 'json' });
   expect(linesOf(units[ENGINE_UNIT], 'ExecStart')).toEqual([
-    'ExecStart=/usr/lib/node_modules/lifepod/bin/lifepod up --data-dir /var/lib/lifepod --log-level warn',
+    'ExecStart=/usr/lib/node_modules/lifepod/bin/lifepod up --data-dir /var/lib/lifepod --log-level warn --log-format json',
   ]);
   expect(linesOf(units[SHUTDOWN_UNIT], 'ExecStop')).toEqual([
     'ExecStop=/usr/lib/node_modules/lifepod/bin/lifepod shutdown-node --data-dir /var/lib/lifepod',
@@ -34,6 +34,10 @@ test('systemd waits without a limit until lifepod reports that its API listens',
   const text = unitsOf(service)[ENGINE_UNIT];
   const values = ['Type', 'NotifyAccess', 'TimeoutStartSec'].flatMap((key) => linesOf(text, key));
   expect(values).toEqual(['Type=notify', 'NotifyAccess=all', 'TimeoutStartSec=infinity']);
+});
+
+test('systemd does not restart an engine that was ended during its start', () => {
+  expect(linesOf(unitsOf(service)[ENGINE_UNIT], 'SuccessExitStatus')).toEqual(['SuccessExitStatus=143']);
 });
 
 test('dataDirOf returns undefined for a unit that lifepod has not written', () => {

@@ -31,6 +31,7 @@ export interface Service {
   /** The folder of the Node.js that runs lifepod, if the launcher does not find it without the PATH of the user. */
   nodeFolder?: string;
   logLevel?: string;
+  logFormat?: string;
   /** The longest time that the Pods may take to end at a shutdown of the machine. */
   graceSeconds: number;
 }
@@ -43,7 +44,7 @@ export function dataDirOf(unit: string): string | undefined {
 
 /** Returns the text of each unit by its name. */
 export function unitsOf(service: Service): Record<(typeof UNITS)[number], string> {
-  const { launcher, dataDir, nodeFolder, logLevel, graceSeconds } = service;
+  const { launcher, dataDir, nodeFolder, logLevel, logFormat, graceSeconds } = service;
   const command = (name: string, ...args: string[]): string =>
     [launcher, name, '--data-dir', dataDir, ...args].map(wordOf).join(' ');
   const environment =
@@ -64,11 +65,13 @@ export function unitsOf(service: Service): Record<(typeof UNITS)[number], string
     'NotifyAccess=all',
     'TimeoutStartSec=infinity',
     ...environment,
-    `ExecStart=${command('up', ...(logLevel === undefined ? [] : ['--log-level', logLevel]))}`,
+    `ExecStart=${command('up', ...option('--log-level', logLevel), ...option('--log-format', logFormat))}`,
     // containerd, its shims, and so the Pods, survive a restart of lifepod. Pods have control groups of their own, outside of the unit.
     'KillMode=process',
     'Restart=on-failure',
     'RestartSec=1',
+    // The exit code after SIGTERM during a start (signals.ts), which `lifepod down` may send: systemd must not restart the engine then.
+    'SuccessExitStatus=143',
     'TasksMax=infinity',
     // The kernel kills Pods before lifepod and containerd.
     'OOMScoreAdjust=-999',
@@ -89,6 +92,8 @@ export function unitsOf(service: Service): Record<(typeof UNITS)[number], string
   ];
   return { [ENGINE_UNIT]: engine.join('\n'), [SHUTDOWN_UNIT]: shutdown.join('\n') };
 }
+
+const option = (flag: string, value: string | undefined): string[] => (value === undefined ? [] : [flag, value]);
 
 /** Returns a word of a command line in a unit. systemd replaces what follows a percent sign, and variables after a dollar sign. */
 function wordOf(text: string): string {

@@ -83,9 +83,10 @@ async function readReport(options: TargetOptions): Promise<{ report: StatusRepor
   } catch (error) {
     if (local === undefined || !isApiError(error, 'ServiceUnavailable')) throw error;
     const { pid, dataDir } = local.engine;
+    const log = logCommand(dataDir, pid);
     throw new UserError(
       startingNow(dataDir) ??
-        `lifepod is running (PID ${pid}), but its API does not answer at ${target.server}: '${logCommand(dataDir)}' prints its log`,
+        `lifepod is running (PID ${pid}), but its API does not answer at ${target.server}: ${log === undefined ? 'see its output' : `'${log}' prints its log`}`,
     );
   }
 }
