@@ -113,7 +113,7 @@ interface ServerParts {
   metrics: EngineMetrics;
   /** Absent: the port is not recorded. */
   progress?: Pick<StartProgress, 'listening' | 'settle'>;
-  /** Called when clients can use the API. Absent: no one waits for that. */
+  /** Called when clients can use the API. Absent: no component waits for the API. */
   listening?(): void;
   /**
    * Resolves when the rules of the network know the port of the API. Until then, the API server listens only on its first address. Absent: there

@@ -76,8 +76,8 @@ export class PortInUseError extends UserError {
 }
 
 /**
- * Rejects with a PortInUseError if the port is in use, with another UserError if the machine does not have the address, and with the system error if the port cannot be
- * opened for another reason. Accepts port 0.
+ * Rejects with a PortInUseError if the port is in use, with another UserError if the machine does not have the address, and with the system
+ * error if the port cannot be opened for another reason. Accepts port 0.
  */
 export async function checkPortFree(host: string, port: number): Promise<void> {
   await new Promise<void>((resolve, reject) => {

@@ -193,7 +193,7 @@ test('the engine record is read as it was written, and a damaged one is refused'
   }
 });
 
-test.each(['/run/c.sock', 'unix:///run/c.sock'])(
+test.each(['/run/c.sock', 'unix:/run/c.sock', 'unix:///run/c.sock'])(
   'the endpoint of the runtime may be %s',
   (containerRuntimeEndpoint) => {
     const settings = resolveSettings({ dataDir: '/d', containerRuntimeEndpoint }, undefined);

@@ -32,8 +32,8 @@ export function gitCommit(sources = SOURCES): string | undefined {
 }
 
 /**
- * Returns the time of that commit, such as 2026-01-31T12:00:00Z: scripts/build.sh stores it in the package. Of a clone, returns the time at
- * which it got the commit. Undefined if neither is known. Source: git-reflog(1).
+ * Returns the time of that commit, such as 2026-01-31T12:00:00Z: scripts/build.sh stores it in the package. For a clone, returns the time at
+ * which the clone got the commit. Undefined if neither is known. Source: git-reflog(1).
  */
 export function buildDate(sources = SOURCES): string | undefined {
   const built = readTextIfPresent(join(sources, 'build-date'));

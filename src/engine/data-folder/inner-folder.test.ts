@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -25,5 +26,10 @@ test('a data folder inside that of another engine is refused', () => {
 
 test.each(['{"engine": "V8"}', 'null', 'text'])('a file engine.json with %s does not make a data folder', (content) => {
   writeFileSync(join(folder, 'engine.json'), content);
+  refuseInnerFolder(join(folder, 'inner'));
+});
+
+test('a pipe with the name of the record does not block a start', () => {
+  execFileSync('mkfifo', [join(folder, 'engine.json')]);
   refuseInnerFolder(join(folder, 'inner'));
 });

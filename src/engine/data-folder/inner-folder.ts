@@ -1,3 +1,4 @@
+import { lstatSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { readTextIfPresent, UserError } from '../../platform/files.ts';
 
@@ -16,9 +17,14 @@ export function refuseInnerFolder(dataDir: string): void {
   }
 }
 
-/** Returns whether the folder contains the record of an engine. Another program may have a file of the same name. */
+/**
+ * Returns whether the folder contains the record of an engine. Another program may have a file of the same name. A file of another user is not
+ * read, because it may be a pipe, which would block.
+ */
 function isDataFolder(folder: string): boolean {
   try {
+    const found = lstatSync(`${folder}/engine.json`, { throwIfNoEntry: false });
+    if (found?.isFile() !== true || found.uid !== process.geteuid?.()) return false;
     const record: unknown = JSON.parse(readTextIfPresent(`${folder}/engine.json`) ?? 'null');
     return typeof record === 'object' && record !== null && 'podCidr' in record && 'nodeName' in record;
   } catch {

@@ -5,7 +5,8 @@ const SCHEME = 'unix://';
 
 /** Returns the endpoint as unix:///…; a path becomes one. Throws a UserError if it is something else. */
 export function runtimeEndpoint(text: string): string {
-  const endpoint = text.startsWith('/') ? `${SCHEME}${text}` : text;
+  // gRPC also accepts unix:/path, which an older lifepod may have recorded.
+  const endpoint = text.replace(/^(unix:)?(?=\/(?!\/))/, SCHEME);
   if (endpoint.startsWith(`${SCHEME}/`)) return endpoint;
   throw new UserError(
     `--container-runtime-endpoint ${JSON.stringify(text)} is not a socket of a runtime: give its path, such as unix:///run/containerd/containerd.sock`,

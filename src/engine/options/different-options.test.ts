@@ -1,0 +1,20 @@
+import { expect, test } from 'vitest';
+import { recordOf, resolveSettings } from '../settings.ts';
+import { differentOptions, unappliedOptions } from './different-options.ts';
+
+const record = recordOf(resolveSettings({ dataDir: '/d' }, undefined), 7000);
+
+test('an option counts as different only if the engine runs with another value', () => {
+  expect(differentOptions({ dataDir: '/d', maxPods: '60', port: 0 }, record)).toEqual(['--max-pods']);
+  expect(differentOptions({ dataDir: '/d', maxPods: '110' }, record)).toEqual([]);
+});
+
+test('the runtime of the machine is another one than the private containerd', () => {
+  const options = { dataDir: '/d', containerRuntimeEndpoint: '/run/containerd/containerd.sock' };
+  expect(differentOptions(options, record)).toEqual(['--container-runtime-endpoint']);
+});
+
+test('options that are not recorded may not apply', () => {
+  const options = { dataDir: '/d', logLevel: 'debug', shutdownOnStop: true } as const;
+  expect(unappliedOptions(options, record)).toEqual(['--log-level', '--shutdown-on-stop']);
+});
