@@ -75,7 +75,7 @@ test('up --detach of an engine that runs already says how to use it, how to stop
   );
   writeFileSync(join(folder, 'engine.json'), '{"version":"0.0.9"}');
   expect(message({})).toBe(
-    `lifepod 0.0.9 is still running in ${folder} (PID ${process.pid}): to replace it by ${LIFEPOD_VERSION}, type ` +
+    `lifepod 0.0.9 is running in ${folder} (PID ${process.pid}): to run ${LIFEPOD_VERSION} instead, type ` +
       `'sudo kill ${process.pid}', which leaves its Pods running, then 'eval "$(sudo lifepod up --detach --data-dir ${folder})"'`,
   );
   const other = new UserError('something else');

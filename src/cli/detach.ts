@@ -19,7 +19,8 @@ import { dataDirOwner, ensureDataDir, UserError } from '../platform/files.ts';
 import { removeFolders } from '../platform/folders/folders.ts';
 import { systemTimers } from '../platform/node-js.ts';
 import type { Timers } from '../platform/platform.ts';
-import { hintsFor, waysToStop } from './hints.ts';
+import { effectOfKill, hintsFor, waysToStop } from './hints.ts';
+import { serviceState } from './service/service-state.ts';
 import { InterruptedError, type InterruptingSignal } from './signals.ts';
 import { printReady, printWaiting, type ReadyEngine, type StartReport } from './up.ts';
 
@@ -51,8 +52,10 @@ export function alreadyRunning(error: unknown, options: UpOptions, env: NodeJS.P
   const version = readEngineRecord(dataDir)?.version ?? LIFEPOD_VERSION;
   if (version !== LIFEPOD_VERSION)
     return new UserError(
-      `lifepod ${version} is still running in ${dataDir} (PID ${pid}): to replace it by ${LIFEPOD_VERSION}, type ` +
-        `'${asRoot(`kill ${pid}`)}', which leaves its Pods running, then '${start()}'`,
+      `lifepod ${version} is running in ${dataDir} (PID ${pid}): to run ${LIFEPOD_VERSION} instead, type ` +
+        (serviceState(dataDir) === undefined
+          ? `'${asRoot(`kill ${pid}`)}', which ${effectOfKill(Number(pid))}, then '${start()}'`
+          : `'${engine('up --install-service')}', which leaves its Pods running`),
     );
   const unapplied = unappliedOptions(options, readEngineRecord(dataDir)).join(', ');
   const again =

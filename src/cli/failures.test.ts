@@ -55,7 +55,7 @@ test.each<[unknown, string]>([
     'ip link ended with exit code 2: RTNETLINK answers: Operation not permitted; lifepod needs all capabilities of root, including CAP_NET_ADMIN (see capabilities(7))',
   ],
 ])('%s becomes the message "%s"', (error, text) => {
-  expect(failureText(error, ['status'], true)).toBe(text);
+  expect(failureText(error, ['status'], true, {})).toBe(text);
 });
 
 test.each<[Error, string]>([

@@ -1,7 +1,7 @@
 /**
  * Composes the commands that messages tell the user to type, so that they reach the same server as the command that prints them.
  *
- * Boundary: the caller passes the environment; only the folders of its PATH are read.
+ * Boundary: the caller passes the environment; only the folders of its PATH, and the command line of an engine, are read.
  * Invariant: a command from this file keeps the options --data-dir, --kubeconfig and --context that the user has given. A command of kubectl
  * also names the kubeconfig if kubectl would read another one by itself. A command of lifepod begins with its path if the PATH lacks it. A
  * command that needs root names the data folder of the engine, because root may not have the user's KUBECONFIG.
@@ -9,6 +9,7 @@
 import { homedir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { DEFAULT_DATA_DIR, isKubectlPlugin, kubeconfigPath } from '../engine/settings.ts';
+import { hasArgument } from '../platform/processes.ts';
 import { needsSudo, rootProgram, shellQuoted, typedProgram } from '../platform/programs/typed-program.ts';
 
 /** Options with which a command was called. An option that was not given is undefined. */
@@ -71,18 +72,22 @@ export function hintsFor(
   };
 }
 
+/** Returns what SIGTERM means for the Pods of the engine. */
+export const effectOfKill = (pid: number): string =>
+  hasArgument(pid, '--shutdown-on-stop') ? 'shuts its node down and ends its Pods' : 'leaves its Pods running';
+
 const killCommand = (pid: number, env: NodeJS.ProcessEnv): string => `${needsSudo(env) ? 'sudo ' : ''}kill ${pid}`;
 
 /** Returns a part of a sentence: the commands that stop a running engine, and what they mean for its Pods. */
 export const waysToStop = (dataDir: string, pid: number, env: NodeJS.ProcessEnv = process.env): string =>
-  `'${killCommand(pid, env)}' leaves its Pods running, and '${hintsFor({ dataDir }, env).engine('down')}' ends them, too`;
+  `'${killCommand(pid, env)}' ${effectOfKill(pid)}, and '${hintsFor({ dataDir }, env).engine('down')}' ends them, too`;
 
 /** Returns the sentence about a running engine whose kubeconfig has been deleted from the data folder. */
 export function missingKubeconfig(dataDir: string, pid: number, env: NodeJS.ProcessEnv = process.env): string {
   const { start } = hintsFor({ dataDir }, env);
   return (
-    `${kubeconfigPath(dataDir)} is missing, so the running engine (PID ${pid}) cannot be reached: type '${killCommand(pid, env)}', which leaves its ` +
-    `Pods running, then '${start()}', which writes the file again`
+    `${kubeconfigPath(dataDir)} is missing, so the running engine (PID ${pid}) cannot be reached: type '${killCommand(pid, env)}', which ` +
+    `${effectOfKill(pid)}, then '${start()}', which writes the file again`
   );
 }
 

@@ -8,6 +8,7 @@ import { PODS } from '../api/resources.ts';
 import { type ApiError, isApiError } from '../machinery/status.ts';
 import { UserError } from '../platform/files.ts';
 import type { Hints } from './hints.ts';
+import { podName } from './records.ts';
 import { mayNotSkip } from './refusals.ts';
 import { resolveTarget, type TargetOptions } from './target.ts';
 import { type PodSource, presentPod } from './workloads/present-pod.ts';
@@ -22,6 +23,10 @@ export async function skipEntry(source: PodSource, given: string, entry: string)
   const { client, hints } = source;
   const pod = await presentPod(source, given, 'so there is nothing to skip');
   const { name, namespace } = pod.metadata;
+  if (name !== podName(given)) {
+    const none = `no Pod ${podName(given)} in namespace ${source.namespace}`;
+    throw new UserError(`${none}: the Pod with this UID is ${name} in namespace ${namespace}`);
+  }
   const control: DeferControl = {
     apiVersion: 'lifepod.io/v1',
     kind: 'DeferControl',

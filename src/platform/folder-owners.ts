@@ -60,7 +60,7 @@ function foreign(what: string, uid: number, paths: readonly string[]): string {
 export function foreignLink(path: string): string | undefined {
   const link = isRoot() ? linkIn(resolve(path), 0) : undefined;
   if (link === undefined) return undefined;
-  return `the symbolic link ${link.path} belongs to the user ${link.uid}, who could redirect it: give the folder to which it leads`;
+  return `the symbolic link ${link.path} belongs to the user ${link.uid}, who could redirect it: give the path to which it leads`;
 }
 
 /** Returns the user other than root who owns a folder above the file, or a link in its path, and so can redirect root to another folder. */

@@ -245,7 +245,7 @@ test.runIf(userInfo().uid === 0)(
     expect(readFileSync(file, 'utf8')).toBe('kept');
     await backup(join(home, 'backup'), dataDir, never);
     expect(statSync(join(home, 'backup'))).toMatchObject({ uid: 0, mode: 0o100_600 });
-    expect(printed).toContain('its folder belongs to the user 54321, who can remove or replace the file');
+    expect(printed).toContain('the user 54321 owns a folder above it, and can remove or replace the file');
   },
 );
 

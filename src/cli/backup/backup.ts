@@ -43,9 +43,9 @@ export async function backup(file: string, dataDir: string, signal = interruptio
   }
   const { objects, revision } = await withStoreCopy(dataDir, () => backUp(target, dataDir, signal));
   print(`backed up ${dataDir} to ${file}: ${objects} objects at revision ${revision}`);
-  print('the file contains the keys of the cluster and of its Secrets, and belongs to root, who alone can read it');
+  print('the file contains the keys of the cluster and of its Secrets, and only root can read it');
   const uid = redirectingUser(target);
-  if (uid !== undefined) print(`its folder belongs to the user ${uid}, who can remove or replace the file`);
+  if (uid !== undefined) print(`the user ${uid} owns a folder above it, and can remove or replace the file`);
   const keys = readEngineRecord(dataDir)?.encryptionProviderConfig ?? '';
   if (keys !== '') print(`Secrets are encrypted with the keys in ${keys}, which is not in the backup: back it up, too`);
   print('images, logs and the content of volumes are not in the backup');

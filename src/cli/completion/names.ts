@@ -32,7 +32,7 @@ const RECORDS_MILLIS = 500;
 const MOST_RECORDS = 500;
 
 /** Whether the name is that of the image of a sandbox, such as registry.k8s.io/pause:3.10. No command of the user runs or removes it. */
-const isSandboxImage = (name: string): boolean => /(^|\/)pause(?=[:@]|$)/.test(name);
+const isSandboxImage = (name: string): boolean => /^(localhost\/lifepod|registry\.k8s\.io)\/pause(?=[:@]|$)/.test(name);
 
 const namesOf = (objects: readonly KubeObject[]): string[] => objects.map(({ metadata }) => metadata.name);
 

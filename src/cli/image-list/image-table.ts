@@ -1,8 +1,8 @@
 /**
  * Composes the output of `lifepod image list`. Pure.
  *
- * Invariant: the table has a row for each name with which an image can be used and removed, so its numbers are those of the name: the Pods that
- * would lose their image with it, and `shared` if other names keep the content on the disk.
+ * Invariant: the table has a row for each name with which a Pod can use an image. PODS counts the Pods that use this name, and the size is
+ * `shared` if other names keep the content on the disk.
  */
 import type { Pod } from '../../api/generated/types.ts';
 import { SANDBOX_IMAGE } from '../../engine/engine-runtime.ts';

@@ -48,7 +48,7 @@ const idle = { pods: [], foreign: [], sandboxImages: [] };
 test.each<[string, Parameters<typeof refuseUsed>[1], string[], RegExp | undefined]>([
   ['the tag that a Pod names', { ...idle, pods: [user as Pod] }, ['app:2'], /app:2 is used by the Pod default\/p/],
   ['another tag of that image', { ...idle, pods: [user as Pod] }, ['app:1'], undefined],
-  ['the whole image', { ...idle, pods: [user as Pod] }, [ID], /app:1 is used by the Pod default\/p/],
+  ['the whole image', { ...idle, pods: [user as Pod] }, [ID], /app:2 is used by the Pod default\/p/],
   ['a tag of an image of other programs', { ...idle, foreign: [ID] }, ['app:1'], undefined],
   ['an image of other programs', { ...idle, foreign: [ID] }, [ID], /used by containers of other programs/],
   ['the tag of the sandbox image', { ...idle, sandboxImages: [one] }, ['app:1'], /is the sandbox image/],

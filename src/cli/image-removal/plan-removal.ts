@@ -61,16 +61,20 @@ function withoutTags(image: ImageInfo, tags: readonly string[]): Removal {
 export function refuseUsed({ image, names, kept }: Removal, { pods, foreign, sandboxImages }: ImageUse): void {
   const isRemoved = (reference: string): boolean =>
     kept.length === 0 ? isMeant(image, reference) : names.includes(storedName(reference));
-  const [name = ''] = names;
-  if (sandboxImages.some(isRemoved)) throw new UserError(`the image ${name} is the sandbox image of every Pod`);
-  if (image.pinned && kept.length === 0) throw new UserError(`the image ${name} is pinned by the container runtime`);
+  /** The removed name that the references mean, else the first one. */
+  const meant = (used: readonly string[]): string =>
+    names.find((each) => used.some((reference) => storedName(reference) === each)) ?? names[0] ?? '';
+  if (sandboxImages.some(isRemoved))
+    throw new UserError(`the image ${meant(sandboxImages)} is the sandbox image of every Pod`);
+  if (image.pinned && kept.length === 0)
+    throw new UserError(`the image ${meant([])} is pinned by the container runtime`);
   if (foreign.some(isRemoved))
-    throw new UserError(`the image ${name} is used by containers of other programs: remove them first`);
+    throw new UserError(`the image ${meant(foreign)} is used by containers of other programs: remove them first`);
   const users = pods.filter((pod) => imagesOf(pod).some(isRemoved));
   if (users.length === 0) return;
   const named = users.map(({ metadata }) => `${metadata.namespace}/${metadata.name}`).join(', ');
   throw new UserError(
-    `the image ${name} is used by ${users.length === 1 ? 'the Pod' : 'the Pods'} ${named}: delete ${users.length === 1 ? 'it' : 'them'} first`,
+    `the image ${meant(users.flatMap(imagesOf))} is used by ${users.length === 1 ? 'the Pod' : 'the Pods'} ${named}: delete ${users.length === 1 ? 'it' : 'them'} first`,
   );
 }
 

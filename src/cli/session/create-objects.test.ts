@@ -87,10 +87,10 @@ test('nothing is created and nothing is recorded if some objects are wrong, and 
   expect([created, recorded, has('fine')]).toEqual([[], [], false]);
 });
 
-test('the missing namespace of a Pod without a manifest is named with the command that creates it', async () => {
+test('the missing namespace of a Pod without a manifest is named with the ways to have one', async () => {
   const { error } = await create([config('lost', {}, 'nowhere')], [], () => '');
   expect(error).toBe(
-    "the namespace nowhere of configmap/lost does not exist: create it with 'kubectl create namespace nowhere', or give another --namespace",
+    "the namespace nowhere of configmap/lost does not exist: give another --namespace, or use 'lifepod up FILE' with a manifest of the Namespace and of the Pod",
   );
 });
 

@@ -148,7 +148,7 @@ function reasonOf(error: ApiError, planned: PlannedObject): string {
   if (error.reason === 'NotFound' && error.status.details?.kind === 'namespaces') {
     const missing = `the namespace ${planned.namespace} of ${nameOf(planned)} does not exist`;
     return planned.source === ''
-      ? `${missing}: create it with 'kubectl create namespace ${planned.namespace}', or give another --namespace`
+      ? `${missing}: give another --namespace, or use 'lifepod up FILE' with a manifest of the Namespace and of the Pod`
       : `${missing}: create it, or add it to the manifests`;
   }
   return `${name}: ${error.message}`;

@@ -53,7 +53,9 @@ export async function readPods(options: ReadPodsOptions): Promise<PodReading> {
   const { pods, namespace } = await listPods(options, unread);
   const suspects = pods.filter(mayBeUnwell);
   const complete = await completeJobs(client, namespace, suspects, unread);
-  const doubtful = suspects.filter((pod) => !(pod.status?.phase === 'Failed' && complete.has(jobOf(pod) ?? '')));
+  const isReplaced = ({ metadata, status }: Pod): boolean =>
+    metadata.deletionTimestamp === undefined && status?.phase === 'Failed';
+  const doubtful = suspects.filter((pod) => !(isReplaced(pod) && complete.has(jobOf(pod) ?? '')));
   if (doubtful.length === 0) return { pods, unwell: [], unread: [...unread] };
   const events = await eventsByPod(client, namespace, unread);
   const unwell: UnwellPod[] = [];

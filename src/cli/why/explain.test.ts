@@ -38,7 +38,8 @@ explains({
     },
     sentence:
       'p has failed: Terminated, Pod was terminated in response to imminent node shutdown; it has no controller, so it does not start again by itself.',
-    advice: /^run it again from its manifest, FILE, which replaces the object: kubectl replace --force -n n -f FILE/,
+    advice:
+      /^delete it: kubectl delete pod p -n n\nthen run it again from its manifest, FILE: kubectl apply -n n -f FILE/,
   },
   'a Pod with a controller that ended when its node was shut down': {
     metadata: { ownerReferences: [{ apiVersion: 'v1', kind: 'ReplicaSet', name: 'r', uid: 'u', controller: true }] },
@@ -144,6 +145,12 @@ explains({
     sentence:
       "p waits for the image i of its container app: it cannot be pulled (the engine's proxy cannot be used: dial tcp 127.0.0.1:9: refused).",
     advice: /^check HTTPS_PROXY/,
+  },
+  'an image whose name a shell would not take as one word': {
+    spec: { containers: [{ name: 'app', image: 'x;y' }] },
+    status: { containerStatuses: [waiting('app', 'ErrImageNeverPull', 'absent', { image: '' })] },
+    sentence: /is not on the node and may not be pulled/,
+    advice: /^load it from an archive, without a registry: lifepod image load FILE\nor let the node pull it/,
   },
   'a missing image with imagePullPolicy Never': {
     status: { containerStatuses: [waiting('app', 'ErrImageNeverPull', 'absent')] },

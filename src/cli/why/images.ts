@@ -123,7 +123,10 @@ function remedies(subject: Advised, shown: readonly Shown[]): { ofPresent: Actio
 
 /** Returns the action to load an archive, and how to get one. An archive of docker save does not have the digests of images. */
 function loadArchive(subject: Advised, shown: readonly Shown[]): Action {
-  const images = [...new Set(shown.map((each) => imageOf(subject.pod, each)))].filter((each) => !each.includes('@'));
+  // Others may have chosen the names, and a shell would run parts of one that is not valid.
+  const images = [...new Set(shown.map((each) => imageOf(subject.pod, each)))].filter(
+    (each) => referenceError(each) === undefined && !each.includes('@'),
+  );
   const how = images.length === 0 ? '' : `, such as 'docker save ${images.join(' ')} > FILE' writes on another machine`;
   return loadImage(subject, `load it from an archive, without a registry${how}`);
 }

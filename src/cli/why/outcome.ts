@@ -66,7 +66,7 @@ export function explainOutcome(subject: Living): Explanation | undefined {
     return {
       sentence: `${name} has failed: ${why}${defers}; it has no controller, so it does not start again by itself.`,
       evidence: [...evidence, ...(end?.evidence ?? [])],
-      actions: [applyAgain(subject), deleteIt(subject), seeTimeline(subject)],
+      actions: [deleteIt(subject), applyAgain(subject), seeTimeline(subject)],
     };
   return {
     sentence: `${name} has failed: ${why}${defers}.`,
@@ -77,8 +77,8 @@ export function explainOutcome(subject: Living): Explanation | undefined {
 
 /** FILE stands for the manifest of the Pod. */
 const applyAgain = ({ namespace, hints }: Living): Action => ({
-  description: 'run it again from its manifest, FILE, which replaces the object',
-  command: hints.kubectl(`replace --force -n ${namespace} -f FILE`),
+  description: 'then run it again from its manifest, FILE',
+  command: hints.kubectl(`apply -n ${namespace} -f FILE`),
 });
 
 const deleteIt = ({ name, namespace, hints }: Living): Action => ({
