@@ -219,7 +219,7 @@ test('SIGTERM to the engine and Ctrl+C in the foreground leave Pods running, and
   lock.close();
   starting.interrupt();
   expect(await text(starting.errors)).toBe('lifepod: stopped by SIGINT\n');
-  expect(await starting.ended).toEqual([1, null]);
+  expect(await starting.ended).toEqual([130, null]);
   expect(containerds()).toEqual([]);
 
   const running = upInForeground();

@@ -179,7 +179,9 @@ describe('lifepod up', () => {
 
   test('up without root says what to do', async () => {
     const asNobody = (...args: string[]) =>
-      runCommand('setpriv', ['--reuid=65534', '--regid=65534', '--clear-groups', LAUNCHER, ...args]);
+      runCommand('setpriv', ['--reuid=65534', '--regid=65534', '--clear-groups', LAUNCHER, ...args], {
+        env: { ...process.env, SUDO_UID: undefined, DOAS_USER: undefined, PKEXEC_UID: undefined },
+      });
     expect(await asNobody('up', '--data-dir', '/tmp/none')).toMatchObject({
       code: 1,
       stderr: `lifepod: only root can run this command: type 'sudo ${LAUNCHER} up --data-dir /tmp/none'\n`,

@@ -64,7 +64,7 @@ test('lifepod up waits for containerd or SIGINT, and an init container that ends
   for (const options of [[], ['--detach']]) {
     const { child, ended } = await upWaiting(...options);
     child.kill('SIGINT');
-    expect(await ended).toEqual([1, null]);
+    expect(await ended).toEqual([130, null]);
   }
 
   const { ended, lines } = await upWaiting('--detach');

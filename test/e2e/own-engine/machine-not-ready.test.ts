@@ -122,7 +122,7 @@ test('an interrupted first start leaves nothing behind, and lifepod down has not
     return {};
   };
   await withMachine(change, async ({ dataDir, up }) => {
-    expect((await up((line, interrupt) => line.startsWith('lifepod is waiting') && interrupt())).code).toBe(1);
+    expect((await up((line, interrupt) => line.startsWith('lifepod is waiting') && interrupt())).code).toBe(130);
     expect(await (await watchLeaks(dataDir)).left()).toEqual([]);
     const result = await launch(['down', '--data-dir', dataDir]);
     expect(result).toMatchObject({ code: 0, stdout: `lifepod has never run in ${dataDir}: nothing to do\n` });

@@ -1,5 +1,5 @@
 /** Two engines on one machine: their Services, node ports and host ports, the same port in both, and `lifepod down` of one of them. */
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import type { Node, Service } from '../../../src/api/generated/types.ts';
 import { networkNames } from '../../../src/network/pod-network/names.ts';
 import { runCommand } from '../../../src/platform/processes.ts';
@@ -90,9 +90,9 @@ test('an engine whose Pod range overlaps the Service range of another engine is 
   // The second half contains no cluster IP that the machine has, so that no route shows that it is in use.
   const half = (first.options[at] ?? '').replace('.0/24', '.128/25');
   const scratch = scratchFolder();
+  onTestFinished(() => scratch.remove());
   const options = ['--data-dir', scratch.path, ...(await freeNetwork()), '--pod-cidr', half];
   const { code, stderr } = await launch(['up', '--detach', ...options]);
-  await scratch.remove();
   expect(code).toBe(1);
   expect(stderr).toContain(
     `the Pod range ${half} overlaps the Service range ${first.options[at]} of another engine of lifepod on this machine, with the ` +
@@ -102,6 +102,7 @@ test('an engine whose Pod range overlaps the Service range of another engine is 
 
 test('an engine with the port or the Pod range of another engine is refused, with the options to give', async () => {
   const scratch = scratchFolder();
+  onTestFinished(() => scratch.remove());
   const given = (option: string): string => first.options[first.options.indexOf(option) + 1] ?? '';
   const upWith = async (...options: string[]): Promise<string> =>
     (await launch(['up', '--detach', '--data-dir', scratch.path, ...options])).stderr;
@@ -116,7 +117,6 @@ test('an engine with the port or the Pod range of another engine is refused, wit
   expect(await upWith(...(await freeNetwork()), '--pod-cidr', podCidr)).toContain(
     ` of another engine of lifepod: choose another with --pod-cidr, such as --pod-cidr 10.`,
   );
-  await scratch.remove();
 });
 
 const tableOf = ({ dataDir }: Lifepod): string => networkNames({ dataDir, instance: dataDir }).table;
