@@ -22,22 +22,27 @@ export const askUdp: Ask = (query, server, accepts, signal) =>
     signal.throwIfAborted();
     const socket = createSocket(isIPv6(server.address) ? 'udp6' : 'udp4');
     const own = withRandomId(query);
+    let hasEnded = false;
     const end = (settle: () => void): void => {
+      if (hasEnded) return;
+      hasEnded = true;
       signal.removeEventListener('abort', aborted);
       socket.close();
       settle();
     };
     const aborted = (): void => end(() => reject(signal.reason));
     signal.addEventListener('abort', aborted, { once: true });
-    socket.once('error', (error) => {
-      socket.on('error', () => undefined);
-      end(() => reject(error));
-    });
+    const failed = (error: Error): void => end(() => reject(error));
+    socket.on('error', failed);
     socket.on('message', (message) => {
       if (message.length >= 2 && message.readUInt16BE(0) === own.readUInt16BE(0) && accepts(message))
         end(() => resolve(message));
     });
-    socket.connect(server.port, server.address, () => socket.send(own));
+    // Node.js passes the failure of connect() to the callback, contrary to its types. Without a route to the server, it would crash in send().
+    socket.connect(server.port, server.address, ((error?: Error) => {
+      if (error) failed(error);
+      else if (!hasEnded) socket.send(own);
+    }) as () => void);
   });
 
 export const askTcp: Ask = (query, server, accepts, signal) =>
