@@ -1,33 +1,15 @@
 import { expect, test } from 'vitest';
-import type { Pod, PodRecord } from '../api/generated/types.ts';
-import { POD_RECORDS } from '../api/lifepod.io/v1/pod-record/index.ts';
 import { PODS } from '../api/resources.ts';
-import { registryBackend } from '../client/registry-fixture.ts';
 import { clientOf } from '../client/typed-client.ts';
 import { forbidden } from '../machinery/status.ts';
 import { UserError } from '../platform/files.ts';
 import { hintsFor } from './hints.ts';
 import { findLife } from './records.ts';
-
-const GONE = '0123abcd-0000-4000-8000-000000000000';
+import { GONE, webAndGone } from './workloads/records-fixture.ts';
 
 /** Starts a registry with the Pod `web` and the record of the Pod `gone`. The calls that begin with one of `refused` are Forbidden once. */
 async function start(refused: readonly string[] = []) {
-  const backend = await registryBackend();
-  await backend.set<Pod>(PODS, {
-    apiVersion: 'v1',
-    kind: 'Pod',
-    metadata: { name: 'web', namespace: 'a' },
-    spec: { containers: [{ name: 'app', image: 'i' }] },
-  });
-  await backend.set<PodRecord>(POD_RECORDS, {
-    apiVersion: 'lifepod.io/v1',
-    kind: 'PodRecord',
-    metadata: { name: `${GONE}.0`, namespace: 'a' },
-    podName: 'gone',
-    podUID: GONE,
-    transitions: [{ key: 'Gone', type: 'Gone', at: '2026-01-31T12:00:00.000000Z' }],
-  });
+  const backend = await webAndGone();
   for (const begin of refused) backend.failNext(begin, forbidden(PODS, '', 'no'));
   return { find: (reference: string) => findLife(clientOf(backend), 'a', reference, hintsFor({}, {})) };
 }

@@ -1,33 +1,15 @@
 import { expect, test } from 'vitest';
-import type { Pod, PodRecord } from '../../api/generated/types.ts';
-import { POD_RECORDS } from '../../api/lifepod.io/v1/pod-record/index.ts';
 import { PODS } from '../../api/resources.ts';
-import { registryBackend } from '../../client/registry-fixture.ts';
 import { clientOf } from '../../client/typed-client.ts';
 import { forbidden, pathNotFound } from '../../machinery/status.ts';
 import { hintsFor } from '../hints.ts';
 import { skipEntry } from '../skip.ts';
 import { presentPod, unnamedPod } from './present-pod.ts';
-
-const GONE = '0123abcd-0000-4000-8000-000000000000';
+import { webAndGone } from './records-fixture.ts';
 
 /** Starts a registry with the Pod `web` and the record of the Pod `gone`. */
 async function start(namespace = 'a') {
-  const backend = await registryBackend({ namespaces: ['a', 'b'] });
-  await backend.set<Pod>(PODS, {
-    apiVersion: 'v1',
-    kind: 'Pod',
-    metadata: { name: 'web', namespace: 'a' },
-    spec: { containers: [{ name: 'app', image: 'i' }] },
-  });
-  await backend.set<PodRecord>(POD_RECORDS, {
-    apiVersion: 'lifepod.io/v1',
-    kind: 'PodRecord',
-    metadata: { name: `${GONE}.0`, namespace: 'a' },
-    podName: 'gone',
-    podUID: GONE,
-    transitions: [{ key: 'Gone', type: 'Gone', at: '2026-01-31T12:00:00.000000Z' }],
-  });
+  const backend = await webAndGone();
   const hints = hintsFor({ dataDir: '/d' }, { KUBECONFIG: '/d/kubeconfig' }, undefined, false);
   return { backend, source: { client: clientOf(backend), namespace, hints } };
 }
