@@ -46,7 +46,7 @@ export function failureText(
 /** Returns the refusal for a user who may not open a file; undefined if the error is another one. */
 function refusedAccess(code: string | undefined, path: string | undefined): NeedsRootError | undefined {
   if (code !== 'EACCES') return undefined;
-  // The lock of a data folder means nothing to the user: what counts is that the folder belongs to root.
+  // The lock of a data folder means nothing to the user, so the message is about the command.
   return path?.endsWith('/lock') ? new NeedsRootError() : new NeedsRootError(`open ${path ?? 'a file'}`);
 }
 

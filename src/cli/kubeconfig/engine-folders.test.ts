@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import { DEFAULT_DATA_DIR } from '../../engine/settings.ts';
-import { dataFolderOf, foldersOfUser, notRunning, orOtherFolder } from './engine-folders.ts';
+import { dataFolderOf, foldersOfUser, orOtherFolder } from './engine-folders.ts';
 
 const folder = realpathSync(mkdtempSync(join(tmpdir(), 'lifepod-folders-')));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -32,13 +32,6 @@ test('the folders of a user are those of KUBECONFIG, and those of the copies of 
 });
 
 test('a command that finds no engine in the default folder leads to the engines that the user has', () => {
-  expect(notRunning(DEFAULT_DATA_DIR, USER, () => [])).toBe(
-    `lifepod is not running in ${DEFAULT_DATA_DIR}: start it with 'eval "$(sudo lifepod up --detach)"'`,
-  );
-  expect(notRunning(DEFAULT_DATA_DIR, USER, () => [DEFAULT_DATA_DIR, '/e', '/d'])).toBe(
-    `lifepod is not running in ${DEFAULT_DATA_DIR}: add '--data-dir /e' or '--data-dir /d' to use the engine whose ` +
-      `kubeconfig you have, or start another one with 'eval "$(sudo lifepod up --detach)"'`,
-  );
   expect(orOtherFolder(DEFAULT_DATA_DIR, USER, () => ['/d'])).toBe(
     "; add '--data-dir /d' to use the engine whose kubeconfig you have",
   );

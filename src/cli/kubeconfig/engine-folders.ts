@@ -10,7 +10,6 @@ import { dataDirOfCopy, dataDirsOf, invokingUser } from '../../engine/certificat
 import { DEFAULT_DATA_DIR, kubeconfigPath } from '../../engine/settings.ts';
 import { realFolder } from '../../platform/files.ts';
 import { shellQuoted } from '../../platform/programs/typed-program.ts';
-import { hintsFor } from '../hints.ts';
 
 /** Returns the data folder of the engine that has written the kubeconfig; undefined if another program has, or if it cannot be seen. */
 export function dataFolderOf(paths: readonly string[], ofCopy = dataDirOfCopy): string | undefined {
@@ -44,12 +43,4 @@ export function otherFolders(dataDir: string, env: NodeJS.ProcessEnv, folders = 
 export function orOtherFolder(dataDir: string, env: NodeJS.ProcessEnv = process.env, folders = foldersOfUser): string {
   const other = otherFolders(dataDir, env, folders);
   return other === undefined ? '' : `; ${other}`;
-}
-
-/** Returns the sentence about an engine that is not running. */
-export function notRunning(dataDir: string, env: NodeJS.ProcessEnv = process.env, folders = foldersOfUser): string {
-  const start = hintsFor({ dataDir }, env).start();
-  const other = otherFolders(dataDir, env, folders);
-  const what = other === undefined ? `start it with '${start}'` : `${other}, or start another one with '${start}'`;
-  return `lifepod is not running in ${dataDir}: ${what}`;
 }

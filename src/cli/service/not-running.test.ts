@@ -2,8 +2,9 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
+import { DEFAULT_DATA_DIR } from '../../engine/settings.ts';
 import { lockDataDir } from '../../platform/files.ts';
-import { notRunning, startCommand, startingNow } from './not-running.ts';
+import { notRunning, startCommand, startingNow, waysToStart } from './not-running.ts';
 import { type ServiceState, serviceState } from './service-state.ts';
 import { ENGINE_UNIT, unitsOf } from './units.ts';
 
@@ -56,6 +57,14 @@ test('Pods that may still run can be ended only while nothing starts the engine'
   );
   for (const state of ['starting', 'failing'] as const)
     expect(notRunning('/d', USER, state, pods)).not.toContain('down');
+});
+
+test('the ways to start the engine of the default folder begin with the engines that the user has', () => {
+  const start = `with 'eval "$(sudo lifepod up --detach)"'`;
+  expect(waysToStart(DEFAULT_DATA_DIR, USER, undefined, () => [])).toBe(`start it ${start}`);
+  expect(waysToStart(DEFAULT_DATA_DIR, USER, undefined, () => [DEFAULT_DATA_DIR, '/e', '/d'])).toBe(
+    `add '--data-dir /e' or '--data-dir /d' to use the engine whose kubeconfig you have, or start another one ${start}`,
+  );
 });
 
 test('the command that starts an engine is that of systemd if a service runs the engine', () => {

@@ -9,7 +9,7 @@ import { dataDirOwner } from '../../platform/files.ts';
 import { processAgeMillis } from '../../platform/processes.ts';
 import { needsSudo, shellQuoted } from '../../platform/programs/typed-program.ts';
 import { hintsFor } from '../hints.ts';
-import { notRunning as noneRuns, otherFolders } from '../kubeconfig/engine-folders.ts';
+import { foldersOfUser, otherFolders } from '../kubeconfig/engine-folders.ts';
 import { type ServiceState, serviceState } from './service-state.ts';
 
 /** An engine of this age whose API refuses connections is not starting, unless systemd waits for it. */
@@ -24,6 +24,17 @@ export function startCommand(
 ): string {
   if (service !== undefined) return `${sudo ? 'sudo ' : ''}systemctl start lifepod`;
   return hintsFor({ dataDir }, env, undefined, sudo).start();
+}
+
+/** Returns the end of a sentence about an engine that does not run: how to start it, or how to use another engine of the user instead. */
+export function waysToStart(
+  dataDir: string,
+  env: NodeJS.ProcessEnv,
+  service?: ServiceState,
+  folders = foldersOfUser,
+): string {
+  const other = otherFolders(dataDir, env, folders);
+  return `${other === undefined ? 'start it' : `${other}, or start another one`} with '${startCommand(dataDir, env, service)}'`;
 }
 
 /**
@@ -42,9 +53,7 @@ export function notRunning(
     const log = `${needsSudo(env) ? 'sudo ' : ''}journalctl -u lifepod`;
     return `lifepod is not running in ${dataDir}: the service lifepod has failed, and starts again: '${log}' prints its log`;
   }
-  if (service === undefined && pods === 0) return noneRuns(dataDir, env);
-  const other = otherFolders(dataDir, env);
-  const start = `${other === undefined ? 'start it' : `${other}, or start another one`} with '${startCommand(dataDir, env, service)}'`;
+  const start = waysToStart(dataDir, env, service);
   if (pods === 0) return `lifepod is not running in ${dataDir}: ${start}`;
   const down = hintsFor({ dataDir }, env).engine('down');
   const [some, them] = pods === 1 ? ['one of its Pods', 'it'] : [`${pods} of its Pods`, 'them'];

@@ -11,9 +11,9 @@ import { sharedPorts } from '../../network/proxy/other-engines.ts';
 import { manifestsFolder } from '../../node/static-pods/static-pods.ts';
 import { dataDirOwner, UserError } from '../../platform/files.ts';
 import { processAgeMillis } from '../../platform/processes.ts';
-import { hintsFor, missingKubeconfig } from '../hints.ts';
+import { missingKubeconfig } from '../hints.ts';
 import { otherFolders } from '../kubeconfig/engine-folders.ts';
-import { engineStarts, isShim, notRunning } from '../service/not-running.ts';
+import { engineStarts, isShim, notRunning, waysToStart } from '../service/not-running.ts';
 import { certificateTroubles } from './certificates.ts';
 import { diskTroubles } from './disk-troubles.ts';
 import { manifestTroubles } from './manifest-troubles.ts';
@@ -81,11 +81,9 @@ export async function readEngine(dataDir: string, now: Millis): Promise<EngineRe
 
 function stoppedText(dataDir: string, record: EngineRecord | undefined): string {
   if (record === undefined) {
-    const other = otherFolders(dataDir, process.env);
-    const { start: startText } = hintsFor({ dataDir }, process.env);
-    const start = `${other === undefined ? 'start it' : `${other}, or start another one`} with '${startText()}'`;
+    const isOnly = otherFolders(dataDir, process.env) === undefined;
     const what = existsSync(dataDir) ? 'has never run in' : 'is not running: there is no folder';
-    return `lifepod ${what} ${dataDir}: ${start}${other === undefined ? ', or name its data folder with --data-dir' : ''}`;
+    return `lifepod ${what} ${dataDir}: ${waysToStart(dataDir, process.env)}${isOnly ? ', or name its data folder with --data-dir' : ''}`;
   }
   return notRunning(dataDir);
 }
