@@ -122,6 +122,11 @@ test.each(moments)('a session that is interrupted %s leaves nothing behind', asy
   const { code, stdout, stderr } = await interrupted(steps);
   expect(code, stdout + stderr).toBe(exitCode);
   if (exitCode === null) await lifepod.cliOk('down');
+  // A session that has not joined an engine reports the signal, and starts no second engine to clean up.
+  if (!/ is ready after /.test(stderr) && exitCode !== null) {
+    expect(stderr).toMatch(new RegExp(`(^|\\n)lifepod: stopped by ${steps[0]?.signal}\\n$`));
+    expect(stderr).not.toContain('starting it');
+  }
   expect(engineRuns(lifepod), stdout + stderr).toBe(false);
   expect(await (await watchLeaks(lifepod.dataDir)).left(), stdout + stderr).toEqual([]);
   expect(await markedKeys(lifepod), stdout + stderr).toEqual([]);

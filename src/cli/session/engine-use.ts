@@ -36,6 +36,7 @@ import {
   hasLiveSessions,
   lockGate,
   type OwnRecord,
+  readRecords,
   removeGate,
 } from './session-records.ts';
 
@@ -88,8 +89,8 @@ export async function joinEngine(options: UpOptions, say: Say, stop: AbortSignal
   try {
     const record = createRecord(dataDir);
     const dead = claimDeadRecords(dataDir);
+    const isRunning = dataDirOwner(dataDir) !== undefined;
     try {
-      const isRunning = dataDirOwner(dataDir) !== undefined;
       if (!isRunning) await start(options, say, stop);
       const client = await clientFromKubeconfig(kubeconfigPath(dataDir));
       if (isRunning) await untilReady(dataDir, client, say, stop);
@@ -97,6 +98,7 @@ export async function joinEngine(options: UpOptions, say: Say, stop: AbortSignal
     } catch (error) {
       for (const each of dead) each.release();
       record.remove();
+      if (!isRunning) await clearFailedStart(dataDir, stop.aborted ? say : () => undefined);
       if (readEngineRecord(dataDir) === undefined && dataDirOwner(dataDir) === undefined) {
         removeGate(dataDir);
         removeFolders(created);
@@ -133,18 +135,17 @@ async function untilReady(dataDir: string, client: HttpClient, say: Say, stop: A
   }
 }
 
-/** Starts an engine that the last session stops. Removes what an engine that did not become ready has left, if it had no Pods. */
+/** Starts an engine that the last session stops. */
 async function start(options: UpOptions, say: Say, stop: AbortSignal): Promise<void> {
-  try {
-    const ready = await startDetached({ ...options, forSessions: true }, stop);
-    say(readyText(ready));
-    for (const warning of ready.warnings) say(`warning: ${warning}`);
-  } catch (error) {
-    const { dataDir } = options;
-    const mayClear = settledRecord(dataDir)?.state === 'up' && dataDirOwner(dataDir) === undefined;
-    if (mayClear && !(await hasPods(dataDir))) await down(dataDir, stop.aborted ? say : () => undefined);
-    throw error;
-  }
+  const ready = await startDetached({ ...options, forSessions: true }, stop);
+  say(readyText(ready));
+  for (const warning of ready.warnings) say(`warning: ${warning}`);
+}
+
+/** Removes what an engine that did not become ready has left, if it had no Pods, and if no session has objects that must be deleted. */
+async function clearFailedStart(dataDir: string, say: Say): Promise<void> {
+  if (settledRecord(dataDir)?.state !== 'up' || dataDirOwner(dataDir) !== undefined) return;
+  if (readRecords(dataDir).length === 0 && !(await hasPods(dataDir))) await down(dataDir, say);
 }
 
 /** Starts the session's engine again after it has ended unexpectedly, so that its Pods can end. */

@@ -19,6 +19,7 @@ import { errorLine, failureText } from '../failures.ts';
 import { hintsFor } from '../hints.ts';
 import { hasColors } from '../logs/copy-log.ts';
 import { terminalLine } from '../progress/terminal-line.ts';
+import { SIGNAL_CODES } from '../signals.ts';
 import { createObjects, planObjects } from './create-objects.ts';
 import { deleteObjects } from './delete-objects.ts';
 import { createFindKind } from './discovery.ts';
@@ -89,8 +90,11 @@ export async function runSession(
     process.exitCode = await liveAndLeave(manifests, use, session);
   } catch (error) {
     // The error of an interrupted step only shows which step it was.
-    if (interrupts.exitCode() === undefined) throw error;
-    process.exitCode = interrupts.exitCode();
+    const code = interrupts.exitCode();
+    if (code === undefined) throw error;
+    const signal = Object.entries(SIGNAL_CODES).find(([, each]) => each === code)?.[0];
+    if (signal !== undefined) output.say(errorLine(`stopped by ${signal}`));
+    process.exitCode = code;
   }
 }
 
