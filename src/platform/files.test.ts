@@ -163,19 +163,39 @@ test('kill -9 of the owner releases the data folder even if a child of the owner
   }
 });
 
+/** Returns the ID of the command that waits for the lock for the process. */
+const waiterOf = (process: number | 'self'): number | undefined =>
+  readdirSync(`/proc/${process}/task`)
+    .flatMap((task) => (readTextIfPresent(`/proc/${process}/task/${task}/children`) ?? '').trim().split(' '))
+    .filter((pid) => readTextIfPresent(`/proc/${pid}/cmdline`)?.startsWith('flock\0--shared'))
+    .map(Number)[0];
+
 test('dataDirReleased keeps waiting if a signal kills the command that waits for the lock', async () => {
   const lock = lockDataDir(folder);
   const released = dataDirReleased(folder, AbortSignal.timeout(30_000));
-  const waiting = (): number | undefined =>
-    readdirSync('/proc/self/task')
-      .flatMap((task) => (readTextIfPresent(`/proc/self/task/${task}/children`) ?? '').trim().split(' '))
-      .filter((pid) => readTextIfPresent(`/proc/${pid}/cmdline`)?.startsWith('flock\0--shared'))
-      .map(Number)[0];
-  const first = await vi.waitUntil(waiting, { interval: 1, timeout: 30_000 });
+  const first = await vi.waitUntil(() => waiterOf('self'), { interval: 1, timeout: 30_000 });
   process.kill(first, 'SIGINT');
-  await vi.waitUntil(() => ![undefined, first].includes(waiting()), { interval: 1, timeout: 30_000 });
+  await vi.waitUntil(() => ![undefined, first].includes(waiterOf('self')), { interval: 1, timeout: 30_000 });
   lock.release();
   await released;
+});
+
+test('the command that waits for the lock ends with the process that has started it, also after kill -9', async () => {
+  const lock = lockDataDir(folder);
+  const script = `
+    import { dataDirReleased } from ${JSON.stringify(join(import.meta.dirname, 'files.ts'))};
+    await dataDirReleased(process.argv[1], new AbortController().signal);
+  `;
+  const waiting = spawn(process.execPath, ['--input-type=module', '-e', script, folder], { stdio: 'inherit' });
+  try {
+    const command = await vi.waitUntil(() => waiterOf(waiting.pid ?? 0), { interval: 1, timeout: 30_000 });
+    waiting.kill('SIGKILL');
+    const hasEnded = (): boolean => (readTextIfPresent(`/proc/${command}/cmdline`) ?? '') === '';
+    await vi.waitUntil(hasEnded, { interval: 1, timeout: 30_000 });
+  } finally {
+    waiting.kill('SIGKILL');
+    lock.release();
+  }
 });
 
 test('dataDirReleased rejects when its signal aborts', async () => {

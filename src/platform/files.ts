@@ -277,9 +277,9 @@ export async function dataDirReleased(dataDir: string, signal: AbortSignal): Pro
   signal.throwIfAborted();
   const code = await new Promise<number | null>((resolve, reject) => {
     // The lock is shared, so that a waiting process is not mistaken for an owner. `detached` gives the command its own process group,
-    // so that Ctrl+C does not reach it.
-    const args = ['--shared', lockPath(dataDir), 'true'];
-    const child: ChildProcess = spawn('flock', args, { stdio: 'ignore', detached: true, signal });
+    // so that Ctrl+C does not reach it; it ends with this process.
+    const args = ['--pdeathsig', 'KILL', 'flock', '--shared', lockPath(dataDir), 'true'];
+    const child: ChildProcess = spawn('setpriv', args, { stdio: 'ignore', detached: true, signal });
     child.once('error', reject);
     child.once('exit', resolve);
   });
