@@ -12,6 +12,7 @@ test('run creates a Pod that never restarts, with the command as arguments of th
         {
           name: 'main',
           image: 'busybox',
+          imagePullPolicy: 'IfNotPresent',
           args: ['sh', '-c', 'echo $$HOME $$(date) $$$$'],
           env: [
             { name: 'A', value: 'b=$$(C)' },

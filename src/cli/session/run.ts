@@ -37,6 +37,8 @@ export function podOf(
   const container = {
     name: 'main',
     image,
+    // As with docker run: an image that is on the machine need not be pulled, also if its tag is latest, which would otherwise fail offline.
+    imagePullPolicy: 'IfNotPresent',
     ...(command.length === 0 ? {} : { args: command.map(literal) }),
     env: env.map(variableOf),
   };
