@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
-import { gzipSync } from 'node:zlib';
+import { gzipSync, zstdCompressSync } from 'node:zlib';
 import { pack } from 'tar-stream';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { UserError } from '../../platform/files.ts';
@@ -63,12 +63,15 @@ test.each<[string, Record<string, unknown>, string[]]>([
   expect(await references()).toEqual(names);
 });
 
-test('a compressed archive is read as the archive itself', async () => {
-  await archive({ 'manifest.json': docker('a:1') }, gzipSync);
+test.each([
+  ['gzip', gzipSync],
+  ['zstd', zstdCompressSync],
+])('an archive compressed with %s is read as the archive itself', async (_, compress: (bytes: Buffer) => Buffer) => {
+  await archive({ 'manifest.json': docker('a:1') }, compress);
   expect(await references()).toEqual(['a:1']);
   await archive({ 'manifest.json': docker('a:1') });
   const plain = await buffer(await openArchive(file));
-  writeFileSync(file, gzipSync(plain));
+  writeFileSync(file, compress(plain));
   expect(await buffer(await openArchive(file))).toEqual(plain);
 });
 

@@ -1,12 +1,12 @@
 /**
- * Reads image archives, plain or gzip-compressed: the names of the images in an archive that `docker save` made or that has an OCI image
- * layout, and the decompressed content.
+ * Reads image archives, plain or compressed with gzip or zstd: the names of the images in an archive that `docker save` made or that has
+ * an OCI image layout, and the decompressed content.
  */
 import { createReadStream } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { pipeline as connect, type Readable, Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { createGunzip } from 'node:zlib';
+import { createGunzip, createZstdDecompress } from 'node:zlib';
 import { extract } from 'tar-stream';
 import { readProblem } from '../../machinery/read-problem.ts';
 import { UserError } from '../../platform/files.ts';
@@ -90,7 +90,7 @@ async function readIndexes(file: string, signal: AbortSignal, onRead?: OnRead): 
 
 /** Returns the archive as a stream, decompressed if necessary. */
 export async function openArchive(file: string, onRead: OnRead = () => undefined): Promise<Readable> {
-  const isCompressed = await isGzip(file);
+  const decompress = await decompressorOf(file);
   let bytes = 0;
   const counted = new Transform({
     transform(chunk: Buffer, _, next) {
@@ -101,15 +101,22 @@ export async function openArchive(file: string, onRead: OnRead = () => undefined
   });
   // An error destroys all streams, so that the reader of the last one gets the error.
   const [source, ignored] = [createReadStream(file), (): void => undefined];
-  return isCompressed ? connect(source, counted, createGunzip(), ignored) : connect(source, counted, ignored);
+  return decompress === undefined ? connect(source, counted, ignored) : connect(source, counted, decompress(), ignored);
 }
 
-async function isGzip(file: string): Promise<boolean> {
+/** The first bytes of compressed files, and their decompression. Sources: RFC 1952, RFC 8878. */
+const DECOMPRESSORS: [magic: Buffer, create: () => Transform][] = [
+  [Buffer.from([0x1f, 0x8b]), createGunzip],
+  [Buffer.from([0x28, 0xb5, 0x2f, 0xfd]), createZstdDecompress],
+];
+
+/** Resolves with undefined if the file is not compressed. */
+async function decompressorOf(file: string): Promise<(() => Transform) | undefined> {
   const handle = await open(file);
   try {
-    const magic = Buffer.alloc(2);
-    await handle.read(magic, 0, 2, 0);
-    return magic[0] === 0x1f && magic[1] === 0x8b;
+    const begin = Buffer.alloc(4);
+    await handle.read(begin, 0, begin.length, 0);
+    return DECOMPRESSORS.find(([magic]) => begin.subarray(0, magic.length).equals(magic))?.[1];
   } finally {
     await handle.close();
   }
