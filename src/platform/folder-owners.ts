@@ -7,6 +7,7 @@
  */
 import { lstatSync, readdirSync, readlinkSync, type Stats, statSync } from 'node:fs';
 import { dirname, join, resolve, sep } from 'node:path';
+import { needsSudo } from './programs/typed-program.ts';
 
 const ROOT = 0;
 const WRITABLE_BY_ALL = 0o002;
@@ -52,7 +53,7 @@ function foreign(what: string, uid: number, paths: readonly string[]): string {
   const named = paths.slice(0, MAX_NAMED).map(quoted).join(' ');
   return (
     `${what} belongs to the user ${uid}, who could become root through it: choose another --data-dir, or, if you trust its content, ` +
-    `run: chown -h root: ${named}`
+    `run: ${needsSudo(process.env) ? 'sudo ' : ''}chown -h root: ${named}`
   );
 }
 
