@@ -62,7 +62,7 @@ export function startFinding(subject: Living, reason: string, text: string): Fin
     cause,
     reason === 'CreateContainerConfigError'
       ? 'fix the named problem in the Pod or on the node: the node retries automatically; to change the Pod, recreate it'
-      : 'fix its command, security context or devices, and recreate the Pod',
+      : 'if the Pod is the cause, fix its command, security context or devices, and recreate it',
   );
 }
 
