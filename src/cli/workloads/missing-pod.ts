@@ -37,9 +37,8 @@ export async function missingPod(client: Client, namespace: string, name: string
   if (noNamespace !== undefined) return noNamespace;
   const near = similar.length === 0 ? '' : `; there are ${shortList(similar)}`;
   return new UserError(
-    `${none}${near}: '${hints.kubectl('get pods -A')}' lists all Pods, '${hints.kubectl('get podrecords -A')}' all records; ` +
-      `to keep a record for 7 days after the end of its Pod, stop the engine with '${hints.asRoot('kill PID')}' (its Pods keep running, and ` +
-      `'${hints.engine('status')}' shows the PID), then start it with '${hints.engine('up --detach --record-age 7d')}'`,
+    `${none}${near}: '${hints.kubectl('get pods -A')}' lists all Pods, '${hints.kubectl('get podrecords -A')}' all records, ` +
+      `which are deleted some time after the end of their Pods (see --record-age of 'lifepod up')`,
   );
 }
 

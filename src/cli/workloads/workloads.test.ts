@@ -102,7 +102,7 @@ test('the error for a missing Pod names the workload, the namespace or the Pods 
     /^no Pod none in namespace a, and no record of one: 'kubectl get pods -A' lists all Pods, /,
   );
   expect(await text('a', 'none')).toMatch(
-    / all records; to keep a record for 7 days .*'kill PID' .*'lifepod status --data-dir \/d' .*'lifepod up --detach --record-age 7d --data-dir \/d'$/,
+    / all records, which are deleted some time after the end of their Pods \(see --record-age of 'lifepod up'\)$/,
   );
   expect(await text('c', 'none')).toMatch(
     /^the namespace c does not exist: 'kubectl get namespaces' lists those that exist$/,
