@@ -3,6 +3,7 @@ import { InvalidArgumentError } from 'commander';
 import { UserError } from '../platform/files.ts';
 import { hintsFor } from './hints.ts';
 import { copyOfUser, removedCopy } from './kubeconfig/own-kubeconfig.ts';
+import { sayWhichEngine } from './kubeconfig/which-engine.ts';
 import { SIGNAL_CODES } from './signals.ts';
 
 export interface DownOptions {
@@ -51,6 +52,7 @@ export async function downCommand(options: DownOptions): Promise<void> {
     const endAll = (): Promise<void> =>
       down(dataDir, undefined, { gracePeriodSeconds: gracePeriodOf(options), signal: interrupted.signal });
     if (options.uninstallService === true) return await uninstallService(dataDir, endAll);
+    sayWhichEngine(dataDir);
     const copy = copyOfUser(dataDir);
     await endAll();
     for (const line of [removedCopy(copy), serviceLeft(dataDir)])

@@ -82,6 +82,25 @@ test('commands that need root name the data folder of the engine whose kubeconfi
   expect(commandsFor('/d', { dataDir: '/other' })[0]).toBe('sudo lifepod image list --data-dir /other');
 });
 
+test('commands name the default data folder if a command without it would use the engine of KUBECONFIG', () => {
+  const commands = (options: HintOptions, KUBECONFIG?: string): string[] => {
+    const { engine, lifepod } = hintsFor(options, { KUBECONFIG }, undefined, false);
+    return [lifepod('why p'), engine('down')];
+  };
+  const named = `lifepod why p --data-dir ${DEFAULT_DATA_DIR}`;
+  expect(commands({ dataDir: DEFAULT_DATA_DIR })).toEqual(['lifepod why p', 'lifepod down']);
+  expect(commands({ dataDir: DEFAULT_DATA_DIR }, `${DEFAULT_DATA_DIR}/kubeconfig`)[0]).toBe('lifepod why p');
+  expect(commands({ dataDir: DEFAULT_DATA_DIR }, '/d/kubeconfig')).toEqual([named, 'lifepod down']);
+  expect(commands({ engineFolder: DEFAULT_DATA_DIR, isOneOfSeveral: true })).toEqual([named, 'lifepod down']);
+});
+
+test('an answer names the data folder of the engine, or its server', () => {
+  const answering = (options: HintOptions) => hintsFor(options, {}).answering;
+  expect(answering({ dataDir: '/d', engineFolder: '/e', server: 'https://h' })).toBe('the engine in /d');
+  expect(answering({ engineFolder: '/e', server: 'https://h' })).toBe('the engine in /e');
+  expect(answering({ server: 'https://h' })).toBe('the server https://h');
+});
+
 test('commands name the typed path of lifepod if it is not on the PATH', () => {
   const env = { LIFEPOD_PROGRAM: 'bin/lifepod', PATH: '/nonexistent' };
   const { engine, lifepod, start } = hintsFor({}, env, undefined, true);

@@ -19,6 +19,10 @@ export interface HintOptions {
   context?: string | undefined;
   /** The data folder of the engine whose kubeconfig the command uses without --data-dir; undefined if it is not known. */
   engineFolder?: string | undefined;
+  /** The address of the server that the command uses; undefined if it is not known. */
+  server?: string | undefined;
+  /** Whether the user has other engines, so that the same user may reach another one with a command that names none. */
+  isOneOfSeveral?: boolean;
 }
 
 export interface Hints {
@@ -32,6 +36,8 @@ export interface Hints {
   asRoot(command: string): string;
   /** Returns a command of kubectl. */
   kubectl(words: string): string;
+  /** The words for the engine that answers, such as `the engine in /var/lib/lifepod`; undefined if it is not known. */
+  answering: string | undefined;
 }
 
 /**
@@ -46,10 +52,18 @@ export function hintsFor(
 ): Hints {
   const { kubeconfig, context } = options;
   const isPlugin = isKubectlPlugin(env);
-  // Without options, lifepod selects the engine of the default data folder, but as a plugin it does what kubectl does.
-  const dataDir = options.dataDir === DEFAULT_DATA_DIR && !isPlugin ? undefined : options.dataDir;
-  const engineFolder = options.engineFolder === DEFAULT_DATA_DIR ? undefined : options.engineFolder;
-  const ofFolder = option('data-dir', options.dataDir === undefined ? engineFolder : dataDir);
+  const withoutDefault = (folder: string | undefined): string | undefined =>
+    folder === DEFAULT_DATA_DIR ? undefined : folder;
+  // Commands that need root use the default data folder. The others use KUBECONFIG before it, and as a plugin lifepod does what kubectl does.
+  const other = ![undefined, '', kubeconfigPath(DEFAULT_DATA_DIR)].includes(env['KUBECONFIG']);
+  const dataDir = isPlugin || other ? options.dataDir : withoutDefault(options.dataDir);
+  const ofFolder = option(
+    'data-dir',
+    isPlugin && options.dataDir !== undefined
+      ? options.dataDir
+      : withoutDefault(options.dataDir ?? options.engineFolder),
+  );
+  const named = dataDir ?? (options.isOneOfSeveral === true ? options.engineFolder : undefined);
   const ofContext = option('context', context);
   const program = isPlugin ? 'kubectl lifepod' : shellQuoted(typedProgram(env, false));
   const forRoot = rootProgram(env, sudo);
@@ -58,7 +72,7 @@ export function hintsFor(
   return {
     lifepod: (words) =>
       withOptions(`${program} ${words}`, [
-        ...option('data-dir', dataDir),
+        ...option('data-dir', named),
         ...option('kubeconfig', kubeconfig),
         ...ofContext,
       ]),
@@ -68,9 +82,18 @@ export function hintsFor(
       return sudo ? `eval "$(${command})"` : command;
     },
     asRoot: (command) => (sudo ? `sudo ${command}` : command),
+    answering: engineName(options.dataDir ?? options.engineFolder, options.server),
     kubectl: (words) => withOptions(`kubectl ${words}`, [...option('kubeconfig', kubeconfig ?? read), ...ofContext]),
   };
 }
+
+/** Returns the words for the engine that a command uses: its data folder, else its server, if one of them is known. */
+export const engineName = (dataDir: string | undefined, server: string | undefined): string | undefined =>
+  dataDir !== undefined ? `the engine in ${dataDir}` : server && `the server ${server}`;
+
+/** Returns the end of a sentence about something that was not found: which engine was asked, because the user may mean another one. */
+export const answeredBy = ({ answering }: Hints): string =>
+  answering === undefined ? '' : ` (answered by ${answering})`;
 
 /** Returns what SIGTERM means for the Pods of the engine. */
 export const effectOfKill = (pid: number): string =>

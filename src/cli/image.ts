@@ -21,6 +21,7 @@ import type { ImageInfo } from '../runtime/runtime.ts';
 import { hintsFor } from './hints.ts';
 import { imagesAsJson, imageTable } from './image-list/image-table.ts';
 import { planRemovals, refuseUsed, removalLines } from './image-removal/plan-removal.ts';
+import { sayWhichEngine } from './kubeconfig/which-engine.ts';
 import { loadProgress } from './progress/load-progress.ts';
 import { STANDARD_INPUT, withArchiveFrom } from './progress/standard-input.ts';
 import { terminalLine } from './progress/terminal-line.ts';
@@ -42,6 +43,7 @@ const printError = (line: string): void => void process.stderr.write(`${line}\n`
  */
 export async function loadImages(dataDir: string, files: string[], say = printError): Promise<void> {
   const endpoint = endpointOf(dataDir);
+  sayWhichEngine(dataDir);
   if (files.filter((file) => file === '-').length > 1)
     throw new UserError('standard input can be read only once: give - once');
   const once = [...new Map(files.map((file) => [file === '-' ? file : resolve(file), file])).values()];
@@ -86,6 +88,7 @@ async function loadFiles(
 
 /** Prints a line for each tag of each image, or all images as JSON. */
 export async function printImages(dataDir: string, output?: 'json'): Promise<void> {
+  sayWhichEngine(dataDir);
   const { images, pods } = await readAll(dataDir);
   process.stdout.write(`${output === 'json' ? imagesAsJson(images, pods) : imageTable(images, pods).join('\n')}\n`);
 }
@@ -95,6 +98,7 @@ export async function printImages(dataDir: string, output?: 'json'): Promise<voi
  * pinned or the sandbox image, removes nothing and rejects with a UserError.
  */
 export async function removeImages(dataDir: string, references: string[]): Promise<void> {
+  sayWhichEngine(dataDir);
   const { images, pods } = await readAll(dataDir);
   const removals = planRemovals(images, references, hintsFor({ dataDir }, process.env));
   const { foreign, sandboxImages } = await withRuntime(dataDir, async (connection, signal) => ({

@@ -30,9 +30,16 @@ test('--kubeconfig and --data-dir take precedence over everything else', () => {
   }
 });
 
-test('lifepod uses the engine of the default data folder if one runs, and else the kubeconfig of kubectl', () => {
-  expect(paths({}, { KUBECONFIG: 'x' }, true)).toEqual([join(DEFAULT_DATA_DIR, 'kubeconfig')]);
-  expect(paths({}, { KUBECONFIG: 'x::y' }, false)).toEqual(['x', 'y']);
+test('lifepod uses KUBECONFIG, else the engine of the default data folder if it runs, else the usual file of kubectl', () => {
+  const HOME = join(folder, 'home');
+  for (const runs of [true, false]) {
+    expect(paths({}, { KUBECONFIG: 'x' }, runs)).toEqual(['x']);
+    expect(paths({}, { KUBECONFIG: 'x::y' }, runs, 'own')).toEqual(['x', 'y']);
+  }
+  expect(paths({}, { HOME }, true)).toEqual([join(DEFAULT_DATA_DIR, 'kubeconfig')]);
+  expect(paths({}, { HOME }, true, 'own')).toEqual(['own']);
+  expect(paths({}, { HOME }, false)).toEqual([join(HOME, '.kube', 'config')]);
+  expect(paths({}, { HOME }, false, 'own')).toEqual([join(HOME, '.kube', 'config')]);
 });
 
 test('kubectl lifepod uses the kubeconfig of kubectl even if an engine runs', () => {
@@ -42,10 +49,10 @@ test('kubectl lifepod uses the kubeconfig of kubectl even if an engine runs', ()
 });
 
 test('a user who is not root uses the own copy of the kubeconfig in the data folder', () => {
-  expect(paths({}, { KUBECONFIG: 'x' }, false, 'own')).toEqual(['own']);
+  expect(paths({}, {}, true, 'own')).toEqual(['own']);
   expect(paths({ dataDir: '/none' }, {}, false, 'own')).toEqual(['own']);
   expect(paths({ kubeconfig: 'a' }, {}, false, 'own')).toEqual(['a']);
-  expect(paths({}, { KUBECONFIG: 'x', ...PLUGIN }, false, 'own')).toEqual(['x']);
+  expect(paths({}, { KUBECONFIG: 'x', ...PLUGIN }, true, 'own')).toEqual(['x']);
 });
 
 test('without an engine or kubeconfig the error says how to start or select one', () => {

@@ -1,9 +1,9 @@
 /**
  * Finds the API server and the namespace for a command such as `lifepod logs`.
  *
- * `lifepod COMMAND` uses the engine of the default data folder if one is running. Otherwise, and for `kubectl lifepod COMMAND`, the command
- * uses the server that kubectl would use. The options --kubeconfig and, after it, --data-dir take precedence over both. A user who is not
- * root uses the kubeconfig that `lifepod up` has copied for this user, because only root can read the data folder.
+ * The rule, the same for root and for other users: --kubeconfig, else --data-dir, else KUBECONFIG, else the engine of the default data folder
+ * if it runs and the user has its kubeconfig, else ~/.kube/config. `kubectl lifepod COMMAND` uses the server that kubectl would use. A user
+ * who is not root has the kubeconfig of an engine if `lifepod up` has copied it for this user, because only root can read the data folder.
  */
 import { existsSync, statSync } from 'node:fs';
 import { homedir } from 'node:os';
@@ -11,11 +11,12 @@ import { delimiter, join } from 'node:path';
 import { type HttpClient, httpClient } from '../client/http-client.ts';
 import { readKubeconfigs } from '../client/kubeconfig.ts';
 import { DEFAULT_DATA_DIR, isKubectlPlugin, kubeconfigPath } from '../engine/settings.ts';
-import { dataDirOwner, UserError } from '../platform/files.ts';
+import { UserError } from '../platform/files.ts';
 import { type Hints, hintsFor } from './hints.ts';
 import { dataFolderOf } from './kubeconfig/engine-folders.ts';
 import { engineSilent, explainUnread } from './kubeconfig/lost-engine.ts';
-import { onlyForRoot, ownKubeconfig } from './kubeconfig/own-kubeconfig.ts';
+import { isOnlyForRoot, onlyForRoot, ownKubeconfig } from './kubeconfig/own-kubeconfig.ts';
+import { engineRunsIn, otherEngines } from './kubeconfig/which-engine.ts';
 import { notRunning } from './service/not-running.ts';
 
 /** The options that were given on the command line. An option that was not given is undefined. */
@@ -37,13 +38,20 @@ export interface Target {
   hints: Hints;
 }
 
-/** Reads the kubeconfigs that kubeconfigPaths() selects. Rejects with a UserError if there is no usable one. */
+/**
+ * Reads the kubeconfigs that kubeconfigPaths() selects. Rejects with a UserError if there is no usable one. Prints to standard error which
+ * engine it has selected if no option has selected it and the user has another one that runs.
+ */
 export async function resolveTarget(options: TargetOptions): Promise<Target> {
   const paths = kubeconfigPaths(options, process.env, engineRunsIn);
   const { dataDir } = options;
   const { namespace, ...server } = await readKubeconfigs(paths, options.context).catch((error: unknown) => {
     throw explainUnread(error, paths, dataDir, process.env);
   });
+  const engineFolder = dataFolderOf(paths);
+  const isGiven = (options.kubeconfig ?? dataDir) !== undefined || isKubectlPlugin(process.env);
+  const note = isGiven ? undefined : otherEngines(engineFolder, server.server, process.env);
+  if (note !== undefined) process.stderr.write(`lifepod: ${note}\n`);
   return {
     client: httpClient({
       ...server,
@@ -56,7 +64,11 @@ export async function resolveTarget(options: TargetOptions): Promise<Target> {
       env: { ...process.env, KUBECONFIG: paths.join(delimiter) },
       args: options.context === undefined ? [] : ['--context', options.context],
     },
-    hints: hintsFor({ ...options, engineFolder: dataFolderOf(paths) }, process.env, paths),
+    hints: hintsFor(
+      { ...options, engineFolder, server: server.server, isOneOfSeveral: note !== undefined },
+      process.env,
+      paths,
+    ),
   };
 }
 
@@ -72,11 +84,13 @@ export function kubeconfigPaths(
 ): string[] {
   if (options.kubeconfig !== undefined) return [options.kubeconfig];
   if (options.dataDir !== undefined) return [own(options.dataDir) ?? kubeconfigIn(options.dataDir)];
-  const ofEngine = isKubectlPlugin(env) ? undefined : own(DEFAULT_DATA_DIR);
-  if (ofEngine !== undefined) return [ofEngine];
-  if (!isKubectlPlugin(env) && engineRuns(DEFAULT_DATA_DIR)) return [kubeconfigPath(DEFAULT_DATA_DIR)];
   const listed = (env['KUBECONFIG'] ?? '').split(delimiter).filter((path) => path !== '');
   if (listed.length > 0) return listed;
+  if (!isKubectlPlugin(env) && engineRuns(DEFAULT_DATA_DIR)) {
+    const ofEngine = own(DEFAULT_DATA_DIR);
+    if (ofEngine !== undefined) return [ofEngine];
+    if (!isOnlyForRoot(DEFAULT_DATA_DIR)) return [kubeconfigPath(DEFAULT_DATA_DIR)];
+  }
   const usual = join(env['HOME'] ?? homedir(), '.kube', 'config');
   if (existsSync(usual)) return [usual];
   throw (
@@ -92,17 +106,4 @@ function kubeconfigIn(dataDir: string): string {
   const path = kubeconfigPath(dataDir);
   if (statSync(path, { throwIfNoEntry: false }) === undefined) throw new UserError(notRunning(dataDir));
   return path;
-}
-
-/**
- * Returns whether an engine has locked the data folder. Returns false also if the user may not read the folder, or if dataDirOwner()
- * throws a UserError, for example because `lifepod down` has locked the folder.
- */
-function engineRunsIn(dataDir: string): boolean {
-  try {
-    return dataDirOwner(dataDir) !== undefined;
-  } catch (error) {
-    if (error instanceof UserError || (error as NodeJS.ErrnoException).code === 'EACCES') return false;
-    throw error;
-  }
 }

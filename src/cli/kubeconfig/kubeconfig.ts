@@ -21,13 +21,7 @@ import { hintsFor } from '../hints.ts';
 import { notRunning } from '../service/not-running.ts';
 import { engineSilent } from './lost-engine.ts';
 import { type NewUser, newUser } from './new-user.ts';
-import {
-  grantKubeconfig,
-  isOnlyForRoot,
-  needsOwnKubeconfig,
-  ownKubeconfig,
-  printKubeconfig,
-} from './own-kubeconfig.ts';
+import { grantKubeconfig, isOnlyForRoot, onlyForRoot, ownKubeconfig, printKubeconfig } from './own-kubeconfig.ts';
 import { ownerNamed, writePrivateFile } from './private-file.ts';
 
 export interface KubeconfigOptions {
@@ -53,7 +47,8 @@ export async function kubeconfig(options: KubeconfigOptions): Promise<void> {
     await warnIfSilent(path, dataDir);
     return printKubeconfig({ path });
   }
-  if (isOnlyForRoot(dataDir)) throw needsOwnKubeconfig(dataDir, process.env, true);
+  const refused = onlyForRoot(dataDir, true);
+  if (refused !== undefined) throw refused;
   if (dataDirOwner(dataDir) === undefined) {
     throw new UserError(notRunning(dataDir));
   }

@@ -49,6 +49,14 @@ test('a copy that was removed is renewed with a command of its own if systemd ru
   );
 });
 
+test('a removed copy in KUBECONFIG need not be used', () => {
+  const [error, env] = [new UserError('x', { cause: Object.assign(new Error(), { code: 'ENOENT' }) }), { ...USER }];
+  const text = (path: string): string =>
+    (explainUnread(error, [path], undefined, { ...env, KUBECONFIG: path }, none, none) as Error).message;
+  expect(text(OTHER)).toMatch(/, or type 'unset KUBECONFIG'$/);
+  expect(text(COPY)).not.toContain('unset');
+});
+
 test('several kubeconfigs, and other errors, are left as they are', () => {
   const error = new UserError('x', { cause: Object.assign(new Error(), { code: 'ENOENT' }) });
   expect(explainUnread(error, [COPY, '/y'], undefined, USER)).toBe(error);

@@ -38,16 +38,18 @@ export function explainUnread(
   if (code === 'ENOENT' && isCopy) {
     const service = serviceOf(folder);
     const start = startCommand(folder, env, service, true);
+    // KUBECONFIG precedes the engine of the default data folder.
+    const orUnset = env['KUBECONFIG'] === path && folder !== undefined ? ", or type 'unset KUBECONFIG'" : '';
     // systemd starts the engine without a copy for the user.
     const renew = `get a new one with 'eval "$(${engine('kubeconfig')})"'`;
     if (service !== undefined)
       return new UserError(
         `the kubeconfig ${path} was removed when its engine or the machine stopped: ` +
-          `${service === 'stopped' ? `start the engine with '${start}', then ` : ''}${renew}${noteOn(folder)}`,
+          `${service === 'stopped' ? `start the engine with '${start}', then ` : ''}${renew}${noteOn(folder)}${orUnset}`,
         { cause: error.cause },
       );
     return new UserError(
-      `the engine of the kubeconfig ${path} was stopped, which removed this file: start the engine with '${start}'${noteOn(folder)}`,
+      `the engine of the kubeconfig ${path} was stopped, which removed this file: start the engine with '${start}'${noteOn(folder)}${orUnset}`,
       { cause: error.cause },
     );
   }

@@ -7,11 +7,13 @@ import {
   invokingUser,
   userKubeconfigPath,
 } from '../../engine/certificates/user-kubeconfigs.ts';
+import { engineState } from '../../engine/data-folder/engine-processes.ts';
 import { NeedsRootError } from '../../engine/machine-checks.ts';
 import { DEFAULT_DATA_DIR, kubeconfigPath } from '../../engine/settings.ts';
 import { realFolder, UserError } from '../../platform/files.ts';
 import { shellQuoted } from '../../platform/programs/typed-program.ts';
 import { hintsFor } from '../hints.ts';
+import { notRunning } from '../service/not-running.ts';
 
 export interface UsableKubeconfig {
   path: string;
@@ -41,9 +43,16 @@ export function isOnlyForRoot(dataDir: string): boolean {
   }
 }
 
-/** Returns the error for a user who may not read the data folder; undefined if isOnlyForRoot() returns false. */
-export const onlyForRoot = (dataDir: string): NeedsRootError | undefined =>
-  isOnlyForRoot(dataDir) ? needsOwnKubeconfig(dataDir, process.env) : undefined;
+/**
+ * Returns the error for a user who may not read the data folder; undefined if isOnlyForRoot() returns false. `isWanted`: see
+ * needsOwnKubeconfig().
+ */
+export function onlyForRoot(dataDir: string, isWanted = false): UserError | undefined {
+  if (!isOnlyForRoot(dataDir)) return undefined;
+  return engineState(dataDir) === 'stopped'
+    ? new UserError(notRunning(dataDir))
+    : needsOwnKubeconfig(dataDir, process.env, isWanted);
+}
 
 /** Returns the error of a command that needs a kubeconfig. `isWanted`: the command is the one that gives the user a kubeconfig. */
 export function needsOwnKubeconfig(dataDir: string, env: NodeJS.ProcessEnv, isWanted = false): NeedsRootError {

@@ -3,6 +3,7 @@
  * engine as a service, that of systemd, because another one would start the engine outside of the service.
  */
 import { readlinkSync } from 'node:fs';
+import { engineState } from '../../engine/data-folder/engine-processes.ts';
 import { type FoundProcess, runtimeProcesses } from '../../engine/leftovers.ts';
 import { readEngineRecord } from '../../engine/settings.ts';
 import { dataDirOwner } from '../../platform/files.ts';
@@ -75,8 +76,8 @@ export const isShim = ({ commandLine }: FoundProcess): boolean => /shim/.test(co
 export function hasStopped(dataDir: string): boolean {
   try {
     return readEngineRecord(dataDir) !== undefined && dataDirOwner(dataDir) === undefined;
-  } catch {
-    return false;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EACCES' && engineState(dataDir) === 'stopped';
   }
 }
 

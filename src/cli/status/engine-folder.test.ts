@@ -36,13 +36,13 @@ interface Case {
 test.each<[string, Case]>([
   ['the running default engine', { default: 'running', selects: 'running' }],
   [
-    'the running default engine before KUBECONFIG',
-    { default: 'running', kubeconfig: 'stopped/kubeconfig', selects: 'running' },
+    'KUBECONFIG before the running default engine',
+    { default: 'running', kubeconfig: 'stopped/kubeconfig', selects: 'stopped' },
   ],
   ['the stopped default engine', { default: 'stopped', selects: 'stopped' }],
   [
-    'the stopped default engine before a foreign KUBECONFIG',
-    { default: 'stopped', kubeconfig: 'elsewhere/kubeconfig', selects: 'stopped' },
+    'a foreign KUBECONFIG before the default engine',
+    { default: 'running', kubeconfig: 'elsewhere/kubeconfig', selects: undefined },
   ],
   ['the engine of KUBECONFIG', { default: 'none', kubeconfig: 'running/kubeconfig', selects: 'running' }],
   ['the default folder that does not exist', { default: 'none', selects: 'none' }],

@@ -4,6 +4,7 @@ import { DEFAULT_DATA_DIR, isKubectlPlugin } from '../../engine/settings.ts';
 import { dataDirOwner } from '../../platform/files.ts';
 import { hintsFor } from '../hints.ts';
 import { dataFolderOf } from '../kubeconfig/engine-folders.ts';
+import { engineRunsIn } from '../kubeconfig/which-engine.ts';
 import { kubeconfigPaths, type TargetOptions } from '../target.ts';
 
 export interface SelectedEngine {
@@ -17,9 +18,9 @@ const OTHER_MACHINE =
   "the engine's memory, disk, certificates and static manifests: 'lifepod status' reports them on the engine's machine";
 
 /**
- * Returns the folder of --data-dir, else that of the running default engine, else that of the kubeconfig that the command uses, else the
- * default folder. `kubectl lifepod`, and a user with a kubeconfig who may not read the default folder or has none, get no folder if the
- * kubeconfig is not that of an engine whose folder the user may read.
+ * Returns the folder of --data-dir, else that of the engine of --kubeconfig or KUBECONFIG, else that of the running default engine, else that
+ * of the engine of ~/.kube/config, else the default folder. `kubectl lifepod`, and a user with a kubeconfig, get no folder if the kubeconfig
+ * is not that of an engine whose folder the user may read.
  */
 export function selectEngine(
   options: TargetOptions,
@@ -33,7 +34,7 @@ export function selectEngine(
     const isUnreadable = stateOf(dataDir) === 'unreadable' && pathsOf(options, env, true).length > 0;
     return isUnreadable ? { dataDir: undefined, unread: [needsRoot(dataDir)] } : { dataDir, unread: [] };
   }
-  const isAboutServer = kubeconfig !== undefined || context !== undefined || isKubectlPlugin(env);
+  const isAboutServer = (kubeconfig ?? context) !== undefined || Boolean(env['KUBECONFIG']) || isKubectlPlugin(env);
   const state = stateOf(defaultFolder);
   if (!isAboutServer && state === 'running') return { dataDir: defaultFolder, unread: [] };
   const folder = context === undefined ? engineOf(pathsOf(options, env, isAboutServer)) : undefined;
@@ -44,7 +45,6 @@ export function selectEngine(
   if (isAboutServer) return { dataDir: undefined, unread: [OTHER_MACHINE] };
   if (state === 'unreadable' && pathsOf(options, env, true).length > 0)
     return { dataDir: undefined, unread: [needsRoot(defaultFolder)] };
-  if (state === 'missing' && env['KUBECONFIG']) return { dataDir: undefined, unread: [OTHER_MACHINE] };
   return { dataDir: defaultFolder, unread: [] };
 }
 
@@ -54,7 +54,7 @@ const needsRoot = (folder: string): string =>
 /** Returns the kubeconfigs that the options select. If there are none, throws a UserError if `isRequired`, else returns none. */
 function pathsOf(options: TargetOptions, env: NodeJS.ProcessEnv, isRequired: boolean): string[] {
   try {
-    return kubeconfigPaths(options, env, () => false);
+    return kubeconfigPaths(options, env, engineRunsIn);
   } catch (error) {
     if (isRequired) throw error;
     return [];

@@ -4,7 +4,7 @@ import { NAMESPACES } from '../../api/resources.ts';
 import type { Client } from '../../client/client.ts';
 import { isApiError } from '../../machinery/status.ts';
 import { UserError } from '../../platform/files.ts';
-import type { Hints } from '../hints.ts';
+import { answeredBy, type Hints } from '../hints.ts';
 
 /** Resolves with the error if the namespace does not exist, and with undefined if it does, or if the user may not read Namespaces. */
 export async function missingNamespace(client: Client, name: string, hints: Hints): Promise<UserError | undefined> {
@@ -15,7 +15,7 @@ export async function missingNamespace(client: Client, name: string, hints: Hint
     if (isApiError(error, 'Forbidden')) return undefined;
     if (!isApiError(error, 'NotFound')) throw error;
     return new UserError(
-      `the namespace ${name} does not exist: '${hints.kubectl('get namespaces')}' lists those that exist`,
+      `the namespace ${name} does not exist: '${hints.kubectl('get namespaces')}' lists those that exist${answeredBy(hints)}`,
     );
   }
 }

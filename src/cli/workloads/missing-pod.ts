@@ -5,7 +5,7 @@ import { PODS } from '../../api/resources.ts';
 import type { Client } from '../../client/client.ts';
 import { isApiError } from '../../machinery/status.ts';
 import { UserError } from '../../platform/files.ts';
-import type { Hints } from '../hints.ts';
+import { answeredBy, type Hints } from '../hints.ts';
 import { missingNamespace } from './missing-namespace.ts';
 import { workloadsNamed } from './workloads.ts';
 
@@ -38,7 +38,7 @@ export async function missingPod(client: Client, namespace: string, name: string
   const near = similar.length === 0 ? '' : `; there are ${shortList(similar)}`;
   return new UserError(
     `${none}${near}: '${hints.kubectl('get pods -A')}' lists all Pods, '${hints.kubectl('get podrecords -A')}' all records, ` +
-      `which are deleted some time after the end of their Pods (see --record-age of 'lifepod up')`,
+      `which are deleted some time after the end of their Pods (see --record-age of 'lifepod up')${answeredBy(hints)}`,
   );
 }
 

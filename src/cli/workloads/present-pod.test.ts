@@ -45,7 +45,7 @@ test('a user without rights, and a server without records, get a sentence', asyn
   await expect(presentPod(source, 'web')).rejects.toThrow('this user may not read Pods in namespace a: ');
   backend.failNext('list podrecords', pathNotFound());
   await expect(presentPod(source, 'none')).rejects.toThrow(
-    "no Pod none in namespace a: 'kubectl get pods -A' lists all Pods",
+    "no Pod none in namespace a: 'kubectl get pods -A' lists all Pods (answered by the engine in /d)",
   );
 });
 
@@ -55,10 +55,10 @@ test('a command without the name of a Pod lists the Pods of the namespace', asyn
     "name one of the Pods in namespace a (web), such as 'lifepod describe pod web -n a --data-dir /d'",
   );
   expect((await unnamedPod({ ...source, namespace: 'b' }, 'describe pod')).message).toBe(
-    "there is no Pod in namespace b: 'kubectl get pods -A' lists all Pods",
+    "there is no Pod in namespace b: 'kubectl get pods -A' lists all Pods (answered by the engine in /d)",
   );
   expect((await unnamedPod({ ...source, namespace: 'c' }, 'describe pod')).message).toBe(
-    "the namespace c does not exist: 'kubectl get namespaces' lists those that exist",
+    "the namespace c does not exist: 'kubectl get namespaces' lists those that exist (answered by the engine in /d)",
   );
   backend.failNext('list pods', forbidden(PODS, '', 'no'));
   await expect(unnamedPod(source, 'describe pod')).rejects.toThrow('this user may not read Pods in namespace a: ');

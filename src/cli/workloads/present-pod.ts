@@ -4,7 +4,7 @@ import { PODS } from '../../api/resources.ts';
 import type { Client } from '../../client/client.ts';
 import { isApiError } from '../../machinery/status.ts';
 import { UserError } from '../../platform/files.ts';
-import type { Hints } from '../hints.ts';
+import { answeredBy, type Hints } from '../hints.ts';
 import { findLife, podName } from '../records.ts';
 import { mayNotReadPods } from '../refusals.ts';
 import { missingNamespace } from './missing-namespace.ts';
@@ -34,7 +34,9 @@ export async function presentPod(source: PodSource, given: string, consequence =
   const life = await findLife(client, namespace, name, hints).catch((error: unknown) => {
     // An API server without records.
     if (!isApiError(error, 'NotFound')) throw error;
-    throw new UserError(`no Pod ${name} in namespace ${namespace}: '${hints.kubectl('get pods -A')}' lists all Pods`);
+    throw new UserError(
+      `no Pod ${name} in namespace ${namespace}: '${hints.kubectl('get pods -A')}' lists all Pods${answeredBy(hints)}`,
+    );
   });
   if (life.pod !== undefined) return life.pod;
   const command = (verb: string): string => hints.lifepod(`${verb} ${given} -n ${life.namespace}`);
@@ -57,7 +59,7 @@ export async function unnamedPod({ client, namespace, hints }: PodSource, verb: 
   if (noNamespace !== undefined) return noNamespace;
   return new UserError(
     first === undefined
-      ? `there is no Pod in namespace ${namespace}: '${hints.kubectl('get pods -A')}' lists all Pods`
+      ? `there is no Pod in namespace ${namespace}: '${hints.kubectl('get pods -A')}' lists all Pods${answeredBy(hints)}`
       : `name one of the Pods in namespace ${namespace} (${shortList([first, ...others])}), such as '${hints.lifepod(`${verb} ${first} -n ${namespace}`)}'`,
   );
 }

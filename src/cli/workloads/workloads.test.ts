@@ -102,10 +102,10 @@ test('the error for a missing Pod names the workload, the namespace or the Pods 
     /^no Pod none in namespace a, and no record of one: 'kubectl get pods -A' lists all Pods, /,
   );
   expect(await text('a', 'none')).toMatch(
-    / all records, which are deleted some time after the end of their Pods \(see --record-age of 'lifepod up'\)$/,
+    / all records, which are deleted some time after the end of their Pods \(see --record-age of 'lifepod up'\) \(answered by the engine in \/d\)$/,
   );
   expect(await text('c', 'none')).toMatch(
-    /^the namespace c does not exist: 'kubectl get namespaces' lists those that exist$/,
+    /^the namespace c does not exist: 'kubectl get namespaces' lists those that exist \(answered by the engine in \/d\)$/,
   );
   expect(await text('c', 'other-1')).toMatch(
     /^the namespace c does not exist, so there is no Pod other-1, but in namespace a: 'lifepod why other-1 -n a /,

@@ -1,0 +1,50 @@
+/**
+ * Composes what a command says about the engine that it uses: in an answer that may be that of another engine than the user means, and if the
+ * user has several engines. sudo removes KUBECONFIG, so that the same command may reach another engine with sudo than without it.
+ */
+import { engineState } from '../../engine/data-folder/engine-processes.ts';
+import { DEFAULT_DATA_DIR } from '../../engine/settings.ts';
+import { dataDirOwner, realFolder, UserError } from '../../platform/files.ts';
+import { shellQuoted } from '../../platform/programs/typed-program.ts';
+import { engineName } from '../hints.ts';
+import { foldersOfUser } from './engine-folders.ts';
+
+/**
+ * Returns whether an engine has locked the data folder, or whether there is a process of one if this user may not read the folder. Returns
+ * false if dataDirOwner() throws a UserError, for example because `lifepod down` has locked the folder.
+ */
+export function engineRunsIn(dataDir: string): boolean {
+  try {
+    return dataDirOwner(dataDir) !== undefined;
+  } catch (error) {
+    if (error instanceof UserError) return false;
+    if ((error as NodeJS.ErrnoException).code === 'EACCES') return engineState(dataDir) !== 'stopped';
+    throw error;
+  }
+}
+
+/**
+ * Returns the sentence that names the engine of a command and how to reach the others that run and whose kubeconfig the user has; undefined if
+ * there are none. `dataDir` is the folder of the engine that the command uses, undefined if the server is not known to be an engine.
+ */
+export function otherEngines(
+  dataDir: string | undefined,
+  server: string | undefined,
+  env: NodeJS.ProcessEnv,
+  runs = engineRunsIn,
+  folders = foldersOfUser,
+): string | undefined {
+  const used = dataDir === undefined ? undefined : realFolder(dataDir);
+  const others = [...new Set([DEFAULT_DATA_DIR, ...folders(env)])].filter(
+    (folder) => realFolder(folder) !== used && runs(folder),
+  );
+  if (others.length === 0) return undefined;
+  const options = others.map((folder) => `'--data-dir ${shellQuoted(folder)}'`).join(' or ');
+  return `using ${engineName(dataDir, server) ?? 'another engine'}; add ${options} to use the engine there`;
+}
+
+/** Prints the sentence of otherEngines() to standard error for a command that uses the default data folder if it is given no other. */
+export function sayWhichEngine(dataDir: string, env: NodeJS.ProcessEnv = process.env): void {
+  const note = realFolder(dataDir) === realFolder(DEFAULT_DATA_DIR) ? otherEngines(dataDir, undefined, env) : undefined;
+  if (note !== undefined) process.stderr.write(`lifepod: ${note}\n`);
+}

@@ -1,0 +1,38 @@
+import { expect, test } from 'vitest';
+import { DEFAULT_DATA_DIR } from '../settings.ts';
+import { engineProcesses, engineState } from './engine-processes.ts';
+
+const MAIN = '/opt/lifepod/src/cli/main.ts';
+const INIT = { pid: 1, args: ['/sbin/init', ''] };
+const engine = (pid: number, ...args: string[]) => ({ pid, args: ['node', '--flag', MAIN, 'up', ...args, ''] });
+const unseen = (): undefined => undefined;
+
+test('engines are found by their command lines', () => {
+  const processes = [
+    INIT,
+    engine(2, '--data-dir', '/nonexistent/d'),
+    engine(3, '--data-dir=/nonexistent/e', '--port', '0'),
+    engine(4),
+    engine(5, '--data-dir', 'near'),
+    engine(6, '--detach', '--data-dir', '/nonexistent/f'),
+    { pid: 7, args: ['node', MAIN, 'down', ''] },
+    { pid: 8, args: ['less', 'up', ''] },
+  ];
+  expect(engineProcesses(processes, () => '/nonexistent')).toEqual([
+    { pid: 2, dataDir: '/nonexistent/d' },
+    { pid: 3, dataDir: '/nonexistent/e' },
+    { pid: 4, dataDir: DEFAULT_DATA_DIR },
+    { pid: 5, dataDir: '/nonexistent/near' },
+  ]);
+});
+
+test.each([
+  ['running', [INIT, engine(2, '--data-dir', '/nonexistent/d')]],
+  ['running', [engine(2, '--data-dir', '/nonexistent/d')]],
+  ['stopped', [INIT, engine(2)]],
+  ['unknown', [engine(2)]],
+  ['unknown', [{ pid: 1, args: [''] }]],
+  ['unknown', [INIT, engine(2, '--data-dir', 'd')]],
+])('an engine is %s by the processes %j', (state, processes) => {
+  expect(engineState('/nonexistent/d', processes, unseen)).toBe(state);
+});

@@ -1,0 +1,62 @@
+/**
+ * Finds running engines by their command lines. Every user can read these, so that a user who may not read a data folder learns whether its
+ * engine runs, and `lifepod down` finds an engine whose data folder has been deleted.
+ *
+ * Boundary: /proc. The lock of the data folder decides wherever it can be read; this is for the other cases.
+ */
+import { readlinkSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { realFolder } from '../../platform/files.ts';
+import { type ListedProcess, listProcesses } from '../../platform/processes.ts';
+import { DEFAULT_DATA_DIR } from '../settings.ts';
+
+export interface EngineProcess {
+  pid: number;
+  /** Undefined if the command line has a relative path, and this user may not read the working directory of the process. */
+  dataDir: string | undefined;
+}
+
+/** The program of the command line. */
+const MAIN = /\/cli\/main\.[jt]s$/;
+/** Options of `lifepod up` with which the process starts an engine, but is none. */
+const STARTERS = ['--detach', '--install-service'];
+
+/** Returns the processes that run an engine or a session. */
+export function engineProcesses(
+  processes: readonly ListedProcess[] = listProcesses(),
+  folderOf = workingFolder,
+): EngineProcess[] {
+  return processes.flatMap(({ pid, args }) => {
+    const main = args.findIndex((each) => MAIN.test(each));
+    if (main === -1 || args[main + 1] !== 'up' || STARTERS.some((option) => args.includes(option))) return [];
+    const given = givenValue('--data-dir', args.slice(main + 2)) ?? DEFAULT_DATA_DIR;
+    const from = given.startsWith('/') ? '/' : folderOf(pid);
+    return [{ pid, dataDir: from === undefined ? undefined : realFolder(resolve(from, given)) }];
+  });
+}
+
+function givenValue(option: string, args: readonly string[]): string | undefined {
+  const at = args.findIndex((each) => each === option || each.startsWith(`${option}=`));
+  return args[at] === option ? args[at + 1] : args[at]?.slice(option.length + 1);
+}
+
+/** Returns whether an engine runs in the data folder; `unknown` if this user cannot see all processes or all their data folders. */
+export function engineState(
+  dataDir: string,
+  processes: readonly ListedProcess[] = listProcesses(),
+  folderOf = workingFolder,
+): 'running' | 'stopped' | 'unknown' {
+  const found = engineProcesses(processes, folderOf);
+  if (found.some((each) => each.dataDir === realFolder(dataDir))) return 'running';
+  // The kernel hides the processes of other users if /proc is mounted with hidepid.
+  const seesAll = processes.some(({ pid, args }) => pid === 1 && args.join('') !== '');
+  return seesAll && found.every((each) => each.dataDir !== undefined) ? 'stopped' : 'unknown';
+}
+
+function workingFolder(pid: number): string | undefined {
+  try {
+    return readlinkSync(`/proc/${pid}/cwd`);
+  } catch {
+    return undefined;
+  }
+}
