@@ -83,7 +83,7 @@ const valueAt = (key: string, root = dataDir): Promise<string | undefined> =>
   });
 
 test('a restore to another folder has the store, keys, settings and manifests of the backup', async () => {
-  await backup(file, dataDir, never);
+  await backup(file, { dataDir }, never);
   expect(printed).toContain(`backed up ${dataDir} to ${file}: 2 objects at revision 3\nthe file contains the keys`);
   expect(statSync(file).mode & 0o777).toBe(0o600);
   expect(readdirSync(dataDir)).not.toContain('backup');
@@ -119,7 +119,7 @@ test('a restore to another folder has the store, keys, settings and manifests of
 });
 
 test('no client can continue from a revision that it saw before the restore', async () => {
-  await backup(file, dataDir, never);
+  await backup(file, { dataDir }, never);
   const later = await put('/a', 'after the backup');
   await restore(file, { dataDir, force: true }, never);
   await withStore(dataDir, async (store) => {
@@ -138,7 +138,7 @@ test('no client can continue from a revision that it saw before the restore', as
 });
 
 test('a restore replaces data only with --force, keeps the former data, and leaves volumes unchanged', async () => {
-  await backup(file, dataDir, never);
+  await backup(file, { dataDir }, never);
   await put('/a', 'after the backup');
   write('pki/extra.key', 'later');
   await expect(restore(file, { dataDir }, never)).rejects.toThrow(
@@ -156,7 +156,7 @@ test('a restore replaces data only with --force, keeps the former data, and leav
 });
 
 test('a restore refuses folders in use, and folders of other programs and of newer versions', async () => {
-  await backup(file, dataDir, never);
+  await backup(file, { dataDir }, never);
   const lock = lockDataDir(dataDir);
   await expect(restore(file, { dataDir, force: true }, never)).rejects.toThrow('is in use by a running lifepod');
   lock.release();
@@ -167,15 +167,17 @@ test('a restore refuses folders in use, and folders of other programs and of new
   await expect(restore(file, { dataDir: file }, never)).rejects.toThrow('is not a folder: choose another --data-dir');
   write('format-version', `${DATA_FORMAT_VERSION + 1}\n`);
   await expect(restore(file, { dataDir, force: true }, never)).rejects.toThrow('was written by a newer lifepod');
-  await expect(backup(file, dataDir, never)).rejects.toThrow('was written by a newer lifepod');
+  await expect(backup(file, { dataDir }, never)).rejects.toThrow('was written by a newer lifepod');
 });
 
 test('a restore with --force replaces a damaged version, which everything else refuses', async () => {
-  await backup(file, dataDir, never);
+  await backup(file, { dataDir }, never);
   for (const damaged of ['x', '', '0']) {
     write('format-version', damaged);
     write('migrating-from', damaged);
-    await expect(backup(file, dataDir, never)).rejects.toThrow(`lifepod restore FILE --force --data-dir ${dataDir}`);
+    await expect(backup(file, { dataDir }, never)).rejects.toThrow(
+      `lifepod restore FILE --force --data-dir ${dataDir}`,
+    );
     await expect(restore(file, { dataDir }, never)).rejects.toThrow('is not empty');
     await restore(file, { dataDir, force: true }, never);
     expect(read(dataDir, 'format-version')).toBe(`${DATA_FORMAT_VERSION}\n`);
@@ -184,7 +186,7 @@ test('a restore with --force replaces a damaged version, which everything else r
 });
 
 test('a restore that fails creates no folder and changes none', async () => {
-  await backup(file, dataDir, never);
+  await backup(file, { dataDir }, never);
   const other = join(folder, 'other');
   const interrupted = new AbortController();
   interrupted.abort(new Error('interrupted'));
@@ -203,14 +205,32 @@ test('a restore that fails creates no folder and changes none', async () => {
 });
 
 test('a backup names the folder or file that it cannot use', async () => {
-  await expect(backup(folder, dataDir, never)).rejects.toThrow(`${folder} is a folder: give the name of a file in it`);
-  await expect(backup(join(folder, 'none/file'), dataDir, never)).rejects.toThrow('none does not exist: create it');
-  await expect(backup(`${folder}/none/`, dataDir, never)).rejects.toThrow('none/ does not exist: create it, and give');
+  await expect(backup(folder, { dataDir }, never)).rejects.toThrow(
+    `${folder} is a folder: give the name of a file in it`,
+  );
+  await expect(backup(join(folder, 'none/file'), { dataDir }, never)).rejects.toThrow('none does not exist: create it');
+  await expect(backup(`${folder}/none/`, { dataDir }, never)).rejects.toThrow(
+    'none/ does not exist: create it, and give',
+  );
   writeFileSync(file, '');
-  await expect(backup(join(file, 'below'), dataDir, never)).rejects.toThrow(`${file} is not a folder: choose another`);
-  await expect(backup('-', dataDir, never)).rejects.toThrow('cannot be written to the standard output: give the name');
-  await expect(backup(file, join(folder, 'none'), never)).rejects.toThrow('there is nothing to back up');
+  await expect(backup(join(file, 'below'), { dataDir }, never)).rejects.toThrow(
+    `${file} is not a folder: choose another`,
+  );
+  await expect(backup('-', { dataDir }, never)).rejects.toThrow(
+    'cannot be written to the standard output: give the name',
+  );
+  await expect(backup(file, { dataDir: join(folder, 'none') }, never)).rejects.toThrow('there is nothing to back up');
   expect(existsSync(join(folder, 'none'))).toBe(false);
+});
+
+test('a backup replaces a file only with --force', async () => {
+  writeFileSync(file, 'older');
+  await expect(backup(file, { dataDir }, never)).rejects.toThrow(
+    `the file ${file} exists already: choose another file, or replace it with --force`,
+  );
+  expect(readFileSync(file, 'utf8')).toBe('older');
+  await backup(file, { dataDir, force: true }, never);
+  await restore(file, { dataDir: join(folder, 'other') }, never);
 });
 
 test('a backup replaces no socket or missing target of a link, and writes through a link to a file', async () => {
@@ -220,13 +240,15 @@ test('a backup replaces no socket or missing target of a link, and writes throug
   symlinkSync(join(folder, 'none'), join(folder, 'dangling'));
   symlinkSync(file, join(folder, 'link'));
   for (const name of [join(folder, 'socket'), join(folder, 'link-to-socket')]) {
-    await expect(backup(name, dataDir, never)).rejects.toThrow(`${name} is a device, pipe or socket: give the name`);
+    await expect(backup(name, { dataDir }, never)).rejects.toThrow(
+      `${name} is a device, pipe or socket: give the name`,
+    );
   }
-  await expect(backup(join(folder, 'dangling'), dataDir, never)).rejects.toThrow('is a link to a missing file');
+  await expect(backup(join(folder, 'dangling'), { dataDir }, never)).rejects.toThrow('is a link to a missing file');
   expect(lstatSync(join(folder, 'socket')).isSocket()).toBe(true);
   server.close();
   writeFileSync(file, 'older');
-  await backup(join(folder, 'link'), dataDir, never);
+  await backup(join(folder, 'link'), { dataDir, force: true }, never);
   expect(lstatSync(join(folder, 'link')).isSymbolicLink()).toBe(true);
   await restore(file, { dataDir: join(folder, 'other') }, never);
 });
@@ -239,11 +261,11 @@ test.runIf(userInfo().uid === 0)(
     symlinkSync(file, join(home, 'link'));
     for (const path of [home, join(home, 'link')]) lchownSync(path, 54_321, 54_321);
     writeFileSync(file, 'kept');
-    await expect(backup(join(home, 'link'), dataDir, never)).rejects.toThrow(
+    await expect(backup(join(home, 'link'), { dataDir }, never)).rejects.toThrow(
       'link belongs to the user 54321, who could',
     );
     expect(readFileSync(file, 'utf8')).toBe('kept');
-    await backup(join(home, 'backup'), dataDir, never);
+    await backup(join(home, 'backup'), { dataDir }, never);
     expect(statSync(join(home, 'backup'))).toMatchObject({ uid: 0, mode: 0o100_600 });
     expect(printed).toContain('the user 54321 owns a folder above it, and can remove or replace the file');
   },
@@ -251,6 +273,6 @@ test.runIf(userInfo().uid === 0)(
 
 test('a backup says that the keys in a file of the administrator are not in it', async () => {
   write('engine.json', JSON.stringify({ nodeName: 'node-1', encryptionProviderConfig: '/etc/keys.yaml' }));
-  await backup(file, dataDir, never);
+  await backup(file, { dataDir }, never);
   expect(printed).toContain('Secrets are encrypted with the keys in /etc/keys.yaml, which is not in the backup');
 });

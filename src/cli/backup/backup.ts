@@ -33,14 +33,26 @@ const MAX_COPIES = 5;
 
 const print = (line: string): void => void process.stdout.write(`${line}\n`);
 
+export interface BackupOptions {
+  dataDir: string;
+  /** Whether a file that exists is replaced. */
+  force?: boolean;
+}
+
 /** Writes the backup to `file`, and prints what it contains. `signal` ends it, and leaves nothing. */
-export async function backup(file: string, dataDir: string, signal = interruption()): Promise<void> {
+export async function backup(
+  file: string,
+  { dataDir, force = false }: BackupOptions,
+  signal = interruption(),
+): Promise<void> {
   requireRoot();
   const target = targetOf(file);
   checkDataFormat(dataDir);
   if (settledRecord(dataDir) === undefined) {
     throw new UserError(`lifepod has never run in ${dataDir}: there is nothing to back up${orOtherFolder(dataDir)}`);
   }
+  if (!force && existsSync(target))
+    throw new UserError(`the file ${file} exists already: choose another file, or replace it with --force`);
   const { objects, revision } = await withStoreCopy(dataDir, () => backUp(target, dataDir, signal));
   print(`backed up ${dataDir} to ${file}: ${objects} objects at revision ${revision}`);
   print('the file contains the keys of the cluster and of its Secrets, and only root can read it');

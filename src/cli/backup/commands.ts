@@ -10,9 +10,10 @@ export function addBackupCommands(program: Command): void {
     )
     .summary('write the store, keys, settings and static Pods to a file')
     .argument('<file>')
+    .option('--force', 'replace the file if it exists, once the new backup is complete')
     .addOption(dataDirOption())
-    .action(async (file: string, options: { dataDir: string }) =>
-      (await import('./backup.ts')).backup(file, options.dataDir),
+    .action(async (file: string, options: { dataDir: string; force?: boolean }) =>
+      (await import('./backup.ts')).backup(file, options),
     );
   program
     .command('restore')

@@ -77,10 +77,10 @@ test('a killed backup leaves no part of a file under its name, and disturbs neit
     [lifepod.dataDir, /^backup$/],
     [backups.path, /\.new$/],
   ] as const) {
-    await killedAt(folder, appears, 'backup', target);
+    await killedAt(folder, appears, 'backup', target, '--force');
     if (existsSync(target)) expect((await readArchive(target)).nodeName).toBe('node-1');
   }
-  await lifepod.cliOk('backup', target);
+  await lifepod.cliOk('backup', target, '--force');
   expect((await readArchive(target)).objects).toBeGreaterThan(10);
   expect(existsSync(join(lifepod.dataDir, 'backup'))).toBe(false);
   expect(readdirSync(backups.path).filter((name) => name.endsWith('.new'))).toEqual([]);
