@@ -3,7 +3,7 @@ import type { ContainerState, Pod } from '../../api/generated/types.ts';
 import { type ApiError, badRequest, forbidden, notFound } from '../../machinery/status.ts';
 import { hintsFor } from '../hints.ts';
 import type { ContainerKind } from '../pod-containers.ts';
-import { logRefusal } from './log-refusal.ts';
+import { logRefusal, noLogs, notScheduled } from './log-refusal.ts';
 
 const PODS = { group: '', resource: 'pods' };
 const WAITS = 'container "c" in pod "web" is waiting to start';
@@ -59,4 +59,46 @@ test.each<[string, ApiError, ContainerKind, ContainerState | undefined, string]>
   const status = { name: 'c', image: 'i', imageID: '', ready: false, restartCount: 0, state };
   const hints = hintsFor({}, {}, undefined, false);
   expect(logRefusal(error, pod, { kind, name: 'c', status }, hints).message).toBe(text);
+});
+
+test.each<[string, Pod['status'], ContainerKind, string]>([
+  [
+    'waits for a node',
+    { phase: 'Pending' },
+    'app',
+    `${WAITS}: the Pod is not scheduled; 'lifepod logs web -n a -c c -f' waits for it, and 'lifepod why web -n a' shows what it waits for`,
+  ],
+  [
+    'has failed without one',
+    { phase: 'Failed' },
+    'app',
+    "container c in pod web has never started: 'lifepod why web -n a' shows why",
+  ],
+])('lifepod logs reports that there is no log of a Pod that %s', (_, status, kind, text) => {
+  const pod: Pod = { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'web', namespace: 'a' }, status };
+  expect(notScheduled(pod, { kind, name: 'c' }, hintsFor({}, {}, undefined, false)).message).toBe(text);
+});
+
+test.each<[string, Pod['status'], boolean, string]>([
+  [
+    'while the Pod is starting',
+    { phase: 'Pending' },
+    false,
+    "no container in pod web has started: 'lifepod logs web -n a --all-containers -f' waits for them, and 'lifepod why web -n a' shows what they wait for",
+  ],
+  [
+    'if the Pod has ended without a run',
+    { phase: 'Failed' },
+    false,
+    "no container in pod web has ever started: 'lifepod why web -n a' shows why",
+  ],
+  [
+    'before the last restart',
+    { phase: 'Running' },
+    true,
+    "no container in pod web has restarted: 'lifepod logs web -n a --all-containers' prints the latest logs",
+  ],
+])('lifepod logs --all-containers reports that there is no log %s', (_, status, previous, text) => {
+  const pod: Pod = { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'web', namespace: 'a' }, status };
+  expect(noLogs(pod, { previous }, hintsFor({}, {}, undefined, false)).message).toBe(text);
 });

@@ -1,6 +1,7 @@
 /** Says what to do if the API server refuses the log of a container. Pure. */
+import { hasEnded } from '../../api/core/v1/pod/status/final-phase.ts';
 import type { Pod } from '../../api/generated/types.ts';
-import { type ApiError, isApiError } from '../../machinery/status.ts';
+import { type ApiError, badRequest, isApiError } from '../../machinery/status.ts';
 import { UserError } from '../../platform/files.ts';
 import type { Hints } from '../hints.ts';
 import { type PodContainer, waitsForItsTurn } from '../pod-containers.ts';
@@ -16,13 +17,32 @@ export function logRefusal(error: ApiError, pod: Pod, container: PodContainer, h
   if (/^previous terminated container .* not found$/.test(message))
     return new UserError(`${message}: '${log()}' prints the log of its latest run`);
   if (!/^container .* is (?:waiting to start|not available)/.test(message)) return error;
-  if (container.status?.state?.terminated !== undefined) return neverStarted(pod, container, hints);
+  if (container.status?.state?.terminated !== undefined || hasEnded(pod)) return neverStarted(pod, container, hints);
   if (!waitsForItsTurn(pod, container)) return new UserError(`${message}; ${why} what to do`);
   if (container.kind === 'defer' && pod.status?.termination === undefined)
     return new UserError(
       `defer container ${container.name} in pod ${name} has not run: its turn comes when the Pod terminates; '${log(' -f')}' waits for it`,
     );
   return new UserError(`${message}; '${log(' -f')}' waits for it, and ${why} what it waits for`);
+}
+
+/** Returns the error for a container of a Pod without a node, for which the API server returns an empty log, as upstream. */
+export function notScheduled(pod: Pod, container: PodContainer, hints: Hints): Error {
+  const { name } = pod.metadata;
+  const message = `container "${container.name}" in pod "${name}" is waiting to start: the Pod is not scheduled`;
+  return logRefusal(badRequest(message), pod, container, hints);
+}
+
+/** Returns the error for a Pod of which no container has the log that --all-containers asks for. */
+export function noLogs(pod: Pod, { previous }: { previous: boolean }, hints: Hints): UserError {
+  const { name, namespace = 'default' } = pod.metadata;
+  const log = (option = ''): string => hints.lifepod(`logs ${name} -n ${namespace} --all-containers${option}`);
+  const why = hints.lifepod(`why ${name} -n ${namespace}`);
+  if (previous) return new UserError(`no container in pod ${name} has restarted: '${log()}' prints the latest logs`);
+  if (hasEnded(pod)) return new UserError(`no container in pod ${name} has ever started: '${why}' shows why`);
+  return new UserError(
+    `no container in pod ${name} has started: '${log(' -f')}' waits for them, and '${why}' shows what they wait for`,
+  );
 }
 
 /** Returns the error for a container that has no log, although it or its Pod has ended. */

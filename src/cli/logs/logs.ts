@@ -18,7 +18,7 @@ import { presentPod } from '../workloads/present-pod.ts';
 import { copyLog, hasColors } from './copy-log.ts';
 import { followPod } from './follow-pod.ts';
 import { type LogCommandOptions, type LogRequest, logQuery, logRequest } from './log-options.ts';
-import { logRefusal, neverStarted } from './log-refusal.ts';
+import { logRefusal, neverStarted, noLogs, notScheduled } from './log-refusal.ts';
 import { colored, createLines, createTimedLines } from './merged-lines.ts';
 
 const DEFAULT_CONTAINER = 'kubectl.kubernetes.io/default-container';
@@ -87,10 +87,13 @@ async function printLogs(
     }
     return;
   }
-  if (only !== undefined) return source.print(only);
-  for (const container of podContainers(pod)) {
-    if (hasLog(pod, container, request)) await source.print(container).catch(report);
+  if (only !== undefined) {
+    if ((pod.spec?.nodeName ?? '') === '') throw notScheduled(pod, only, target.hints);
+    return source.print(only);
   }
+  const logged = podContainers(pod).filter((container) => hasLog(pod, container, request));
+  if (logged.length === 0) throw noLogs(pod, request, target.hints);
+  for (const container of logged) await source.print(container).catch(report);
 }
 
 function printWaiting(containers: readonly PodContainer[]): void {
