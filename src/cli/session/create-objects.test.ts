@@ -4,7 +4,7 @@ import { CONFIG_MAPS, NAMESPACES } from '../../api/resources.ts';
 import { registryBackend } from '../../client/registry-fixture.ts';
 import { clientOf } from '../../client/typed-client.ts';
 import type { KubeObject } from '../../machinery/meta.ts';
-import { createObjects, planObjects } from './create-objects.ts';
+import { createObjects, planObjects, problemsOfSome } from './create-objects.ts';
 import type { FindKind } from './discovery.ts';
 import { SESSION_LABEL } from './plan.ts';
 import type { OwnRecord, RecordedObject } from './session-records.ts';
@@ -22,14 +22,16 @@ async function create(objects: object[], existing: string[] = [], sourceOf = (in
   const manifests = objects.map((object, index) => ({ object: object as KubeObject, source: sourceOf(index) }));
   const [created, warnings, recorded] = [[] as string[], [] as string[], [] as RecordedObject[]];
   const record = { id: 's1', write: (all: RecordedObject[]) => recorded.push(...all) } as unknown as OwnRecord;
-  const error = await planObjects(manifests, findKind, 'a')
+  const client = clientOf(backend);
+  const { signal } = new AbortController();
+  const error = await planObjects(manifests, { client, findKind, namespace: 'a', signal })
     .then((plan) =>
       createObjects(plan, {
-        client: clientOf(backend),
+        client,
         record,
         created: (object, title) => created.push(`${title} ${object.metadata.labels?.[SESSION_LABEL]}`),
         warn: (text) => warnings.push(text),
-        signal: new AbortController().signal,
+        signal,
       }),
     )
     .then(
@@ -121,6 +123,36 @@ test.each([
   ],
 ])('an object that cannot be planned is refused: %j', async (object, message) => {
   expect((await create([object])).error).toBe(message);
+});
+
+test('objects that cannot be planned are reported together with others that are wrong by themselves', async () => {
+  const unknown = { apiVersion: 'v1', kind: 'Nothing', metadata: { name: 'a' } };
+  const { error, created, has } = await create([
+    unknown,
+    config('Wrong'),
+    config('fine'),
+    config('fine'),
+    config('lost', {}, 'nowhere'),
+  ]);
+  expect(error?.split('\n')).toEqual([
+    '0.yaml: the server has no kind Nothing in v1: correct apiVersion and kind',
+    'configmap/fine in namespace a is defined twice: in 2.yaml and in 3.yaml',
+    expect.stringMatching(/^1\.yaml: configmap\/Wrong in namespace a: ConfigMap "Wrong" is invalid: /),
+  ]);
+  expect([created, has('fine')]).toEqual([[], false]);
+});
+
+test('beside files that cannot be read, only errors are reported that these files cannot explain', async () => {
+  const backend = await registryBackend();
+  const widget = { apiVersion: 'example.com/v1', kind: 'Widget', metadata: { name: 'a' } };
+  const objects = [widget, config('Wrong'), config('lost', {}, 'nowhere'), { ...config('x'), kind: 'Nothing' }];
+  const manifests = objects.map((object, index) => ({ object: object as KubeObject, source: `${index}.yaml` }));
+  const { signal } = new AbortController();
+  expect(await problemsOfSome(manifests, { client: clientOf(backend), findKind, namespace: 'a', signal })).toEqual([
+    '3.yaml: the server has no kind Nothing in v1: correct apiVersion and kind',
+    expect.stringMatching(/^1\.yaml: configmap\/Wrong in namespace a: ConfigMap "Wrong" is invalid: /),
+  ]);
+  expect(backend.objects(CONFIG_MAPS)).toEqual([]);
 });
 
 test('warnings of the server name their object', async () => {

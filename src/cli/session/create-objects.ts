@@ -6,13 +6,14 @@ import { UserError } from '../../platform/files.ts';
 import type { FindKind } from './discovery.ts';
 import type { Manifest } from './manifests.ts';
 import {
+  duplicates,
   fullNameOf,
   inOrder,
   markedObject,
+  mayBeCustom,
   nameOf,
   needsOthers,
   type PlannedObject,
-  requireDistinct,
   titleOf,
 } from './plan.ts';
 import type { OwnRecord, RecordedObject } from './session-records.ts';
@@ -21,17 +22,11 @@ const CLAIMS = { group: '', version: 'v1', resource: 'persistentvolumeclaims', k
 /** Unknown and duplicate fields are errors, as with kubectl. */
 const WRITE = { fieldManager: 'lifepod', fieldValidation: 'Strict' } as const;
 
-/**
- * Returns the plan for an object; undefined if the server does not have its kind. Throws a UserError if an object without a namespace names
- * one.
- */
-async function planFor(
-  { object, source }: Manifest,
-  findKind: FindKind,
-  byDefault: string,
-): Promise<PlannedObject | undefined> {
+/** Returns the plan for an object. Throws a UserError if the server does not have its kind, or if it names a namespace and cannot have one. */
+async function planFor(manifest: Manifest, findKind: FindKind, byDefault: string): Promise<PlannedObject> {
+  const { object, source } = manifest;
   const info = await findKind(object.apiVersion, object.kind);
-  if (info === undefined) return undefined;
+  if (info === undefined) throw unknownKind(manifest);
   const named = object.metadata.namespace;
   if (!info.namespaced && named !== undefined) {
     throw new UserError(
@@ -44,23 +39,67 @@ async function planFor(
 const unknownKind = ({ object: { apiVersion, kind }, source }: Manifest): UserError =>
   new UserError(`${source}: the server has no kind ${kind} in ${apiVersion}: correct apiVersion and kind`);
 
+/** What planObjects() needs. */
+export interface Planning {
+  client: Client;
+  findKind: FindKind;
+  /** The namespace of objects that name none. */
+  namespace: string;
+  signal: AbortSignal;
+}
+
 /**
  * Returns the objects of the manifests in the order in which the session creates them. Rejects with a UserError if the server does not have a
- * kind, or if an object is defined twice.
+ * kind, or if an object is defined twice; the error also names the other objects that are wrong.
  */
-export async function planObjects(
+export async function planObjects(manifests: readonly Manifest[], planning: Planning): Promise<PlannedObject[]> {
+  const { plans, problems } = await planAll(manifests, planning);
+  if (problems.length === 0) return inOrder(plans);
+  throw new UserError([...problems, ...(await ownProblems(plans, planning))].join('\n'));
+}
+
+/**
+ * Returns a sentence for each object that is wrong whatever other files contain. Used if some of the files cannot be read: they may define
+ * kinds and namespaces.
+ */
+export async function problemsOfSome(manifests: readonly Manifest[], planning: Planning): Promise<string[]> {
+  const known = manifests.filter(({ object }) => !mayBeCustom(object.apiVersion));
+  const { plans, problems } = await planAll(known, planning);
+  return [...problems, ...(await ownProblems(plans, planning))];
+}
+
+async function planAll(
   manifests: readonly Manifest[],
-  findKind: FindKind,
-  namespace: string,
-): Promise<PlannedObject[]> {
+  { findKind, namespace }: Planning,
+): Promise<{ plans: PlannedObject[]; problems: string[] }> {
   const plans: PlannedObject[] = [];
+  const problems: string[] = [];
   for (const manifest of manifests) {
-    const plan = await planFor(manifest, findKind, namespace);
-    if (plan === undefined) throw unknownKind(manifest);
-    plans.push(plan);
+    await planFor(manifest, findKind, namespace).then(
+      (plan) => plans.push(plan),
+      (error: unknown) => {
+        if (!(error instanceof UserError)) throw error;
+        problems.push(error.message);
+      },
+    );
   }
-  requireDistinct(plans);
-  return inOrder(plans);
+  return { plans, problems: [...problems, ...duplicates(plans)] };
+}
+
+/** The reasons of errors that the absence of another object cannot cause. */
+const OWN_REASONS: readonly string[] = ['Invalid', 'BadRequest', 'AlreadyExists'];
+
+/** Returns a sentence for each object that the server refuses for a reason in the object itself. Creates nothing. */
+async function ownProblems(plans: readonly PlannedObject[], { client, signal }: Planning): Promise<string[]> {
+  const problems: string[] = [];
+  for (const each of plans.filter((plan) => !needsOthers(plan, plans))) {
+    signal.throwIfAborted();
+    await send(client, each, 'check', { dryRun: true }).catch((error: unknown) => {
+      const problem = problemOf(error, each);
+      if (isApiError(error) && OWN_REASONS.includes(error.reason)) problems.push(problem);
+    });
+  }
+  return problems;
 }
 
 export interface Creation {

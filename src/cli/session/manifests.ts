@@ -33,7 +33,9 @@ export function parseManifests(text: string, file: string): Manifest[] {
 export interface Errors {
   /** Returns what `read` returns, or nothing if it throws a UserError, which is kept. */
   collect(read: () => Manifest[]): Manifest[];
-  /** Throws one UserError with the lines of all that were kept. */
+  /** The lines of all that were kept. */
+  readonly messages: readonly string[];
+  /** Throws one UserError with these lines. */
   throwAny(): void;
 }
 
@@ -41,6 +43,7 @@ export interface Errors {
 export function createErrors(): Errors {
   const messages: string[] = [];
   return {
+    messages,
     collect(read) {
       try {
         return read();

@@ -3,7 +3,6 @@
  * them. Pure.
  */
 import type { KubeObject, ResourceRef } from '../../machinery/meta.ts';
-import { UserError } from '../../platform/files.ts';
 
 /** The label of every object that a session has created. Its value is the ID of the session. */
 export const SESSION_LABEL = 'lifepod.io/session';
@@ -64,19 +63,18 @@ const placeOf = ({ namespace }: PlannedObject): string => (namespace === undefin
 /** Returns for example `pod/web in namespace shop`. */
 export const fullNameOf = (planned: PlannedObject): string => nameOf(planned) + placeOf(planned);
 
-/** Throws a UserError if two objects have the same kind, namespace and name. */
-export function requireDistinct(objects: readonly PlannedObject[]): void {
+/** Returns a sentence for each object that has the same kind, namespace and name as an earlier one. */
+export function duplicates(objects: readonly PlannedObject[]): string[] {
   const seen = new Map<string, PlannedObject>();
-  for (const planned of objects) {
-    if (planned.object.metadata.name === undefined) continue;
+  return objects.flatMap((planned) => {
+    if (planned.object.metadata.name === undefined) return [];
     const { group, resource } = planned.info;
     const key = [group, resource, planned.namespace, planned.object.metadata.name].join('/');
     const other = seen.get(key);
-    if (other !== undefined) {
-      throw new UserError(`${fullNameOf(planned)} is defined twice: in ${other.source} and in ${planned.source}`);
-    }
     seen.set(key, planned);
-  }
+    if (other === undefined) return [];
+    return [`${fullNameOf(planned)} is defined twice: in ${other.source} and in ${planned.source}`];
+  });
 }
 
 /** The fields that the plan reads from an object that may be a Pod. The server has not checked it yet. */
@@ -155,12 +153,18 @@ export const ownsPods = (kind: string): boolean => ENDLESS.includes(kind) || kin
 /** The groups of built-in kinds with a dot in their name end with this; those of custom resources do not. */
 const BUILT_IN = '.k8s.io';
 
+/** Returns whether the API version may be one of custom resources. */
+export const mayBeCustom = (apiVersion: string): boolean =>
+  apiVersion.includes('/') && !isBuiltIn(apiVersion.replace(/\/.*/, ''));
+
+const isBuiltIn = (group: string): boolean => !group.includes('.') || group.endsWith(BUILT_IN);
+
 /**
  * Returns the number of the step of the deletion in which objects of the kind are deleted. The objects of one step are gone before the next
  * one begins, so that the Pods of an operator can finalize its objects, and destructors can use Services, accounts and settings.
  */
 export function deletionStep({ group, kind }: { group: string; kind: string }): number {
-  if (group.includes('.') && !group.endsWith(BUILT_IN)) return 0;
+  if (!isBuiltIn(group)) return 0;
   if (ownsPods(kind) || kind === 'Pod') return WORKLOADS_STEP;
   if (kind === 'Namespace') return 3;
   return kind === 'CustomResourceDefinition' ? 4 : 2;

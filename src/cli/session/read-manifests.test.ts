@@ -4,6 +4,8 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { checkPaths, readManifests } from './read-manifests.ts';
 
+const never = new AbortController().signal;
+
 test.each([
   [['-', import.meta.dirname, import.meta.filename], undefined],
   [[import.meta.filename, '/none/a.yaml'], 'the manifest /none/a.yaml does not exist'],
@@ -28,12 +30,14 @@ test('the errors of all files are reported, a line for each', async () => {
     writeFileSync(bad, 'a: [');
     writeFileSync(good, 'apiVersion: v1\nkind: Pod\nmetadata: {name: a}');
     for (const name of ['a.yaml', 'b.yaml']) writeFileSync(join(folderOfBad, name), 'kind: Pod');
-    const error = await readManifests([bad, good, empty, folderOfBad], new AbortController().signal).catch(String);
+    const error: unknown = await readManifests([bad, good, empty, folderOfBad, good], never).catch((caught) => caught);
+    expect(error).toMatchObject({ others: [{ source: good }] });
     expect(String(error).split('\n')).toEqual([
       expect.stringContaining(`${bad} is not valid YAML at line 1`),
       `the folder ${empty} has no file that ends in .yaml, .yml or .json`,
       `${folderOfBad}/a.yaml: the field apiVersion is missing`,
       `${folderOfBad}/b.yaml: the field apiVersion is missing`,
+      `${good} is given twice: give it once`,
     ]);
   } finally {
     rmSync(folder, { recursive: true });

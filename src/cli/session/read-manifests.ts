@@ -1,6 +1,6 @@
 /** Reads the manifests that `lifepod up` names: files, the files of folders, and standard input. */
 import { readdirSync, readFileSync, statSync } from 'node:fs';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { text as readText } from 'node:stream/consumers';
 import { readProblem } from '../../machinery/read-problem.ts';
 import { UserError } from '../../platform/files.ts';
@@ -17,25 +17,43 @@ export function checkPaths(paths: readonly string[]): void {
   }
 }
 
+/** The error about files that cannot be read or are not valid, a line for each. */
+export class UnreadManifestsError extends UserError {
+  /** The objects of the other files. */
+  readonly others: readonly Manifest[];
+
+  constructor(lines: readonly string[], others: readonly Manifest[]) {
+    super(lines.join('\n'));
+    this.others = others;
+  }
+}
+
 /**
- * Returns the objects of all files in order; the files of a folder in the order of their names. `-` means standard input. Rejects with a
- * UserError with a line for each error if files cannot be read or are not valid, or if there is no object. Rejects if `signal` aborts.
+ * Returns the objects of all files in order; the files of a folder in the order of their names. `-` means standard input. Rejects with an
+ * UnreadManifestsError if files cannot be read or are not valid, or are given twice, and with a UserError if there is no object. Rejects if
+ * `signal` aborts.
  */
 export async function readManifests(paths: readonly string[], signal: AbortSignal): Promise<Manifest[]> {
   if (paths.filter((path) => path === '-').length > 1)
     throw new UserError('give - only once: there is one standard input');
   const manifests: Manifest[] = [];
   const errors = createErrors();
+  const seen = new Set<string>();
+  const readFile = (file: string): Manifest[] =>
+    errors.collect(() => {
+      if (seen.has(resolve(file))) throw new UserError(`${file} is given twice: give it once`);
+      seen.add(resolve(file));
+      return parseManifests(contentOf(file), file);
+    });
   for (const path of paths) {
     if (path === '-') {
       const text = await standardInput(signal);
       manifests.push(...errors.collect(() => parseManifests(text, 'standard input')));
     } else {
-      const readFile = (file: string): Manifest[] => errors.collect(() => parseManifests(contentOf(file), file));
       manifests.push(...errors.collect(() => filesOf(path).flatMap(readFile)));
     }
   }
-  errors.throwAny();
+  if (errors.messages.length > 0) throw new UnreadManifestsError(errors.messages, manifests);
   if (manifests.length > 0) return manifests;
   const names = paths.map((path) => (path === '-' ? 'standard input' : path)).join(', ');
   throw new UserError(`no object in ${names}: give manifests with at least one object`);

@@ -20,6 +20,7 @@ import { hintsFor } from '../hints.ts';
 import { hasColors } from '../logs/copy-log.ts';
 import { terminalLine } from '../progress/terminal-line.ts';
 import { SIGNAL_CODES } from '../signals.ts';
+import { checkOthers } from './check-others.ts';
 import { createObjects, planObjects } from './create-objects.ts';
 import { deleteObjects } from './delete-objects.ts';
 import { createFindKind } from './discovery.ts';
@@ -28,7 +29,7 @@ import { createInterrupts, handleSignals, type Interrupts } from './interrupts.t
 import type { Manifest } from './manifests.ts';
 import { endsByItself, type PlannedObject, runsUntilDeleted } from './plan.ts';
 import { createPullReports } from './pulls.ts';
-import { checkPaths, readManifests } from './read-manifests.ts';
+import { checkPaths, readManifests, UnreadManifestsError } from './read-manifests.ts';
 import { createSessionLogs } from './session-logs.ts';
 import { firstFailure } from './session-state.ts';
 import { type WatchedSession, watchSession } from './watch-session.ts';
@@ -81,7 +82,7 @@ export async function runSession(
   const session = { options, interrupts, ...output };
   try {
     checkOptions(options);
-    const manifests = await read(interrupts.stop).catch(refused(output.say));
+    const manifests = await read(interrupts.stop).catch((error: unknown) => refusedFiles(error, session));
     if (manifests === undefined) {
       process.exitCode = 1;
       return;
@@ -156,7 +157,8 @@ async function live(
   const signal = AbortSignal.any([lost, ending.signal]);
   const findKind = createFindKind(client, signal);
   try {
-    const objects = await planObjects(manifests, findKind, options.namespace ?? DEFAULT_NAMESPACE).catch(refused(say));
+    const planning = { client, findKind, namespace: options.namespace ?? DEFAULT_NAMESPACE, signal: interrupts.stop };
+    const objects = await planObjects(manifests, planning).catch(refused(say));
     if (objects === undefined) return 1;
     const namespaces = [...new Set(objects.flatMap(({ namespace }) => namespace ?? []))];
     const format = { hasPrefix: session.hasPrefix, hasColors: hasColors(), hasNamespace: namespaces.length > 1 };
@@ -212,6 +214,15 @@ const refused =
     if (!(error instanceof UserError)) throw error;
     for (const line of error.message.split('\n')) say(`lifepod: ${line}`);
   };
+
+/** Prints the errors of files, and those that the engine finds in the other files. */
+async function refusedFiles(error: unknown, { options, interrupts, say }: Session): Promise<undefined> {
+  refused(say)(error);
+  if (!(error instanceof UnreadManifestsError)) return;
+  const checking = { dataDir: options.dataDir, namespace: options.namespace ?? DEFAULT_NAMESPACE };
+  const problems = await checkOthers(error.others, checking, interrupts.stop);
+  for (const each of problems) say(`lifepod: ${each}`);
+}
 
 function waitingText(objects: readonly PlannedObject[]): string {
   if (objects.some(runsUntilDeleted)) return 'Ctrl+C ends the session';

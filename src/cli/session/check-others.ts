@@ -1,0 +1,25 @@
+/** Checks the objects of some files of a session when its other files cannot be read, so that the user sees all errors at once. */
+import { clientFromKubeconfig } from '../../client/kubeconfig.ts';
+import { kubeconfigPath } from '../../engine/settings.ts';
+import { dataDirOwner } from '../../platform/files.ts';
+import { problemsOfSome } from './create-objects.ts';
+import { createFindKind } from './discovery.ts';
+import type { Manifest } from './manifests.ts';
+
+/**
+ * Returns a sentence for each object that the running engine refuses, by dry runs. Returns none if no engine runs, because one is not worth
+ * starting for manifests that are wrong anyway, or if the engine does not answer.
+ */
+export async function checkOthers(
+  manifests: readonly Manifest[],
+  { dataDir, namespace }: { dataDir: string; namespace: string },
+  signal: AbortSignal,
+): Promise<string[]> {
+  if (manifests.length === 0 || dataDirOwner(dataDir) === undefined) return [];
+  try {
+    const client = await clientFromKubeconfig(kubeconfigPath(dataDir));
+    return await problemsOfSome(manifests, { client, findKind: createFindKind(client, signal), namespace, signal });
+  } catch {
+    return [];
+  }
+}
