@@ -116,6 +116,36 @@ test('the timeline of a living Pod has bars up to now, waiting containers and th
   `);
 });
 
+test('the timeline draws no deadline of a Pod that has ended by itself before it', () => {
+  const ended = [
+    step(0, 'Created'),
+    step(500, 'SandboxReady', '', { attempt: 0 }),
+    step(1000, 'Started', 'app#0'),
+    step(3000, 'Exited', 'app#0', { exitCode: 0, reason: 'Completed' }),
+    step(3000, 'TerminationBegan', '', { reason: 'Completed', ...until(33_000) }),
+    step(3000, 'DeadlineSet', '', until(33_000)),
+    step(3000, 'DeferBegan', 'defer:bye'),
+    step(3100, 'Started', 'defer:bye#0'),
+    step(3900, 'Exited', 'defer:bye#0', { exitCode: 0 }),
+    step(3900, 'DeferEnded', 'defer:bye', { exitCode: 0 }),
+    step(4000, 'Finished', '', { reason: 'Succeeded' }),
+    step(4100, 'SandboxStopped'),
+  ];
+  const drawn = shown(drawLife(ended, options));
+  expect(drawn).toMatchInlineSnapshot(`
+    "|              ╵0s  ╵1s   ╵2s   ╵3s   ╵4s  ╵5s   ╵6s   ╵7s   ╵8s   ╵9s
+    |      sandbox ··━━━━━━━━━━━━━━━▽━━━━━                                    stopped
+    |app   app       ···████████████0                                         exit 0
+    |defer bye                      █████0                                    exit 0
+    |
+    |from 2026-01-31T12:00:00Z, 10.0s until now
+    |Completed at +3.00s, deadline 30.0s later, ended after 1.00s
+    |· waiting  ━ sandbox  █ running  ▽ termination begins"
+  `);
+  for (const steps of [ended, [...ended, step(60_000, 'Gone')]])
+    expect(drawLife(steps, { ...options, now: START + 60_000 }).join('\n')).not.toContain('┃');
+});
+
 test('the timeline shows the time reserved for PostExit entries and every outcome of an entry', () => {
   const steps = [
     step(0, 'SandboxReady', '', { attempt: 0 }),

@@ -92,16 +92,18 @@ export function drawLife(transitions: readonly Transition[], options: DrawOption
  * Returns the scale of the axis. The axis includes a deadline after the last step, unless the Pod's life is over and the time until the
  * deadline is longer than half of the shown time.
  */
-function scaleWithDeadline({ from, to, deadline, over }: LifePicture, times: readonly Millis[], width: number): Scale {
+function scaleWithDeadline(picture: LifePicture, times: readonly Millis[], width: number): Scale {
+  const { from, to, deadline, over, endedInTime } = picture;
   const scale = scaleOf(from, to, times, width);
-  if (deadline === undefined || deadline <= to || (over && deadline - to > scale.shownMillis / 2)) return scale;
+  if (deadline === undefined || deadline <= to || endedInTime) return scale;
+  if (over && deadline - to > scale.shownMillis / 2) return scale;
   return scaleOf(from, deadline, times, width);
 }
 
-const timesOf = (transitions: readonly Transition[], { to, deadline }: LifePicture): Millis[] => [
+const timesOf = (transitions: readonly Transition[], { to, deadline, endedInTime }: LifePicture): Millis[] => [
   ...transitions.map(({ at }) => at),
   to,
-  ...(deadline === undefined ? [] : [deadline]),
+  ...(deadline === undefined || endedInTime ? [] : [deadline]),
 ];
 
 function cellsOf(row: Row, picture: LifePicture, scale: Scale, used: Set<Glyph>): Cell[] {
@@ -145,9 +147,10 @@ function placeExit(cells: Cell[], end: number, text: string, failed: boolean): v
 }
 
 const deadlines = (
-  { deadline, formerDeadlines, reservedFrom, from }: LifePicture,
+  { deadline, formerDeadlines, reservedFrom, from, endedInTime }: LifePicture,
   scale: Scale,
 ): { column: number; glyph: Glyph }[] => {
+  if (endedInTime) return [];
   const shown = [
     ...formerDeadlines.map((at) => ({ at, glyph: FORMER })),
     ...(reservedFrom === undefined ? [] : [{ at: reservedFrom, glyph: RESERVED }]),
@@ -188,7 +191,7 @@ const shortened = (name: string, width: number): string =>
   name.length <= width ? name : `${name.slice(0, width - 1)}…`;
 
 function summary(
-  { from, to, deadline, formerDeadlines, reservedFrom, ending, over }: LifePicture,
+  { from, to, deadline, formerDeadlines, reservedFrom, finished, ending, over }: LifePicture,
   steps: readonly Transition[],
 ): string[] {
   const lines = [`from ${formatTime(from)}, ${shortDuration(to - from)}${over ? ', gone' : ' until now'}`];
@@ -201,7 +204,8 @@ function summary(
       : `, ${shortDuration(deadline - reservedFrom)} of it for PostExit entries`;
   const until = deadline === undefined ? '' : `, deadline ${after(deadline)} later${moved}${reserved}`;
   const gone = steps.find(({ type }) => type === 'Gone') ?? steps.find(({ type }) => type === 'Removed');
-  const end = gone === undefined ? '' : `, gone after ${after(gone.at)}`;
+  const ended = finished === undefined ? '' : `, ended after ${after(finished)}`;
+  const end = gone === undefined ? ended : `, gone after ${after(gone.at)}`;
   lines.push(`${ending.reason} at +${shortDuration(ending.at - from)}${until}${end}`);
   return lines;
 }

@@ -45,6 +45,10 @@ export interface LifePicture {
    * PostExit entries.
    */
   reservedFrom: Millis | undefined;
+  /** Whether the deadlines have no meaning for the shown time, because the Pod has ended before them, and its object exists longer. */
+  endedInTime: boolean;
+  /** When the Pod has reached its final phase. */
+  finished: Millis | undefined;
   ending: Transition | undefined;
   /** Whether the life of the Pod is over: the node has removed the Pod, or the Pod's object has been deleted. */
   over: boolean;
@@ -92,9 +96,11 @@ export function pictureOf(transitions: readonly Transition[], options: PictureOp
   const deadline = deadlines.at(-1);
   const end = over ? last : Math.max(now, last);
   const from = steps[0]?.at ?? now;
+  const to = Math.max(end, from + 1);
+  const finished = steps.find(({ type }) => type === 'Finished')?.at;
   return {
     from,
-    to: Math.max(end, from + 1),
+    to,
     rows: [
       sandboxRow(steps, end, over),
       ...containersOf(steps, spec).map((named) =>
@@ -110,6 +116,8 @@ export function pictureOf(transitions: readonly Transition[], options: PictureOp
     formerDeadlines: deadlines.slice(0, -1),
     reservedFrom:
       deadline !== undefined && reservedFrom !== undefined && reservedFrom < deadline ? reservedFrom : undefined,
+    endedInTime: finished !== undefined && deadline !== undefined && finished < deadline && (!over || deadline < to),
+    finished,
     ending: steps.find(({ type }) => type === 'TerminationBegan'),
     over,
   };
