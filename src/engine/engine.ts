@@ -225,14 +225,19 @@ function partsOf(
   return (user, reader) => ({ ...components(user, reader), ...platform, signal });
 }
 
-type ServiceParts = Pick<PodNetwork, 'rules'> & { dnsIp: string; api: ApiAddresses };
+type ServiceParts = Pick<PodNetwork, 'rules' | 'routes'> & { dnsIp: string; api: ApiAddresses };
 
 /** Starts the proxy of Services. */
-function startServices(settings: Settings, options: PartOptions, { rules, dnsIp, api }: ServiceParts): RunningProxy {
+function startServices(
+  settings: Settings,
+  options: PartOptions,
+  { rules, routes, dnsIp, api }: ServiceParts,
+): RunningProxy {
   const { nodeName, podCidr, serviceCidr } = settings;
   return startProxy({
     ...options,
     table: rules,
+    routes,
     nodeName,
     podCidrs: podCidr.split(','),
     serviceCidrs: serviceCidr.split(','),

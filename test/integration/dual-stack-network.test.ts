@@ -4,9 +4,13 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { openTable } from '../../src/network/nftables/table.ts';
+import { networkNames } from '../../src/network/pod-network/names.ts';
+import { endpoint, serviceOf, sliceOf } from '../../src/network/proxy/proxy-fixture.ts';
+import { ServicesSection } from '../../src/network/proxy/services-section.ts';
 import { runCommand, runCommandOk } from '../../src/platform/processes.ts';
 import { attach, type Sandbox } from '../support/cni.ts';
-import { ask, inside, reaches, serve } from '../support/network-namespace.ts';
+import { ask, inside, reaches, serve, whyRefused } from '../support/network-namespace.ts';
 
 const unique = randomBytes(3).toString('hex');
 const machine = `lifepod-test-${unique}`;
@@ -89,6 +93,43 @@ test('forwarding keeps the router advertisements of the interface that has its d
   const accepted = (link: string): Promise<string> => shown('cat', `/proc/sys/net/ipv6/conf/${link}/accept_ra`);
   expect(await shown('cat', '/proc/sys/net/ipv6/conf/all/forwarding')).toBe('1\n');
   expect([await accepted('eth0'), await accepted('other'), await accepted('default')]).toEqual(['2\n', '1\n', '1\n']);
+});
+
+test('cluster IPs of both families answer a machine without a default route, and Pods', async () => {
+  const web = await start('service');
+  const other = await start('service-client');
+  await change('up');
+  await using _web = await serve(web.name, 8080, 'web');
+  const clusterIPs = ['10.214.78.20', 'fd00:214:78::20'] as const;
+  const section = new ServicesSection({
+    nodeName: 'n1',
+    zone: 'a',
+    podCidrs: options.podCidr.split(','),
+    serviceCidrs: options.serviceCidr.split(','),
+    reservedIps: [],
+    api: { ips: ['127.0.0.1'], port: 6443 },
+  });
+  const service = serviceOf('web', {
+    clusterIP: clusterIPs[0],
+    clusterIPs: [...clusterIPs],
+    ipFamilies: ['IPv4', 'IPv6'],
+  });
+  section.update(
+    'default/web',
+    service,
+    web.ips.map((ip) => sliceOf(service, [endpoint(ip)])),
+  );
+  const { signal } = new AbortController();
+  const table = openTable({ name: networkNames(options).table, namespace: machine, signal });
+  await table.set('services', section.section());
+  await shown('ip', '-6', 'route', 'delete', 'default');
+  for (const index of [0, 1] as const) {
+    const answers = [machine, other.name].map((from) => ask(from, clusterIPs[index], 80));
+    expect(await Promise.all(answers)).toEqual([`web to ${GATEWAYS[index]}`, `web to ${other.ips[index]}`]);
+    expect(await whyRefused(other.name, clusterIPs[index], 81)).toBe('ECONNREFUSED');
+  }
+  await shown('ip', '-6', 'route', 'add', 'default', 'via', CLIENT[1], 'dev', 'eth0', 'proto', 'ra');
+  await table.set('services', new Map());
 });
 
 test('setting up the network with two ranges again keeps its addresses', async () => {

@@ -17,7 +17,7 @@ import { endpoint, portOf, serviceOf, sliceOf } from '../../src/network/proxy/pr
 import { ServicesSection } from '../../src/network/proxy/services-section.ts';
 import { runCommand, runCommandOk } from '../../src/platform/processes.ts';
 import { attach, detach, type Sandbox } from '../support/cni.ts';
-import { ask, connect, echoes, exchangeDatagrams, inside, serve } from '../support/network-namespace.ts';
+import { ask, connect, echoes, exchangeDatagrams, inside, serve, whyRefused } from '../support/network-namespace.ts';
 
 const unique = randomBytes(3).toString('hex');
 const machine = `lifepod-test-${unique}`;
@@ -63,7 +63,6 @@ beforeAll(async () => {
     `-n ${machine} address add ${NODE}/24 dev eth0`,
     `-n ${machine} address add ${NODE_TOO}/24 dev eth0`,
     `-n ${machine} link set eth0 up`,
-    // Programs of the machine reach cluster IPs only if it has a route to them, such as the default route.
     `-n ${machine} route add default via ${CLIENT}`,
     `-n ${client} address add ${CLIENT}/24 dev eth0`,
     `-n ${client} link set eth0 up`,
@@ -155,8 +154,8 @@ test('a UDP client that keeps its port reaches the first and the next Pod that h
 const CLUSTER_IP = '10.214.77.20';
 const NODE_PORT = 30_080;
 
-/** The rules of a Service whose only endpoint is the address. */
-function serviceTo(address: string): Section {
+/** The rules of a Service whose only endpoint is the address; without an address, it has none. */
+function serviceTo(address?: string): Section {
   const service = serviceOf('web', {
     type: 'NodePort',
     clusterIP: CLUSTER_IP,
@@ -174,7 +173,7 @@ function serviceTo(address: string): Section {
     reservedIps: options.serviceIps.slice(0, 1),
     api: { ips: ['127.0.0.1'], port: 6443 },
   });
-  section.update('default/web', service, [sliceOf(service, [endpoint(address)])]);
+  section.update('default/web', service, [sliceOf(service, address === undefined ? [] : [endpoint(address)])]);
   return section.section();
 }
 
@@ -230,6 +229,39 @@ test.each(['0', '1'])('Services and NetworkPolicies apply with bridge-nf-call-ip
 
   await table.set('services', new Map());
   await table.set('policies', new Map());
+  for (const sandbox of [web, other]) await detach(options, sandbox);
+  await setUp();
+});
+
+test('on a machine without a default route, cluster IPs answer the machine and Pods, also those without endpoints', async () => {
+  const web = await start('offline');
+  const other = await start('offline-client');
+  await setUp();
+  await using _server = await serve(web.name, 8080, 'web');
+  const table = openTable({
+    name: networkNames(options).table,
+    namespace: machine,
+    signal: new AbortController().signal,
+  });
+  const route = (...args: string[]) => inside(machine, 'ip', 'route', ...args);
+  await route('delete', 'default');
+  await table.set('services', serviceTo(web.ip));
+  const answers = () => Promise.all([machine, other.name].map((from) => ask(from, CLUSTER_IP, 80)));
+  const expected = [`web to ${GATEWAY}`, `web to ${other.ip}`];
+  expect(await answers()).toEqual(expected);
+  await table.set('services', serviceTo());
+  expect(await Promise.all([machine, other.name].map((from) => whyRefused(from, CLUSTER_IP, 80)))).toEqual([
+    'ECONNREFUSED',
+    'ECONNREFUSED',
+  ]);
+
+  // A program may have deleted the route, or stopped the interface, which deletes it, too.
+  await route('delete', options.serviceCidr);
+  await setUp();
+  await table.set('services', serviceTo(web.ip));
+  expect(await answers()).toEqual(expected);
+  await route('add', 'default', 'via', CLIENT);
+  await table.set('services', new Map());
   for (const sandbox of [web, other]) await detach(options, sandbox);
   await setUp();
 });

@@ -48,6 +48,13 @@ export async function ask(
   return (await runCommand(program, args)).stdout;
 }
 
+/** Resolves with the code of the error with which a TCP connection to the address fails; the empty text if it succeeds. */
+export async function whyRefused(namespace: string, address: string, port: number): Promise<string> {
+  const program = `require('node:net').connect(${port}, '${address}').setTimeout(20000, () => process.exit())
+    .on('error', ({ code }) => process.stdout.write(code)).on('connect', () => process.exit());`;
+  return (await inside(namespace, process.execPath, '-e', program)).stdout;
+}
+
 function ending(child: ChildProcess): AsyncDisposable {
   const ended = new Promise((resolve) => child.once('exit', resolve));
   return {

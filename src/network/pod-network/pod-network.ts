@@ -1,8 +1,8 @@
 /**
  * The network of the Pods of one machine. Each sandbox is connected to the machine by a pair of interfaces of its own, and all packets
  * between Pods are routed: they pass the machine's IP layer, and with it the rules for Services and network policies, whether or not the
- * kernel shows bridged packets to these rules. One interface of the machine, a bridge without ports, has the gateway address of the Pods
- * and the cluster IPs of the cluster DNS and of the API.
+ * kernel shows bridged packets to these rules. One interface of the machine, a bridge without ports, has the gateway address of the Pods,
+ * the cluster IPs of the cluster DNS and of the API, and the routes of the Service ranges.
  *
  * Boundary: this folder uses ip(8), the instance's nftables table, /proc/sys, and files below <dataDir>/cni and in libcni's cache. The
  * runtime calls the CNI plugin `ptp`, which gives the gateway address to the machine's interface of each sandbox, too.
@@ -27,6 +27,7 @@ import { enableForwarding } from './forwarding.ts';
 import { cniConfigurationPath, type Instance, ipamDirectory, type NetworkNames, networkNames } from './names.ts';
 import { moveOffBridge, removePortmapRules } from './older-bridge.ts';
 import { checkRanges, type PodNetworkRange, type PodNetworkRanges, podRanges } from './ranges.ts';
+import { createServiceRoutes, type ServiceRoutes } from './service-routes.ts';
 
 export interface NetworkOptions extends Instance {
   /**
@@ -34,7 +35,10 @@ export interface NetworkOptions extends Instance {
    * becomes a gateway.
    */
   podCidr: string;
-  /** Used only to check that this range overlaps neither the Pod range nor a route of the machine. Absent: not checked. */
+  /**
+   * The range of Services, or two ranges with a comma between them. It gets a route, and must overlap neither the Pod range nor a route of the
+   * machine. Absent: there is no route.
+   */
   serviceCidr?: string;
   /**
    * The cluster IPs, of IPv4, that the machine itself has: that on which the cluster's DNS listens, and that of the API, so that programs of the
@@ -55,6 +59,8 @@ export interface NetworkOptions extends Instance {
 
 export interface PodNetwork extends NetworkNames, AttachedPods {
   gateway: string;
+  /** The routes of the Service ranges, which follow added and deleted ServiceCIDRs. */
+  routes: ServiceRoutes;
   /** The owner of the instance's nftables table. */
   rules: NftTable;
 }
@@ -64,12 +70,13 @@ export interface PodNetwork extends NetworkNames, AttachedPods {
  * overlap each other or a route of the machine, or if IP forwarding cannot be enabled.
  */
 export async function setUpNetwork(options: NetworkOptions): Promise<PodNetwork> {
-  const { signal, timers, log } = options;
+  const { serviceCidr, signal, timers, log } = options;
   const names = networkNames(options);
   const ranges = podRanges(options.podCidr);
   const [{ gateway, cidr }] = ranges;
   await checkRanges(options);
   await setUpBridge(names.bridge, bridgeAddresses(ranges, options.serviceIps), signal);
+  const families = ranges.map(({ family }) => family);
   const older = { ...options, bridge: names.bridge, podCidr: cidr, gateway };
   await moveOffBridge(older);
   const rules = openTable({ name: names.table, signal, watch: { timers, log } });
@@ -80,17 +87,16 @@ export async function setUpNetwork(options: NetworkOptions): Promise<PodNetwork>
     bridge: names.bridge,
     ranges,
   });
+  const routes = createServiceRoutes({ bridge: names.bridge, families, log, signal });
+  if (serviceCidr !== undefined) await routes.add(serviceCidr.split(','));
   await removePortmapRules(older);
-  await enableForwarding(
-    ranges.map(({ family }) => family),
-    signal,
-  );
+  await enableForwarding(families, signal);
   await mkdir(names.cniConfigDirectory, { recursive: true, mode: 0o700 });
   writeFileAtomic(
     cniConfigurationPath(options),
     `${JSON.stringify(cniConfiguration(options, names, ranges), null, 2)}\n`,
   );
-  return { ...names, gateway, rules, ...pods };
+  return { ...names, gateway, routes, rules, ...pods };
 }
 
 function bridgeAddresses([first, ...others]: PodNetworkRanges, serviceIps: readonly string[]): string[] {

@@ -22,6 +22,8 @@ export class RangeOfOtherEngineError extends UserError {}
 /** The names of the interfaces that engines have, see networkNames(). */
 const BRIDGE = /^lp[\da-f]{8}$/;
 
+const isBridge = ({ dev = '' }: Route): boolean => BRIDGE.test(dev);
+
 export interface RangeOptions extends Instance {
   podCidr: string;
   /** Absent: not checked. */
@@ -92,7 +94,6 @@ export async function checkRanges(options: RangeOptions): Promise<void> {
   }
   const routes = await foreignRoutes(options);
   // The interface of another engine explains more than those of its Pods.
-  const isBridge = ({ dev = '' }: Route): boolean => BRIDGE.test(dev);
   for (const each of [...routes.filter(isBridge), ...routes.filter((one) => !isBridge(one))]) {
     const { dst, dev } = each;
     const route = rangeOfRoute(dst);
@@ -127,7 +128,10 @@ async function foreignRoutes(options: RangeOptions): Promise<Route[]> {
     ...(await leasedAddresses(options)).keys(),
     ...podRanges(podCidr).map(({ gateway }) => gateway),
   ]);
-  return routes.filter(({ dst, dev }) => !own.has(dst) && !links.has(dev ?? ''));
+  // The rules of another engine show its Service ranges, also those without a route, see otherServiceRanges().
+  return routes.filter(
+    (route) => !own.has(route.dst) && !links.has(route.dev ?? '') && (!isBridge(route) || route.protocol === 'kernel'),
+  );
 }
 
 /** New interfaces, such as those of Pods, have addresses of IPv6 only if the default is not to disable it. */

@@ -94,7 +94,12 @@ export function podRules({ bridge, ranges, serviceIps, api, hasForeignPods = fal
         ],
       },
       { name: 'pods/forward', base: 'type filter hook forward priority filter; policy accept;', rules: unreachable },
-      { name: 'pods/output', base: 'type filter hook output priority filter; policy accept;', rules: unreachable },
+      {
+        name: 'pods/output',
+        base: 'type filter hook output priority filter; policy accept;',
+        // A packet to a cluster IP still has the bridge as its interface here, although it is routed to the Pod later.
+        rules: ['ct status dnat accept', ...unreachable],
+      },
       {
         name: 'pods/input',
         base: 'type filter hook input priority filter; policy accept;',

@@ -61,8 +61,8 @@ export interface ServiceRange {
 }
 
 /**
- * Resolves with the Service ranges of other engines, also of those that have been killed. Only their rules show them: the machine has no
- * route to a Service range, but packets to its unused addresses are dropped, also those to Pods of another engine.
+ * Resolves with the Service ranges of other engines, also of those that have been killed. Their rules show them all: an
+ * older engine has no route to a Service range, but packets to its unused addresses are dropped, also those to Pods of another engine.
  */
 export async function otherServiceRanges(options: TableOptions): Promise<ServiceRange[]> {
   const found: ServiceRange[] = [];

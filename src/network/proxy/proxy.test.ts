@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { expect, it, onTestFinished, vi } from 'vitest';
 import type { CoreV1Event, EndpointSlice, Service } from '../../api/generated/types.ts';
-import { EVENTS, SERVICES } from '../../api/resources.ts';
+import { EVENTS, SERVICE_CIDRS, SERVICES } from '../../api/resources.ts';
 import { registryBackend, withInformers } from '../../client/registry-fixture.ts';
 import type { SharedInformers } from '../../client/shared-informers.ts';
 import { clientOf } from '../../client/typed-client.ts';
@@ -91,6 +91,30 @@ it('rules are written while conntrack hangs', async () => {
     signal: ended.signal,
   });
   await secondWritten.promise;
+});
+
+it('the ranges of added ServiceCIDRs get routes', async () => {
+  const ended = new AbortController();
+  onTestFinished(() => ended.abort());
+  const timers = createVirtualTimers();
+  const backend = await registryBackend({ timers });
+  const added = Promise.withResolvers<readonly string[]>();
+  const proxy = startProxy({
+    ...withInformers({ client: clientOf(backend), timers, log: silentLog, signal: ended.signal }),
+    table: { name: 'lifepod-0', set: async () => new Map() },
+    routes: {
+      set: async (cidrs) => {
+        if (cidrs.includes('10.97.0.0/24')) added.resolve(cidrs);
+      },
+    },
+    ...NODE,
+  });
+  await proxy.written;
+  await backend.create(SERVICE_CIDRS, undefined, {
+    metadata: { name: 'more' },
+    spec: { cidrs: ['10.97.0.0/24'] },
+  } as never);
+  expect(await added.promise).toEqual(expect.arrayContaining([...NODE.serviceCidrs, '10.97.0.0/24']));
 });
 
 it('a Service whose rules nft rejects gets an Event, and is derived again after a pause', async () => {

@@ -25,6 +25,7 @@ import { runInTurns, workInTurns } from '../../platform/work-in-turns.ts';
 import { followRejections } from '../nftables/follow-rejections.ts';
 import type { Rejections } from '../nftables/section.ts';
 import type { NftTable } from '../nftables/table.ts';
+import type { ServiceRoutes } from '../pod-network/service-routes.ts';
 import { serviceOfSlice } from './endpoints.ts';
 import { FlowExaminer } from './flow-examiner.ts';
 import { createHealthChecks, type HealthChecks } from './health-checks.ts';
@@ -37,6 +38,8 @@ export interface ProxyOptions extends Omit<NodeFacts, 'zone'> {
   client: Client;
   informers: SharedInformers;
   table: NftTable;
+  /** Gets the ranges of cluster IPs whenever the ServiceCIDRs have changed. */
+  routes?: Pick<ServiceRoutes, 'set'>;
   timers: Timers;
   log: Log;
   /** The network namespace of ip-netns(8) whose connections are tracked; by default, that of the process. */
@@ -226,6 +229,7 @@ class ServiceProxy implements RunningProxy {
       const added = this.#cidrs.list().flatMap(({ spec }) => spec?.cidrs ?? []);
       this.#serviceCidrs = [...this.#options.serviceCidrs, ...added];
       this.#section.setServiceCidrs(this.#serviceCidrs);
+      void this.#options.routes?.set([...new Set(this.#serviceCidrs)]);
     }
     const taken = new Set<string>();
     const betweenSteps = workInTurns();

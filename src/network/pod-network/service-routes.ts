@@ -1,0 +1,63 @@
+/**
+ * The routes of the Service ranges, which lead to the bridge. The kernel looks for a route before the rules for Services see a packet of the
+ * machine, and before they reject a packet of a Pod: without these routes, a machine without a default route could not reach cluster IPs. No
+ * packet leaves through the routes, because the rules translate, reject or drop it.
+ *
+ * Invariants: a route of another program to the same range has priority. The routes disappear with the bridge.
+ */
+import type { IpFamily } from '../../machinery/ip.ts';
+import type { Log } from '../../platform/platform.ts';
+import { familyOf } from '../families.ts';
+import { readRoutes, runIp } from './links.ts';
+
+/** What distinguishes the routes from those that the kernel adds for addresses of the bridge. */
+const PROTOCOL = 'static';
+/** Larger than the metrics of other programs. */
+const METRIC = 100_000;
+
+export interface ServiceRoutes {
+  /** Adds the routes of the ranges that are missing. Failures are logged, because most machines have a default route. */
+  add(cidrs: readonly string[]): Promise<void>;
+  /** Adds missing routes, and deletes those of other ranges. Calls take effect in their order. Failures are logged. */
+  set(cidrs: readonly string[]): Promise<void>;
+}
+
+export interface ServiceRouteOptions {
+  bridge: string;
+  /** The families of the addresses of the bridge. Ranges of other families get no route: a packet would have no source address. */
+  families: readonly IpFamily[];
+  log: Log;
+  signal: AbortSignal;
+}
+
+export function createServiceRoutes({ bridge, families, log, signal }: ServiceRouteOptions): ServiceRoutes {
+  let last = Promise.resolve();
+  const attempt = (change: () => Promise<void>): Promise<void> => {
+    last = last.then(change).catch((error: unknown) => {
+      if (!signal.aborted) log.warn('cannot change the routes of the Service ranges', { error });
+    });
+    return last;
+  };
+  const add = async (cidrs: readonly string[]): Promise<void> => {
+    const routed = cidrs.filter((cidr) => families.includes(familyOf(cidr)));
+    await runIp(
+      routed.map((cidr) => `route replace ${cidr} dev ${bridge} proto ${PROTOCOL} metric ${METRIC}`),
+      signal,
+    );
+  };
+  const removeOthers = async (cidrs: readonly string[]): Promise<void> => {
+    const others = (await readRoutes(signal)).filter(
+      ({ dst, dev, protocol }) => dev === bridge && protocol === PROTOCOL && !cidrs.includes(dst),
+    );
+    const commands = others.map(({ dst }) => `route delete ${dst} dev ${bridge} proto ${PROTOCOL}`);
+    if (commands.length > 0) await runIp(commands, signal);
+  };
+  return {
+    add: (cidrs) => attempt(() => add(cidrs)),
+    set: (cidrs) =>
+      attempt(async () => {
+        await add(cidrs);
+        await removeOthers(cidrs);
+      }),
+  };
+}
