@@ -1,14 +1,8 @@
 import { defineConfig } from 'vitest/config';
-import { ENGINE_LOGS, HEAVY, HTTP2, LIFEPOD_ON_PATH, reporters } from './vitest.config.ts';
+import { ENGINES, HEAVY, HTTP2, reporters } from './vitest.config.ts';
 
 /** Two files at a time: they wait for most of their time. */
-const LONG = {
-  testTimeout: 300_000,
-  hookTimeout: 180_000,
-  maxWorkers: 2,
-  setupFiles: ENGINE_LOGS,
-  env: LIFEPOD_ON_PATH,
-};
+const LONG = { ...ENGINES, testTimeout: 300_000, maxWorkers: 2 };
 
 /**
  * Tests that take long: the examples as their READMEs describe, all cases of defer containers, failures of the node (pressure,

@@ -1,4 +1,3 @@
-import { delimiter, join } from 'node:path';
 import { defineConfig, type ViteUserConfig } from 'vitest/config';
 import { SummaryReporter } from './test/support/summary-reporter.ts';
 
@@ -25,16 +24,15 @@ const HTTP2_TESTS = [
   'src/apiserver/http/*.test.ts',
 ];
 
-/** Prints the logs of engines when a test fails. */
-export const ENGINE_LOGS = ['test/support/print-engine-logs.ts'];
-
-/** With lifepod on the PATH, commands in messages begin with its name instead of the path of bin/lifepod. */
-export const LIFEPOD_ON_PATH = {
-  PATH: [join(import.meta.dirname, 'bin'), process.env['PATH'] ?? ''].join(delimiter),
+/** The common settings of tests with real engines: a build of the sources, and the logs of engines when a test fails. */
+export const ENGINES = {
+  hookTimeout: 180_000,
+  globalSetup: 'test/support/build.ts',
+  setupFiles: ['test/support/print-engine-logs.ts', 'test/support/lifepod-on-path.ts'],
 };
 
 /** Tests of real containers spend most of their time waiting, so several files run at the same time. */
-const REAL = { testTimeout: 180_000, hookTimeout: 180_000, setupFiles: ENGINE_LOGS, env: LIFEPOD_ON_PATH };
+const REAL = { ...ENGINES, testTimeout: 180_000 };
 
 /**
  * The files of `unit` use no system resources, and share the modules that a worker has loaded. `delayed` runs those of the registry

@@ -1,32 +1,50 @@
 /**
- * Joins the modules that tsc has written to a folder into few files, because loading hundreds of modules takes a third of the start. The
- * packages that they import stay outside. usage: bundle.ts MODULES TARGET
+ * Builds the folder that replaces src/ in the npm package and in most tests with real engines: joins the modules into few files of
+ * JavaScript, because loading hundreds of modules takes a third of the start, and copies the data files that lifepod reads at run time.
+ * The packages that the modules import stay outside. usage: bundle.ts TARGET, where TARGET is a folder named `dist`.
  */
-import { isAbsolute, join, relative, resolve } from 'node:path';
+import { cpSync, globSync, mkdirSync } from 'node:fs';
+import { dirname, isAbsolute, join, relative, resolve } from 'node:path';
 import { rolldown } from 'rolldown';
+
+const SOURCES = join(import.meta.dirname, '../src');
 
 /** The modules that Node.js runs: the command line, the process of the cluster DNS, and the thread that parses YAML. */
 const ENTRIES = ['cli/main', 'network/dns-server/main', 'apiserver/yaml/worker'];
 
+const DATA = ['**/*.proto', 'cli/completion/completion.*', 'api/{facts,generated}/*.json'];
+
 /** Matches expressions of a module that mean its own place. */
 const OWN_URL = /\bimport\.meta\.url\b/g;
 
-const [modules = '', target = ''] = process.argv.slice(2).map((path) => resolve(path));
+/**
+ * Returns an expression for the URL that the module has in TARGET if it is not joined with others, as JavaScript. The files are all in a
+ * folder `dist`.
+ */
+function placeOf(id: string): string {
+  const path = relative(SOURCES, id).replace(/\.ts$/, '.js');
+  return `(import.meta.url.slice(0, import.meta.url.lastIndexOf('/dist/') + 6) + ${JSON.stringify(path)})`;
+}
 
-/** Returns an expression for the URL that the module has in TARGET if it is not joined with others. The files are all in a folder `dist`. */
-const placeOf = (id: string): string =>
-  `(import.meta.url.slice(0, import.meta.url.lastIndexOf('/dist/') + 6) + ${JSON.stringify(relative(modules, id))})`;
+/** Writes the modules and the data files to `target`. */
+export async function buildTo(target: string): Promise<void> {
+  const bundle = await rolldown({
+    input: Object.fromEntries(ENTRIES.map((name) => [name, join(SOURCES, `${name}.ts`)])),
+    platform: 'node',
+    external: (id) => !id.startsWith('.') && !isAbsolute(id),
+    plugins: [{ name: 'places', transform: (code, id) => code.replace(OWN_URL, placeOf(id)) }],
+  });
+  await bundle.write({
+    dir: target,
+    format: 'esm',
+    entryFileNames: '[name].js',
+    chunkFileNames: 'chunks/[name]-[hash].js',
+  });
+  await bundle.close();
+  for (const path of globSync(DATA, { cwd: SOURCES })) {
+    mkdirSync(dirname(join(target, path)), { recursive: true });
+    cpSync(join(SOURCES, path), join(target, path));
+  }
+}
 
-const bundle = await rolldown({
-  input: Object.fromEntries(ENTRIES.map((name) => [name, join(modules, `${name}.js`)])),
-  platform: 'node',
-  external: (id) => !id.startsWith('.') && !isAbsolute(id),
-  plugins: [{ name: 'places', transform: (code, id) => code.replace(OWN_URL, placeOf(id)) }],
-});
-await bundle.write({
-  dir: target,
-  format: 'esm',
-  entryFileNames: '[name].js',
-  chunkFileNames: 'chunks/[name]-[hash].js',
-});
-await bundle.close();
+if (import.meta.main) await buildTo(resolve(process.argv[2] ?? ''));

@@ -1,9 +1,9 @@
 /** Shell completion offers the names that the API knows, for lifepod and, through kubectl, for `kubectl lifepod`. */
-import { join } from 'node:path';
+import { dirname } from 'node:path';
 import { expect, vi } from 'vitest';
 import { runCommandOk } from '../../src/platform/processes.ts';
 import { KUBECTL } from '../support/kubectl.ts';
-import { launch, REPOSITORY } from '../support/lifepod.ts';
+import { LAUNCHER, launch } from '../support/lifepod.ts';
 import { pod } from '../support/manifests.ts';
 import { lifepod, test } from '../support/shared-engine.ts';
 
@@ -43,7 +43,7 @@ test('completion offers Pods, their containers and defer containers, and namespa
 
 test('the completion of kubectl completes kubectl lifepod', async () => {
   await lifepod.apply(pod('found'));
-  const PATH = `${join(REPOSITORY, 'bin')}:${process.env['PATH']}`;
+  const PATH = `${dirname(LAUNCHER)}:${process.env['PATH']}`;
   const env = { ...process.env, PATH, KUBECONFIG: lifepod.kubeconfig };
   const complete = (...words: string[]): Promise<string> =>
     runCommandOk(KUBECTL, ['__complete', 'lifepod', ...words], { env });

@@ -1,12 +1,12 @@
 /** `lifepod status` and `kubectl lifepod status` with real Pods that have all kinds of trouble at once. */
 import { writeFileSync } from 'node:fs';
-import { delimiter, join } from 'node:path';
+import { delimiter, dirname, join } from 'node:path';
 import { expect, onTestFinished } from 'vitest';
 import { parse, stringify } from 'yaml';
 import { readTextIfPresent } from '../../src/platform/files.ts';
 import { type CommandResult, runCommand } from '../../src/platform/processes.ts';
 import { KUBECTL } from '../support/kubectl.ts';
-import { REPOSITORY } from '../support/lifepod.ts';
+import { LAUNCHER } from '../support/lifepod.ts';
 import { pod, WAIT } from '../support/manifests.ts';
 import { condition, inPhase, isReady, runs, waitsFor } from '../support/pods.ts';
 import { lifepod, record, test } from '../support/shared-engine.ts';
@@ -22,7 +22,7 @@ const plugin = (kubeconfig: string, ...args: string[]): Promise<CommandResult> =
       ...process.env,
       KUBECONFIG: kubeconfig,
       HOME: lifepod.dataDir,
-      PATH: [join(REPOSITORY, 'bin'), process.env['PATH']].join(delimiter),
+      PATH: [dirname(LAUNCHER), process.env['PATH']].join(delimiter),
     },
     signal: AbortSignal.timeout(120_000),
   });

@@ -4,10 +4,9 @@
  * test has cleaned up itself, and this program does nothing.
  */
 import { existsSync, rmSync } from 'node:fs';
-import { join } from 'node:path';
+import { LAUNCHER } from './launcher.ts';
 
 const { GUARDED_FOLDER: dataDir = '', GUARDED_LINK: link } = process.env;
-const launcher = join(import.meta.dirname, '../../bin/lifepod');
 
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => undefined);
 process.stdin.resume();
@@ -21,7 +20,7 @@ async function cleanUp(): Promise<void> {
   const { nodePlatform } = await import('../../src/platform/node-js.ts');
   const { runCommand } = await import('../../src/platform/processes.ts');
   const { killEngine } = await import('./kill-engine.ts');
-  await runCommand(launcher, ['down', '--data-dir', dataDir], { signal: AbortSignal.timeout(120_000) }).catch(
+  await runCommand(LAUNCHER, ['down', '--data-dir', dataDir], { signal: AbortSignal.timeout(120_000) }).catch(
     () => undefined,
   );
   await killEngine(dataDir);

@@ -23,9 +23,10 @@ import { followLog, keepLogEnd, printLogEnds } from './engine-logs.ts';
 import { busyboxArchive } from './images.ts';
 import { killEngine } from './kill-engine.ts';
 import { KUBECTL } from './kubectl.ts';
+import { LAUNCHER, REPOSITORY } from './launcher.ts';
 
-export const REPOSITORY = join(import.meta.dirname, '../..');
-export const LAUNCHER = join(REPOSITORY, 'bin/lifepod');
+export { LAUNCHER, REPOSITORY };
+
 const DEADLINE_MILLIS = 120_000;
 
 /** A folder that a guardian process removes if the test process dies. */
@@ -65,7 +66,7 @@ export interface LifepodClient {
   dataDir: string;
   kubeconfig: string;
   nodeName: string;
-  /** Runs bin/lifepod with --data-dir, and with --namespace for commands that accept it, if there is a default namespace. */
+  /** Runs the launcher with --data-dir, and with --namespace for commands that accept it, if there is a default namespace. */
   cli(command: string, ...args: string[]): Promise<CommandResult>;
   /** Like cli(), but rejects if the exit code is not 0, and resolves with standard output. */
   cliOk(command: string, ...args: string[]): Promise<string>;
@@ -126,7 +127,7 @@ export interface EngineOptions {
   options?: string[];
   /** Becomes the data folder. Absent: a new scratch folder. */
   scratch?: Scratch;
-  /** The program that starts the engine first, such as that of an older version. Absent: bin/lifepod, as for all other commands. */
+  /** The program that starts the engine first, such as that of an older version. Absent: the launcher of all other commands. */
   launcher?: string;
 }
 

@@ -34,7 +34,7 @@ export function startSession(
   return startCommand([command, '--data-dir', dataDir, ...args], input, env);
 }
 
-/** Starts bin/lifepod with the arguments in its own process group. */
+/** Starts lifepod with the arguments in its own process group. */
 export function startCommand(args: string[], input = '', env = process.env): SessionCommand {
   const child: ChildProcess = spawn(LAUNCHER, args, {
     env,

@@ -40,7 +40,6 @@ test('the builder of the image gets the sources and no other files', () => {
       'package.json',
       'scripts',
       'src',
-      'tsconfig.build.json',
       'tsconfig.json',
     ].sort(),
   );
