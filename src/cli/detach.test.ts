@@ -1,13 +1,7 @@
 import { EventEmitter } from 'node:events';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { expect, onTestFinished, test } from 'vitest';
-import { recordOf, resolveSettings, writeEngineRecord } from '../engine/settings.ts';
-import { LIFEPOD_VERSION } from '../engine/version.ts';
-import { lockDataDir, UserError } from '../platform/files.ts';
+import { expect, test } from 'vitest';
 import { createVirtualTimers } from '../platform/virtual-timers.ts';
-import { alreadyRunning, startReport } from './detach.ts';
+import { startReport } from './detach.ts';
 import { stopText } from './up.ts';
 
 function started() {
@@ -48,38 +42,6 @@ test('up --detach returns the report of a ready engine, and undefined for an eng
   expect(slow.killed).toEqual([]);
   dead.child.emit('exit', 1);
   expect(await dead.report).toBeUndefined();
-});
-
-test('up --detach of an engine that runs already says how to use it, how to stop it, which options have no effect, and how to update it', () => {
-  const folder = mkdtempSync(join(tmpdir(), 'lifepod-detach-'));
-  onTestFinished(() => rmSync(folder, { recursive: true }));
-  const lock = lockDataDir(folder);
-  onTestFinished(() => lock.release());
-  let refusal: unknown;
-  try {
-    lockDataDir(folder);
-  } catch (error) {
-    refusal = error;
-  }
-  const message = (more: object): string =>
-    (alreadyRunning(refusal, { dataDir: folder, ...more }, { SUDO_UID: '1000' }) as Error).message;
-  const advice =
-    `lifepod is already running in ${folder} (PID ${process.pid}): 'eval "$(sudo lifepod kubeconfig --data-dir ${folder})"' sets KUBECONFIG ` +
-    `for it; to stop it, 'sudo kill ${process.pid}' leaves its Pods running, and 'sudo lifepod down --data-dir ${folder}' ends them, too`;
-  expect(message({})).toBe(advice);
-  writeEngineRecord(folder, recordOf(resolveSettings({ dataDir: folder, maxPods: '50' }, undefined), 7000));
-  const same = { port: 0, maxPods: '50', podCidr: '10.222.0.0/16' };
-  expect(message(same)).toBe(advice);
-  expect(message({ ...same, maxPods: '60', logLevel: 'debug', shutdownOnStop: true })).toBe(
-    `${advice}; --max-pods, --log-level, --shutdown-on-stop: not applied, because an engine reads its options when it starts`,
-  );
-  writeFileSync(join(folder, 'engine.json'), '{"version":"0.0.9"}');
-  expect(message({})).toBe(
-    `lifepod 0.0.9 is running in ${folder} (PID ${process.pid}): to run ${LIFEPOD_VERSION} instead, type ` +
-      `'sudo kill ${process.pid}', which leaves its Pods running, then 'eval "$(sudo lifepod up --detach --data-dir ${folder})"'`,
-  );
-  const other = new UserError('something else');
-  expect(alreadyRunning(other, { dataDir: folder }, {})).toBe(other);
 });
 
 test('an engine that stops says whether Pods continue to run, and how to continue', () => {

@@ -6,23 +6,21 @@ import { join } from 'node:path';
 import { auditFlags } from '../engine/audit/audit-settings.ts';
 import { authenticationFlags } from '../engine/authentication/authentication-settings.ts';
 import { checkDataFormat } from '../engine/data-folder/format.ts';
+import { refuseNestedFolder } from '../engine/data-folder/inner-folder.ts';
 import { IMAGE_FLAGS } from '../engine/image-settings.ts';
 import { checkMachine } from '../engine/machine-checks.ts';
 import type { Waiting } from '../engine/node-ready.ts';
 import { nodeOptionFlags } from '../engine/node-settings.ts';
 import { API_FLAGS } from '../engine/options/api-settings.ts';
-import { unappliedOptions } from '../engine/options/different-options.ts';
 import { ENCRYPTION_FLAG } from '../engine/options/encryption-settings.ts';
 import { readEngineRecord, type UpOptions, usesPrivateContainerd } from '../engine/settings.ts';
-import { LIFEPOD_VERSION } from '../engine/version.ts';
+import { settledRecord } from '../engine/start/first-start.ts';
 import { dataDirOwner, ensureDataDir, UserError } from '../platform/files.ts';
 import { removeFolders } from '../platform/folders/folders.ts';
 import { systemTimers } from '../platform/node-js.ts';
 import type { Timers } from '../platform/platform.ts';
-import { effectOfKill, hintsFor, waysToStop } from './hints.ts';
-import { serviceState } from './service/service-state.ts';
 import { InterruptedError, type InterruptingSignal } from './signals.ts';
-import { printReady, printWaiting, type ReadyEngine, type StartReport } from './up.ts';
+import { printWaiting, type ReadyEngine, type StartReport } from './up.ts';
 
 /** If lifepod.log is longer than this before an engine starts in the background, the file is renamed to lifepod.log.1. */
 const LONG_LOG_BYTES = 10 * 1024 * 1024;
@@ -31,41 +29,6 @@ const LONG_LOG_BYTES = 10 * 1024 * 1024;
 const PATIENCE_MILLIS = 60_000;
 
 const MAIN = process.argv[1] ?? '';
-
-/** Starts the engine in the background and prints how to reach it. */
-export async function upDetached(options: UpOptions): Promise<void> {
-  const ready = await startDetached(options).catch((error: unknown) => {
-    throw alreadyRunning(error, options, process.env);
-  });
-  printReady(options.dataDir, ready);
-}
-
-/**
- * Returns the error for a user who starts an engine that runs already, for example in a second terminal, or after an update of lifepod. It names
- * the options that have no effect. Returns other errors as they are.
- */
-export function alreadyRunning(error: unknown, options: UpOptions, env: NodeJS.ProcessEnv): unknown {
-  const { dataDir } = options;
-  const [, pid] = /is in use by a running lifepod \(PID (\d+)\)/.exec((error as Error).message) ?? [];
-  if (!(error instanceof UserError) || pid === undefined) return error;
-  const { asRoot, engine, start } = hintsFor({ dataDir }, env);
-  const version = readEngineRecord(dataDir)?.version ?? LIFEPOD_VERSION;
-  if (version !== LIFEPOD_VERSION)
-    return new UserError(
-      `lifepod ${version} is running in ${dataDir} (PID ${pid}): to run ${LIFEPOD_VERSION} instead, type ` +
-        (serviceState(dataDir) === undefined
-          ? `'${asRoot(`kill ${pid}`)}', which ${effectOfKill(Number(pid))}, then '${start()}'`
-          : `'${engine('up --install-service')}', which leaves its Pods running`),
-    );
-  const unapplied = unappliedOptions(options, readEngineRecord(dataDir)).join(', ');
-  const again =
-    unapplied === '' ? '' : `; ${unapplied}: not applied, because an engine reads its options when it starts`;
-  return new UserError(
-    `lifepod is already running in ${dataDir} (PID ${pid}): 'eval "$(${engine('kubeconfig')})"' sets KUBECONFIG for it; to stop it, ` +
-      waysToStop(dataDir, Number(pid), env) +
-      again,
-  );
-}
 
 /**
  * Starts an engine and resolves when the engine is ready; rejects if that fails. Until then, an abort of `signal` stops the engine. Without
@@ -92,6 +55,7 @@ async function startUntil(options: UpOptions, stop: AbortSignal): Promise<ReadyE
   checkMachine(() => usesPrivateContainerd(options));
   checkDataFormat(options.dataDir);
   const { dataDir } = options;
+  if (settledRecord(dataDir) === undefined) refuseNestedFolder(dataDir);
   const logPath = join(dataDir, 'lifepod.log');
   const created = ensureDataDir(dataDir);
   const isNewLog = !existsSync(logPath);

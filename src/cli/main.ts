@@ -83,7 +83,7 @@ up.action(async (files: string[], options: SessionOptions & { detach?: boolean; 
   }
   if (options.namespace !== undefined) throw new UserError('--namespace is for manifests: name a file');
   if (installService === true) return (await import('./service/install-service.ts')).installService(options);
-  if (options.detach === true) return (await import('./detach.ts')).upDetached(options);
+  if (options.detach === true) return (await import('./detached/up-detached.ts')).upDetached(options);
   return (await import('./up.ts')).up(options);
 });
 

@@ -162,14 +162,17 @@ export function processAgeMillis(pid: number): number {
   return Math.max(0, bootedMillis - startMillis);
 }
 
-/** Returns whether the command line of the process has the word; false if the process has ended. */
-export function hasArgument(pid: number, word: string): boolean {
+/** Returns the words of the command line of the process; none if the process has ended. */
+export function commandLineOf(pid: number): string[] {
   try {
-    return readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0').includes(word);
+    return readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0');
   } catch {
-    return false;
+    return [];
   }
 }
+
+/** Returns whether the command line of the process has the word; false if the process has ended. */
+export const hasArgument = (pid: number, word: string): boolean => commandLineOf(pid).includes(word);
 
 /** Returns the path of a program in the folders of `path` or the usual system folders, or undefined if it is not found. */
 export function findProgram(name: string, path = process.env['PATH'] ?? ''): string | undefined {

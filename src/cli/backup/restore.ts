@@ -21,6 +21,7 @@ import {
 } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { checkReplaceableFormat } from '../../engine/data-folder/format.ts';
+import { refuseNestedFolder } from '../../engine/data-folder/inner-folder.ts';
 import {
   abandonReplacement,
   checkMovable,
@@ -72,8 +73,10 @@ export async function restore(
   const manifest = await readArchive(file);
   checkReplaceableFormat(dataDir);
   const isNew = !existsSync(dataDir);
-  if (isNew) checkParent(dataDir);
-  else checkContent(dataDir, force);
+  if (isNew) {
+    refuseNestedFolder(dataDir);
+    checkParent(dataDir);
+  } else checkContent(dataDir, force);
   ensureDataDir(dataDir);
   const lock = lockDataDir(dataDir, 'restore');
   let kept: string | undefined;

@@ -10,6 +10,7 @@ import { NODES, PODS } from '../../api/resources.ts';
 import type { HttpClient } from '../../client/http-client.ts';
 import { createInformer } from '../../client/informer.ts';
 import { clientFromKubeconfig } from '../../client/kubeconfig.ts';
+import { refuseNestedFolder } from '../../engine/data-folder/inner-folder.ts';
 import { checkMachine } from '../../engine/machine-checks.ts';
 import { differentOptions } from '../../engine/options/different-options.ts';
 import {
@@ -84,6 +85,7 @@ export function otherOptions(options: UpOptions): string[] {
  */
 export async function joinEngine(options: UpOptions, say: Say, stop: AbortSignal): Promise<EngineUse> {
   const { dataDir } = options;
+  if (settledRecord(dataDir) === undefined) refuseNestedFolder(dataDir);
   const created = ensureDataDir(dataDir);
   const gate = await lockGate(dataDir, stop);
   try {
@@ -111,7 +113,7 @@ export async function joinEngine(options: UpOptions, say: Say, stop: AbortSignal
 }
 
 /** Waits for the node of an engine that another process has started, perhaps just before. Rejects if the engine ends, or if `stop` aborts. */
-async function untilReady(dataDir: string, client: HttpClient, say: Say, stop: AbortSignal): Promise<void> {
+export async function untilReady(dataDir: string, client: HttpClient, say: Say, stop: AbortSignal): Promise<void> {
   const ending = new AbortController();
   const signal = AbortSignal.any([stop, ending.signal]);
   const ready = Promise.withResolvers<void>();

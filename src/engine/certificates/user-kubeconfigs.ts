@@ -136,6 +136,12 @@ export const dataDirsOf = (uid: number, runFolder = RUN_FOLDER, owner = ROOT): s
     .filter((path) => existsSync(path))
     .flatMap((path) => dataDirOfCopy(path, runFolder, owner) ?? []);
 
+/** Returns the data folders of the engines of whose kubeconfig some user has a copy. */
+export const knownDataDirs = (runFolder = RUN_FOLDER, owner = ROOT): string[] =>
+  namesIn(runFolder).flatMap(
+    (name) => readOwned(join(runFolder, name, DATA_DIR_FILE), owner)?.replace(/\n$/, '') ?? [],
+  );
+
 /** Returns the content of a file that only `owner` may write; undefined if there is no such file. */
 function readOwned(path: string, owner: number): string | undefined {
   let fd: number;

@@ -1,10 +1,10 @@
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { recordOf, resolveSettings, writeEngineRecord } from '../settings.ts';
-import { refuseInnerFolder } from './inner-folder.ts';
+import { refuseInnerFolder, refuseOuterFolder } from './inner-folder.ts';
 
 let folder: string;
 beforeEach(() => {
@@ -22,6 +22,20 @@ test('a data folder inside that of another engine is refused', () => {
   }
   refuseInnerFolder(folder);
   refuseInnerFolder(`${folder}-beside`);
+});
+
+test('a data folder around that of another engine is refused', () => {
+  const [near, deep] = [join(folder, 'near/engine'), join(folder, 'deep/a/b/engine')];
+  for (const dataDir of [near, deep]) {
+    mkdirSync(dataDir, { recursive: true });
+    writeEngineRecord(dataDir, recordOf(resolveSettings({ dataDir }, undefined), 7000));
+  }
+  const refusal = (outer: string, inner: string): string =>
+    `${outer} contains ${inner}, the data folder of another engine: choose another --data-dir`;
+  expect(() => refuseOuterFolder(join(folder, 'near'), [])).toThrow(refusal(join(folder, 'near'), near));
+  expect(() => refuseOuterFolder(folder, ['/nonexistent', deep])).toThrow(refusal(folder, deep));
+  for (const dataDir of [near, join(folder, 'none'), `${folder}/ne`, join(folder, 'deep/a')])
+    refuseOuterFolder(dataDir, [near, dataDir]);
 });
 
 test.each(['{"engine": "V8"}', 'null', 'text'])('a file engine.json with %s does not make a data folder', (content) => {

@@ -1,11 +1,45 @@
-import { lstatSync } from 'node:fs';
-import { dirname } from 'node:path';
+/** Refuses a data folder inside that of another engine, or around one: `lifepod down` ends all processes and mounts in its folder. */
+import { lstatSync, readdirSync } from 'node:fs';
+import { dirname, join, sep } from 'node:path';
 import { readTextIfPresent, UserError } from '../../platform/files.ts';
+import { knownDataDirs } from '../certificates/user-kubeconfigs.ts';
+import { DEFAULT_DATA_DIR } from '../settings.ts';
+import { engineProcesses } from './engine-processes.ts';
+
+/** Throws a UserError if the folder, in which no engine has run, is inside the data folder of another engine, or contains one. */
+export function refuseNestedFolder(dataDir: string): void {
+  refuseInnerFolder(dataDir);
+  refuseOuterFolder(dataDir, candidates());
+}
+
+/** Returns the data folders that other engines are known to have, wherever they are. */
+const candidates = (): string[] => [
+  DEFAULT_DATA_DIR,
+  ...knownDataDirs(),
+  ...engineProcesses().flatMap((each) => each.dataDir ?? []),
+];
 
 /**
- * Throws a UserError if the folder is inside the data folder of another engine: `lifepod down` of that engine ends all processes and mounts
- * in its folder, so also those of an engine in the inner one.
+ * Throws a UserError if the folder contains one of the folders, or directly another one, that is the data folder of an engine. Deeper folders
+ * are not searched, because the folder may be that of a whole disk.
  */
+export function refuseOuterFolder(dataDir: string, folders: readonly string[]): void {
+  const above = dataDir.endsWith(sep) ? dataDir : `${dataDir}${sep}`;
+  const inner = [...folders.filter((each) => each.startsWith(above)), ...entriesOf(dataDir)].find(isDataFolder);
+  if (inner !== undefined)
+    throw new UserError(`${dataDir} contains ${inner}, the data folder of another engine: choose another --data-dir`);
+}
+
+function entriesOf(folder: string): string[] {
+  try {
+    // A restore keeps the former parts of the data folder in one that looks like a data folder.
+    return readdirSync(folder).flatMap((name) => (name.startsWith('before-restore-') ? [] : [join(folder, name)]));
+  } catch {
+    return [];
+  }
+}
+
+/** Throws a UserError if the folder is inside the data folder of another engine, whose `lifepod down` would end its processes, too. */
 export function refuseInnerFolder(dataDir: string): void {
   let inner = dataDir;
   for (let outer = dirname(inner); outer !== inner; outer = dirname(outer)) {

@@ -14,7 +14,9 @@ test('the runtime of the machine is another one than the private containerd', ()
   expect(differentOptions(options, record)).toEqual(['--container-runtime-endpoint']);
 });
 
-test('options that are not recorded may not apply', () => {
+test('options that are not recorded apply only if the command line of the engine has them', () => {
   const options = { dataDir: '/d', logLevel: 'debug', shutdownOnStop: true } as const;
-  expect(unappliedOptions(options, record)).toEqual(['--log-level', '--shutdown-on-stop']);
+  expect(unappliedOptions(options, record, [])).toEqual(['--log-level', '--shutdown-on-stop']);
+  expect(unappliedOptions(options, record, ['--log-level', 'info'])).toEqual(['--log-level', '--shutdown-on-stop']);
+  expect(unappliedOptions(options, record, ['--log-level=debug', '--shutdown-on-stop'])).toEqual([]);
 });

@@ -23,10 +23,22 @@ export function differentOptions(options: UpOptions, record: EngineRecord | unde
   });
 }
 
-/** Like differentOptions(), with the given options that are not recorded, so that the engine may run without them. */
-export const unappliedOptions = (options: UpOptions, record: EngineRecord | undefined): string[] => [
+/**
+ * Like differentOptions(), with the given options that are not recorded, unless `args`, the command line of the engine, has them with the same
+ * values.
+ */
+export const unappliedOptions = (
+  options: UpOptions,
+  record: EngineRecord | undefined,
+  args: readonly string[],
+): string[] => [
   ...differentOptions(options, record),
   ...(['logLevel', 'logFormat', 'shutdownOnStop'] as const)
-    .filter((key) => options[key] !== undefined)
+    .filter((key) => options[key] !== undefined && !hasOption(args, flagOf(key), options[key]))
     .map((key) => flagOf(key)),
 ];
+
+const hasOption = (args: readonly string[], flag: string, value: string | boolean): boolean =>
+  args.some(
+    (arg, index) => (arg === flag && (value === true || args[index + 1] === value)) || arg === `${flag}=${value}`,
+  );

@@ -1,0 +1,64 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { recordOf, resolveSettings, writeEngineRecord } from '../../engine/settings.ts';
+import { LIFEPOD_VERSION } from '../../engine/version.ts';
+import { FolderInUseError, lockDataDir, UserError } from '../../platform/files.ts';
+import { answerOfRunning, runningPid } from './up-detached.ts';
+
+let folder: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'lifepod-detached-'));
+  writeEngineRecord(folder, recordOf(resolveSettings({ dataDir: folder, maxPods: '50' }, undefined), 7000));
+});
+afterEach(() => rmSync(folder, { recursive: true }));
+
+const USER = { SUDO_UID: '1000' };
+const PID = process.pid;
+const answer = (more: object, args: string[] = []) => answerOfRunning({ dataDir: folder, ...more }, PID, USER, args);
+const SAME = { port: 0, maxPods: '50', podCidr: '10.222.0.0/16' };
+
+test('up --detach is repeated without an error if the engine runs with the same options', () => {
+  for (const options of [{}, SAME]) expect(answer(options)).toEqual({ isUsable: true, refusal: undefined });
+  const started = ['up', '--log-level', 'debug', '--shutdown-on-stop'];
+  expect(answer({ ...SAME, logLevel: 'debug', shutdownOnStop: true }, started).refusal).toBeUndefined();
+});
+
+test('up --detach with other options than those of the running engine names them, and how to stop that engine', () => {
+  const { isUsable, refusal } = answer({ ...SAME, maxPods: '60', logLevel: 'debug' }, ['up', '--log-level', 'info']);
+  expect(isUsable).toBe(true);
+  expect(refusal?.message).toBe(
+    `lifepod is already running in ${folder} (PID ${PID}) with another value of --max-pods, --log-level, which an engine reads when it ` +
+      `starts: omit the option, or stop that engine first: 'sudo kill ${PID}' leaves its Pods running, and 'sudo lifepod down --data-dir ${folder}' ends them, too`,
+  );
+});
+
+test('up --detach of another version than the running one says how to update', () => {
+  writeFileSync(join(folder, 'engine.json'), '{"version":"0.0.9"}');
+  expect(answer({})).toMatchObject({
+    isUsable: false,
+    refusal: {
+      message:
+        `lifepod 0.0.9 is running in ${folder} (PID ${PID}): to run ${LIFEPOD_VERSION} instead, type ` +
+        `'sudo kill ${PID}', which leaves its Pods running, then 'eval "$(sudo lifepod up --detach --data-dir ${folder})"'`,
+    },
+  });
+});
+
+test('up --detach does not rely on an engine that stops with a session', () => {
+  const lock = lockDataDir(folder, 'session');
+  try {
+    expect(answer({}).refusal?.message).toMatch(
+      / for a session, and stops with the last one: wait for its end, or use /,
+    );
+  } finally {
+    lock.release();
+  }
+});
+
+test('only the refusal of a data folder in use has the PID of a running engine', () => {
+  expect(runningPid(new FolderInUseError('/d', 7))).toBe(7);
+  expect(runningPid(new FolderInUseError('/d', undefined))).toBeUndefined();
+  expect(runningPid(new UserError('something else'))).toBeUndefined();
+});

@@ -1,0 +1,115 @@
+/**
+ * `lifepod up --detach`: starts an engine in the background, or does nothing if one runs with the same options, so that the command may be
+ * repeated. In both cases it prints the command that sets KUBECONFIG.
+ */
+import { existsSync } from 'node:fs';
+import { clientFromKubeconfig, readKubeconfig } from '../../client/kubeconfig.ts';
+import { unappliedOptions } from '../../engine/options/different-options.ts';
+import { kubeconfigPath, readEngineRecord, type UpOptions } from '../../engine/settings.ts';
+import { LIFEPOD_VERSION } from '../../engine/version.ts';
+import { isSessionEngine, UserError } from '../../platform/files.ts';
+import { commandLineOf } from '../../platform/processes.ts';
+import { startDetached } from '../detach.ts';
+import { effectOfKill, hintsFor, waysToStop } from '../hints.ts';
+import { grantKubeconfig, printKubeconfig } from '../kubeconfig/own-kubeconfig.ts';
+import { engineStarts } from '../service/not-running.ts';
+import { serviceState } from '../service/service-state.ts';
+import { untilReady } from '../session/engine-use.ts';
+import { printReady } from '../up.ts';
+
+/** As long as an engine that the command starts itself may take if it reports why its node is not ready. */
+const PATIENCE_MILLIS = 60_000;
+
+/** Rejects with a UserError if the engine does not start, or if one runs with other options, in another version, or for a session. */
+export async function upDetached(options: UpOptions): Promise<void> {
+  let pid: number | undefined;
+  const ready = await startDetached(options).catch((error: unknown) => {
+    pid = runningPid(error);
+    if (pid === undefined) throw error;
+  });
+  if (pid !== undefined) await useRunning(options, pid);
+  else if (ready !== undefined) printReady(options.dataDir, ready);
+}
+
+/** Returns the PID of the engine because of which a start was refused; undefined for other errors. */
+export function runningPid(error: unknown): number | undefined {
+  const [, pid] = /is in use by a running lifepod \(PID (\d+)\)/.exec((error as Error).message) ?? [];
+  return error instanceof UserError && pid !== undefined ? Number(pid) : undefined;
+}
+
+async function useRunning(options: UpOptions, pid: number): Promise<void> {
+  const { dataDir } = options;
+  const { refusal, isUsable } = answerOfRunning(options, pid, process.env);
+  if (!isUsable) throw refusal;
+  if (!existsSync(kubeconfigPath(dataDir))) throw new UserError(engineStarts(dataDir, pid));
+  if (refusal === undefined) {
+    await nodeReady(dataDir);
+    const { server } = await readKubeconfig(kubeconfigPath(dataDir));
+    const node = readEngineRecord(dataDir)?.nodeName ?? '';
+    process.stderr.write(
+      `lifepod ${LIFEPOD_VERSION} is already running in ${dataDir} (PID ${pid}): ${server}, node ${node}\n`,
+    );
+  }
+  printKubeconfig(grantKubeconfig(dataDir));
+  if (refusal !== undefined) throw refusal;
+}
+
+/** Resolves when the node of a running engine is ready. Rejects with a UserError if it is not within 60 s. */
+async function nodeReady(dataDir: string): Promise<void> {
+  const late = AbortSignal.timeout(PATIENCE_MILLIS);
+  const say = (line: string): void => void process.stderr.write(`lifepod is ${line}\n`);
+  try {
+    await untilReady(dataDir, await clientFromKubeconfig(kubeconfigPath(dataDir)), say, late);
+  } catch (error) {
+    if (!late.aborted) throw error;
+    const status = hintsFor({ dataDir }, process.env).engine('status');
+    throw new UserError(`the node is not ready after ${PATIENCE_MILLIS / 1000} s: '${status}' shows why`);
+  }
+}
+
+export interface RunningAnswer {
+  /** Why the command fails although an engine runs; undefined if that engine is what the options ask for. */
+  refusal: UserError | undefined;
+  /** Whether the user gets the kubeconfig of the engine nevertheless. */
+  isUsable: boolean;
+}
+
+/** Decides what `up --detach` answers if an engine runs already, for example after an update of lifepod. `args`: its command line. */
+export function answerOfRunning(
+  options: UpOptions,
+  pid: number,
+  env: NodeJS.ProcessEnv,
+  args: readonly string[] = commandLineOf(pid),
+): RunningAnswer {
+  const { dataDir } = options;
+  const { asRoot, engine, start } = hintsFor({ dataDir }, env);
+  const record = readEngineRecord(dataDir);
+  const version = record?.version ?? LIFEPOD_VERSION;
+  if (version !== LIFEPOD_VERSION)
+    return {
+      isUsable: false,
+      refusal: new UserError(
+        `lifepod ${version} is running in ${dataDir} (PID ${pid}): to run ${LIFEPOD_VERSION} instead, type ` +
+          (serviceState(dataDir) === undefined
+            ? `'${asRoot(`kill ${pid}`)}', which ${effectOfKill(pid)}, then '${start()}'`
+            : `'${engine('up --install-service')}', which leaves its Pods running`),
+      ),
+    };
+  if (isSessionEngine(dataDir))
+    return {
+      isUsable: false,
+      refusal: new UserError(
+        `lifepod is running in ${dataDir} (PID ${pid}) for a session, and stops with the last one: wait for its end, or use that engine until ` +
+          `then with 'eval "$(${engine('kubeconfig')})"'`,
+      ),
+    };
+  const unapplied = unappliedOptions(options, record, args);
+  if (unapplied.length === 0) return { isUsable: true, refusal: undefined };
+  return {
+    isUsable: true,
+    refusal: new UserError(
+      `lifepod is already running in ${dataDir} (PID ${pid}) with another value of ${unapplied.join(', ')}, which an engine reads when it ` +
+        `starts: omit the option, or stop that engine first: ${waysToStop(dataDir, pid, env)}`,
+    ),
+  };
+}
