@@ -34,17 +34,22 @@ test('the commit is that of a clone, or the one that the package contains, or un
   expect(gitCommit(sources)).toBe('abc');
 });
 
-test('the date is that of the package, or the time at which a clone got its commit, or unknown', async () => {
+test('the date is that of the package, or of the commit of a clone, or unknown', async () => {
   const own = join(folder, 'dated/src');
   mkdirSync(own, { recursive: true });
   expect(buildDate(own)).toBeUndefined();
   await runCommandOk('git', ['init', '--quiet', join(folder, 'dated')]);
   expect(buildDate(own)).toBeUndefined();
-  const author = 'test <test@example.com>';
-  const moves = [`0 1 ${author} 1700000000 +0000\tcommit (initial): one`, `1 2 ${author} 1769860800 +0100\tpull: two`];
-  mkdirSync(join(folder, 'dated/.git/logs'), { recursive: true });
-  writeFileSync(join(folder, 'dated/.git/logs/HEAD'), `${moves.join('\n')}\n`);
+  const dated = (...args: string[]) =>
+    runCommandOk('git', ['-C', join(folder, 'dated'), '-c', 'user.name=t', '-c', 'user.email=t@example.com', ...args], {
+      env: { ...process.env, GIT_COMMITTER_DATE: '2026-01-31T13:00:00+0100' },
+    });
+  await dated('commit', '--quiet', '--allow-empty', '--message', 'empty', '--date', '2025-01-01T00:00:00Z');
   expect(buildDate(own)).toBe('2026-01-31T12:00:00Z');
+  await dated('worktree', 'add', '--quiet', '--detach', join(folder, 'dated-linked'));
+  expect(buildDate(join(folder, 'dated-linked/src'))).toBe('2026-01-31T12:00:00Z');
+  await dated('gc', '--quiet');
+  expect(buildDate(own)).toBeUndefined();
   writeFileSync(join(own, 'build-date'), '2026-02-01T00:00:00Z\n');
   expect(buildDate(own)).toBe('2026-02-01T00:00:00Z');
 });

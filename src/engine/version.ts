@@ -1,7 +1,9 @@
 /** The versions that lifepod reports, and the commit from which it was built. */
 
+import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { inflateSync } from 'node:zlib';
 import { formatTime } from '../machinery/time.ts';
 import { architecture } from '../platform/architecture.ts';
 import { readTextIfPresent } from '../platform/files.ts';
@@ -21,7 +23,7 @@ export function gitCommit(sources = SOURCES): string | undefined {
   const built = readTextIfPresent(join(sources, 'git-commit'));
   if (built !== undefined) return built.trim();
   const own = gitFolder(sources);
-  const common = resolve(own, textOf(join(own, 'commondir'))?.trim() ?? '.');
+  const common = commonFolder(sources);
   const head = textOf(join(own, 'HEAD'));
   const reference = /^ref: (.+)$/m.exec(head ?? '')?.[1];
   if (reference === undefined) return head?.trim();
@@ -32,18 +34,31 @@ export function gitCommit(sources = SOURCES): string | undefined {
 }
 
 /**
- * Returns the time of that commit, such as 2026-01-31T12:00:00Z: scripts/build.sh stores it in the package. For a clone, returns the time at
- * which the clone got the commit. Undefined if neither is known. Source: git-reflog(1).
+ * Returns the time of that commit, such as 2026-01-31T12:00:00Z: scripts/build.sh stores it in the package, and a clone has it in the commit.
+ * Undefined if neither is known, or if the clone has the commit only in a pack. Source: "Git Objects" of Pro Git.
  */
 export function buildDate(sources = SOURCES): string | undefined {
   const built = readTextIfPresent(join(sources, 'build-date'));
   if (built !== undefined) return built.trim();
-  const last = textOf(join(gitFolder(sources), 'logs/HEAD'))
-    ?.trimEnd()
-    .split('\n')
-    .at(-1);
-  const seconds = /> (\d+) [+-]\d{4}(?:\t|$)/.exec(last ?? '')?.[1];
+  const commit = gitCommit(sources) ?? '';
+  const seconds = /^committer .*> (\d+) [+-]\d{4}$/m.exec(looseObject(sources, commit) ?? '')?.[1];
   return seconds === undefined ? undefined : formatTime(Number(seconds) * 1000);
+}
+
+/** Returns the content of an object of a clone that is a file of its own; undefined if there is no such file. */
+function looseObject(sources: string, hash: string): string | undefined {
+  try {
+    const file = readFileSync(join(commonFolder(sources), 'objects', hash.slice(0, 2), hash.slice(2)));
+    return inflateSync(file).toString();
+  } catch {
+    return undefined;
+  }
+}
+
+/** Returns the .git folder of a clone, or, for a linked worktree, that of its clone. */
+function commonFolder(sources: string): string {
+  const own = gitFolder(sources);
+  return resolve(own, textOf(join(own, 'commondir'))?.trim() ?? '.');
 }
 
 /** Returns the .git folder of a clone, or that of a linked worktree. */
