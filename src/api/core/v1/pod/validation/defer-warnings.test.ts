@@ -8,7 +8,7 @@ const warningsOf = (entries: DeferContainer[], more: Partial<PodSpec> = {}): str
 
 const bounded = (more: Partial<DeferContainer> = {}) => deferOf('entry', { timeoutSeconds: 5, ...more });
 const timeout = 'spec.deferContainers[0].timeoutSeconds';
-const hangs = `${timeout}: not set; a PreExit entry that hangs leaves the app containers 2 s to stop`;
+const hangs = `${timeout}: not set; an entry with trigger PreExit that hangs leaves the app containers 2 s to stop`;
 const retried = (policy: string): string =>
   `${timeout}: not set; with restartPolicy ${policy} a failing entry is retried until its stage ends`;
 
@@ -42,7 +42,7 @@ describe('warnings about defer containers', () => {
       'a reserve that leaves 9 s',
       [bounded()],
       { postExitGracePeriodSeconds: 21 },
-      'spec.postExitGracePeriodSeconds: leaves 9 s of the grace period to PreExit entries and app containers; at least 10 s are recommended',
+      'spec.postExitGracePeriodSeconds: leaves 9 s of the grace period to entries with trigger PreExit and to app containers; at least 10 s are recommended',
     ],
     [
       'a grace period of 0',

@@ -16,7 +16,7 @@ export function deferWarnings(spec: PodSpec): string[] {
     ...(reserve === undefined || left >= RECOMMENDED_SECONDS
       ? []
       : [
-          `spec.postExitGracePeriodSeconds: leaves ${left} s of the grace period to PreExit entries and app containers; at least ${RECOMMENDED_SECONDS} s are recommended`,
+          `spec.postExitGracePeriodSeconds: leaves ${left} s of the grace period to entries with trigger PreExit and to app containers; at least ${RECOMMENDED_SECONDS} s are recommended`,
         ]),
     ...(graceSeconds === 0
       ? ['spec.terminationGracePeriodSeconds: with a grace period of 0 defer container entries will not run on delete']
@@ -37,7 +37,7 @@ function entryWarnings(entry: DeferContainer, graceSeconds: number, path: string
       ? []
       : [`${at}: not set; with restartPolicy ${restartPolicy} a failing entry is retried until its stage ends`]),
     ...(runsBeforeExit(entry)
-      ? [`${at}: not set; a PreExit entry that hangs leaves the app containers 2 s to stop`]
+      ? [`${at}: not set; an entry with trigger PreExit that hangs leaves the app containers 2 s to stop`]
       : []),
   ];
 }
