@@ -51,7 +51,12 @@ test.each<[string, Parameters<typeof refuseUsed>[1], string[], RegExp | undefine
   ['the whole image', { ...idle, pods: [user as Pod] }, [ID], /app:2 is used by the Pod default\/p/],
   ['a tag of an image of other programs', { ...idle, foreign: [ID] }, ['app:1'], undefined],
   ['an image of other programs', { ...idle, foreign: [ID] }, [ID], /used by containers of other programs/],
-  ['the tag of the sandbox image', { ...idle, sandboxImages: [one] }, ['app:1'], /is the sandbox image/],
+  [
+    'the tag of the sandbox image',
+    { ...idle, sandboxImages: [one] },
+    ['app:1'],
+    /app:1 cannot be removed: the sandbox of every Pod uses it/,
+  ],
   ['another tag of the sandbox image', { ...idle, sandboxImages: [one] }, ['app:2'], undefined],
 ])('image rm refuses what is in use, and allows other tags of the image: %s', (_, use, references, refusal) => {
   const act = () => {

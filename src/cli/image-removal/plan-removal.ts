@@ -65,7 +65,7 @@ export function refuseUsed({ image, names, kept }: Removal, { pods, foreign, san
   const meant = (used: readonly string[]): string =>
     names.find((each) => used.some((reference) => storedName(reference) === each)) ?? names[0] ?? '';
   if (sandboxImages.some(isRemoved))
-    throw new UserError(`the image ${meant(sandboxImages)} is the sandbox image of every Pod`);
+    throw new UserError(`the image ${meant(sandboxImages)} cannot be removed: the sandbox of every Pod uses it`);
   if (image.pinned && kept.length === 0)
     throw new UserError(`the image ${meant([])} is pinned by the container runtime`);
   if (foreign.some(isRemoved))

@@ -139,7 +139,7 @@ test.each<[string, Record<string, unknown>]>([
   ['index.json, where the name is empty', { 'index.json': oci({ [OCI_NAME]: '' }) }],
 ])('an archive without names in %s is refused with advice', async (_, files) => {
   await archive(files);
-  const text = `the images in ${file} have no name: save them by name, as in 'docker save busybox:1.28'`;
+  const text = `the images in ${file} have no name: write the archive with a name and a tag, as 'docker save NAME:TAG' or 'skopeo copy SOURCE oci-archive:FILE:NAME:TAG' do`;
   await expect(references()).rejects.toThrow(new UserError(text));
 });
 

@@ -43,7 +43,9 @@ export async function archiveReferences(file: string, signal: AbortSignal, onRea
     throw notAnArchive(file);
   }
   if (names.size === 0) {
-    throw new UserError(`the images in ${file} have no name: save them by name, as in 'docker save busybox:1.28'`);
+    throw new UserError(
+      `the images in ${file} have no name: write the archive with a name and a tag, as 'docker save NAME:TAG' or 'skopeo copy SOURCE oci-archive:FILE:NAME:TAG' do`,
+    );
   }
   const [wrong] = [...names].filter((name) => referenceError(name) !== undefined);
   if (wrong !== undefined) {

@@ -236,7 +236,7 @@ describe('lifepod image', () => {
     });
     const sandbox = await lifepod.cli('image', 'rm', 'localhost/lifepod/pause:1');
     expect(sandbox.stderr).toMatch(
-      /^lifepod: the image localhost\/lifepod\/pause:1 is the sandbox image of every Pod\n$/,
+      /^lifepod: the image localhost\/lifepod\/pause:1 cannot be removed: the sandbox of every Pod uses it\n$/,
     );
     const left = await lifepod.cliOk('image', 'list');
     expect(left).toContain(kept);

@@ -99,7 +99,9 @@ test('lifepod image loads, lists and removes images, but does not remove the san
   expect(await lifepod.cliOk('image', 'list')).not.toContain(gone);
   const refused = async (reference: string): Promise<string> => (await lifepod.cli('image', 'rm', reference)).stderr;
   const { sandboxImage } = machine.where.options;
-  expect(await refused(sandboxImage)).toBe(`lifepod: the image ${sandboxImage} is the sandbox image of every Pod\n`);
+  expect(await refused(sandboxImage)).toBe(
+    `lifepod: the image ${sandboxImage} cannot be removed: the sandbox of every Pod uses it\n`,
+  );
 
   const owner = { uid: 'u-foreign', namespace: 'other', name: 'foreign' };
   const sandbox = {
