@@ -19,6 +19,17 @@ import {
 
 const unbound = { nodeName: undefined } as object;
 const withImages = (...names: string[]) => ({ ...node({}), status: { images: [{ names }] } });
+/** A Pod that no node can run because of `message`. */
+function unscheduled(message: string, advice: RegExp) {
+  const text = `0/1 nodes are available: ${message}.`;
+  return {
+    spec: unbound,
+    status: { conditions: [condition('PodScheduled', 'False', 'Unschedulable', text)] },
+    sentence: `p is not scheduled: ${text}`,
+    advice,
+  };
+}
+
 const tainted = (taint: string, advice: RegExp): Case => ({
   spec: unbound,
   status: {
@@ -64,6 +75,22 @@ explains({
     ],
     advice: /lower the requests/,
   },
+  'a claim that does not exist': unscheduled(
+    'persistentvolumeclaim "data" not found',
+    /^create the PersistentVolumeClaim data, .*: kubectl get pvc -n n$/,
+  ),
+  'a claim that is being deleted': unscheduled(
+    'persistentvolumeclaim "data" is being deleted',
+    /create it again when it is gone: kubectl describe pvc data -n n$/,
+  ),
+  'claims that are not bound': unscheduled(
+    'pod has unbound immediate PersistentVolumeClaims',
+    /^see why a claim is not bound: kubectl describe pvc -n n$/,
+  ),
+  'a volume of another node': unscheduled(
+    '1 node(s) had volume node affinity conflict',
+    /on another node: .*: kubectl describe pvc -n n$/,
+  ),
   'a taint that the Pod does not tolerate': tainted('a: b', /toleration/),
   'a node with disk pressure': tainted('node.kubernetes.io/disk-pressure: ', /--eviction-hard/),
   'a cordoned node': tainted('node.kubernetes.io/unschedulable: ', /uncordon/),

@@ -56,6 +56,24 @@ const ADVICE: readonly [RegExp, ...Advice[]][] = [
     (subject) => seeStatus(subject, 'see why the node is not ready'),
   ],
   [/untolerated taint|had taint/, taint],
+  // Before the affinity of Pods, whose message is similar.
+  [/volume node affinity/, aboutClaims('the volume of a claim is on another node: see which one')],
+  [/available persistent volumes/, aboutClaims('create a PersistentVolume that fits the claim: see what it requests')],
+  [
+    /ReadWriteOncePod/,
+    say('another Pod uses the claim: delete that Pod, or use a claim with the access mode ReadWriteOnce'),
+  ],
+  [
+    /persistentvolumeclaim ".*" is being deleted/,
+    aboutClaims('see which Pod still uses the claim (Used By), and create it again when it is gone'),
+  ],
+  [
+    /bound to non-existent persistentvolume/,
+    aboutClaims('its volume has been deleted: delete the claim and create it again'),
+  ],
+  [/persistentvolumeclaim ".*" not found/, missingClaim],
+  [/waiting for ephemeral volume controller/, say('wait a moment: the claim is being created')],
+  [/unbound immediate PersistentVolumeClaims/, aboutClaims('see why a claim is not bound')],
   [
     /node affinity|node selector/i,
     (subject) => ({
@@ -66,9 +84,26 @@ const ADVICE: readonly [RegExp, ...Advice[]][] = [
   [/anti-affinity|pod affinity|topology spread/i, say('change its affinity rules, or add a node')],
   [/free ports/, say('another Pod uses the hostPort: delete it, or choose another port')],
   [/unschedulable/, uncordon],
-  [/persistentvolumeclaim/i, say('create the PersistentVolumeClaim that it names')],
   [/Too many pods/, say('the node is full: delete other Pods')],
 ];
+
+/** The advice to look at the claim in the message, or at all claims of the namespace. */
+function aboutClaims(description: string): Advice {
+  return (subject) => ({
+    description,
+    command: subject.hints.kubectl(`describe pvc ${`${claimOf(subject)} `.trimStart()}-n ${subject.namespace}`),
+  });
+}
+
+const claimOf = (subject: Living): string =>
+  /persistentvolumeclaim "([^"]+)"/.exec(conditionOf(subject, 'PodScheduled')?.message ?? '')?.[1] ?? '';
+
+function missingClaim(subject: Living): Action {
+  return {
+    description: `create the PersistentVolumeClaim ${claimOf(subject)}, or recreate the Pod with the claimName of one that exists; see which ones exist`,
+    command: subject.hints.kubectl(`get pvc -n ${subject.namespace}`),
+  };
+}
 
 function taint(subject: Living): Action {
   const message = conditionOf(subject, 'PodScheduled')?.message ?? '';
