@@ -205,7 +205,7 @@ describe('a private containerd', () => {
     mkdirSync(paths.home, { recursive: true });
     writeFileSync(paths.root, '');
     await expect(startContainerd(where.options)).rejects.toThrow(
-      /^containerd does not start \(its log is .*containerd\.log\)/,
+      /^containerd does not start: it ended with exit code 1; the end of its log .*containerd\.log: /,
     );
     expect(processesNaming(where.dataDir)).toEqual([]);
   });

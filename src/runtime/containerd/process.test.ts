@@ -59,15 +59,23 @@ test('containerd is ready once it serves CRI, with a private socket, and end() s
 });
 
 test.each([
-  ['an exit code', 'echo no space left >&2; exit 3', 'exit code 3: no space left'],
-  ['a signal', 'kill -9 $$', 'SIGKILL: '],
-])('a containerd that ends with %s before it serves CRI does not start', async (_, script, cause) => {
+  [
+    'an exit code',
+    'echo failed to load cni during init >&2; echo no space left >&2; exit 3',
+    'exit code 3',
+    (log: string) => `the end of its log ${log}: no space left`,
+  ],
+  [
+    'a signal',
+    'echo failed to load cni during init >&2; kill -9 $$',
+    'SIGKILL',
+    (log: string) => `its log ${log} shows no cause`,
+  ],
+])('a containerd that ends with %s before it serves CRI does not start', async (_, script, cause, endOfLog) => {
   const { ready } = runs(script);
   const error = await ready.catch((reason: unknown) => reason);
   expect(error).toBeInstanceOf(UserError);
-  expect((error as Error).message).toBe(
-    `containerd does not start (its log is ${paths.log}): containerd ended with ${cause}`,
-  );
+  expect((error as Error).message).toBe(`containerd does not start: it ended with ${cause}; ${endOfLog(paths.log)}`);
 });
 
 test('a containerd that does not serve CRI within 60 s is killed', async () => {
@@ -75,7 +83,9 @@ test('a containerd that does not serve CRI within 60 s is killed', async () => {
   const { ready, exited } = runs('exec sleep 1000');
   expect(set.mock.calls.map(([time]) => time - timers.now())).toEqual([60_000]);
   timers.advance(60_000);
-  await expect(ready).rejects.toThrow('containerd does not answer');
+  await expect(ready).rejects.toThrow(
+    `containerd does not start: it does not serve CRI within 60 s; if the machine was busy, try again; its log ${paths.log} shows no cause`,
+  );
   expect(await exited).toEqual({ code: null, signal: 'SIGKILL' });
 });
 

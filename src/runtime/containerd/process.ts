@@ -136,22 +136,32 @@ async function servesCri(
   spawned: { listening: Promise<void>; exited: Promise<ContainerdExit>; giveUp: AbortController },
 ): Promise<string> {
   const { listening, exited, giveUp } = spawned;
-  const timer = timers.at(timers.now() + START_MILLIS, () => giveUp.abort(new Error('containerd does not answer')));
+  const late = `it does not serve CRI within ${START_MILLIS / 1000} s; if the machine was busy, try again`;
+  const timer = timers.at(timers.now() + START_MILLIS, () => giveUp.abort(new Error(late)));
   const connection = connect(`unix://${paths.socket}`);
   const ended = exited.then((exit) => {
-    throw new Error(`containerd ended with ${exit.signal ?? `exit code ${exit.code}`}`);
+    throw new Error(`it ended with ${exit.signal ?? `exit code ${exit.code}`}`);
   });
   const version = listening.then(() => versionOf(connection, paths, timers, giveUp.signal));
   try {
     return await Promise.race([ended, version]);
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
-    throw new UserError(`containerd does not start (its log is ${paths.log}): ${reason}: ${logFile.tail()}`);
+    throw new UserError(`containerd does not start: ${reason}; ${endOfLog(paths.log, logFile.tail())}`);
   } finally {
     giveUp.abort();
     timer.cancel();
     connection.close();
   }
+}
+
+/** containerd logs this at its first start, when the CNI configuration is not written yet, and then reads the configuration when it is. */
+const HARMLESS = /failed to load cni during init/;
+
+/** Quotes the log in the error, because a first start that fails removes the file with the data folder. */
+function endOfLog(path: string, tail: string): string {
+  const lines = tail.split('\n').filter((line) => line !== '' && !HARMLESS.test(line));
+  return lines.length === 0 ? `its log ${path} shows no cause` : `the end of its log ${path}: ${lines.join('\n')}`;
 }
 
 /** Waits until containerd, which is already listening, serves CRI. Makes containerd's socket private and returns containerd's version. */
