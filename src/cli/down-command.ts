@@ -51,10 +51,12 @@ export async function downCommand(options: DownOptions): Promise<void> {
     const { serviceLeft, uninstallService } = await import('./service/uninstall-service.ts');
     const endAll = (): Promise<void> =>
       down(dataDir, undefined, { gracePeriodSeconds: gracePeriodOf(options), signal: interrupted.signal });
-    if (options.uninstallService === true) return await uninstallService(dataDir, endAll);
-    sayWhichEngine(dataDir);
     const copy = copyOfUser(dataDir);
-    await endAll();
+    if (options.uninstallService === true) await uninstallService(dataDir, endAll);
+    else {
+      sayWhichEngine(dataDir);
+      await endAll();
+    }
     for (const line of [removedCopy(copy), serviceLeft(dataDir)])
       if (line !== undefined) process.stdout.write(`${line}\n`);
   } catch (error) {

@@ -29,7 +29,12 @@ serviceTests(machine);
 bootTests(machine);
 
 test('lifepod down --uninstall-service leaves nothing behind after the crash of the machine', async () => {
-  await machine().ok('lifepod down --uninstall-service');
+  // As sudo sets the variables for the user who types the commands.
+  const printed = await machine().ok(`export SUDO_UID=65534 SUDO_GID=65534 SUDO_USER=nobody
+    lifepod kubeconfig
+    lifepod down --uninstall-service`);
+  const [, copy = 'no copy'] = /^export KUBECONFIG=(.*)$/m.exec(printed) ?? [];
+  expect(printed).toContain(`\n${copy} is removed: type 'unset KUBECONFIG' where the variable names this file\n`);
   expect(await machine().ok("systemctl list-unit-files --no-legend 'lifepod*' || true")).toBe('');
   expect(await machine().ok(PRINT_LEFTOVERS)).toBe('');
 });
