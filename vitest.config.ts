@@ -35,6 +35,12 @@ export const ENGINES = {
 const REAL = { ...ENGINES, testTimeout: 180_000 };
 
 /**
+ * The numbers of workers are those with which two cores are busy all the time: unit tests seldom wait, tests of real containers often do.
+ * Files with an engine of their own wait most, for its start and its end.
+ */
+const WORKERS = { unit: 3, shared: 3, own: 4 };
+
+/**
  * The files of `unit` use no system resources, and share the modules that a worker has loaded. `delayed` runs those of the registry
  * and the server again, except slow ones, with a watch cache that lags behind its store. `http2` runs some of those of the server again,
  * with a client of HTTP/2. The other projects run real containers, one group after the other. The files of `e2e` share an engine for each
@@ -53,7 +59,7 @@ export default defineConfig({
           exclude: [HEAVY],
           testTimeout: 60_000,
           hookTimeout: 60_000,
-          maxWorkers: 2,
+          maxWorkers: WORKERS.unit,
           isolate: false,
         },
       },
@@ -69,7 +75,7 @@ export default defineConfig({
           ],
           testTimeout: 60_000,
           hookTimeout: 60_000,
-          maxWorkers: 2,
+          maxWorkers: WORKERS.unit,
           isolate: false,
         },
       },
@@ -80,7 +86,7 @@ export default defineConfig({
           include: HTTP2_TESTS,
           testTimeout: 60_000,
           hookTimeout: 60_000,
-          maxWorkers: 2,
+          maxWorkers: WORKERS.unit,
           isolate: false,
         },
       },
@@ -90,7 +96,7 @@ export default defineConfig({
           include: ['test/contract/**/*.test.ts'],
           testTimeout: 120_000,
           hookTimeout: 120_000,
-          maxWorkers: 2,
+          maxWorkers: WORKERS.unit,
         },
       },
       {
@@ -99,7 +105,7 @@ export default defineConfig({
           name: 'e2e',
           include: ['test/e2e/*.test.ts', 'test/clients/*.test.ts'],
           isolate: false,
-          maxWorkers: 2,
+          maxWorkers: WORKERS.shared,
           sequence: { groupOrder: 1 },
         },
       },
@@ -109,7 +115,7 @@ export default defineConfig({
           name: 'own',
           include: ['test/e2e/own-engine/**/*.test.ts', 'test/integration/**/*.test.ts'],
           isolate: false,
-          maxWorkers: 4,
+          maxWorkers: WORKERS.own,
           sequence: { groupOrder: 2 },
         },
       },
