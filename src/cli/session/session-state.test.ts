@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { ContainerStatus, Job, Pod } from '../../api/generated/types.ts';
+import type { ContainerStatus, CoreV1Event, Job, Pod } from '../../api/generated/types.ts';
 import { hintsFor } from '../hints.ts';
 import {
   exitCodeOf,
@@ -184,11 +184,50 @@ describe('an obstacle', () => {
       { text: 'no node can run it: 0/1 nodes', cause: 'no node can run it: 0/1 nodes', hint: '', isFinal: false },
     ],
   ])('is %s', (_, given, obstacle) => {
-    expect(obstacleOf(given, HINTS)).toEqual(obstacle);
+    expect(obstacleOf(given, { hints: HINTS })).toEqual(obstacle);
+  });
+
+  const preparing = pod('p', 'Pending', { app: [waits('a', 'ContainerCreating')] });
+  const prepared: Pod = {
+    ...preparing,
+    status: { ...preparing.status, conditions: [{ type: 'PodReadyToStartContainers', status: 'True' }] },
+  };
+  test.each<[string, string, string, Pod, object | undefined]>([
+    [
+      'the sandbox',
+      'FailedCreatePodSandBox',
+      'Failed to create pod sandbox: rpc error: code = Unknown desc = no\naddress is free',
+      preparing,
+      { text: 'its sandbox cannot be created: no address is free', cause: 'sandbox', hint: '' },
+    ],
+    ['no sandbox: there is one now', 'FailedCreatePodSandBox', 'Failed to create pod sandbox: no', prepared, undefined],
+    [
+      'the volumes',
+      'FailedMount',
+      'MountVolume.SetUp failed for volume "v" : no space',
+      preparing,
+      { text: 'its volumes cannot be mounted: MountVolume.SetUp failed for volume "v" : no space' },
+    ],
+    [
+      'an object of a volume',
+      'FailedMount',
+      'MountVolume.SetUp failed for volume "v" : configmap "c" not found',
+      preparing,
+      {
+        text: expect.stringMatching(/^its volume v needs the ConfigMap c, which does not exist in namespace /),
+        hint: expect.stringMatching(
+          /^create the ConfigMap, and the node retries automatically: kubectl create configmap c /,
+        ),
+      },
+    ],
+  ])('is %s, from an Event', (_, reason, message, given, obstacle) => {
+    const event = { reason, message, involvedObject: {} } as CoreV1Event;
+    if (obstacle === undefined) expect(obstacleOf(given, { hints: HINTS, event })).toBeUndefined();
+    else expect(obstacleOf(given, { hints: HINTS, event })).toMatchObject({ ...obstacle, isFinal: false });
   });
 
   const changed = (before: Obstructed, reason: string, now: number): Obstructed =>
-    withObstacle(before, pod('p', 'Pending', { app: [waits('a', reason)] }), false, now, HINTS);
+    withObstacle(before, pod('p', 'Pending', { app: [waits('a', reason)] }), false, now, { hints: HINTS });
   test('that may pass ends the session after two minutes in which the Pod always had one', () => {
     const pulling = changed(changed(new Map(), 'ErrImagePull', 1000), 'ImagePullBackOff', 60_000);
     expect(giveUp(pulling, 60_000)).toEqual({ askAt: 1000 + OBSTACLE_MILLIS });
@@ -205,7 +244,7 @@ describe('an obstacle', () => {
     });
   });
   test('ends with its Pod', () => {
-    const gone = withObstacle(changed(new Map(), 'ErrImagePull', 0), pod('p', 'Pending'), true, 10, HINTS);
+    const gone = withObstacle(changed(new Map(), 'ErrImagePull', 0), pod('p', 'Pending'), true, 10, { hints: HINTS });
     expect(giveUp(gone, 300_000)).toBeUndefined();
   });
 });

@@ -5,13 +5,14 @@
  * Source of the exit codes: docker compose and docker run, whose exit code is that of the container that failed (behavior).
  */
 import { hasEnded } from '../../api/core/v1/pod/status/final-phase.ts';
-import type { ContainerStateTerminated, Job, Pod } from '../../api/generated/types.ts';
+import type { ContainerStateTerminated, CoreV1Event, Job, Pod } from '../../api/generated/types.ts';
 import { uidOf } from '../../machinery/meta.ts';
 import type { Hints } from '../hints.ts';
 import { imageOf, lacksImage, type PodContainer, podContainers } from '../pod-containers.ts';
 import { commandError, FAILED_START_REASONS } from '../why/failed-start.ts';
 import { imageHint, lackOfImage } from '../why/images.ts';
 import { type ContainerRuns, failedStartOf, NO_RUNS, startedContainers } from './container-runs.ts';
+import { preparationProblem } from './preparation.ts';
 
 /** The objects of the session that run something, with the last version that was seen. */
 export interface SessionState {
@@ -133,19 +134,32 @@ const FINAL_REASONS = ['ErrImageNeverPull', 'InvalidImageName'];
 /** Reasons of a container that waits for something that may happen. */
 const PASSING_REASONS = ['CreateContainerConfigError', 'CreateContainerError', 'RunContainerError'];
 
+/** Facts about a Pod that its object does not contain. */
+export interface PodFacts {
+  hints: Hints;
+  /** Absent: no container has run. */
+  runs?: ContainerRuns | undefined;
+  /** The last Event about the preparation of the Pod. */
+  event?: CoreV1Event | undefined;
+}
+
 /** Returns what keeps the Pod from starting; undefined if it starts, runs, is being deleted or has ended. */
-export function obstacleOf(pod: Pod, hints: Hints, runs: ContainerRuns = NO_RUNS): Obstacle | undefined {
+export function obstacleOf(pod: Pod, facts: PodFacts): Obstacle | undefined {
   if (hasEnded(pod) || pod.metadata.deletionTimestamp !== undefined) return undefined;
   const scheduled = pod.status?.conditions?.find(({ type }) => type === 'PodScheduled');
   if (scheduled?.status === 'False' && scheduled.reason === 'Unschedulable') {
     const text = `no node can run it: ${scheduled.message}`;
     return { text, cause: text, hint: '', isFinal: false };
   }
-  const waiting = startedContainers(pod).flatMap((each) => waitingOf(pod, each, hints, runs) ?? []);
-  return waiting.find(({ isFinal }) => isFinal) ?? waiting[0];
+  const waiting = startedContainers(pod).flatMap((each) => waitingOf(pod, each, facts) ?? []);
+  const found = waiting.find(({ isFinal }) => isFinal) ?? waiting[0];
+  if (found !== undefined || facts.event === undefined) return found;
+  const problem = preparationProblem(pod, facts.event, facts.hints);
+  return problem && { ...problem, isFinal: false };
 }
 
-function waitingOf(pod: Pod, container: PodContainer, hints: Hints, runs: ContainerRuns): Obstacle | undefined {
+function waitingOf(pod: Pod, container: PodContainer, facts: PodFacts): Obstacle | undefined {
+  const { hints, runs = NO_RUNS } = facts;
   const { kind, name, status } = container;
   // First, because a start that is tried again and again waits for other reasons between the attempts.
   const failedStart = failedStartOf(container, runs);
@@ -173,16 +187,9 @@ export const OBSTACLE_MILLIS = 120_000;
 export type Obstructed = ReadonlyMap<string, { since: number; title: string; obstacle: Obstacle }>;
 
 /** Returns the obstacles after a change of the Pod. An obstacle that only changes its text lasts since the first one. */
-export function withObstacle(
-  before: Obstructed,
-  pod: Pod,
-  isGone: boolean,
-  now: number,
-  hints: Hints,
-  runs: ContainerRuns = NO_RUNS,
-): Obstructed {
+export function withObstacle(before: Obstructed, pod: Pod, isGone: boolean, now: number, facts: PodFacts): Obstructed {
   const after = new Map(before);
-  const obstacle = isGone ? undefined : obstacleOf(pod, hints, runs);
+  const obstacle = isGone ? undefined : obstacleOf(pod, facts);
   const uid = uidOf(pod);
   if (obstacle === undefined) after.delete(uid);
   else after.set(uid, { since: before.get(uid)?.since ?? now, title: `pod/${pod.metadata.name}`, obstacle });

@@ -1,6 +1,6 @@
 import { expect, test, vi } from 'vitest';
 import type { Deployment, Pod, ReplicaSet } from '../../api/generated/types.ts';
-import { CONFIG_MAPS, DEPLOYMENTS, PODS, REPLICA_SETS } from '../../api/resources.ts';
+import { CONFIG_MAPS, DEPLOYMENTS, EVENTS, PODS, REPLICA_SETS } from '../../api/resources.ts';
 import { registryBackend } from '../../client/registry-fixture.ts';
 import { clientOf } from '../../client/typed-client.ts';
 import { type KubeObject, type OwnerReference, uidOf } from '../../machinery/meta.ts';
@@ -139,6 +139,35 @@ test('a session whose Pod cannot start for two minutes is over, and reports each
   ]);
   timers.advance(OBSTACLE_MILLIS);
   expect(await watched.over).toBe(`pod/one cannot start for 120 s: ${text}`);
+});
+
+test('a session whose Pod gets no sandbox reports the cause once, and is over after two minutes', async () => {
+  const { backend, watched, said, timers } = await watch();
+  const one = await backend.set(PODS, podOf('one', { labels }));
+  watched.created(one);
+  watched.complete();
+  const { name, namespace = '' } = one.metadata;
+  const fail = (message: string, count: number): Promise<unknown> =>
+    backend.set(EVENTS, {
+      apiVersion: 'v1',
+      kind: 'Event',
+      metadata: { name: 'e', namespace },
+      involvedObject: { kind: 'Pod', namespace, name, uid: uidOf(one) },
+      type: 'Warning',
+      reason: 'FailedCreatePodSandBox',
+      message: `Failed to create pod sandbox: ${message}`,
+      count,
+    });
+  await fail('no address is free for 1', 1);
+  await vi.waitFor(() => expect(said).toHaveLength(1));
+  await fail('no address is free for 2', 2);
+  timers.advance(OBSTACLE_MILLIS);
+  expect(await watched.over).toMatch(
+    /^pod\/one cannot start for 120 s: its sandbox cannot be created: no address is free/,
+  );
+  expect(said).toEqual([
+    "pod/one waits: its sandbox cannot be created: no address is free for 1; see 'lifepod why one -n a --data-dir /d'",
+  ]);
 });
 
 const status = (state: object, lastState?: object) => ({

@@ -2,14 +2,14 @@
  * Watches the Pods and Jobs of a session: keeps the state for session-state.ts current, follows the logs of all Pods, and reports when
  * the session is over or a Pod cannot start.
  *
- * Reads Pods and Jobs in the namespaces of the session, and the owners of Pods. Writes nothing.
+ * Reads Pods, Jobs and Events in the namespaces of the session, and the owners of Pods. Writes nothing.
  * Invariants:
  *  1. A Pod or Job belongs to the session if it, its controller, or a controller of that one has the label of the session.
  *  2. The only timer is the one for Pods that cannot start.
  */
 import { hasEnded } from '../../api/core/v1/pod/status/final-phase.ts';
-import type { Job, Pod } from '../../api/generated/types.ts';
-import { PODS } from '../../api/resources.ts';
+import type { CoreV1Event, Job, Pod } from '../../api/generated/types.ts';
+import { EVENTS, PODS } from '../../api/resources.ts';
 import type { Client } from '../../client/client.ts';
 import { createInformer, type Informer } from '../../client/informer.ts';
 import { type KubeObject, type OwnerReference, type ResourceRef, uidOf } from '../../machinery/meta.ts';
@@ -19,6 +19,7 @@ import type { Hints } from '../hints.ts';
 import { type ContainerRuns, crashLoops, NO_RUNS, withRuns } from './container-runs.ts';
 import type { FindKind } from './discovery.ts';
 import { endsByItself, isEndless, SESSION_LABEL } from './plan.ts';
+import { isAboutPreparation } from './preparation.ts';
 import type { SessionLogs } from './session-logs.ts';
 import {
   giveUp,
@@ -80,7 +81,15 @@ export async function watchSession(options: WatchOptions): Promise<WatchedSessio
       ),
     );
   const informers = [...follow<Pod>(PODS, 'pods'), ...(hasJobs ? follow<Job>(JOBS, 'jobs') : [])];
-  await Promise.all(informers.map(({ synced }) => synced));
+  const hear = (event: CoreV1Event): void => watched.hear(event);
+  const events = namespaces.map((namespace) =>
+    createInformer<CoreV1Event>(
+      client.resource<CoreV1Event>(EVENTS),
+      { ...platform, namespace, fieldSelector: 'type=Warning', signal },
+      { added: hear, updated: hear },
+    ),
+  );
+  await Promise.all([...informers, ...events].map(({ synced }) => synced));
   return {
     created: (object) => watched.created(object),
     complete: () => watched.complete(),
@@ -115,6 +124,8 @@ class Watched {
   #obstructed: Obstructed = new Map();
   /** By UID: which containers of the Pods have run. */
   readonly #runs = new Map<string, ContainerRuns>();
+  /** By the UID of the Pod: the last Event about its preparation, also of Pods that have not been seen yet. */
+  readonly #events = new Map<string, CoreV1Event>();
   /** The lines that were printed about obstacles and crash loops, each with the UID of its Pod. */
   readonly #said = new Set<string>();
   #timer: Timer | undefined;
@@ -171,6 +182,16 @@ class Watched {
     this.#undecided.add(decided);
   }
 
+  hear(event: CoreV1Event): void {
+    const { uid } = event.involvedObject;
+    if (uid === undefined || !isAboutPreparation(event)) return;
+    this.#events.set(uid, event);
+    const seen = this.#pods.get(uid);
+    if (seen === undefined) return;
+    this.#noteObstacle(seen.object, seen.isGone);
+    this.#look();
+  }
+
   #hasLabel({ metadata }: KubeObject): boolean {
     return metadata.labels?.[SESSION_LABEL] === this.#options.id;
   }
@@ -222,14 +243,12 @@ class Watched {
   /** Says each cause of an obstacle once for each Pod. */
   #noteObstacle(pod: Pod, isGone: boolean): void {
     const { platform, hints } = this.#options;
-    this.#obstructed = withObstacle(
-      this.#obstructed,
-      pod,
-      isGone,
-      platform.timers.now(),
+    const facts = {
       hints,
-      this.#runs.get(uidOf(pod)),
-    );
+      runs: this.#runs.get(uidOf(pod)),
+      event: this.#events.get(uidOf(pod)),
+    };
+    this.#obstructed = withObstacle(this.#obstructed, pod, isGone, platform.timers.now(), facts);
     const now = this.#obstructed.get(uidOf(pod));
     // A final obstacle ends the session, which reports it.
     if (now === undefined || now.obstacle.isFinal) return;

@@ -99,7 +99,10 @@ const KINDS: Readonly<Record<string, string>> = { configmap: 'ConfigMap', secret
 const CREATE: Readonly<Record<string, string>> = { configmap: 'create configmap', secret: 'create secret generic' };
 
 /** Returns what a message about a missing ConfigMap, Secret or key means; undefined if it is about something else. */
-export function objectFinding({ namespace, hints, pod }: Living, text: string): Finding | undefined {
+export function objectFinding(
+  { namespace, hints, pod }: Pick<Living, 'namespace' | 'hints' | 'pod'>,
+  text: string,
+): Finding | undefined {
   const [, type = '', name] = /\b(configmap|secret) "(?:[^"/]*\/)?([^"/]+)" not found/.exec(text) ?? [];
   if (name !== undefined) {
     const keys = neededKeys(pod, type === 'secret' ? 'secret' : 'configmap', name);

@@ -1,0 +1,46 @@
+/**
+ * Finds in Events why the node cannot prepare the sandbox or the volumes of a Pod. The status of the Pod does not show it, because its
+ * containers then wait for their creation, as in a Pod without a problem. Pure.
+ */
+import type { CoreV1Event, Pod } from '../../api/generated/types.ts';
+import type { Hints } from '../hints.ts';
+import { podContainers } from '../pod-containers.ts';
+import { objectFinding } from '../why/failed-start.ts';
+import { oneLine } from '../why/subject.ts';
+
+const [SANDBOX, VOLUMES] = ['FailedCreatePodSandBox', 'FailedMount'];
+
+/** Returns whether the Event is about the preparation of a Pod. */
+export const isAboutPreparation = ({ reason }: CoreV1Event): boolean => reason === SANDBOX || reason === VOLUMES;
+
+export interface PreparationProblem {
+  /** Such as `its sandbox cannot be created: no address is free`. */
+  text: string;
+  /** `sandbox` or `volumes`: the messages of repeated attempts may differ in IDs. */
+  cause: string;
+  /** What the user can do; empty if that is not known. */
+  hint: string;
+}
+
+/** Returns the problem that the last Event about the preparation reports; undefined if the Pod has been prepared since. */
+export function preparationProblem(pod: Pod, event: CoreV1Event, hints: Hints): PreparationProblem | undefined {
+  if (isPrepared(pod)) return undefined;
+  const message = oneLine(event.message);
+  if (event.reason === SANDBOX) {
+    const why = message.replace(/^Failed to create pod sandbox: /, '').replace(/^rpc error: code = \w+ desc = /, '');
+    return { text: `its sandbox cannot be created: ${why}`, cause: 'sandbox', hint: '' };
+  }
+  const found = objectFinding({ namespace: pod.metadata.namespace ?? '', hints, pod }, message);
+  if (found === undefined) return { text: `its volumes cannot be mounted: ${message}`, cause: 'volumes', hint: '' };
+  const volume = /for volume "([^"]+)"/.exec(message)?.[1];
+  const hint = found.actions.map(({ description, command }) => `${description}${command && `: ${command}`}`).join('; ');
+  return {
+    text: `${volume === undefined ? 'one of its volumes' : `its volume ${volume}`} ${found.cause}`,
+    cause: 'volumes',
+    hint,
+  };
+}
+
+const isPrepared = (pod: Pod): boolean =>
+  pod.status?.conditions?.some(({ type, status }) => type === 'PodReadyToStartContainers' && status === 'True') ===
+    true || podContainers(pod).some(({ status }) => (status?.containerID ?? '') !== '');
