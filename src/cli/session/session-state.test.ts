@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { ContainerStatus, CoreV1Event, Job, Pod } from '../../api/generated/types.ts';
+import type { ContainerStatus, CoreV1Event, Job, Node, Pod } from '../../api/generated/types.ts';
 import { hintsFor } from '../hints.ts';
 import {
   exitCodeOf,
@@ -185,6 +185,17 @@ describe('an obstacle', () => {
     ],
   ])('is %s', (_, given, obstacle) => {
     expect(obstacleOf(given, { hints: HINTS })).toEqual(obstacle);
+  });
+
+  test('names the image that its node has, and what keeps the Pod from using it', () => {
+    const waiting = pod('p', 'Pending', { app: [waits('a', 'ErrImagePull', 'no such host')] });
+    const [container] = waiting.spec?.containers ?? [];
+    Object.assign(container ?? {}, { image: 'busybox', imagePullPolicy: 'Always' });
+    const node = { status: { images: [{ names: ['docker.io/library/busybox:latest'] }] } } as Node;
+    expect(obstacleOf(waiting, { hints: HINTS, node })?.hint).toBe(
+      'it is on this node: set imagePullPolicy: IfNotPresent (or use a tag other than latest), and recreate the Pod',
+    );
+    expect(obstacleOf(waiting, { hints: HINTS })?.hint).toContain('lifepod image make busybox --data-dir /d');
   });
 
   const preparing = pod('p', 'Pending', { app: [waits('a', 'ContainerCreating')] });

@@ -5,7 +5,7 @@
  * Source of the exit codes: docker compose and docker run, whose exit code is that of the container that failed (behavior).
  */
 import { hasEnded } from '../../api/core/v1/pod/status/final-phase.ts';
-import type { ContainerStateTerminated, CoreV1Event, Job, Pod } from '../../api/generated/types.ts';
+import type { ContainerStateTerminated, CoreV1Event, Job, Node, Pod } from '../../api/generated/types.ts';
 import { uidOf } from '../../machinery/meta.ts';
 import type { Hints } from '../hints.ts';
 import { imageOf, lacksImage, type PodContainer, podContainers } from '../pod-containers.ts';
@@ -139,6 +139,8 @@ export interface PodFacts {
   hints: Hints;
   /** Absent: no container has run. */
   runs?: ContainerRuns | undefined;
+  /** The node of the Pod; undefined if it is not known. */
+  node?: Node | undefined;
   /** The last Event about the preparation of the Pod. */
   event?: CoreV1Event | undefined;
 }
@@ -159,7 +161,7 @@ export function obstacleOf(pod: Pod, facts: PodFacts): Obstacle | undefined {
 }
 
 function waitingOf(pod: Pod, container: PodContainer, facts: PodFacts): Obstacle | undefined {
-  const { hints, runs = NO_RUNS } = facts;
+  const { hints, node, runs = NO_RUNS } = facts;
   const { kind, name, status } = container;
   // First, because a start that is tried again and again waits for other reasons between the attempts.
   const failedStart = failedStartOf(container, runs);
@@ -173,7 +175,7 @@ function waitingOf(pod: Pod, container: PodContainer, facts: PodFacts): Obstacle
     const text = `container ${name}: the image ${imageOf(pod, { name })} ${lackOfImage(status)}`;
     // The reason alternates between ErrImagePull and ImagePullBackOff.
     const cause = `container ${name}: image`;
-    return { text, cause, hint: imageHint({ pod, hints }, { kind, name, status }), isFinal };
+    return { text, cause, hint: imageHint({ pod, hints, node }, { kind, name, status }), isFinal };
   }
   if (!isFinal && !PASSING_REASONS.includes(reason)) return undefined;
   const text = `container ${name}: ${reason}${message === '' ? '' : `: ${message}`}`;

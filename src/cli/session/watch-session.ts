@@ -2,14 +2,14 @@
  * Watches the Pods and Jobs of a session: keeps the state for session-state.ts current, follows the logs of all Pods, and reports when
  * the session is over or a Pod cannot start.
  *
- * Reads Pods, Jobs and Events in the namespaces of the session, and the owners of Pods. Writes nothing.
+ * Reads Pods, Jobs and Events in the namespaces of the session, the owners of Pods, and Nodes. Writes nothing.
  * Invariants:
  *  1. A Pod or Job belongs to the session if it, its controller, or a controller of that one has the label of the session.
  *  2. The only timer is the one for Pods that cannot start.
  */
 import { hasEnded } from '../../api/core/v1/pod/status/final-phase.ts';
-import type { CoreV1Event, Job, Pod } from '../../api/generated/types.ts';
-import { EVENTS, PODS } from '../../api/resources.ts';
+import type { CoreV1Event, Job, Node, Pod } from '../../api/generated/types.ts';
+import { EVENTS, NODES, PODS } from '../../api/resources.ts';
 import type { Client } from '../../client/client.ts';
 import { createInformer, type Informer } from '../../client/informer.ts';
 import { type KubeObject, type OwnerReference, type ResourceRef, uidOf } from '../../machinery/meta.ts';
@@ -67,7 +67,8 @@ export interface WatchOptions {
 /** Resolves when the Pods and Jobs that exist already are known. */
 export async function watchSession(options: WatchOptions): Promise<WatchedSession> {
   const { client, platform, namespaces, hasJobs, signal } = options;
-  const watched = new Watched(options);
+  const nodes = createInformer<Node>(client.resource<Node>(NODES), { ...platform, signal }, {});
+  const watched = new Watched(options, (name) => nodes.get(undefined, name));
   const follow = <T extends KubeObject>(ref: ResourceRef, kind: 'pods' | 'jobs'): Pick<Informer<T>, 'synced'>[] =>
     namespaces.map((namespace) =>
       createInformer<T>(
@@ -80,6 +81,8 @@ export async function watchSession(options: WatchOptions): Promise<WatchedSessio
         },
       ),
     );
+  // First, so that the nodes are known when a Pod is judged.
+  await nodes.synced;
   const informers = [...follow<Pod>(PODS, 'pods'), ...(hasJobs ? follow<Job>(JOBS, 'jobs') : [])];
   const hear = (event: CoreV1Event): void => watched.hear(event);
   const events = namespaces.map((namespace) =>
@@ -112,6 +115,7 @@ const versionOf = ({ metadata }: KubeObject): number => Number(metadata.resource
 class Watched {
   readonly over = Promise.withResolvers<string | undefined>();
   readonly #options: WatchOptions;
+  readonly #nodeNamed: (name: string) => Node | undefined;
   readonly #ending = new Set<string>();
   readonly #pods = new Map<string, Seen<Pod>>();
   readonly #jobs = new Map<string, Seen<Job>>();
@@ -130,8 +134,9 @@ class Watched {
   readonly #said = new Set<string>();
   #timer: Timer | undefined;
 
-  constructor(options: WatchOptions) {
+  constructor(options: WatchOptions, nodeNamed: (name: string) => Node | undefined) {
     this.#options = options;
+    this.#nodeNamed = nodeNamed;
     options.signal.addEventListener('abort', () => this.#timer?.cancel(), { once: true });
   }
 
@@ -246,6 +251,7 @@ class Watched {
     const facts = {
       hints,
       runs: this.#runs.get(uidOf(pod)),
+      node: this.#nodeNamed(pod.spec?.nodeName ?? ''),
       event: this.#events.get(uidOf(pod)),
     };
     this.#obstructed = withObstacle(this.#obstructed, pod, isGone, platform.timers.now(), facts);
