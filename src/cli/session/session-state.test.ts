@@ -174,6 +174,16 @@ describe('an obstacle', () => {
       },
     ],
     [
+      'an image whose name the runtime refuses',
+      pod('p', 'Pending', { app: [waits('a', 'ErrImagePull', 'invalid reference format: must be lowercase')] }),
+      {
+        text: 'container a: the image i cannot be pulled (invalid reference format: must be lowercase)',
+        cause: 'container a: image',
+        hint: expect.stringContaining('with a PATH in lower case'),
+        isFinal: true,
+      },
+    ],
+    [
       'the final one of two',
       pod('p', 'Pending', { app: [waits('a', 'ErrImagePull'), waits('b', 'InvalidImageName')] }),
       { text: 'container b: InvalidImageName', cause: 'container b: InvalidImageName', hint: '', isFinal: true },

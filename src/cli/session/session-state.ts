@@ -10,7 +10,7 @@ import { uidOf } from '../../machinery/meta.ts';
 import type { Hints } from '../hints.ts';
 import { imageOf, lacksImage, type PodContainer, podContainers } from '../pod-containers.ts';
 import { commandError, FAILED_START_REASONS } from '../why/failed-start.ts';
-import { imageHint, lackOfImage } from '../why/images.ts';
+import { IMAGE_NAME_RULE, imageHint, lackOfImage } from '../why/images.ts';
 import { type ContainerRuns, failedStartOf, NO_RUNS, startedContainers } from './container-runs.ts';
 import { preparationProblem } from './preparation.ts';
 
@@ -131,6 +131,8 @@ export interface Obstacle {
 
 /** Reasons of a container that waits for something that will not happen. */
 const FINAL_REASONS = ['ErrImageNeverPull', 'InvalidImageName'];
+/** A part of the messages with which runtimes refuse names that the node accepts, such as UPPER/x:1. The node repeats such a pull. */
+const REFUSED_NAME = 'invalid reference format';
 /** Reasons of a container that waits for something that may happen. */
 const PASSING_REASONS = ['CreateContainerConfigError', 'CreateContainerError', 'RunContainerError'];
 
@@ -175,6 +177,7 @@ function waitingOf(pod: Pod, container: PodContainer, facts: PodFacts): Obstacle
     const text = `container ${name}: the image ${imageOf(pod, { name })} ${lackOfImage(status)}`;
     // The reason alternates between ErrImagePull and ImagePullBackOff.
     const cause = `container ${name}: image`;
+    if (message.includes(REFUSED_NAME)) return { text, cause, hint: IMAGE_NAME_RULE, isFinal: true };
     return { text, cause, hint: imageHint({ pod, hints, node }, { kind, name, status }), isFinal };
   }
   if (!isFinal && !PASSING_REASONS.includes(reason)) return undefined;

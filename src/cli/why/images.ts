@@ -31,17 +31,15 @@ export function missingImage(subject: Living, shown: Shown): Explanation {
   };
 }
 
+/** What a user must know to correct the name of an image. */
+export const IMAGE_NAME_RULE =
+  'an image name is [REGISTRY/]PATH[:TAG] with a PATH in lower case, such as registry.example/team/app:1.2';
+
 function invalidName(subject: Living, shown: Shown, image: string, message: string | undefined): Explanation {
   return {
     sentence: `${subject.name} cannot start: ${JSON.stringify(image)}, the image of its ${called(shown)}, is not a valid image name.`,
     evidence: [`InvalidImageName: ${oneLine(message)}`],
-    actions: [
-      {
-        description:
-          'an image name is [REGISTRY/]PATH[:TAG] with a PATH in lower case, such as registry.example/team/app:1.2',
-      },
-      setImage(subject, shown),
-    ],
+    actions: [{ description: IMAGE_NAME_RULE }, setImage(subject, shown)],
   };
 }
 
