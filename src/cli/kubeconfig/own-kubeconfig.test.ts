@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { failureText } from '../failures.ts';
-import { needsOwnKubeconfig } from './own-kubeconfig.ts';
+import { kubeconfigNotes, needsOwnKubeconfig } from './own-kubeconfig.ts';
 
 const refusal = (isWanted: boolean, ...words: string[]): string =>
   failureText(needsOwnKubeconfig('/d', {}, isWanted), [...words, '--data-dir', '/d'], false, {});
@@ -17,4 +17,15 @@ test('a user who is refused lifepod kubeconfig learns how to evaluate its output
     `only root can read the data folder /d: type 'eval "$(sudo lifepod kubeconfig --data-dir /d)"', ` +
       `or 'sudo lifepod kubeconfig --user NAME --data-dir /d' for a kubeconfig with fewer rights`,
   );
+});
+
+test('the user of sudo learns where the copy of the kubeconfig is, and root nothing', () => {
+  const user = { uid: 1000, gid: 1000, name: 'jane' };
+  expect(kubeconfigNotes({ path: '/r/1000.kubeconfig', user }, false)).toEqual([
+    'the user jane can use kubectl and lifepod without sudo, with all rights of an administrator, in a shell with KUBECONFIG=/r/1000.kubeconfig',
+  ]);
+  expect(kubeconfigNotes({ path: '/d/kubeconfig', without: user }, false)).toEqual([
+    expect.stringMatching(/^warning: only root can use this kubeconfig, because no copy for jane could be written: /),
+  ]);
+  expect(kubeconfigNotes({ path: '/d/kubeconfig' }, false)).toEqual([]);
 });

@@ -101,18 +101,25 @@ export function grantKubeconfig(dataDir: string): UsableKubeconfig {
   }
 }
 
-/** Prints to standard error who can use the kubeconfig, and to standard output a shell command that sets KUBECONFIG. */
-export function printKubeconfig({ path, user, without }: UsableKubeconfig): void {
-  if (without !== undefined)
-    process.stderr.write(
-      `warning: only root can use this kubeconfig, because no copy for ${without.name} could be written: '${hintsFor({ dataDir: dirname(path) }, process.env, undefined, true).engine('kubeconfig')}' shows why\n`,
-    );
-  if (user !== undefined) {
-    // A shell that evaluates the output does not show it.
-    const where = process.stdout.isTTY ? 'after this command:' : `in a shell with KUBECONFIG=${shellQuoted(path)}`;
-    process.stderr.write(
-      `the user ${user.name} can use kubectl and lifepod without sudo, with all rights of an administrator, ${where}\n`,
-    );
+/** Returns the sentences about who can use the kubeconfig; none for root. `isShown`: the command that sets KUBECONFIG follows. */
+export function kubeconfigNotes({ path, user, without }: UsableKubeconfig, isShown: boolean): string[] {
+  if (without !== undefined) {
+    const { engine } = hintsFor({ dataDir: dirname(path) }, process.env, undefined, true);
+    return [
+      `warning: only root can use this kubeconfig, because no copy for ${without.name} could be written: '${engine('kubeconfig')}' shows why`,
+    ];
   }
-  process.stdout.write(`export KUBECONFIG=${shellQuoted(path)}\n`);
+  if (user === undefined) return [];
+  const where = isShown ? 'after this command:' : `in a shell with KUBECONFIG=${shellQuoted(path)}`;
+  return [
+    `the user ${user.name} can use kubectl and lifepod without sudo, with all rights of an administrator, ${where}`,
+  ];
+}
+
+/** Prints to standard error who can use the kubeconfig, and to standard output a shell command that sets KUBECONFIG. */
+export function printKubeconfig(kubeconfig: UsableKubeconfig): void {
+  // A shell that evaluates the output does not show it.
+  const notes = kubeconfigNotes(kubeconfig, process.stdout.isTTY === true);
+  for (const note of notes) process.stderr.write(`${note}\n`);
+  process.stdout.write(`export KUBECONFIG=${shellQuoted(kubeconfig.path)}\n`);
 }

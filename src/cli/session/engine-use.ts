@@ -29,6 +29,7 @@ import { startDetached } from '../detach.ts';
 import { down, hasPods } from '../down.ts';
 import { onlyFinalizersLeft } from '../end-pods.ts';
 import { hintsFor, waysToStop } from '../hints.ts';
+import { kubeconfigNotes, usableKubeconfig } from '../kubeconfig/own-kubeconfig.ts';
 import { readyText } from '../up.ts';
 import {
   claimDeadRecords,
@@ -142,6 +143,7 @@ async function start(options: UpOptions, say: Say, stop: AbortSignal): Promise<v
   const ready = await startDetached({ ...options, forSessions: true }, stop);
   say(readyText(ready));
   for (const warning of ready.warnings) say(`warning: ${warning}`);
+  for (const note of kubeconfigNotes(usableKubeconfig(options.dataDir), false)) say(note);
 }
 
 /** Removes what an engine that did not become ready has left, if it had no Pods, and if no session has objects that must be deleted. */

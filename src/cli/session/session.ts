@@ -148,7 +148,7 @@ async function live(
   const platform = nodePlatform('error');
   const deletion = { client, platform, say: detail, hurry: interrupts.hurry };
   for (const each of dead) {
-    detail(`deleting what a session that was killed has left (PID ${each.pid})`);
+    say(`deleting what a session that was killed has left (PID ${each.pid})`);
     await deleteObjects(each, deletion, lost);
     each.remove();
   }
