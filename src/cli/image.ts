@@ -36,12 +36,13 @@ function endpointOf(dataDir: string): string {
 }
 
 const printError = (line: string): void => void process.stderr.write(`${line}\n`);
+const printLine = (line: string): void => void process.stdout.write(`${line}\n`);
 
 /**
  * Loads the archives into the container runtime, each once, and prints the loaded images; `-` is standard input. If a file is not readable,
  * loads none and rejects. Without a terminal, calls `say` with a line about each archive when its load begins.
  */
-export async function loadImages(dataDir: string, files: string[], say = printError): Promise<void> {
+export async function loadImages(dataDir: string, files: string[], say = printError, print = printLine): Promise<void> {
   const endpoint = endpointOf(dataDir);
   sayWhichEngine(dataDir);
   if (files.filter((file) => file === '-').length > 1)
@@ -50,8 +51,10 @@ export async function loadImages(dataDir: string, files: string[], say = printEr
   for (const file of once.filter((each) => each !== '-')) requireArchive(file);
   try {
     await (once.includes('-')
-      ? withArchiveFrom(process.stdin, dataDir, terminalLine.show, (path) => loadFiles(endpoint, once, path, say))
-      : loadFiles(endpoint, once, '', say));
+      ? withArchiveFrom(process.stdin, dataDir, terminalLine.show, (path) =>
+          loadFiles(endpoint, once, path, { say, print }),
+        )
+      : loadFiles(endpoint, once, '', { say, print }));
   } finally {
     terminalLine.show('');
   }
@@ -75,7 +78,7 @@ async function loadFiles(
   endpoint: string,
   files: readonly string[],
   inputPath: string,
-  say: (line: string) => void,
+  { say, print }: Record<'say' | 'print', (line: string) => void>,
 ): Promise<void> {
   const timers = systemTimers();
   const named = loadProgress(terminalLine, say, () => timers.now());
@@ -83,7 +86,7 @@ async function loadFiles(
   const paths = files.map((file) => (file === '-' ? inputPath : resolve(file)));
   const loaded = await loadImageArchives({ endpoint, timers, progress }, paths, new AbortController().signal);
   terminalLine.show('');
-  for (const reference of loaded) process.stdout.write(`loaded ${reference}\n`);
+  for (const reference of loaded) print(`loaded ${reference}`);
 }
 
 /** Prints a line for each tag of each image, or all images as JSON. */

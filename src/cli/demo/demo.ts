@@ -92,7 +92,10 @@ async function provideImage(dataDir: string, signal: AbortSignal): Promise<void>
   say(`\nno image registry can be reached: building ${IMAGE} from this machine's busybox-static`);
   const archive = join(dataDir, 'busybox.tar');
   await makeBusyboxArchive(archive, { reference: `docker.io/library/${IMAGE}` });
-  await loadImages(dataDir, [archive], () => undefined);
+  signal.throwIfAborted();
+  // A load that the user has interrupted is completed, because it is short, but not reported.
+  const print = (line: string): void => (signal.aborted ? undefined : say(line));
+  await loadImages(dataDir, [archive], () => undefined, print);
 }
 
 async function showLife(dataDir: string, signal: AbortSignal): Promise<void> {
