@@ -73,7 +73,7 @@ function addApiOptions(command: Command): void {
     .addOption(
       new Option(
         '--log-format <format>',
-        "format of the log: text for people or json (default: text on a terminal and in systemd's journal, else json)",
+        'format of the log: text for people or json (default: text, but json in lifepod.log, the log of an engine in the background)',
       ).choices(LOG_FORMATS),
     );
 }

@@ -6,7 +6,7 @@ import type { UpOptions } from '../engine/settings.ts';
 import { gitCommit, LIFEPOD_VERSION, SERVED_VERSION } from '../engine/version.ts';
 import { UserError } from '../platform/files.ts';
 import { nodePlatform } from '../platform/node-js.ts';
-import type { Platform } from '../platform/platform.ts';
+import type { Log, Platform } from '../platform/platform.ts';
 import { nameProcess } from '../platform/processes.ts';
 import { failureText } from './failures.ts';
 import { hintsFor } from './hints.ts';
@@ -63,22 +63,23 @@ export async function up(options: UpOptions): Promise<void> {
     endWorkloads();
   });
   process.on(SHUT_DOWN_NODE, () => shutdown.resolve());
-  const platform = nodePlatform(options.logLevel, options.logFormat);
+  const isForeground = process.send === undefined;
+  const { platform, notices } = outputOf(options, isForeground);
   // Before another program is started.
   const service = serviceReports(process.env, platform.log);
   // In the foreground, a start that is refused prints one sentence only.
-  if (process.send !== undefined)
+  if (!isForeground)
     platform.log.info('lifepod starts', { version: SERVED_VERSION, commit: gitCommit(), dataDir: options.dataDir });
   // Commands that only need other functions of this file start faster without the modules of the engine.
   const { startEngine } = await import('../engine/engine.ts');
   let engine: Engine;
   try {
     const { listening } = service;
-    engine = await startEngine(options, platform, stopping.signal, { waiting: reportWaiting, listening });
+    engine = await startEngine(options, platform, stopping.signal, { waiting: reportWaiting(notices), listening });
   } catch (error) {
     // After an abort, `error` only shows which step was interrupted. Report the signal instead.
     const failure: unknown = stopping.signal.aborted ? stopping.signal.reason : error;
-    if (process.send === undefined) throw failure;
+    if (isForeground) throw failure;
     await report({ error: failureText(failure) });
     process.exitCode = 1;
     return;
@@ -98,11 +99,10 @@ export async function up(options: UpOptions): Promise<void> {
   // A command that waits for the line about the ready engine then also finds the service started.
   await service.notified();
   const ready = readyEngine(engine);
-  const isForeground = process.send === undefined;
-  if (isForeground) printReady(options.dataDir, ready);
+  if (isForeground) printReady(options.dataDir, ready, notices);
   else await report({ ready });
   await engine.stopped;
-  reportStop(stopText(end, options.dataDir, process.env), isForeground ? undefined : platform);
+  notices.say(stopText(end, options.dataDir, process.env));
   // `lifepod down` and the next `up` wait for the lock on the data folder, which the process holds until it exits. A timer that is left,
   // such as that of a request that a controller would repeat, must not delay them.
   process.exit();
@@ -115,11 +115,26 @@ const readyEngine = ({ server, settings, warnings }: Engine): ReadyEngine => ({
   warnings,
 });
 
-/** Prints the line to standard error, or logs it if there is a log. */
-function reportStop(line: string, logged?: Platform): void {
-  if (logged === undefined) process.stderr.write(`${line}\n`);
-  else logged.log.info(line);
+/** Programs read the log of an engine in the background. In the foreground, standard error also gets sentences for people. */
+function outputOf({ logLevel, logFormat }: UpOptions, isForeground: boolean): { platform: Platform; notices: Notices } {
+  const format = logFormat ?? (isForeground ? 'text' : 'json');
+  const platform = nodePlatform(logLevel, format);
+  return { platform, notices: format === 'json' ? loggedNotices(platform.log) : PRINTED_NOTICES };
 }
+
+/** Reports sentences to the user. */
+interface Notices {
+  say(line: string): void;
+  warn(line: string): void;
+}
+
+const PRINTED_NOTICES: Notices = {
+  say: (line) => void process.stderr.write(`${line}\n`),
+  warn: (line) => void process.stderr.write(`warning: ${line}\n`),
+};
+
+/** With a log in JSON, sentences are lines of the log, so that a program can read all of standard error. */
+const loggedNotices = ({ info, warn }: Log): Notices => ({ say: (line) => info(line), warn: (line) => warn(line) });
 
 /** The state of the Pods when their engine stops. */
 export type EngineStop = 'pods-run' | 'pods-ended' | 'node-shut-down';
@@ -142,23 +157,26 @@ function report(message: StartReport): Promise<void> {
   });
 }
 
-/** Reports why the engine is not ready yet to the process that waits for it. */
-function reportWaiting(why: string): void {
-  if (process.send === undefined) printWaiting(why);
-  // The process that started this one may have been killed, which must not end the engine.
-  else process.send({ waiting: why } satisfies StartReport, undefined, {}, () => undefined);
-}
+/** Returns a function that reports why the engine is not ready yet, to the process that waits for it, or to the user. */
+const reportWaiting =
+  (notices: Notices) =>
+  (why: string): void => {
+    if (process.send === undefined) notices.say(waitingText(why));
+    // The process that started this one may have been killed, which must not end the engine.
+    else process.send({ waiting: why } satisfies StartReport, undefined, {}, () => undefined);
+  };
 
-export const printWaiting = (why: string): void =>
-  void process.stderr.write(`lifepod is waiting for the node to be ready: ${why}\n`);
+const waitingText = (why: string): string => `lifepod is waiting for the node to be ready: ${why}`;
+
+export const printWaiting = (why: string): void => PRINTED_NOTICES.say(waitingText(why));
 
 /** Returns the line that reports an engine that is ready. */
 export const readyText = ({ server, nodeName, startMillis }: ReadyEngine): string =>
   `lifepod ${LIFEPOD_VERSION} is ready after ${(startMillis / 1000).toFixed(1)} s: ${server}, node ${nodeName}`;
 
 /** Prints to standard error a message for people, and to standard output a shell command that sets KUBECONFIG. */
-export function printReady(dataDir: string, ready: ReadyEngine): void {
-  process.stderr.write(`${readyText(ready)}\n`);
-  for (const warning of ready.warnings) process.stderr.write(`warning: ${warning}\n`);
-  printKubeconfig(usableKubeconfig(dataDir));
+export function printReady(dataDir: string, ready: ReadyEngine, { say, warn } = PRINTED_NOTICES): void {
+  say(readyText(ready));
+  for (const warning of ready.warnings) warn(warning);
+  printKubeconfig(usableKubeconfig(dataDir), say);
 }

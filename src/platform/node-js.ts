@@ -94,7 +94,7 @@ export interface LogOptions {
   level: LogLevel;
   /** The default is standard error. */
   fileDescriptor?: number;
-  /** By default, `text` if the file descriptor is a terminal or a stream of systemd's journal, else `json`. */
+  /** The default is `text`. */
   format?: LogFormat | undefined;
 }
 
@@ -107,9 +107,8 @@ export function createLog({ level, fileDescriptor = 2, format }: LogOptions): Lo
   destination.on('error', () => undefined);
   const isTerminal = isatty(fileDescriptor);
   const journal = isJournal(fileDescriptor, process.env);
-  const isText = format === undefined ? isTerminal || journal : format === 'text';
   const lines = { colors: isTerminal && !process.env['NO_COLOR'], journal };
-  const write = isText ? writeText(destination, lines) : writeJson(destination);
+  const write = format === 'json' ? writeJson(destination) : writeText(destination, lines);
   return boundLog(level, write, {});
 }
 

@@ -116,10 +116,13 @@ export function kubeconfigNotes({ path, user, without }: UsableKubeconfig, isSho
   ];
 }
 
-/** Prints to standard error who can use the kubeconfig, and to standard output a shell command that sets KUBECONFIG. */
-export function printKubeconfig(kubeconfig: UsableKubeconfig): void {
+/** Reports with `say`, by default on standard error, who can use the kubeconfig, and prints to standard output a shell command that sets KUBECONFIG. */
+export function printKubeconfig(
+  kubeconfig: UsableKubeconfig,
+  say = (line: string): void => void process.stderr.write(`${line}\n`),
+): void {
   // A shell that evaluates the output does not show it.
   const notes = kubeconfigNotes(kubeconfig, process.stdout.isTTY === true);
-  for (const note of notes) process.stderr.write(`${note}\n`);
+  for (const note of notes) say(note);
   process.stdout.write(`export KUBECONFIG=${shellQuoted(kubeconfig.path)}\n`);
 }
