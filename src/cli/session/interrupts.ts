@@ -44,7 +44,7 @@ export function handleSignals(interrupts: Interrupts): void {
   }
   // A closed terminal or pipe must not end the process before it has deleted its objects.
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined);
-  // The program that reads the logs has ended.
+  // The program that reads the logs has ended. Node.js has no event for that: only the next write to the pipe fails.
   process.stdout.once('error', () => {
     if (interrupts.exitCode() === undefined) interrupts.interrupt(CLOSED_PIPE_CODE);
   });
