@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { gracePeriodOf, parseGracePeriod } from './down-command.ts';
+import { gracePeriodOf, parseGracePeriod, sameCommand } from './down-command.ts';
 
 test.each(['', '-1', '1.5', '30s', '1e3', '99999999999', '4000000000', 'soon'])(
   '--grace-period %j is refused with what to give',
@@ -15,4 +15,12 @@ test.each([
   [{ gracePeriod: parseGracePeriod('45') }, 45],
 ])('the options %j give the grace period %j', (options, seconds) => {
   expect(gracePeriodOf({ dataDir: '/d', ...options })).toBe(seconds);
+});
+
+test.each([
+  [{}, 'down'],
+  [{ now: true }, 'down'],
+  [{ uninstallService: true }, 'down --uninstall-service'],
+])('after an interruption of a command with the options %j, %s is to be repeated', (options, command) => {
+  expect(sameCommand({ dataDir: '/d', ...options })).toBe(command);
 });

@@ -34,6 +34,10 @@ export function parseGracePeriod(text: string): number {
 export const gracePeriodOf = ({ now, gracePeriod }: DownOptions): number | undefined =>
   now === true ? NOW_SECONDS : gracePeriod === undefined ? undefined : Math.max(NOW_SECONDS, gracePeriod);
 
+/** Returns the command to type after an interruption. */
+export const sameCommand = ({ uninstallService }: DownOptions): string =>
+  uninstallService === true ? 'down --uninstall-service' : 'down';
+
 /** Runs `lifepod down`. Ctrl+C ends the command at any time; a second Ctrl+C does not wait for the step that is under way. */
 export async function downCommand(options: DownOptions): Promise<void> {
   const interrupted = new AbortController();
@@ -62,7 +66,7 @@ export async function downCommand(options: DownOptions): Promise<void> {
   } catch (error) {
     if (exitCode === undefined) throw error;
     process.stderr.write(
-      `lifepod: interrupted: Pods that are ending continue to end; type '${hintsFor({ dataDir }, process.env).engine('down')}' again\n`,
+      `lifepod: interrupted: Pods that are ending continue to end; type '${hintsFor({ dataDir }, process.env).engine(sameCommand(options))}' again\n`,
     );
     // Connections of the step that was interrupted would keep the process alive.
     process.exit(exitCode);
