@@ -23,6 +23,8 @@ vi.mock('../../platform/processes.ts', { spy: true });
 const A = 'docker.io/library/a:1';
 const B = 'example.com/b:1';
 const never = new AbortController().signal;
+/** The start and the end of a program may take seconds on a loaded machine. */
+const LOADED_MACHINE = { timeout: 30_000 };
 
 let folder: string;
 let endpoint: string;
@@ -229,7 +231,7 @@ test('an aborted import restores the names and ends the protection of the previo
   installCtr(`${importOf(A, 'broken')}; touch begun; kill -STOP $$`);
   const aborting = new AbortController();
   const loading = rejection(load([await archiveOf(A)], aborting.signal));
-  await vi.waitFor(() => expect(existsSync(path('begun'))).toBe(true));
+  await vi.waitFor(() => expect(existsSync(path('begun'))).toBe(true), LOADED_MACHINE);
   aborting.abort();
   expect((await loading).name).toBe('AbortError');
   expect(runtime.names).toEqual(withIds({ [A]: 'old' }));
@@ -240,11 +242,11 @@ test('an abort kills ctr', async () => {
   installCtr(`echo $$ > pid.new; mv pid.new pid; kill -STOP $$`);
   const aborting = new AbortController();
   const loading = rejection(load([await archiveOf(A)], aborting.signal));
-  await vi.waitFor(() => expect(existsSync(path('pid'))).toBe(true));
+  await vi.waitFor(() => expect(existsSync(path('pid'))).toBe(true), LOADED_MACHINE);
   aborting.abort();
   expect((await loading).name).toBe('AbortError');
   const pid = Number(readFileSync(path('pid'), 'utf8'));
-  await vi.waitFor(() => expect(() => process.kill(pid, 0)).toThrow('ESRCH'));
+  await vi.waitFor(() => expect(() => process.kill(pid, 0)).toThrow('ESRCH'), LOADED_MACHINE);
 });
 
 /** Installs a ctr that imports the image, which CRI does not list before a step assigns the name. */
