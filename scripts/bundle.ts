@@ -1,7 +1,7 @@
 /**
  * Builds the folder that replaces src/ in the npm package and in most tests with real engines: joins the modules into few files of
  * JavaScript, because loading hundreds of modules takes a third of the start, and copies the data files that lifepod reads at run time.
- * The packages that the modules import stay outside. usage: bundle.ts TARGET, where TARGET is a folder named `dist`.
+ * Most packages that the modules import are joined with them. usage: bundle.ts TARGET, where TARGET is a folder named `dist`.
  */
 import { cpSync, globSync, mkdirSync } from 'node:fs';
 import { dirname, isAbsolute, join, relative, resolve } from 'node:path';
@@ -14,6 +14,9 @@ const ENTRIES = ['cli/main', 'network/dns-server/main', 'apiserver/yaml/worker']
 
 const DATA = ['**/*.proto', 'cli/completion/completion.*', 'api/{facts,generated}/*.json'];
 
+/** Packages that stay outside: lmdb is a native library, and protobufjs loads a package in a way that works only from its own file. */
+const OUTSIDE = /^(?:lmdb|protobufjs)(?:$|\/)/;
+
 /** Matches expressions of a module that mean its own place. */
 const OWN_URL = /\bimport\.meta\.url\b/g;
 
@@ -22,6 +25,7 @@ const OWN_URL = /\bimport\.meta\.url\b/g;
  * folder `dist`.
  */
 function placeOf(id: string): string {
+  if (!id.startsWith(SOURCES)) throw new Error(`${id} uses its own place, which it does not have in a joined file`);
   const path = relative(SOURCES, id).replace(/\.ts$/, '.js');
   return `(import.meta.url.slice(0, import.meta.url.lastIndexOf('/dist/') + 6) + ${JSON.stringify(path)})`;
 }
@@ -31,8 +35,10 @@ export async function buildTo(target: string): Promise<void> {
   const bundle = await rolldown({
     input: Object.fromEntries(ENTRIES.map((name) => [name, join(SOURCES, `${name}.ts`)])),
     platform: 'node',
-    external: (id) => !id.startsWith('.') && !isAbsolute(id),
-    plugins: [{ name: 'places', transform: (code, id) => code.replace(OWN_URL, placeOf(id)) }],
+    external: (id) => OUTSIDE.test(id),
+    plugins: [
+      { name: 'places', transform: (code, id) => (isAbsolute(id) ? code.replace(OWN_URL, () => placeOf(id)) : code) },
+    ],
   });
   await bundle.write({
     dir: target,
