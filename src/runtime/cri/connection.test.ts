@@ -2,14 +2,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import {
-  type Metadata,
-  Server,
-  ServerCredentials,
-  type ServerWritableStream,
-  type ServiceDefinition,
-  status,
-} from '@grpc/grpc-js';
+import { type Metadata, Server, ServerCredentials, type ServerWritableStream, status } from '@grpc/grpc-js';
 import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest';
 import { createVirtualTimers } from '../../platform/virtual-timers.ts';
 import { OutcomeUnknownError } from '../runtime.ts';
@@ -23,7 +16,7 @@ import {
   type RuntimeErrorCode,
   runtimeInitialized,
 } from './connection.ts';
-import { loadDefinitions } from './definitions.ts';
+import { serviceOf } from './definitions.ts';
 
 const VERSION = 'runtime.v1.RuntimeService/Version';
 const EVENTS = 'runtime.v1.RuntimeService/GetContainerEvents';
@@ -40,7 +33,7 @@ let ended: [method: string, seconds: number, failed: boolean][];
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'lifepod-connection-'));
   server = new Server();
-  server.addService(loadDefinitions()['runtime.v1.RuntimeService'] as ServiceDefinition, {
+  server.addService(serviceOf('runtime.v1.RuntimeService'), {
     Version: ({ metadata }: { metadata: Metadata }, answer: Answer) => handle(answer, metadata),
     GetContainerEvents: (stream: ServerWritableStream<object, object>) => void streams.push(stream),
   });

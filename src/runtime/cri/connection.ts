@@ -1,9 +1,15 @@
 /** Makes gRPC calls over one channel to the runtime's socket. An AbortSignal cancels a call; errors have upstream's wording. */
-import { type ChannelCredentials, Client, credentials, Metadata, type ServiceError } from '@grpc/grpc-js';
-import type { MethodDefinition, ServiceDefinition } from '@grpc/proto-loader';
+import {
+  type ChannelCredentials,
+  Client,
+  credentials,
+  Metadata,
+  type MethodDefinition,
+  type ServiceError,
+} from '@grpc/grpc-js';
 import type { Timers } from '../../platform/platform.ts';
 import { OutcomeUnknownError } from '../runtime.ts';
-import { decodeMessage, encodeMessage, loadDefinitions } from './definitions.ts';
+import { decodeMessage, encodeMessage, loadDefinitions, serviceOf } from './definitions.ts';
 
 /** The names of gRPC's status codes as Go prints them. The index is the number of the code. */
 const CODE_NAMES = [
@@ -117,8 +123,7 @@ export function connect(endpoint: string, onCall?: CallListener): Connection {
 /** Returns the definition of a method. `name`: such as runtime.v1.RuntimeService/Version. */
 function methodOf(name: string): MethodDefinition<object, object> {
   const slash = name.indexOf('/');
-  const service = loadDefinitions()[name.slice(0, slash)] as ServiceDefinition;
-  return service[name.slice(slash + 1)] as MethodDefinition<object, object>;
+  return serviceOf(name.slice(0, slash))[name.slice(slash + 1)] as MethodDefinition<object, object>;
 }
 
 function newMetadata(waitForReady: boolean): Metadata {

@@ -1,6 +1,10 @@
-/** Loads the definitions of the runtime's messages and services from the files in protos/ once, and encodes and decodes the messages. */
+/**
+ * Loads the definitions of the runtime's messages and services from the files in protos/ once, and encodes and decodes the messages. It does
+ * so without @grpc/proto-loader, which also prepares the descriptors of all messages: this takes twice as long, in each engine and command.
+ */
 import { fileURLToPath } from 'node:url';
-import { loadSync, type MessageTypeDefinition, type PackageDefinition } from '@grpc/proto-loader';
+import type { MethodDefinition, ServiceDefinition } from '@grpc/grpc-js';
+import protobuf, { type IConversionOptions, type NamespaceBase } from 'protobufjs';
 
 const FILES = [
   'cri.proto',
@@ -14,21 +18,72 @@ const FILES = [
   'containerd-images.proto',
 ];
 
-let definitions: PackageDefinition | undefined;
+/** In decoded messages, int64 is a number, an enum the name of its value, and an absent field has its default. */
+const DECODED: IConversionOptions = { longs: Number, enums: String, defaults: true };
 
-export function loadDefinitions(): PackageDefinition {
-  const options = { longs: Number, enums: String, defaults: true } as const;
-  definitions ??= Object.assign(
-    {},
-    ...FILES.map((file) => loadSync(fileURLToPath(new URL(`protos/${file}`, import.meta.url)), options)),
-  ) as PackageDefinition;
+interface Definitions {
+  services: Map<string, ServiceDefinition>;
+  messages: Map<string, protobuf.Type>;
+}
+
+let definitions: Definitions | undefined;
+
+/** Loads the definitions unless they are loaded. The keys are full names. */
+export function loadDefinitions(): Definitions {
+  if (definitions === undefined) {
+    definitions = { services: new Map(), messages: new Map() };
+    for (const file of FILES) {
+      // Each file has a root of its own, because some declare the same packages.
+      const root = new protobuf.Root().loadSync(fileURLToPath(new URL(`protos/${file}`, import.meta.url)));
+      addDefinitions(root.resolveAll(), definitions);
+    }
+  }
   return definitions;
 }
 
-const messageOf = (type: string) => loadDefinitions()[type] as MessageTypeDefinition<object, object>;
+function addDefinitions(namespace: NamespaceBase, to: Definitions): void {
+  for (const each of namespace.nestedArray) {
+    const name = each.fullName.slice(1);
+    if (each instanceof protobuf.Service) to.services.set(name, definitionOf(each));
+    if (each instanceof protobuf.Type) to.messages.set(name, each);
+    if (each instanceof protobuf.Namespace) addDefinitions(each, to);
+  }
+}
+
+const definitionOf = (service: protobuf.Service): ServiceDefinition =>
+  Object.fromEntries(service.methodsArray.map((method) => [method.name, methodDefinition(service, method)]));
+
+function methodDefinition(service: protobuf.Service, method: protobuf.Method): MethodDefinition<object, object> {
+  const [request, response] = [method.resolvedRequestType, method.resolvedResponseType];
+  if (request === null || response === null) throw new Error(`${method.fullName} has no types`);
+  return {
+    path: `/${service.fullName.slice(1)}/${method.name}`,
+    requestStream: method.requestStream === true,
+    responseStream: method.responseStream === true,
+    requestSerialize: (message) => encode(request, message),
+    requestDeserialize: (bytes) => decode(request, bytes),
+    responseSerialize: (message) => encode(response, message),
+    responseDeserialize: (bytes) => decode(response, bytes),
+  };
+}
+
+const encode = (type: protobuf.Type, message: object): Buffer =>
+  // In Node.js, the library writes to a Buffer.
+  type.encode(type.fromObject(message)).finish() as Buffer;
+
+const decode = (type: protobuf.Type, bytes: Buffer): object => type.toObject(type.decode(bytes), DECODED);
+
+/** Returns the definition of a service, such as runtime.v1.RuntimeService. Throws if there is none. */
+export const serviceOf = (name: string): ServiceDefinition => found(loadDefinitions().services, name);
+const messageOf = (name: string): protobuf.Type => found(loadDefinitions().messages, name);
+
+function found<Definition>(all: ReadonlyMap<string, Definition>, name: string): Definition {
+  const definition = all.get(name);
+  if (definition === undefined) throw new Error(`no file of protos/ declares ${name}`);
+  return definition;
+}
 
 /** Encodes a message. `type`: the full name of the message. */
-export const encodeMessage = (type: string, message: object): Buffer => messageOf(type).serialize(message);
+export const encodeMessage = (type: string, message: object): Buffer => encode(messageOf(type), message);
 /** Decodes a message. Throws if the bytes cannot be decoded as a message of this type. */
-export const decodeMessage = <Message>(type: string, bytes: Buffer): Message =>
-  messageOf(type).deserialize(bytes) as never;
+export const decodeMessage = <Message>(type: string, bytes: Buffer): Message => decode(messageOf(type), bytes) as never;

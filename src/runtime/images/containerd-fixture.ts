@@ -1,7 +1,7 @@
 /** A containerd that stores only the names of images, as a connection or as a server, for tests of images. */
-import { Server, ServerCredentials, type ServiceDefinition, status } from '@grpc/grpc-js';
+import { Server, ServerCredentials, status } from '@grpc/grpc-js';
 import type { Connection } from '../cri/connection.ts';
-import { loadDefinitions } from '../cri/definitions.ts';
+import { serviceOf } from '../cri/definitions.ts';
 
 /**
  * A containerd whose image names refer to the given digests, and whose CRI shows the same images. `calls`: the calls that change
@@ -60,7 +60,7 @@ export async function serveContainerd(
   const server = new Server();
   const { signal } = new AbortController();
   for (const name of SERVICES) {
-    const service = loadDefinitions()[name] as ServiceDefinition;
+    const service = serviceOf(name);
     const handler = (method: string) => async (call: { request: object }, answer: Answer) => {
       try {
         before(method);
