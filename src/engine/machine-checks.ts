@@ -2,6 +2,7 @@
  * Checks that the machine meets the requirements of lifepod; each UserError says in one sentence what to do. Also finds the CNI plugins and
  * the address of the machine.
  */
+import { readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import type { IpFamily } from '../machinery/ip.ts';
 import { UserError } from '../platform/files.ts';
@@ -49,7 +50,7 @@ export function requireRoot(): void {
 }
 
 /**
- * Throws a UserError if this is not Linux, this process is not root, or packages are missing. `privateContainerd` returns whether lifepod
+ * Throws a UserError if this is not Linux, this process is not root, or packages or control groups are missing. `privateContainerd` returns whether lifepod
  * will start a containerd of its own. The function is called only after the check for root, because it reads the data folder.
  */
 export function checkMachine(privateContainerd: () => boolean): void {
@@ -57,14 +58,26 @@ export function checkMachine(privateContainerd: () => boolean): void {
     throw new UserError(`lifepod runs on Linux, not on ${process.platform}: use a Linux machine`);
   }
   requireRoot();
-  const missing = missingPackages(privateContainerd());
+  const isPrivate = privateContainerd();
+  const missing = missingPackages(isPrivate);
   if (missing.length > 0) {
     const [noun, verb] = missing.length === 1 ? ['package', 'is'] : ['packages', 'are'];
     throw new UserError(
       `the ${noun} ${missing.join(', ')} ${verb} missing: run 'apt-get install ${missing.join(' ')}'`,
     );
   }
+  if (isPrivate && !hasControlGroups())
+    throw new UserError(
+      `${NO_CONTROL_GROUPS}, and runc runs no container without them: mount them with 'mount -t cgroup2 cgroup2 /sys/fs/cgroup', or, in a container, give it the control groups of the machine`,
+    );
 }
+
+/** Begins a sentence about a machine on which hasControlGroups() returns false. */
+export const NO_CONTROL_GROUPS = 'no control groups are mounted at /sys/fs/cgroup';
+
+/** Returns whether a hierarchy of control groups is mounted. Source: proc_pid_mountinfo(5). */
+export const hasControlGroups = (mountinfo = readFileSync('/proc/self/mountinfo', 'utf8')): boolean =>
+  / - cgroup2? /.test(mountinfo);
 
 /** The error about a port of the API on which something listens already. */
 export class PortInUseError extends UserError {

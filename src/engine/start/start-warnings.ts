@@ -3,6 +3,7 @@ import { replaceableBy } from '../../platform/folder-owners.ts';
 import type { Platform } from '../../platform/platform.ts';
 import { invokingUser } from '../certificates/user-kubeconfigs.ts';
 import { networkWarnings } from '../engine-network.ts';
+import { hasControlGroups, NO_CONTROL_GROUPS } from '../machine-checks.ts';
 import type { Settings } from '../settings.ts';
 
 /** Logs the warnings, and resolves with them as sentences for users. */
@@ -10,6 +11,11 @@ export async function startWarnings(settings: Settings, platform: Platform, sign
   // The user who has typed `sudo lifepod up` has the rights of root anyway.
   const replaceable = replaceableBy(settings.dataDir, invokingUser(process.env)?.uid);
   if (replaceable !== undefined) platform.log.warn(replaceable);
+  // With a private containerd, the engine has refused to start.
+  const groups = hasControlGroups()
+    ? []
+    : [`${NO_CONTROL_GROUPS}: limits of Pods have no effect, and metrics of CPU time and memory are missing`];
+  for (const warning of groups) platform.log.warn(warning);
   const network = await networkWarnings(settings, platform, signal);
-  return replaceable === undefined ? network : [replaceable, ...network];
+  return [...(replaceable === undefined ? [] : [replaceable]), ...groups, ...network];
 }
