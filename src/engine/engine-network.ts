@@ -5,7 +5,7 @@ import type { ApiAddresses } from '../network/api-address.ts';
 import { forwardWarnings } from '../network/nftables/forward-drops.ts';
 import { networkNames } from '../network/pod-network/names.ts';
 import { type PodNetwork, setUpNetwork } from '../network/pod-network/pod-network.ts';
-import { checkRanges, RangeOfOtherEngineError } from '../network/pod-network/ranges.ts';
+import { checkRanges, RangeOfOtherEngineError, RangeTakenError } from '../network/pod-network/ranges.ts';
 import { otherServiceRanges } from '../network/proxy/other-engines.ts';
 import { UserError } from '../platform/files.ts';
 import type { Platform } from '../platform/platform.ts';
@@ -85,6 +85,21 @@ export async function networkWarnings(settings: Settings, { log }: Platform, sig
 /** Returns the addresses of an API server with the port. */
 export const apiAt = (settings: Settings, port: number): ApiAddresses => ({ ips: listenAddresses(settings), port });
 
+/**
+ * Returns the error about recorded ranges, which cannot change, so that another option is no remedy; any other error unchanged. New ranges have
+ * been checked before they were recorded.
+ */
+export function ofRecordedRange(error: unknown, dataDir: string): unknown {
+  if (!(error instanceof RangeTakenError)) return error;
+  const remedy =
+    error instanceof RangeOfOtherEngineError
+      ? 'end that engine'
+      : 'remove the route, for example by disconnecting the VPN or network that has added it';
+  return new UserError(
+    `${error.overlap}, and the ranges that ${dataDir} was created with cannot change: ${remedy}, or choose another --data-dir`,
+  );
+}
+
 /** Sets up the network of Pods. */
 export function startNetwork(settings: Settings, platform: Platform, signal: AbortSignal): Promise<PodNetwork> {
   const { dataDir, podCidr, serviceCidr, port, containerRuntimeEndpoint } = settings;
@@ -99,5 +114,7 @@ export function startNetwork(settings: Settings, platform: Platform, signal: Abo
     pluginDirectory: findCniFolder(),
     ...platform,
     signal,
+  }).catch((error: unknown) => {
+    throw ofRecordedRange(error, dataDir);
   });
 }

@@ -1,6 +1,8 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
+import { RangeOfOtherEngineError, RangeTakenError } from '../../network/pod-network/ranges.ts';
+import { ofRecordedRange } from '../engine-network.ts';
 import { DEFAULT_POD_CIDR, DEFAULT_SERVICE_CIDR, type EngineRecord } from '../settings.ts';
 import { type BesideOption, optionsBeside, servesLifepod } from './beside.ts';
 
@@ -25,6 +27,18 @@ test.each<[BesideOption, typeof DEFAULTS, object | undefined, string]>([
     );
   },
 );
+
+test('a recorded range that a route overlaps cannot be replaced by another one', () => {
+  const overlap = 'the Pod range 10.244.0.0/16 overlaps the route 10.0.0.0/8 of the interface tun0';
+  const text = (error: unknown): string => (ofRecordedRange(error, '/d') as Error).message;
+  expect(text(new RangeTakenError(overlap, '--pod-cidr'))).toBe(
+    `${overlap}, and the ranges that /d was created with cannot change: remove the route, for example by disconnecting the VPN or network that has added it, or choose another --data-dir`,
+  );
+  expect(text(new RangeOfOtherEngineError(overlap, '--pod-cidr'))).toBe(
+    `${overlap}, and the ranges that /d was created with cannot change: end that engine, or choose another --data-dir`,
+  );
+  expect(text(new Error('other'))).toBe('other');
+});
 
 test('a program that closes its connections is not an engine of lifepod', async () => {
   const server = createServer((socket) => socket.on('error', () => undefined).end('hello')).listen(0, '127.0.0.1');

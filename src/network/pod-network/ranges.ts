@@ -16,8 +16,18 @@ import { type Route, readRoutes } from './links.ts';
 import { cniConfigurationPath, type Instance, networkNames } from './names.ts';
 import type { PodRange } from './rules.ts';
 
+/** The error about a range in which the machine has a route. */
+export class RangeTakenError extends UserError {
+  /** The begin of the message, which says what overlaps. */
+  readonly overlap: string;
+  constructor(overlap: string, option: string) {
+    super(`${overlap}: choose another with ${option}`);
+    this.overlap = overlap;
+  }
+}
+
 /** The error about a range in which another engine of lifepod has a route. */
-export class RangeOfOtherEngineError extends UserError {}
+export class RangeOfOtherEngineError extends RangeTakenError {}
 
 /** The names of the interfaces that engines have, see networkNames(). */
 const BRIDGE = /^lp[\da-f]{8}$/;
@@ -105,8 +115,8 @@ export async function checkRanges(options: RangeOptions): Promise<void> {
         : undefined;
     if (taken !== undefined) {
       const overlap = `the ${taken.what} range ${taken.range} overlaps the route ${dst} of the interface ${dev ?? 'unknown'}`;
-      if (!isBridge(each)) throw new UserError(`${overlap}: choose another with ${taken.option}`);
-      throw new RangeOfOtherEngineError(`${overlap} of another engine of lifepod: choose another with ${taken.option}`);
+      if (!isBridge(each)) throw new RangeTakenError(overlap, taken.option);
+      throw new RangeOfOtherEngineError(`${overlap} of another engine of lifepod`, taken.option);
     }
   }
 }
