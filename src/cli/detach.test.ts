@@ -48,6 +48,9 @@ test('an engine that stops says whether Pods continue to run, and how to continu
   expect(stopText('pods-run', '/d', { SUDO_UID: '1000' })).toBe(
     `lifepod has stopped, and Pods continue to run: 'sudo lifepod up --data-dir /d' manages them again, and 'sudo lifepod down --data-dir /d' ends them`,
   );
+  expect(stopText('no-pods', '/d', {})).toBe(
+    `lifepod has stopped, and no Pods run: 'lifepod up --data-dir /d' starts it again, and 'lifepod down --data-dir /d' removes its network and DNS`,
+  );
   expect(stopText('node-shut-down', '/d', {})).toBe(
     `lifepod has shut down the node and stopped: 'lifepod up --data-dir /d' starts it again`,
   );

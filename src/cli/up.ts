@@ -70,8 +70,7 @@ export async function up(options: UpOptions): Promise<void> {
   // In the foreground, a start that is refused prints one sentence only.
   if (!isForeground)
     platform.log.info('lifepod starts', { version: SERVED_VERSION, commit: gitCommit(), dataDir: options.dataDir });
-  // Commands that only need other functions of this file start faster without the modules of the engine.
-  const { startEngine } = await import('../engine/engine.ts');
+  const { startEngine, mayRunPods } = await loadEngine();
   let engine: Engine;
   try {
     const { listening } = service;
@@ -102,10 +101,23 @@ export async function up(options: UpOptions): Promise<void> {
   if (isForeground) printReady(options.dataDir, ready, notices);
   else await report({ ready });
   await engine.stopped;
+  if (end === 'pods-run' && !mayRunPods(options.dataDir)) end = 'no-pods';
   notices.say(stopText(end, options.dataDir, process.env));
   // `lifepod down` and the next `up` wait for the lock on the data folder, which the process holds until it exits. A timer that is left,
   // such as that of a request that a controller would repeat, must not delay them.
   process.exit();
+}
+
+/**
+ * Loads what only the engine needs: commands that need other functions of this file start faster without it. It also loads what is needed at the
+ * end, when another version may have replaced the files.
+ */
+async function loadEngine() {
+  const [{ startEngine }, { mayRunPods }] = await Promise.all([
+    import('../engine/engine.ts'),
+    import('./service/not-running.ts'),
+  ]);
+  return { startEngine, mayRunPods };
 }
 
 const readyEngine = ({ server, settings, warnings }: Engine): ReadyEngine => ({
@@ -137,13 +149,15 @@ const PRINTED_NOTICES: Notices = {
 const loggedNotices = ({ info, warn }: Log): Notices => ({ say: (line) => info(line), warn: (line) => warn(line) });
 
 /** The state of the Pods when their engine stops. */
-export type EngineStop = 'pods-run' | 'pods-ended' | 'node-shut-down';
+export type EngineStop = 'pods-run' | 'no-pods' | 'pods-ended' | 'node-shut-down';
 
 /** Returns the line that reports the stop of an engine and the state of its Pods, and names the commands to type next. */
 export function stopText(end: EngineStop, dataDir: string, env: NodeJS.ProcessEnv): string {
   const { engine } = hintsFor({ dataDir }, env);
   if (end === 'pods-ended') return 'lifepod has stopped';
   if (end === 'node-shut-down') return `lifepod has shut down the node and stopped: '${engine('up')}' starts it again`;
+  if (end === 'no-pods')
+    return `lifepod has stopped, and no Pods run: '${engine('up')}' starts it again, and '${engine('down')}' removes its network and DNS`;
   return `lifepod has stopped, and Pods continue to run: '${engine('up')}' manages them again, and '${engine('down')}' ends them`;
 }
 

@@ -50,10 +50,13 @@ test.each<[ServiceState | undefined, string]>([
   },
 );
 
-test('Pods that may still run can be ended only while nothing starts the engine', () => {
+test('Pods, DNS and network that remain can be removed only while nothing starts the engine', () => {
   const pods = 2;
   expect(notRunning('/d', USER, 'stopped', pods)).toBe(
     "lifepod is not running in /d, but 2 of its Pods may be: start it with 'sudo systemctl start lifepod', or end them with 'sudo lifepod down --data-dir /d'",
+  );
+  expect(notRunning('/d', {}, undefined, 0, true)).toBe(
+    "lifepod is not running in /d, but its DNS and its network remain: start it with 'lifepod up --detach --data-dir /d', or remove them with 'lifepod down --data-dir /d'",
   );
   for (const state of ['starting', 'failing'] as const)
     expect(notRunning('/d', USER, state, pods)).not.toContain('down');

@@ -2,9 +2,10 @@
  * Composes the sentences about an engine that does not run or that does not answer yet, and the command that starts it: if systemd runs the
  * engine as a service, that of systemd, because another one would start the engine outside of the service.
  */
-import { readlinkSync } from 'node:fs';
+import { readdirSync, readlinkSync } from 'node:fs';
+import { join } from 'node:path';
 import { engineState } from '../../engine/data-folder/engine-processes.ts';
-import { type FoundProcess, runtimeProcesses } from '../../engine/leftovers.ts';
+import { dnsProcesses, type FoundProcess, runtimeProcesses } from '../../engine/leftovers.ts';
 import { readEngineRecord } from '../../engine/settings.ts';
 import { dataDirOwner } from '../../platform/files.ts';
 import { processAgeMillis } from '../../platform/processes.ts';
@@ -40,13 +41,14 @@ export function waysToStart(
 
 /**
  * Returns the sentence about an engine that has not locked its data folder, for example because it was killed. `pods` is the number of its Pods
- * that may still run.
+ * that may still run, and `hasDns` whether its DNS process does.
  */
 export function notRunning(
   dataDir: string,
   env: NodeJS.ProcessEnv = process.env,
   service: ServiceState | undefined = serviceState(dataDir),
   pods = podsLeftIn(dataDir),
+  hasDns = dnsProcesses(dataDir).length > 0,
 ): string {
   // The process of a service locks the data folder some time after systemd has started it.
   if (service === 'starting' || service === 'running') return serviceStarts(dataDir);
@@ -55,10 +57,26 @@ export function notRunning(
     return `lifepod is not running in ${dataDir}: the service lifepod has failed, and starts again: '${log}' prints its log`;
   }
   const start = waysToStart(dataDir, env, service);
-  if (pods === 0) return `lifepod is not running in ${dataDir}: ${start}`;
   const down = hintsFor({ dataDir }, env).engine('down');
+  if (pods === 0 && !hasDns) return `lifepod is not running in ${dataDir}: ${start}`;
+  if (pods === 0)
+    return `lifepod is not running in ${dataDir}, but its DNS and its network remain: ${start}, or remove them with '${down}'`;
   const [some, them] = pods === 1 ? ['one of its Pods', 'it'] : [`${pods} of its Pods`, 'them'];
   return `lifepod is not running in ${dataDir}, but ${some} may be: ${start}, or end ${them} with '${down}'`;
+}
+
+/**
+ * Returns whether Pods may run that an engine leaves when it stops: those of a private containerd have shims, others a folder. True if it cannot
+ * be found out.
+ */
+export function mayRunPods(dataDir: string): boolean {
+  try {
+    return readEngineRecord(dataDir)?.containerRuntimeEndpoint === undefined
+      ? runtimeProcesses(dataDir).some(isShim)
+      : readdirSync(join(dataDir, 'pods')).length > 0;
+  } catch {
+    return true;
+  }
 }
 
 /** Returns the number of shims, each of which may run a Pod, of an engine that has not ended its Pods; 0 if the user cannot see them. */

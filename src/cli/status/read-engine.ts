@@ -6,6 +6,7 @@ import { dnsProcesses, residentBytes, runtimeProcesses } from '../../engine/left
 import { type EngineRecord, kubeconfigPath, readEngineRecord } from '../../engine/settings.ts';
 import { LIFEPOD_VERSION } from '../../engine/version.ts';
 import type { Millis } from '../../machinery/time.ts';
+import { nft } from '../../network/nftables/nft.ts';
 import { networkNames } from '../../network/pod-network/names.ts';
 import { sharedPorts } from '../../network/proxy/other-engines.ts';
 import { manifestsFolder } from '../../node/static-pods/static-pods.ts';
@@ -13,7 +14,7 @@ import { dataDirOwner, UserError } from '../../platform/files.ts';
 import { processAgeMillis } from '../../platform/processes.ts';
 import { missingKubeconfig } from '../hints.ts';
 import { otherFolders } from '../kubeconfig/engine-folders.ts';
-import { engineStarts, isShim, notRunning, waysToStart } from '../service/not-running.ts';
+import { engineStarts, isShim, logCommand, notRunning, waysToStart } from '../service/not-running.ts';
 import { certificateTroubles } from './certificates.ts';
 import { diskTroubles } from './disk-troubles.ts';
 import { manifestTroubles } from './manifest-troubles.ts';
@@ -64,6 +65,7 @@ export async function readEngine(dataDir: string, now: Millis): Promise<EngineRe
       ...messages('Disk', diskTroubles(dataDir)),
       ...messages('Certificate', certificateTroubles(dataDir, now)),
       ...messages('Port', await portTroubles(dataDir)),
+      ...messages('Network', upMillis < START_MILLIS ? [] : await networkTroubles(dataDir, pid)),
     ],
     async manifestTroubles(nodes) {
       const nodeName = record.nodeName ?? nodes[0]?.metadata.name ?? '';
@@ -105,11 +107,30 @@ function readMemory(dataDir: string, pid: number) {
   };
 }
 
-const PORTS_MILLIS = 10_000;
+const NFT_MILLIS = 10_000;
 
 /** Resolves with the ports that another engine on this machine has, too; with none if this cannot be found out. */
 function portTroubles(dataDir: string): Promise<string[]> {
   const { table } = networkNames({ dataDir, instance: dataDir });
   const { signal } = new AbortController();
-  return sharedPorts({ name: table, signal, limitMillis: PORTS_MILLIS }).catch(() => []);
+  return sharedPorts({ name: table, signal, limitMillis: NFT_MILLIS }).catch(() => []);
+}
+
+/** Resolves with what Pods miss although the engine runs, which restores it if it can. */
+async function networkTroubles(dataDir: string, pid: number): Promise<string[]> {
+  const log = logCommand(dataDir, pid);
+  const advice = log === undefined ? 'the log of the engine says why' : `'${log}' says why`;
+  const { table } = networkNames({ dataDir, instance: dataDir });
+  const { signal } = new AbortController();
+  const options = { name: table, signal, limitMillis: NFT_MILLIS };
+  const listed = await nft(options, ['list', 'tables', 'inet']).catch((error: unknown) => error as Error);
+  const rules =
+    listed instanceof Error
+      ? [`the rules for Services and network policies cannot be read: ${listed.message}`]
+      : listed.split('\n').includes(`table inet ${table}`)
+        ? []
+        : [`the nftables table ${table} is missing, so that Services and network policies have no effect: ${advice}`];
+  const dns =
+    dnsProcesses(dataDir).length > 0 ? [] : [`the cluster DNS does not run, so that Pods find no names: ${advice}`];
+  return [...dns, ...rules];
 }

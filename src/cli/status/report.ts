@@ -4,7 +4,7 @@ import { formatTime, type Millis } from '../../machinery/time.ts';
 
 /** Something that is not well. */
 export interface Trouble {
-  kind: 'Disk' | 'Certificate' | 'Port' | 'StaticManifest' | 'Node' | 'Pod';
+  kind: 'Disk' | 'Certificate' | 'Port' | 'Network' | 'StaticManifest' | 'Node' | 'Pod';
   /** The namespace of a Pod. */
   namespace?: string | undefined;
   /** The name of the Pod or Node, or the path of the manifest. */
