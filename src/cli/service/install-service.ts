@@ -36,7 +36,7 @@ import {
   writeFileAtomic,
 } from '../../platform/files.ts';
 import { systemTimers } from '../../platform/node-js.ts';
-import { processAgeMillis, runCommand, runCommandOk, sendSignal } from '../../platform/processes.ts';
+import { findProgram, processAgeMillis, runCommand, runCommandOk, sendSignal } from '../../platform/processes.ts';
 import { silentLog } from '../../platform/silent-log.ts';
 import { startDetached } from '../detach.ts';
 import { hintsFor } from '../hints.ts';
@@ -143,6 +143,7 @@ function serviceOf({ dataDir, logLevel, logFormat }: UpOptions, record: EngineRe
     ...(logLevel === undefined ? {} : { logLevel }),
     ...(logFormat === undefined ? {} : { logFormat }),
     ...(nodeFolder === undefined ? {} : { nodeFolder }),
+    ...(findProgram('systemd-notify') === undefined ? { isSilent: true } : {}),
   };
 }
 

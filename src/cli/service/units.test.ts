@@ -36,6 +36,12 @@ test('systemd waits without a limit until lifepod reports that its API listens',
   expect(values).toEqual(['Type=notify', 'NotifyAccess=all', 'TimeoutStartSec=infinity']);
 });
 
+test('systemd does not wait for a report if the machine lacks the program that sends it', () => {
+  const text = unitsOf({ ...service, isSilent: true })[ENGINE_UNIT];
+  const values = ['Type', 'NotifyAccess', 'TimeoutStartSec'].flatMap((key) => linesOf(text, key));
+  expect(values).toEqual(['Type=exec']);
+});
+
 test('systemd does not restart an engine that was ended during its start', () => {
   expect(linesOf(unitsOf(service)[ENGINE_UNIT], 'SuccessExitStatus')).toEqual(['SuccessExitStatus=143']);
 });

@@ -30,6 +30,8 @@ export interface Service {
   dataDir: string;
   /** The folder of the Node.js that runs lifepod, if the launcher does not find it without the PATH of the user. */
   nodeFolder?: string;
+  /** Whether the machine lacks the program systemd-notify, so that lifepod cannot report that its API listens. */
+  isSilent?: boolean;
   logLevel?: string;
   logFormat?: string;
   /** The longest time that the Pods may take to end at a shutdown of the machine. */
@@ -44,7 +46,7 @@ export function dataDirOf(unit: string): string | undefined {
 
 /** Returns the text of each unit by its name. */
 export function unitsOf(service: Service): Record<(typeof UNITS)[number], string> {
-  const { launcher, dataDir, nodeFolder, logLevel, logFormat, graceSeconds } = service;
+  const { launcher, dataDir, nodeFolder, isSilent, logLevel, logFormat, graceSeconds } = service;
   const command = (name: string, ...args: string[]): string =>
     [launcher, name, '--data-dir', dataDir, ...args].map(wordOf).join(' ');
   const environment =
@@ -61,9 +63,7 @@ export function unitsOf(service: Service): Record<(typeof UNITS)[number], string
     'StartLimitIntervalSec=0',
     '[Service]',
     // lifepod reports that its API listens (notify.ts), which takes as long as the runtime needs, with a program that is not its main process.
-    'Type=notify',
-    'NotifyAccess=all',
-    'TimeoutStartSec=infinity',
+    ...(isSilent === true ? ['Type=exec'] : ['Type=notify', 'NotifyAccess=all', 'TimeoutStartSec=infinity']),
     ...environment,
     `ExecStart=${command('up', ...option('--log-level', logLevel), ...option('--log-format', logFormat))}`,
     // containerd, its shims, and so the Pods, survive a restart of lifepod. Pods have control groups of their own, outside of the unit.
