@@ -22,3 +22,10 @@ test('connecting to a containerd without its CRI plugin fails with the setting t
     rmSync(folder, { recursive: true, force: true });
   }
 });
+
+test('connecting to a socket that does not exist fails with the reason and the remedy', async () => {
+  const endpoint = `unix://${join(tmpdir(), 'lifepod-none', 'c.sock')}`;
+  await expect(connectOwnRuntime(endpoint, '/d', nodePlatform('error'))).rejects.toThrow(
+    /^the container runtime at \S+ does not answer: [^;]*ENOENT [^;]*lifepod-none\/c\.sock; start it$/,
+  );
+});

@@ -9,6 +9,7 @@
  *  2. The process ends only because of SIGTERM, because another process has taken its place, or because its folder was removed.
  *  3. It imports only what it needs, and all of it at its start: its memory is small, and the files may be replaced while it runs.
  */
+import { writeFileSync } from 'node:fs';
 import { Control, watchPath } from './control.ts';
 import { createForwarder } from './forwarder.ts';
 import { type Listener, openListener, portOf, type Serving, serve } from './listeners.ts';
@@ -22,6 +23,7 @@ const MAX_EARLY = 1000;
 
 const { socket: path, settings, takesOver } = readArguments(process.argv.slice(2));
 const { identity, addresses, domain } = settings;
+nameProcess();
 for (const signal of ['SIGINT', 'SIGHUP'] as const) process.on(signal, () => undefined);
 process.once('SIGTERM', () => process.exit(0));
 
@@ -130,5 +132,14 @@ try {
   for (const { udp, tcp } of listeners) {
     udp.close();
     tcp.close();
+  }
+}
+
+/** Gives the process the name that ps(1) shows, like nameProcess() of src/platform/processes.ts, whose module needs more memory. */
+function nameProcess(): void {
+  try {
+    writeFileSync('/proc/self/comm', 'lifepod-dns');
+  } catch {
+    // The name is only for people.
   }
 }

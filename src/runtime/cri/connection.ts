@@ -206,10 +206,13 @@ const isAnswered = ({ metadata }: ServiceError): boolean => metadata.get('conten
  */
 const STARTING = /server is not initialized yet/;
 
+/** The gRPC library appends the empty note about the resolution of the name of a Unix socket. */
+const EMPTY_NOTE = /\.? Resolution note:[\s;]*$/;
+
 function toCallError(error: ServiceError): RuntimeCallError | OutcomeUnknownError {
   const code = STARTING.test(error.details) ? 'Unavailable' : (CODE_NAMES[error.code] ?? 'Unknown');
   const answered = isAnswered(error);
-  const call = new RuntimeCallError(code, error.details, answered);
+  const call = new RuntimeCallError(code, error.details.replace(EMPTY_NOTE, ''), answered);
   // If the connection is lost in the middle of a response, the gRPC library may report the code Internal, with this message.
   const isUnknown = OUTCOME_UNKNOWN.includes(code) || (!answered && /^Received RST_STREAM/.test(error.details));
   return isUnknown ? new OutcomeUnknownError(call.message, { cause: call }) : call;
