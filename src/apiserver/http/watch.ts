@@ -12,8 +12,8 @@ import { objectBytes } from '../cache/stored-object.ts';
 import type { Representation } from '../representation/representation.ts';
 import { messagesOf } from '../streaming/message-output.ts';
 import { offeredProtocols, watchProtocol } from '../streaming/web-socket.ts';
-import { evenBytes } from './answers.ts';
-import { STALLED_MILLIS } from './bounds/outgoing.ts';
+import { evenBytes, PIECE_CHARS } from './answers.ts';
+import { type Outgoing, STALLED_MILLIS } from './bounds/outgoing.ts';
 import type { ServerContext } from './context.ts';
 import { type Exchange, requestContext, startAnswer } from './exchange.ts';
 import { watchOptions } from './query.ts';
@@ -45,7 +45,7 @@ export async function serveWatch(
   exchange.endWithServer();
   const writer = eventWriter(server, exchange, (event) => {
     const bytes = representation.event(event);
-    return open === undefined ? evenBytes([bytes]) : [representation.message(bytes)];
+    return open === undefined ? bytes : representation.message(bytes);
   });
   const sink: WatchSink = (event, initial) => {
     if (!signal.aborted && !outgoing.isClosed) writer.add(event, initial);
@@ -71,7 +71,7 @@ export async function serveWatch(
 
 interface EventWriter {
   /**
-   * Queues an event. An initial object from the cache counts as held (see held-objects.ts); every other object counts with its size.
+   * Writes or queues an event. In the queue, an initial object from the cache counts as held (see held-objects.ts); every other object counts with its size.
    * Initial objects do not count toward MAX_PENDING_BYTES.
    */
   add: WatchSink;
@@ -85,13 +85,13 @@ interface EventWriter {
 }
 
 /**
- * Queues events unencoded, because all watches share the objects of events. Encodes an event when the connection can accept it.
- * `piecesOf`: returns the encoded event in pieces.
+ * Writes an event at once if the connection accepts it. Otherwise queues the event unencoded, because all watches share the objects of
+ * events. `encode`: returns the text or the bytes of the event.
  */
 function eventWriter(
   server: ServerContext,
   exchange: Exchange,
-  piecesOf: (event: WatchEvent) => Iterable<string | Uint8Array>,
+  encode: (event: WatchEvent) => string | Uint8Array,
 ): EventWriter {
   const { outgoing } = exchange;
   let queue: ({ event: WatchEvent; bytes: number; initial: boolean } | undefined)[] = [];
@@ -108,7 +108,8 @@ function eventWriter(
       queue[first] = undefined;
       first += 1;
       if (!next.initial) pending -= next.bytes;
-      for (const piece of piecesOf(next.event)) {
+      const encoded = encode(next.event);
+      for (const piece of typeof encoded === 'string' ? [encoded] : evenBytes([encoded])) {
         if (!outgoing.write(piece)) await outgoing.ready();
       }
       if (next.bytes > 0) outgoing.drop(next.event.object, next.bytes);
@@ -121,14 +122,14 @@ function eventWriter(
     first = 0;
     writing = false;
   };
+  const fail = (error: unknown): void => cutWatch(server, exchange, error);
   const startWriting = (): void => {
-    last = writeAll().catch((error: unknown) => {
-      server.log.error('watch failed', { path: exchange.path, error: (error as Error)?.stack ?? String(error) });
-      outgoing.destroy();
-    });
+    last = writeAll().catch(fail);
   };
   return {
     add(event, initial) {
+      // The queue would cost each of many watches promises and entries of maps.
+      if (started && !writing && outgoing.isReady && writeShort(outgoing, () => encode(event), fail)) return;
       const bytes = initial === 'shared' ? 0 : objectBytes(event.object as KubeObject);
       queue.push({ event, bytes, initial: initial !== undefined });
       if (initial === undefined) pending += bytes;
@@ -148,6 +149,24 @@ function eventWriter(
       while (writing && !outgoing.isClosed) await Promise.race([last, outgoing.ready(STALLED_MILLIS)]);
     },
   };
+}
+
+/** Writes an event unless it is long, and returns whether it did. Calls `fail` if the event cannot be encoded. */
+function writeShort(outgoing: Outgoing, encode: () => string | Uint8Array, fail: (error: unknown) => void): boolean {
+  try {
+    const encoded = encode();
+    if (encoded.length >= PIECE_CHARS) return false;
+    outgoing.write(encoded);
+  } catch (error) {
+    fail(error);
+  }
+  return true;
+}
+
+/** Closes the connection of a watch that failed, so that the client sees that the watch is incomplete. */
+function cutWatch(server: ServerContext, { path, outgoing }: Exchange, error: unknown): void {
+  server.log.error('watch failed', { path, error: (error as Error)?.stack ?? String(error) });
+  outgoing.destroy();
 }
 
 const failureOf = (error: unknown): Error => (error instanceof Error ? error : new Error(String(error)));

@@ -22,6 +22,8 @@ export const STALLED_MILLIS = 60_000;
 export interface Outgoing extends Pick<Holder, 'hold' | 'release'> {
   /** Whether the response is closed, and can write nothing more. */
   readonly isClosed: boolean;
+  /** Whether the response is open, and its connection accepts more at once. */
+  readonly isReady: boolean;
   /** Writes to `output` from now on, instead of the body of the response: the messages of a WebSocket. Call it before the first write. */
   redirect(output: Writable): void;
   /**
@@ -155,6 +157,10 @@ class Client implements Outgoing {
 
   get isClosed(): boolean {
     return this.#output.destroyed;
+  }
+
+  get isReady(): boolean {
+    return !this.#output.destroyed && !this.#output.writableNeedDrain;
   }
 
   destroy(): void {
