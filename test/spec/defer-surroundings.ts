@@ -38,7 +38,7 @@ export const knowledge: readonly Sentence[] = [
       ],
       [e2e, 'defer containers of an evicted Pod get the reason, the deadline and the exit codes as variables'],
       [onContainers, 'the downward API shows the termination in files, and to entries in environment variables'],
-      ['test/long/alone/eviction.test.ts', 'a soft memory threshold ends one Pod after the other'],
+      ['test/long/eviction.test.ts', 'a soft memory threshold ends one Pod after the other'],
     ],
   },
   {

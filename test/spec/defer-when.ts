@@ -15,7 +15,7 @@ const status = 'src/lifecycle/status.test.ts';
 const conditions = 'src/lifecycle/conditions.test.ts';
 const deletion = 'src/api/core/v1/pod/strategy.test.ts';
 const node = 'test/e2e/own-engine/node.test.ts';
-const eviction = 'test/long/alone/eviction.test.ts';
+const eviction = 'test/long/eviction.test.ts';
 const shutdown = 'test/long/shutdown.test.ts';
 const admission = 'test/e2e/own-engine/admission.test.ts';
 

@@ -6,14 +6,14 @@
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import type { Node, Pod } from '../../../src/api/generated/types.ts';
-import { runCommandOk } from '../../../src/platform/processes.ts';
-import { containerdPaths } from '../../../src/runtime/containerd/paths.ts';
-import { writeImageArchive } from '../../../src/runtime/images/archive-writer.ts';
-import { pod, WAIT } from '../../support/manifests.ts';
-import { ownDisk } from '../../support/own-disk.ts';
-import { lifepod, record as pods, recordAgain, useOwnEngine } from '../../support/own-engine.ts';
-import { condition, inPhase, isReady, restarted, statusOf } from '../../support/pods.ts';
+import type { Node, Pod } from '../../src/api/generated/types.ts';
+import { runCommandOk } from '../../src/platform/processes.ts';
+import { containerdPaths } from '../../src/runtime/containerd/paths.ts';
+import { writeImageArchive } from '../../src/runtime/images/archive-writer.ts';
+import { pod, WAIT } from '../support/manifests.ts';
+import { ownDisk } from '../support/own-disk.ts';
+import { lifepod, record as pods, recordAgain, useOwnEngine } from '../support/own-engine.ts';
+import { condition, inPhase, isReady, restarted, statusOf } from '../support/pods.ts';
 
 const DISK = ['--eviction-hard', 'nodefs.available<256Mi', '--eviction-pressure-transition-period', '0s'];
 useOwnEngine(async () => ({ scratch: await ownDisk('1g', 20_000), options: DISK }));
