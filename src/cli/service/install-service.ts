@@ -43,6 +43,7 @@ import { hintsFor } from '../hints.ts';
 import { grantKubeconfig, printKubeconfig } from '../kubeconfig/own-kubeconfig.ts';
 import { checkOptions, otherOptions } from '../session/engine-use.ts';
 import { printReady, type ReadyEngine } from '../up.ts';
+import { journalCommand } from './not-running.ts';
 import { type EngineVersion, restartReason } from './restart-reason.ts';
 import { dataDirOf, ENGINE_UNIT, nodeFolderFor, type Service, UNIT_FOLDER, UNITS, unitsOf } from './units.ts';
 
@@ -128,7 +129,7 @@ export async function installService(options: UpOptions): Promise<void> {
     warnings: started?.warnings ?? [],
   });
   process.stderr.write(
-    `it runs as the service lifepod, which starts with the machine: 'journalctl -u lifepod' prints its log, and ` +
+    `it runs as the service lifepod, which starts with the machine: '${journalCommand(process.env)}' prints its log, and ` +
       `'${hintsFor({ dataDir }, process.env).engine('down --uninstall-service')}' ends and removes it\n`,
   );
 }
@@ -203,7 +204,7 @@ async function handOver(dataDir: string, mustRestart: boolean): Promise<void> {
 
 const notReady = (): UserError =>
   new UserError(
-    `the service lifepod is not ready after ${READY_MILLIS / 1000} s: 'journalctl -u lifepod' prints its log`,
+    `the service lifepod is not ready after ${READY_MILLIS / 1000} s: '${journalCommand(process.env)}' prints its log`,
   );
 
 /** Waits until systemd has started both units. Rejects with a UserError if the engine fails, or if that takes too long. */
@@ -213,7 +214,7 @@ async function serviceStarted(): Promise<void> {
     throw signal.aborted ? notReady() : error;
   });
   if (code !== 0)
-    throw new UserError("the service lifepod has failed to start: 'journalctl -u lifepod' prints its log");
+    throw new UserError(`the service lifepod has failed to start: '${journalCommand(process.env)}' prints its log`);
 }
 
 /** Waits until the API answers and shows a Node that is Ready. Rejects with a UserError if that takes too long. */

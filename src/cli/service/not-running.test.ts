@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { DEFAULT_DATA_DIR } from '../../engine/settings.ts';
 import { lockDataDir } from '../../platform/files.ts';
-import { notRunning, startCommand, startingNow, waysToStart } from './not-running.ts';
+import { journalCommand, notRunning, startCommand, startingNow, waysToStart } from './not-running.ts';
 import { type ServiceState, serviceState } from './service-state.ts';
 import { ENGINE_UNIT, unitsOf } from './units.ts';
 
@@ -90,4 +90,9 @@ test('an engine that refuses connections is starting if it has just locked its f
     `lifepod is starting in ${folder} (PID ${process.pid}): try again when it is ready`,
   );
   expect(startingNow(folder, undefined, () => 61_000)).toBeUndefined();
+});
+
+test('a user who is not root reads the journal with sudo', () => {
+  expect(journalCommand({}, false)).toBe('journalctl -u lifepod');
+  expect(journalCommand({ SUDO_UID: '1000' })).toBe('sudo journalctl -u lifepod');
 });

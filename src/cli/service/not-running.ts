@@ -53,8 +53,7 @@ export function notRunning(
   // The process of a service locks the data folder some time after systemd has started it.
   if (service === 'starting' || service === 'running') return serviceStarts(dataDir);
   if (service === 'failing') {
-    const log = `${needsSudo(env) ? 'sudo ' : ''}journalctl -u lifepod`;
-    return `lifepod is not running in ${dataDir}: the service lifepod has failed, and starts again: '${log}' prints its log`;
+    return `lifepod is not running in ${dataDir}: the service lifepod has failed, and starts again: '${journalCommand(env)}' prints its log`;
   }
   const start = waysToStart(dataDir, env, service);
   const down = hintsFor({ dataDir }, env).engine('down');
@@ -125,9 +124,13 @@ export function startingNow(
   }
 }
 
+/** Returns the command that prints the log of the service. The journal shows a user who is not root only messages of that user. */
+export const journalCommand = (env: NodeJS.ProcessEnv, sudo = needsSudo(env)): string =>
+  `${sudo ? 'sudo ' : ''}journalctl -u lifepod`;
+
 /** Returns the command that prints the log of a running engine; undefined if the engine does not log to the journal or to its data folder. */
 export function logCommand(dataDir: string, pid: number, service = serviceState(dataDir)): string | undefined {
-  if (service === 'starting' || service === 'running') return 'journalctl -u lifepod';
+  if (service === 'starting' || service === 'running') return journalCommand(process.env);
   const log = `${dataDir}/lifepod.log`;
   try {
     return readlinkSync(`/proc/${pid}/fd/2`) === log ? `less ${shellQuoted(log)}` : undefined;
