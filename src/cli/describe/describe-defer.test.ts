@@ -241,6 +241,14 @@ Termination:
   Given Up:          hang`);
   });
 
+  test('the section shows no turn of an entry that has ended', () => {
+    const turn = { entry: 'bye', since: '2026-01-31T20:00:10.500000Z' };
+    const ended = { name: 'bye', image: 'i', imageID: '', ready: false, restartCount: 0 };
+    const statuses = [{ ...ended, state: { terminated: { exitCode: 0 } } }];
+    const status = { termination: { ...termination, turn }, deferContainerStatuses: statuses };
+    expect(text(pod([{ name: 'bye' }], status))).not.toContain('Turn:');
+  });
+
   test('the section shows postExitGracePeriodSeconds and preStopPolicy', () => {
     const reserved = pod([{ name: 'bye' }], {}, { postExitGracePeriodSeconds: 20, preStopPolicy: 'AfterPreExit' });
     expect(text(reserved)).toMatch(/\nPre Stop Policy: {9}AfterPreExit\nPost Exit Grace Period: {2}20s$/);

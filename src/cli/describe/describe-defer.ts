@@ -96,6 +96,10 @@ function terminationLines({ status }: Pod): string[] {
   const { termination } = status ?? {};
   if (termination === undefined) return [];
   const { reason, startedAt, preExitDeadline, deadline, extendedSeconds, outageSeconds, turn, skip = [] } = termination;
+  // The status keeps the turn of the last entry after that entry has ended.
+  const isOver = status?.deferContainerStatuses?.some(
+    ({ name, state }) => name === turn?.entry && state?.terminated !== undefined,
+  );
   return [
     'Termination:',
     `  Reason:\t${reason}`,
@@ -104,7 +108,7 @@ function terminationLines({ status }: Pod): string[] {
     `  Deadline:\t${timeText(deadline)}`,
     ...(extendedSeconds ? [`  Extended:\t${extendedSeconds}s`] : []),
     ...(outageSeconds ? [`  Outage:\t${Math.round(outageSeconds)}s, not counted`] : []),
-    ...(turn === undefined ? [] : [`  Turn:\t${turn.entry}, since ${timeText(turn.since)}`]),
+    ...(turn === undefined || isOver ? [] : [`  Turn:\t${turn.entry}, since ${timeText(turn.since)}`]),
     ...(skip.length === 0 ? [] : [`  Given Up:\t${skip.join(', ')}`]),
   ];
 }
