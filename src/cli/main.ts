@@ -95,7 +95,7 @@ program
       'running; the exit code is that of the command',
   )
   .summary('run a command in a Pod, print its log, and delete the Pod')
-  .argument('<image>')
+  .argument('<image>', 'name of the image, such as busybox:1.28')
   .argument('[command...]', 'command and its arguments, after --; without it, the image decides')
   .addOption(dataDirOption())
   .option('--name <name>', 'name of the Pod (default: derived from the image)')

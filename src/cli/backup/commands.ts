@@ -9,7 +9,7 @@ export function addBackupCommands(program: Command): void {
       'write the store, keys, settings and static Pods of a data folder to a file, also while the engine runs',
     )
     .summary('write the store, keys, settings and static Pods to a file')
-    .argument('<file>')
+    .argument('<file>', 'the file to create, such as lifepod.tar.gz')
     .option('--force', 'replace the file if it exists, once the new backup is complete')
     .addOption(dataDirOption())
     .action(async (file: string, options: { dataDir: string; force?: boolean }) =>
