@@ -25,6 +25,7 @@ import { startDetached } from './detach.ts';
 import { endAllPods, removeRest, runtimeIdle } from './end-pods.ts';
 import { hintsFor, missingKubeconfig } from './hints.ts';
 import { orOtherFolder } from './kubeconfig/engine-folders.ts';
+import { endLost } from './lost/end-lost.ts';
 import { deleteObjects } from './session/delete-objects.ts';
 import { readRecords, removeRecord } from './session/session-records.ts';
 import { withShortDeletions } from './short-deletions.ts';
@@ -103,6 +104,7 @@ async function endFirstStart(
   settings: DownSettings,
 ): Promise<void> {
   if (readEngineRecord(dataDir) === undefined && pid === undefined) {
+    if (await endLost(dataDir, say, settings.signal)) return;
     say(`lifepod has never run in ${dataDir}: nothing to do${orOtherFolder(dataDir)}`);
     return;
   }

@@ -10,6 +10,7 @@ import { removePodCgroups } from '../node/resources/pod-cgroups.ts';
 import type { Platform } from '../platform/platform.ts';
 import { runCommandOk } from '../platform/processes.ts';
 import { containerdPaths } from '../runtime/containerd/paths.ts';
+import { findContainerd, findShims } from '../runtime/containerd/process-table.ts';
 import { clearRunState, mountPoints } from '../runtime/containerd/run-state.ts';
 import { removeUserKubeconfigs } from './certificates/user-kubeconfigs.ts';
 
@@ -51,6 +52,12 @@ export function runtimeProcesses(dataDir: string): FoundProcess[] {
   return [...processesNaming(run), ...processesNaming(home)].filter(({ commandLine }) =>
     /^containerd/.test((commandLine[0] ?? '').replace(/^.*\//, '')),
   );
+}
+
+/** Whether processes of the data folder's private containerd or DNS run. They are found by paths that only this data folder uses. */
+export function hasProcesses(dataDir: string): boolean {
+  const paths = containerdPaths(dataDir);
+  return findContainerd(paths).length + findShims(paths).length + dnsProcesses(dataDir).length > 0;
 }
 
 /** Returns the path of the socket between the engine of the data folder and its DNS process. */

@@ -1,6 +1,10 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { lockDataDir } from '../../platform/files.ts';
 import { DEFAULT_DATA_DIR } from '../settings.ts';
-import { engineProcesses, engineState } from './engine-processes.ts';
+import { engineProcesses, engineState, lostEngines } from './engine-processes.ts';
 
 const MAIN = '/opt/lifepod/src/cli/main.ts';
 const INIT = { pid: 1, args: ['/sbin/init', ''] };
@@ -35,4 +39,18 @@ test.each([
   ['unknown', [INIT, engine(2, '--data-dir', 'd')]],
 ])('an engine is %s by the processes %j', (state, processes) => {
   expect(engineState('/nonexistent/d', processes, unseen)).toBe(state);
+});
+
+test('an engine whose data folder was deleted is found by its lock', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'lifepod-lost-'));
+  const lock = lockDataDir(folder);
+  try {
+    expect(lostEngines(folder, [process.pid])).toEqual([]);
+    rmSync(folder, { recursive: true });
+    expect(lostEngines(folder, [process.pid])).toEqual([process.pid]);
+    expect(lostEngines(`${folder}-beside`, [process.pid])).toEqual([]);
+  } finally {
+    lock.release();
+  }
+  expect(lostEngines(folder, [process.pid])).toEqual([]);
 });

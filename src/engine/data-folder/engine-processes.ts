@@ -4,8 +4,8 @@
  *
  * Boundary: /proc. The lock of the data folder decides wherever it can be read; this is for the other cases.
  */
-import { readlinkSync } from 'node:fs';
-import { resolve } from 'node:path';
+import { readdirSync, readlinkSync } from 'node:fs';
+import { join, resolve } from 'node:path';
 import { realFolder } from '../../platform/files.ts';
 import { type ListedProcess, listProcesses } from '../../platform/processes.ts';
 import { DEFAULT_DATA_DIR } from '../settings.ts';
@@ -51,6 +51,36 @@ export function engineState(
   // The kernel hides the processes of other users if /proc is mounted with hidepid.
   const seesAll = processes.some(({ pid, args }) => pid === 1 && args.join('') !== '');
   return seesAll && found.every((each) => each.dataDir !== undefined) ? 'stopped' : 'unknown';
+}
+
+/**
+ * Returns the IDs of the processes that have locked the data folder, and whose lock has been deleted, perhaps with the folder. Only root sees
+ * the files of the processes. `pids` are the processes to examine.
+ */
+export function lostEngines(
+  dataDir: string,
+  pids: readonly number[] = engineProcesses().map(({ pid }) => pid),
+): number[] {
+  const lock = `${join(dataDir, 'lock')} (deleted)`;
+  return pids.filter((pid) => openFiles(pid).includes(lock));
+}
+
+function openFiles(pid: number): string[] {
+  const folder = `/proc/${pid}/fd`;
+  const linkOf = (fd: string): string[] => {
+    try {
+      return [readlinkSync(join(folder, fd))];
+    } catch {
+      // The file has been closed.
+      return [];
+    }
+  };
+  try {
+    return readdirSync(folder).flatMap(linkOf);
+  } catch {
+    // The process has ended, or belongs to another user.
+    return [];
+  }
 }
 
 function workingFolder(pid: number): string | undefined {

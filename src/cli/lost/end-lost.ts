@@ -1,0 +1,36 @@
+/** Ends an engine whose data folder has been deleted while it ran, or what such an engine has left on the machine, for `lifepod down`. */
+import { lostEngines } from '../../engine/data-folder/engine-processes.ts';
+import { clearMachine, hasProcesses } from '../../engine/leftovers.ts';
+import { UserError } from '../../platform/files.ts';
+import { nodePlatform } from '../../platform/node-js.ts';
+import { untilAborted } from '../../platform/on-abort.ts';
+import { haveEnded, sendSignal } from '../../platform/processes.ts';
+import { hintsFor } from '../hints.ts';
+
+/** An engine that stops waits for its requests, and for containerd. */
+const END_MILLIS = 60_000;
+
+/**
+ * Resolves with whether there was something to end. The Pods end without their grace periods and defer containers, because their objects were
+ * in the data folder. Rejects with a UserError if the engine does not end.
+ */
+export async function endLost(dataDir: string, say: (line: string) => void, signal: AbortSignal): Promise<boolean> {
+  const pids = lostEngines(dataDir);
+  if (pids.length === 0 && !hasProcesses(dataDir)) return false;
+  const platform = nodePlatform('error');
+  const processes = pids.length === 0 ? 'what it has left' : `the engine (PID ${pids.join(', ')})`;
+  say(
+    `the data folder ${dataDir} was deleted while its engine ran: ending ${processes}, and its Pods without their grace periods`,
+  );
+  for (const pid of pids) sendSignal(pid, 'SIGTERM');
+  if (!(await untilAborted(signal, haveEnded(pids, END_MILLIS, platform.timers)))) {
+    const { asRoot, engine } = hintsFor({ dataDir }, process.env);
+    throw new UserError(
+      `the engine (PID ${pids.join(', ')}) has not ended after ${END_MILLIS / 1000} s: type '${asRoot(`kill -9 ${pids.join(' ')}`)}', ` +
+        `then '${engine('down')}' again`,
+    );
+  }
+  await untilAborted(signal, clearMachine(dataDir, platform, signal));
+  say(`nothing from ${dataDir} is running or mounted any more`);
+  return true;
+}
