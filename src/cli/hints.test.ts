@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { DEFAULT_DATA_DIR } from '../engine/settings.ts';
-import { type HintOptions, hintsFor, missingKubeconfig } from './hints.ts';
+import { type HintOptions, hintsFor, missingKubeconfig, waysToStop } from './hints.ts';
 
 const PLUGIN = { LIFEPOD_KUBECTL_PLUGIN: '1' };
 
@@ -117,6 +117,16 @@ test('a deleted kubeconfig is explained with the commands that write it again', 
   expect(missingKubeconfig('/d', 7, { SUDO_UID: '1000' })).toBe(
     "/d/kubeconfig is missing, so the running engine (PID 7) cannot be reached: type 'sudo kill 7', which leaves its Pods running, " +
       `then 'eval "$(sudo lifepod up --detach --data-dir /d)"', which writes the file again`,
+  );
+});
+
+test('an engine that systemd runs is stopped and restarted with systemctl', () => {
+  expect(waysToStop('/d', 7, { SUDO_UID: '1000' }, true)).toBe(
+    "'sudo systemctl stop lifepod' leaves its Pods running, and 'sudo lifepod down --data-dir /d' ends them, too",
+  );
+  expect(missingKubeconfig('/d', 7, {}, true)).toBe(
+    "/d/kubeconfig is missing, so the running engine (PID 7) cannot be reached: type 'systemctl restart lifepod', which leaves its Pods " +
+      'running and writes the file again',
   );
 });
 

@@ -10,7 +10,8 @@ import { homedir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { DEFAULT_DATA_DIR, isKubectlPlugin, kubeconfigPath } from '../engine/settings.ts';
 import { hasArgument } from '../platform/processes.ts';
-import { needsSudo, rootProgram, shellQuoted, typedProgram } from '../platform/programs/typed-program.ts';
+import { asRoot, needsSudo, rootProgram, shellQuoted, typedProgram } from '../platform/programs/typed-program.ts';
+import { hasService } from './service/units.ts';
 
 /** Options with which a command was called. An option that was not given is undefined. */
 export interface HintOptions {
@@ -21,6 +22,8 @@ export interface HintOptions {
   engineFolder?: string | undefined;
   /** The address of the server that the command uses; undefined if it is not known. */
   server?: string | undefined;
+  /** Whether systemd runs the engine. */
+  isService?: boolean;
   /** Whether the user has other engines, so that the same user may reach another one with a command that names none. */
   isOneOfSeveral?: boolean;
 }
@@ -36,6 +39,8 @@ export interface Hints {
   asRoot(command: string): string;
   /** Returns a command of kubectl. */
   kubectl(words: string): string;
+  /** Whether systemd runs the engine, so that its command starts and stops it. */
+  isService: boolean;
   /** The words for the engine that answers, such as `the engine in /var/lib/lifepod`; undefined if it is not known. */
   answering: string | undefined;
 }
@@ -81,7 +86,8 @@ export function hintsFor(
       const command = withOptions(`${forRoot} up --detach`, ofFolder);
       return sudo ? `eval "$(${command})"` : command;
     },
-    asRoot: (command) => (sudo ? `sudo ${command}` : command),
+    asRoot: (command) => asRoot(command, env, sudo),
+    isService: options.isService === true,
     answering: engineName(options.dataDir ?? options.engineFolder, options.server),
     kubectl: (words) => withOptions(`kubectl ${words}`, [...option('kubeconfig', kubeconfig ?? read), ...ofContext]),
   };
@@ -99,19 +105,26 @@ export const answeredBy = ({ answering }: Hints): string =>
 export const effectOfKill = (pid: number): string =>
   hasArgument(pid, '--shutdown-on-stop') ? 'shuts its node down and ends its Pods' : 'leaves its Pods running';
 
-const killCommand = (pid: number, env: NodeJS.ProcessEnv): string => `${needsSudo(env) ? 'sudo ' : ''}kill ${pid}`;
-
 /** Returns a part of a sentence: the commands that stop a running engine, and what they mean for its Pods. */
-export const waysToStop = (dataDir: string, pid: number, env: NodeJS.ProcessEnv = process.env): string =>
-  `'${killCommand(pid, env)}' ${effectOfKill(pid)}, and '${hintsFor({ dataDir }, env).engine('down')}' ends them, too`;
+export const waysToStop = (
+  dataDir: string,
+  pid: number,
+  env: NodeJS.ProcessEnv = process.env,
+  isService = hasService(dataDir),
+): string =>
+  `'${asRoot(isService ? 'systemctl stop lifepod' : `kill ${pid}`, env)}' ${effectOfKill(pid)}, and '${hintsFor({ dataDir }, env).engine('down')}' ends them, too`;
 
 /** Returns the sentence about a running engine whose kubeconfig has been deleted from the data folder. */
-export function missingKubeconfig(dataDir: string, pid: number, env: NodeJS.ProcessEnv = process.env): string {
-  const { start } = hintsFor({ dataDir }, env);
-  return (
-    `${kubeconfigPath(dataDir)} is missing, so the running engine (PID ${pid}) cannot be reached: type '${killCommand(pid, env)}', which ` +
-    `${effectOfKill(pid)}, then '${start()}', which writes the file again`
-  );
+export function missingKubeconfig(
+  dataDir: string,
+  pid: number,
+  env: NodeJS.ProcessEnv = process.env,
+  isService = hasService(dataDir),
+): string {
+  const restart = isService
+    ? `'${asRoot('systemctl restart lifepod', env)}', which leaves its Pods running and`
+    : `'${asRoot(`kill ${pid}`, env)}', which ${effectOfKill(pid)}, then '${hintsFor({ dataDir }, env).start()}', which`;
+  return `${kubeconfigPath(dataDir)} is missing, so the running engine (PID ${pid}) cannot be reached: type ${restart} writes the file again`;
 }
 
 /** Returns the kubeconfigs that kubectl reads by itself, in the form of the variable KUBECONFIG. */

@@ -18,6 +18,7 @@ import { engineSilent, explainUnread } from './kubeconfig/lost-engine.ts';
 import { isOnlyForRoot, onlyForRoot, ownKubeconfig } from './kubeconfig/own-kubeconfig.ts';
 import { engineRunsIn, otherEngines } from './kubeconfig/which-engine.ts';
 import { notRunning } from './service/not-running.ts';
+import { hasService } from './service/units.ts';
 
 /** The options that were given on the command line. An option that was not given is undefined. */
 export interface TargetOptions {
@@ -52,6 +53,7 @@ export async function resolveTarget(options: TargetOptions): Promise<Target> {
   const isGiven = (options.kubeconfig ?? dataDir) !== undefined || isKubectlPlugin(process.env);
   const note = isGiven ? undefined : otherEngines(engineFolder, server.server, process.env);
   if (note !== undefined) process.stderr.write(`lifepod: ${note}\n`);
+  const isService = engineFolder !== undefined && hasService(engineFolder);
   return {
     client: httpClient({
       ...server,
@@ -65,7 +67,7 @@ export async function resolveTarget(options: TargetOptions): Promise<Target> {
       args: options.context === undefined ? [] : ['--context', options.context],
     },
     hints: hintsFor(
-      { ...options, engineFolder, server: server.server, isOneOfSeveral: note !== undefined },
+      { ...options, engineFolder, server: server.server, isOneOfSeveral: note !== undefined, isService },
       process.env,
       paths,
     ),

@@ -7,7 +7,8 @@
  */
 import { lstatSync, readdirSync, readlinkSync, type Stats, statSync } from 'node:fs';
 import { dirname, join, resolve, sep } from 'node:path';
-import { needsSudo } from './programs/typed-program.ts';
+import { asRoot } from './programs/typed-program.ts';
+import { userName } from './programs/user-name.ts';
 
 const ROOT = 0;
 const WRITABLE_BY_ALL = 0o002;
@@ -52,8 +53,8 @@ export function foreignContent(path: string): string | undefined {
 function foreign(what: string, uid: number, paths: readonly string[]): string {
   const named = paths.slice(0, MAX_NAMED).map(quoted).join(' ');
   return (
-    `${what} belongs to the user ${uid}, who could become root through it: choose another --data-dir, or, if you trust its content, ` +
-    `run: ${needsSudo(process.env) ? 'sudo ' : ''}chown -h root: ${named}`
+    `${what} belongs to the user ${userName(uid)}, who could become root through it: choose another --data-dir, or, if you trust its content, ` +
+    `run: ${asRoot(`chown -h root: ${named}`, process.env)}`
   );
 }
 
@@ -61,7 +62,7 @@ function foreign(what: string, uid: number, paths: readonly string[]): string {
 export function foreignLink(path: string): string | undefined {
   const link = isRoot() ? linkIn(resolve(path), 0) : undefined;
   if (link === undefined) return undefined;
-  return `the symbolic link ${link.path} belongs to the user ${link.uid}, who could redirect it: give the path to which it leads`;
+  return `the symbolic link ${link.path} belongs to the user ${userName(link.uid)}, who could redirect it: give the path to which it leads`;
 }
 
 /** Returns the user other than root who owns a folder above the file, or a link in its path, and so can redirect root to another folder. */
@@ -109,7 +110,7 @@ export function replaceableBy(path: string, trusted?: number): string | undefine
   for (let parent = dirname(path); ; parent = dirname(parent)) {
     const { uid, mode } = statOf(parent) ?? { uid: ROOT, mode: 0 };
     if (uid !== ROOT && uid !== trusted)
-      return `the user ${uid}, who owns ${parent}, can replace the data folder ${path}, and so become root: ${advice}`;
+      return `the user ${userName(uid)}, who owns ${parent}, can replace the data folder ${path}, and so become root: ${advice}`;
     if ((mode & WRITABLE_BY_ALL) !== 0 && (mode & STICKY) === 0)
       return `all users can write to ${parent}, and so replace the data folder ${path} and become root: ${advice}, or run: chmod +t ${quoted(parent)}`;
     if (parent === dirname(parent)) return undefined;

@@ -24,6 +24,12 @@ test.each<[string, Parameters<typeof newUser>[0], string]>([
   ['has no name', { user: ' ' }, '--user has no value: give a name, such as --user developers'],
   ['has a group without a name', { user: 'jane', group: [''] }, '--group has no value'],
   ['has a name with a line break', { user: 'jane\nO=dev' }, '--user "jane\\nO=dev" contains control characters'],
+  [
+    'has a name with a space',
+    { user: 'a b' },
+    '--user "a b" contains spaces: give a name without them, such as --user a-b',
+  ],
+  ['has a group with a space', { user: 'a', group: ['x y'] }, '--group "x y" contains spaces: '],
   ['has a long name', { user: 'x'.repeat(65) }, 'has 65 characters, but a certificate allows 64'],
   ['has a short lifetime', { user: 'jane', expires: '9m' }, '--expires "9m" is not a valid lifetime of a certificate'],
   ['has a lifetime in days', { user: 'jane', expires: '30d' }, 'give 10m or more, such as 720h for 30 days'],

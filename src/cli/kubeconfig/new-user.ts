@@ -66,6 +66,10 @@ function requireName(option: string, name: string): void {
   if (name.trim() === '') throw new UserError(`${option} has no value: give a name, such as ${option} developers`);
   if (/\p{Cc}/u.test(name))
     throw new UserError(`${option} ${JSON.stringify(name)} contains control characters: give a name without them`);
+  if (/\s/u.test(name))
+    throw new UserError(
+      `${option} ${JSON.stringify(name)} contains spaces: give a name without them, such as ${option} ${name.trim().replaceAll(/\s+/gu, '-')}`,
+    );
   if (name.length > MAX_LENGTH)
     throw new UserError(
       `${option} ${JSON.stringify(name)} has ${name.length} characters, but a certificate allows ${MAX_LENGTH}: give a shorter name`,

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { failureText } from '../failures.ts';
-import { kubeconfigNotes, needsOwnKubeconfig } from './own-kubeconfig.ts';
+import { kubeconfigNotes, needsOwnKubeconfig, unknownInvoker } from './own-kubeconfig.ts';
 
 const refusal = (isWanted: boolean, ...words: string[]): string =>
   failureText(needsOwnKubeconfig('/d', {}, isWanted), [...words, '--data-dir', '/d'], false, {});
@@ -28,4 +28,15 @@ test('the user of sudo learns where the copy of the kubeconfig is, and root noth
     expect.stringMatching(/^warning: only root can use this kubeconfig, because no copy for jane could be written: /),
   ]);
   expect(kubeconfigNotes({ path: '/d/kubeconfig' }, false)).toEqual([]);
+  expect(kubeconfigNotes({ path: '/d/kubeconfig', unknown: 'DOAS_USER=joe' }, false)).toEqual([
+    expect.stringMatching(/^warning: only root .* the user of DOAS_USER=joe, who has typed the command$/),
+  ]);
+});
+
+test('a user whom the machine does not know is named by the variable of the program that has run lifepod', () => {
+  expect(unknownInvoker({})).toBeUndefined();
+  expect(unknownInvoker({ SUDO_UID: '0', DOAS_USER: 'joe' })).toBeUndefined();
+  expect(unknownInvoker({ DOAS_USER: 'root' })).toBeUndefined();
+  expect(unknownInvoker({ DOAS_USER: 'joe' })).toBe('DOAS_USER=joe');
+  expect(unknownInvoker({ SUDO_UID: '../1' })).toBe('SUDO_UID=../1');
 });

@@ -21,6 +21,8 @@ export interface UsableKubeconfig {
   user?: InvokingUser;
   /** The user for whom there is no copy, although this user has typed the command. */
   without?: InvokingUser;
+  /** The variable that names the user who has typed the command, if this machine does not know that user, such as `DOAS_USER=joe`. */
+  unknown?: string | undefined;
 }
 
 const isRoot = (): boolean => process.geteuid?.() === 0;
@@ -72,9 +74,16 @@ const isDefault = (dataDir: string): boolean => dataDir === realFolder(DEFAULT_D
 /** Returns the kubeconfig of a running engine for the user who runs this process as root, perhaps through sudo. */
 export function usableKubeconfig(dataDir: string): UsableKubeconfig {
   const user = invokingUser(process.env);
-  if (user === undefined) return { path: kubeconfigPath(dataDir) };
+  if (user === undefined) return { path: kubeconfigPath(dataDir), unknown: unknownInvoker(process.env) };
   const path = userKubeconfigPath(dataDir, user.uid);
   return existsSync(path) ? { path, user } : { path: kubeconfigPath(dataDir), without: user };
+}
+
+/** Returns the variable of sudo, doas or pkexec that names another user than root. invokingUser() has not found this user. */
+export function unknownInvoker(env: NodeJS.ProcessEnv): string | undefined {
+  const name = ['SUDO_UID', 'DOAS_USER', 'PKEXEC_UID'].find((each) => env[each] !== undefined);
+  const value = name === undefined ? undefined : env[name];
+  return value === undefined || ['0', 'root'].includes(value) ? undefined : `${name}=${shellQuoted(value)}`;
 }
 
 /** Returns the copy of the user who runs this process as root; undefined if there is none. */
@@ -93,7 +102,7 @@ export const removedCopy = (copy: string | undefined): string | undefined =>
 /** Writes the copy for the user who runs this process through sudo, if there is one. Throws a UserError if that fails. */
 export function grantKubeconfig(dataDir: string): UsableKubeconfig {
   const user = invokingUser(process.env);
-  if (user === undefined) return { path: kubeconfigPath(dataDir) };
+  if (user === undefined) return { path: kubeconfigPath(dataDir), unknown: unknownInvoker(process.env) };
   try {
     return { path: copyKubeconfigFor(dataDir, user), user };
   } catch (error) {
@@ -102,7 +111,11 @@ export function grantKubeconfig(dataDir: string): UsableKubeconfig {
 }
 
 /** Returns the sentences about who can use the kubeconfig; none for root. `isShown`: the command that sets KUBECONFIG follows. */
-export function kubeconfigNotes({ path, user, without }: UsableKubeconfig, isShown: boolean): string[] {
+export function kubeconfigNotes({ path, user, without, unknown }: UsableKubeconfig, isShown: boolean): string[] {
+  if (unknown !== undefined)
+    return [
+      `warning: only root can use this kubeconfig, because this machine does not know the user of ${unknown}, who has typed the command`,
+    ];
   if (without !== undefined) {
     const { engine } = hintsFor({ dataDir: dirname(path) }, process.env, undefined, true);
     return [

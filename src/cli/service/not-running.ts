@@ -9,7 +9,7 @@ import { dnsProcesses, type FoundProcess, runtimeProcesses } from '../../engine/
 import { readEngineRecord } from '../../engine/settings.ts';
 import { dataDirOwner } from '../../platform/files.ts';
 import { processAgeMillis } from '../../platform/processes.ts';
-import { needsSudo, shellQuoted } from '../../platform/programs/typed-program.ts';
+import { asRoot, needsSudo, shellQuoted } from '../../platform/programs/typed-program.ts';
 import { hintsFor } from '../hints.ts';
 import { foldersOfUser, otherFolders } from '../kubeconfig/engine-folders.ts';
 import { type ServiceState, serviceState } from './service-state.ts';
@@ -24,7 +24,7 @@ export function startCommand(
   service: ServiceState | undefined,
   sudo = needsSudo(env),
 ): string {
-  if (service !== undefined) return `${sudo ? 'sudo ' : ''}systemctl start lifepod`;
+  if (service !== undefined) return asRoot('systemctl start lifepod', env, sudo);
   return hintsFor({ dataDir }, env, undefined, sudo).start();
 }
 
@@ -126,7 +126,7 @@ export function startingNow(
 
 /** Returns the command that prints the log of the service. The journal shows a user who is not root only messages of that user. */
 export const journalCommand = (env: NodeJS.ProcessEnv, sudo = needsSudo(env)): string =>
-  `${sudo ? 'sudo ' : ''}journalctl -u lifepod`;
+  asRoot('journalctl -u lifepod', env, sudo);
 
 /** Returns the command that prints the log of a running engine; undefined if the engine does not log to the journal or to its data folder. */
 export function logCommand(dataDir: string, pid: number, service = serviceState(dataDir)): string | undefined {

@@ -10,6 +10,7 @@
  */
 import { realpathSync } from 'node:fs';
 import { delimiter, dirname, join } from 'node:path';
+import { readTextIfPresent } from '../../platform/files.ts';
 
 export const UNIT_FOLDER = '/etc/systemd/system';
 export const ENGINE_UNIT = 'lifepod.service';
@@ -36,6 +37,12 @@ export interface Service {
   logFormat?: string;
   /** The longest time that the Pods may take to end at a shutdown of the machine. */
   graceSeconds: number;
+}
+
+/** Returns whether lifepod has written a unit that runs the engine of the data folder. */
+export function hasService(dataDir: string, folder = UNIT_FOLDER): boolean {
+  const unit = readTextIfPresent(join(folder, ENGINE_UNIT));
+  return unit !== undefined && dataDirOf(unit) === dataDir;
 }
 
 /** Returns the data folder for which lifepod has written the unit, or undefined if something else has written the unit. */

@@ -9,8 +9,14 @@ test.each([
   ['no score could be lowered', { engine: 0, containerd: [0], shims: [1, 300] }, 'engine 0, containerd 0, shims 300'],
   ['the score of one shim is high', { engine: -999, containerd: [-999], shims: [-998, 1] }, 'shims 1'],
 ])('the OOM risk names only the high scores when %s', (_, scores, named) => {
-  expect(oomRisk(scores)).toBe(
+  const start = `when memory runs out, the kernel may kill lifepod before Pods (oom_score_adj: ${named}): `;
+  expect(oomRisk(scores, false)).toBe(
     named &&
-      `when memory runs out, the kernel may kill lifepod before Pods (oom_score_adj: ${named}): start lifepod again with CAP_SYS_RESOURCE: in a container with 'docker run --cap-add SYS_RESOURCE', as a service with 'OOMScoreAdjust=-999' in its unit`,
+      `${start}root lacks CAP_SYS_RESOURCE where lifepod was started, also with sudo; if that is a container, start it again with ` +
+        "'docker run --cap-add SYS_RESOURCE', else start lifepod from a shell that has it",
+  );
+  expect(oomRisk(scores, true)).toBe(
+    named &&
+      `${start}add 'OOMScoreAdjust=-999' to the unit with 'systemctl edit lifepod', then type 'systemctl restart lifepod'`,
   );
 });

@@ -14,8 +14,11 @@ export const readOomScores = (engine: number, containerd: readonly number[], shi
   shims: shims.map(oomScore),
 });
 
-/** Returns a warning of one sentence, or undefined if all scores are low enough. Processes that have exited are ignored. */
-export function oomRisk({ engine, containerd, shims }: OomScores): string | undefined {
+/**
+ * Returns a warning of one sentence, or undefined if all scores are low enough. Processes that have exited are ignored. `isService`: systemd
+ * runs the engine.
+ */
+export function oomRisk({ engine, containerd, shims }: OomScores, isService: boolean): string | undefined {
   const parts: string[] = [];
   const name = (what: string, scores: readonly (number | undefined)[]): void => {
     const high = scores.filter((score): score is number => score !== undefined && score > SHIM_OOM_SCORE);
@@ -27,7 +30,9 @@ export function oomRisk({ engine, containerd, shims }: OomScores): string | unde
   if (parts.length === 0) return undefined;
   return (
     `when memory runs out, the kernel may kill lifepod before Pods (oom_score_adj: ${parts.join(', ')}): ` +
-    "start lifepod again with CAP_SYS_RESOURCE: in a container with 'docker run --cap-add SYS_RESOURCE', as a service with " +
-    "'OOMScoreAdjust=-999' in its unit"
+    (isService
+      ? "add 'OOMScoreAdjust=-999' to the unit with 'systemctl edit lifepod', then type 'systemctl restart lifepod'"
+      : 'root lacks CAP_SYS_RESOURCE where lifepod was started, also with sudo; if that is a container, start it again with ' +
+        "'docker run --cap-add SYS_RESOURCE', else start lifepod from a shell that has it")
   );
 }

@@ -392,6 +392,13 @@ explains({
     advice:
       /^to allow the sysctl, .*: lifepod status\n.*: kill PID\n.*: lifepod up --detach --allowed-unsafe-sysctls net\.core\.somaxconn\n/,
   },
+  'a sysctl that the node of a service forbids': {
+    service: true,
+    status: rejected('SysctlForbidden', 'forbidden sysctl: "net.core.somaxconn" not allowlisted'),
+    sentence: 'p has failed: its node node forbids the sysctl net.core.somaxconn.',
+    advice:
+      /^to allow the sysctl, restart the service .*: lifepod up --install-service --allowed-unsafe-sysctls net\.core\.somaxconn\n/,
+  },
   'a node without the labels that the Pod requires': {
     spec: { nodeSelector: { disk: 'ssd' } },
     status: rejected(

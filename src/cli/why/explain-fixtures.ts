@@ -24,6 +24,8 @@ export interface Case {
   notReady?: string;
   /** Present if the Pod no longer exists. */
   gone?: true;
+  /** Present if systemd runs the engine. */
+  service?: true;
   sentence: string | RegExp;
   evidence?: string[];
   /** Matches the actions, one a line. */
@@ -121,7 +123,7 @@ export function explains(cases: Record<string, Case>): void {
         lastLines: lines,
         node: given.notReady === undefined ? given.nodes?.[0] : unreadyNode(given.notReady),
         nodes: given.nodes,
-        hints: HINTS,
+        hints: { ...HINTS, isService: given.service === true },
         now: NOW,
         transitions: steps.map(([secondsAgo, type, more], i) => ({
           key: String(i),

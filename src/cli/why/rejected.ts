@@ -33,17 +33,27 @@ const lowered = (text: string): string => text.charAt(0).toLowerCase() + text.sl
 
 const nodeOf = ({ pod }: Living): string => pod.spec?.nodeName ?? 'its node';
 
+/** Returns how to restart the engine with the option, while its Pods keep running. */
+const restartWith = (subject: Living, option: string, what: string): Action[] =>
+  subject.hints.isService
+    ? [
+        {
+          description: `to ${what}, restart the service with this option: its Pods keep running`,
+          command: subject.hints.engine(`up --install-service ${option}`),
+        },
+      ]
+    : [
+        seeStatus(subject, `to ${what}, read the PID of the engine`),
+        { description: 'stop the engine: its Pods keep running', command: subject.hints.asRoot('kill PID') },
+        { description: 'start it with this option', command: subject.hints.engine(`up --detach ${option}`) },
+      ];
+
 const sysctl: Rule = (subject, message) => {
   const name = /"([^"]+)"/.exec(message)?.[1] ?? 'NAME';
   return {
     cause: `its node ${nodeOf(subject)} forbids the sysctl ${name}`,
     actions: [
-      seeStatus(subject, 'to allow the sysctl, read the PID of the engine'),
-      { description: 'stop the engine: its Pods keep running', command: subject.hints.asRoot('kill PID') },
-      {
-        description: 'start it with this option',
-        command: subject.hints.engine(`up --detach --allowed-unsafe-sysctls ${name}`),
-      },
+      ...restartWith(subject, `--allowed-unsafe-sysctls ${name}`, 'allow the sysctl'),
       recreate('or remove it from spec.securityContext.sysctls'),
     ],
   };

@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSyn
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
-import { rootCommand, shellQuoted, typedProgram } from './typed-program.ts';
+import { needsSudo, rootCommand, shellQuoted, typedProgram } from './typed-program.ts';
 
 const folder = realpathSync(mkdtempSync(join(tmpdir(), 'lifepod-typed-')));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -33,6 +33,18 @@ test.each<[string, NodeJS.ProcessEnv, boolean, string]>([
 test('a command for root names the typed path and the data folder', () => {
   const env = { LIFEPOD_PROGRAM: clone, PATH: '/nonexistent', SUDO_UID: '1000' };
   expect(rootCommand('down', '/my data', env)).toBe(`sudo ${clone} down --data-dir '/my data'`);
+});
+
+test.skipIf(process.geteuid?.() !== 0).each<[NodeJS.ProcessEnv, boolean, string]>([
+  [{}, false, 'lifepod down'],
+  [{ SUDO_UID: '0' }, false, 'lifepod down'],
+  [{ SUDO_UID: '1000' }, true, 'sudo lifepod down'],
+  [{ DOAS_USER: 'root' }, false, 'lifepod down'],
+  [{ DOAS_USER: 'jane' }, true, 'doas lifepod down'],
+  [{ PKEXEC_UID: '1000' }, true, 'pkexec lifepod down'],
+])('a user who runs commands as root with %j types the same program again', (env, needs, start) => {
+  expect(needsSudo(env)).toBe(needs);
+  expect(rootCommand('down', '/d', env)).toBe(`${start} --data-dir /d`);
 });
 
 test('shellQuoted quotes only words that a shell would change', () => {

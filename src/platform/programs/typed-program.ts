@@ -17,7 +17,7 @@ export function typedProgram(env: NodeJS.ProcessEnv, sudo: boolean): string {
   const typed = env['LIFEPOD_PROGRAM'];
   if (!typed) return 'lifepod';
   // In a process that sudo has started, the PATH is already that of sudo.
-  const isThroughSudo = env['SUDO_UID'] !== undefined;
+  const isThroughSudo = ['SUDO_UID', 'DOAS_USER', 'PKEXEC_UID'].some((name) => env[name] !== undefined);
   const found = searchFolders(sudo && !isThroughSudo ? SUDO_PATH : env['PATH'])
     .map((folder) => realPath(join(folder, 'lifepod')))
     .find((path) => path !== undefined);
@@ -25,13 +25,26 @@ export function typedProgram(env: NodeJS.ProcessEnv, sudo: boolean): string {
   return typed.includes('/') ? typed : `./${typed}`;
 }
 
-/** Returns whether the user who types the commands is not root, although sudo or pkexec may run this process as root. */
+/** Returns whether the user who types the commands is not root, although sudo, doas or pkexec may run this process as root. */
 export const needsSudo = (env: NodeJS.ProcessEnv): boolean =>
-  process.geteuid?.() !== 0 || [env['SUDO_UID'] ?? '0', env['PKEXEC_UID'] ?? '0'].some((uid) => uid !== '0');
+  process.geteuid?.() !== 0 ||
+  [env['SUDO_UID'] ?? '0', env['PKEXEC_UID'] ?? '0'].some((uid) => uid !== '0') ||
+  (env['DOAS_USER'] ?? 'root') !== 'root';
+
+/** Returns the program with which the user runs commands as root: the one that runs this process, else sudo. */
+export const sudoProgram = (env: NodeJS.ProcessEnv): 'sudo' | 'doas' | 'pkexec' => {
+  if (env['SUDO_UID'] !== undefined) return 'sudo';
+  if (env['DOAS_USER'] !== undefined) return 'doas';
+  return env['PKEXEC_UID'] === undefined ? 'sudo' : 'pkexec';
+};
+
+/** Returns a command of another program that needs root. */
+export const asRoot = (command: string, env: NodeJS.ProcessEnv, sudo = needsSudo(env)): string =>
+  sudo ? `${sudoProgram(env)} ${command}` : command;
 
 /** Returns the words with which lifepod is run as root. */
 export const rootProgram = (env: NodeJS.ProcessEnv = process.env, sudo = needsSudo(env)): string =>
-  `${sudo ? 'sudo ' : ''}${shellQuoted(typedProgram(env, sudo))}`;
+  asRoot(shellQuoted(typedProgram(env, sudo)), env, sudo);
 
 /** Returns a command of lifepod that needs root, for the data folder. `words` begins with the name of the command. */
 export const rootCommand = (words: string, dataDir: string, env: NodeJS.ProcessEnv = process.env): string =>

@@ -176,7 +176,7 @@ test('a user with a certificate of lifepod kubeconfig has the rights of its Role
   const refusals: [string[], string][] = [
     [
       ['--user', 'joe', '--output', file],
-      `its folder belongs to the user ${uid}, who could redirect root to another one`,
+      `its folder belongs to the user daemon, who could redirect root to another one`,
     ],
     [
       ['--user', 'joe', '--output', file, '--owner', 'daemon'],

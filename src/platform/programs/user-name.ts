@@ -1,0 +1,8 @@
+/** The login names of users, for messages. */
+import { spawnSync } from 'node:child_process';
+
+/** Returns the login name of the user, or the UID as text. Runs id(1), which also finds users of directory services. */
+export function userName(uid: number): string {
+  const { status, stdout } = spawnSync('id', ['-nu', '--', String(uid)], { encoding: 'utf8' });
+  return status === 0 && stdout.trim() !== '' ? stdout.trim() : String(uid);
+}
