@@ -19,13 +19,13 @@ import { BUSYBOX, quiet, type RealRuntime, startRealRuntime } from './containerd
 const LINES = 20_000;
 const MAX_BYTES = 256 * 1024;
 const MAX_FILES = 4;
-/** A script that writes lines for about 4 s, every hundredth to standard error, and afterwards one line for each SIGUSR1. */
+/** A script that writes lines for about 8 s, every hundredth to standard error, and afterwards one line for each SIGUSR1. */
 const SCRIPT = `
 trap 'exit 0' TERM
 trap 'echo a line later' USR1
 i=0
 while [ $i -lt ${LINES} ]; do
-  if [ $((i % 100)) = 0 ]; then echo "line $i to standard error" >&2; usleep 20000
+  if [ $((i % 100)) = 0 ]; then echo "line $i to standard error" >&2; usleep 40000
   else echo "line $i, which has some more words so that the file grows faster than its number of lines"; fi
   i=$((i + 1))
 done
