@@ -66,7 +66,8 @@ function requireName(option: string, name: string): void {
   if (name.trim() === '') throw new UserError(`${option} has no value: give a name, such as ${option} developers`);
   if (/\p{Cc}/u.test(name))
     throw new UserError(`${option} ${JSON.stringify(name)} contains control characters: give a name without them`);
-  if (/\s/u.test(name))
+  // Groups of other systems, such as those of a directory, often contain spaces.
+  if (option === '--user' && /\s/u.test(name))
     throw new UserError(
       `${option} ${JSON.stringify(name)} contains spaces: give a name without them, such as ${option} ${name.trim().replaceAll(/\s+/gu, '-')}`,
     );
