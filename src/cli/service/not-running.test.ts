@@ -1,10 +1,10 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { DEFAULT_DATA_DIR } from '../../engine/settings.ts';
+import { DEFAULT_DATA_DIR, type EngineRecord } from '../../engine/settings.ts';
 import { lockDataDir } from '../../platform/files.ts';
-import { journalCommand, notRunning, startCommand, startingNow, waysToStart } from './not-running.ts';
+import { journalCommand, notRunning, podsLeftIn, startCommand, startingNow, waysToStart } from './not-running.ts';
 import { type ServiceState, serviceState } from './service-state.ts';
 import { ENGINE_UNIT, unitsOf } from './units.ts';
 
@@ -58,8 +58,34 @@ test('Pods, DNS and network that remain can be removed only while nothing starts
   expect(notRunning('/d', {}, undefined, 0, true)).toBe(
     "lifepod is not running in /d, but its DNS and its network remain: start it with 'lifepod up --detach --data-dir /d', or remove them with 'lifepod down --data-dir /d'",
   );
+  expect(notRunning('/d', USER, undefined, 'unknown', true)).toMatch(
+    /, but its DNS and its network remain, and Pods may be running: start .*, or end and remove all of them with 'sudo lifepod down --data-dir \/d'$/,
+  );
+  expect(notRunning('/d', USER, undefined, 'unknown', false)).not.toContain('down');
   for (const state of ['starting', 'failing'] as const)
     expect(notRunning('/d', USER, state, pods)).not.toContain('down');
+});
+
+test('the Pods that an engine has left are counted also for a user who may not read its record', () => {
+  const denied = (): never => {
+    throw Object.assign(new Error(), { code: 'EACCES' });
+  };
+  const processes = ['containerd-shim-runc-v2', 'containerd', 'containerd-shim-runc-v2'].map((name, index) => ({
+    pid: index + 2,
+    commandLine: [`/bin/${name}`],
+  }));
+  expect(podsLeftIn('/d', denied, () => processes)).toBe(2);
+  expect(podsLeftIn('/d', denied, () => [])).toBe('unknown');
+  const record = (given: object) => (): EngineRecord => ({ ...given }) as EngineRecord;
+  expect(podsLeftIn('/d', record({ state: 'up' }), () => processes)).toBe(2);
+  expect(podsLeftIn('/d', record({ state: 'down' }), () => processes)).toBe(0);
+  const folder = scratch();
+  mkdirSync(join(folder, 'pods'));
+  const foreign = record({ state: 'up', containerRuntimeEndpoint: 'unix:///c' });
+  expect(podsLeftIn(folder, foreign, () => [])).toBe(0);
+  writeFileSync(join(folder, 'engine.json'), JSON.stringify(foreign()));
+  mkdirSync(join(folder, 'pods', 'uid'));
+  expect(podsLeftIn(folder, foreign, () => [])).toBe('unknown');
 });
 
 test('the ways to start the engine of the default folder begin with the engines that the user has', () => {

@@ -47,7 +47,7 @@ export function notRunning(
   dataDir: string,
   env: NodeJS.ProcessEnv = process.env,
   service: ServiceState | undefined = serviceState(dataDir),
-  pods = podsLeftIn(dataDir),
+  pods: number | 'unknown' = podsLeftIn(dataDir),
   hasDns = dnsProcesses(dataDir).length > 0,
 ): string {
   // The process of a service locks the data folder some time after systemd has started it.
@@ -57,7 +57,10 @@ export function notRunning(
   }
   const start = waysToStart(dataDir, env, service);
   const down = hintsFor({ dataDir }, env).engine('down');
-  if (pods === 0 && !hasDns) return `lifepod is not running in ${dataDir}: ${start}`;
+  if (!hasDns && (pods === 0 || pods === 'unknown')) return `lifepod is not running in ${dataDir}: ${start}`;
+  // The DNS process ends with the machine, so that Pods that ran with it may still run.
+  if (pods === 'unknown')
+    return `lifepod is not running in ${dataDir}, but its DNS and its network remain, and Pods may be running: ${start}, or end and remove all of them with '${down}'`;
   if (pods === 0)
     return `lifepod is not running in ${dataDir}, but its DNS and its network remain: ${start}, or remove them with '${down}'`;
   const [some, them] = pods === 1 ? ['one of its Pods', 'it'] : [`${pods} of its Pods`, 'them'];
@@ -78,12 +81,23 @@ export function mayRunPods(dataDir: string): boolean {
   }
 }
 
-/** Returns the number of shims, each of which may run a Pod, of an engine that has not ended its Pods; 0 if the user cannot see them. */
-function podsLeftIn(dataDir: string): number {
+/**
+ * Returns the number of shims, each of which may run a Pod, of an engine that has not ended its Pods. Unknown are the Pods in the machine's own
+ * container runtime, and those of an engine without shims whose record the user may not read, because it may use that runtime.
+ */
+export function podsLeftIn(
+  dataDir: string,
+  recordOf = readEngineRecord,
+  processesOf = runtimeProcesses,
+): number | 'unknown' {
+  const shims = (): number => processesOf(dataDir).filter(isShim).length;
   try {
-    return readEngineRecord(dataDir)?.state === 'up' ? runtimeProcesses(dataDir).filter(isShim).length : 0;
+    const record = recordOf(dataDir);
+    if (record?.state !== 'up') return 0;
+    return record.containerRuntimeEndpoint === undefined ? shims() : mayRunPods(dataDir) ? 'unknown' : 0;
   } catch {
-    return 0;
+    // All users may read the command lines of processes.
+    return shims() || 'unknown';
   }
 }
 
