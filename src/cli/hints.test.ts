@@ -56,6 +56,12 @@ test.each<[string, HintOptions, NodeJS.ProcessEnv, string[] | undefined, [string
   expect([hints.lifepod('why p'), hints.engine('status'), hints.kubectl('get pods')]).toEqual(commands);
 });
 
+test('commands that need root name a placeholder if the data folder of the engine is not known', () => {
+  const engine = (options: HintOptions): string => hintsFor(options, {}, ['/k'], true).engine('image load FILE');
+  expect(engine({ isFolderUnknown: true })).toBe('sudo lifepod image load FILE --data-dir FOLDER');
+  expect(engine({ isFolderUnknown: true, dataDir: '/d' })).toBe('sudo lifepod image load FILE --data-dir /d');
+});
+
 test('commands that need root begin with sudo if the user is not root', () => {
   const plain = hintsFor({}, {}, undefined, true);
   expect([plain.engine('down'), plain.start(), plain.lifepod('why p')]).toEqual([

@@ -20,6 +20,8 @@ export interface HintOptions {
   context?: string | undefined;
   /** The data folder of the engine whose kubeconfig the command uses without --data-dir; undefined if it is not known. */
   engineFolder?: string | undefined;
+  /** Whether the command uses a server whose data folder, if it is an engine, is not known. */
+  isFolderUnknown?: boolean;
   /** The address of the server that the command uses; undefined if it is not known. */
   server?: string | undefined;
   /** Whether systemd runs the engine. */
@@ -27,6 +29,9 @@ export interface HintOptions {
   /** Whether the user has other engines, so that the same user may reach another one with a command that names none. */
   isOneOfSeveral?: boolean;
 }
+
+/** Stands in a command for the data folder of an engine if it is not known. */
+export const UNKNOWN_FOLDER = 'FOLDER';
 
 export interface Hints {
   /** Returns a command of lifepod that accepts --data-dir, --kubeconfig and --context. `words` begins with the name of the command. */
@@ -66,7 +71,9 @@ export function hintsFor(
     'data-dir',
     isPlugin && options.dataDir !== undefined
       ? options.dataDir
-      : withoutDefault(options.dataDir ?? options.engineFolder),
+      : withoutDefault(
+          options.dataDir ?? options.engineFolder ?? (options.isFolderUnknown === true ? UNKNOWN_FOLDER : undefined),
+        ),
   );
   const named = dataDir ?? (options.isOneOfSeveral === true ? options.engineFolder : undefined);
   const ofContext = option('context', context);

@@ -67,7 +67,14 @@ export async function resolveTarget(options: TargetOptions): Promise<Target> {
       args: options.context === undefined ? [] : ['--context', options.context],
     },
     hints: hintsFor(
-      { ...options, engineFolder, server: server.server, isOneOfSeveral: note !== undefined, isService },
+      {
+        ...options,
+        engineFolder,
+        isFolderUnknown: engineFolder === undefined,
+        server: server.server,
+        isOneOfSeveral: note !== undefined,
+        isService,
+      },
       process.env,
       paths,
     ),

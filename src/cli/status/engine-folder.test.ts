@@ -79,6 +79,13 @@ test.each<[string, Case]>([
   expect(unread).toHaveLength(selects === undefined ? 1 : 0);
 });
 
+test('what cannot be read of an engine whose folder is not known can be read with its data folder', () => {
+  const { unread } = selectEngine({ kubeconfig: join(folder, 'elsewhere/kubeconfig') }, {}, join(folder, 'none'));
+  expect(unread).toEqual([
+    expect.stringMatching(/with 'sudo \S+ status --data-dir FOLDER', with the engine's data folder as FOLDER$/),
+  ]);
+});
+
 test('lifepod status selects the engine of a copy of a kubeconfig', () => {
   const [copy, running] = [join(folder, '7.kubeconfig'), join(folder, 'running')];
   const ofCopy = ([path]: readonly string[]) => (path === copy ? running : undefined);

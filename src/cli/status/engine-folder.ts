@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs';
 import { DEFAULT_DATA_DIR, isKubectlPlugin } from '../../engine/settings.ts';
 import { dataDirOwner } from '../../platform/files.ts';
-import { hintsFor } from '../hints.ts';
+import { hintsFor, UNKNOWN_FOLDER } from '../hints.ts';
 import { dataFolderOf } from '../kubeconfig/engine-folders.ts';
 import { engineRunsIn } from '../kubeconfig/which-engine.ts';
 import { kubeconfigPaths, type TargetOptions } from '../target.ts';
@@ -14,8 +14,9 @@ export interface SelectedEngine {
   unread: string[];
 }
 
-const OTHER_MACHINE =
-  "the engine's memory, disk, certificates and static manifests: 'lifepod status' reports them on the engine's machine";
+/** The sentence if the data folder is not known: that of an engine on another machine, or of one whose administrator has made the kubeconfig. */
+const unknownFolder = (): string =>
+  `the engine's memory, disk, certificates and static manifests: root reads them on the engine's machine with '${statusOf(UNKNOWN_FOLDER)}', with the engine's data folder as ${UNKNOWN_FOLDER}`;
 
 /**
  * Returns the folder of --data-dir, else that of the engine of --kubeconfig or KUBECONFIG, else that of the running default engine, else that
@@ -42,14 +43,17 @@ export function selectEngine(
     return stateOf(folder) === 'unreadable'
       ? { dataDir: undefined, unread: [needsRoot(folder)] }
       : { dataDir: folder, unread: [] };
-  if (isAboutServer) return { dataDir: undefined, unread: [OTHER_MACHINE] };
+  if (isAboutServer) return { dataDir: undefined, unread: [unknownFolder()] };
   if (state === 'unreadable' && pathsOf(options, env, true).length > 0)
     return { dataDir: undefined, unread: [needsRoot(defaultFolder)] };
   return { dataDir: defaultFolder, unread: [] };
 }
 
 const needsRoot = (folder: string): string =>
-  `only root can read the data folder ${folder}: type '${hintsFor({ dataDir: folder }, process.env, undefined, true).engine('status')}', which reports memory, disk, certificates and static manifests`;
+  `only root can read the data folder ${folder}: type '${statusOf(folder)}', which reports memory, disk, certificates and static manifests`;
+
+const statusOf = (folder: string): string =>
+  hintsFor({ dataDir: folder }, process.env, undefined, true).engine('status');
 
 /** Returns the kubeconfigs that the options select. If there are none, throws a UserError if `isRequired`, else returns none. */
 function pathsOf(options: TargetOptions, env: NodeJS.ProcessEnv, isRequired: boolean): string[] {
