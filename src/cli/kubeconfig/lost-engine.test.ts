@@ -72,7 +72,16 @@ test('a silent engine is named only for a kubeconfig of lifepod', () => {
   expect(engineSilent(server, ['/d/kubeconfig'], '/d', USER, none, isRunning, none)).toContain(
     `'sudo lifepod status --data-dir /d'`,
   );
-  expect(engineSilent(server, ['/home/me/.kube/config'], undefined, USER)).toBeUndefined();
+});
+
+test('a silent server of a kubeconfig that is not known to be of lifepod is named if it is on this machine', () => {
+  const silent = (server: string): string | undefined =>
+    engineSilent(server, ['/home/me/.kube/config'], undefined, USER);
+  for (const server of ['https://127.0.0.1:6443', 'https://[::1]:6443', 'https://localhost:6443'])
+    expect(silent(server)).toBe(
+      `no API server listens at ${server}, the address on this machine that the kubeconfig /home/me/.kube/config names: start its engine, or ask the administrator to start it`,
+    );
+  for (const server of ['https://192.0.2.1:6443', 'https://127.example:6443']) expect(silent(server)).toBeUndefined();
 });
 
 test('a silent engine that has stopped is reported like by the other commands', () => {

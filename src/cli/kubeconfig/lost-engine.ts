@@ -5,16 +5,13 @@
 import { userKubeconfigPath } from '../../engine/certificates/user-kubeconfigs.ts';
 import { DEFAULT_DATA_DIR } from '../../engine/settings.ts';
 import { UserError } from '../../platform/files.ts';
-import { hintsFor } from '../hints.ts';
+import { hintsFor, UNKNOWN_FOLDER } from '../hints.ts';
 import { hasStopped, notRunning, startCommand, startingNow } from '../service/not-running.ts';
 import { type ServiceState, serviceState } from '../service/service-state.ts';
 import { dataFolderOf } from './engine-folders.ts';
 
 /** The copy of a kubeconfig that `lifepod up` makes for a user, and that `lifepod down` removes. */
 const COPY = /^\/run\/lifepod\/[0-9a-f]{8}\/(\d+)\.kubeconfig$/;
-
-/** Stands in a command for a data folder that is not known. */
-const PLACEHOLDER = 'FOLDER';
 
 /**
  * Returns the error to show instead of `error`, which has occurred when a kubeconfig was read: a sentence that says what to type if the
@@ -62,8 +59,8 @@ export function explainUnread(
 }
 
 /**
- * Returns the message for an engine that does not answer; undefined if the kubeconfig is not known to be one of lifepod, so that the server
- * may be another program's.
+ * Returns the message for a server that refuses connections; undefined if the server is on another machine, and the kubeconfig is not known to
+ * be one of lifepod, so that the server may be another program's.
  */
 export function engineSilent(
   server: string,
@@ -76,12 +73,13 @@ export function engineSilent(
 ): string | undefined {
   const [path = '', ...others] = paths;
   const known = dataDir ?? engineOf([path]);
-  if (others.length > 0 || (known === undefined && !COPY.test(path))) return undefined;
+  if (others.length > 0) return undefined;
+  if (known === undefined && !COPY.test(path)) return isLoopback(server) ? nothingListens(server, path) : undefined;
   // An engine that was killed has left its kubeconfig.
   if (known !== undefined && isStopped(known)) return notRunning(known, env);
   const folder = folderOf(path, known);
   const service = serviceOf(folder);
-  const starting = folder === PLACEHOLDER ? undefined : startingNow(folder ?? DEFAULT_DATA_DIR, service);
+  const starting = folder === UNKNOWN_FOLDER ? undefined : startingNow(folder ?? DEFAULT_DATA_DIR, service);
   if (starting !== undefined) return starting;
   const status = hintsFor({ dataDir: folder }, env).engine('status');
   return `lifepod does not answer at ${server}: '${status}' shows whether it runs, and '${startCommand(folder, env, service)}' starts it${noteOn(folder)}`;
@@ -89,15 +87,20 @@ export function engineSilent(
 
 /** Returns the state of the service of a data folder from folderOf(). */
 const stateOf = (folder: string | undefined): ServiceState | undefined =>
-  folder === PLACEHOLDER ? undefined : serviceState(folder ?? DEFAULT_DATA_DIR);
+  folder === UNKNOWN_FOLDER ? undefined : serviceState(folder ?? DEFAULT_DATA_DIR);
 
 /** Returns the data folder to name in a command: undefined for the default one, a placeholder if only the hash of its path is known. */
 function folderOf(path: string, dataDir: string | undefined): string | undefined {
   const [, uid] = COPY.exec(path) ?? [];
   if (dataDir !== undefined) return dataDir === DEFAULT_DATA_DIR ? undefined : dataDir;
   if (uid === undefined || userKubeconfigPath(DEFAULT_DATA_DIR, Number(uid)) === path) return undefined;
-  return PLACEHOLDER;
+  return UNKNOWN_FOLDER;
 }
 
 const noteOn = (folder: string | undefined): string =>
-  folder === PLACEHOLDER ? `, with its data folder as ${PLACEHOLDER}` : '';
+  folder === UNKNOWN_FOLDER ? `, with its data folder as ${UNKNOWN_FOLDER}` : '';
+
+const isLoopback = (server: string): boolean => /^(?:127\.[\d.]+|\[::1\]|localhost)$/.test(new URL(server).hostname);
+
+const nothingListens = (server: string, path: string): string =>
+  `no API server listens at ${server}, the address on this machine that the kubeconfig ${path} names: start its engine, or ask the administrator to start it`;
