@@ -84,7 +84,7 @@ export function drawLife(transitions: readonly Transition[], options: DrawOption
     return `${label}${paint(cellsOf(row, picture, scale, used))} ${row.state}`.trimEnd();
   });
   const axis = `${' '.repeat(left)}${paint(axisCells(picture, scale, used))}`.trimEnd();
-  const lines = [axis, ...rows, '', ...summary(picture, transitions), ...legend(used, options)];
+  const lines = [axis, ...rows, '', ...summary(picture, transitions, options.width), ...legend(used, options)];
   return lines.map((line) => (options.color ? line : line.slice(0, options.width)));
 }
 
@@ -193,6 +193,7 @@ const shortened = (name: string, width: number): string =>
 function summary(
   { from, to, deadline, formerDeadlines, reservedFrom, finished, ending, over }: LifePicture,
   steps: readonly Transition[],
+  width: number,
 ): string[] {
   const lines = [`from ${formatTime(from)}, ${shortDuration(to - from)}${over ? ', gone' : ' until now'}`];
   if (ending === undefined) return lines;
@@ -206,7 +207,17 @@ function summary(
   const gone = steps.find(({ type }) => type === 'Gone') ?? steps.find(({ type }) => type === 'Removed');
   const ended = finished === undefined ? '' : `, ended after ${after(finished)}`;
   const end = gone === undefined ? ended : `, gone after ${after(gone.at)}`;
-  lines.push(`${ending.reason} at +${shortDuration(ending.at - from)}${until}${end}`);
+  return [...lines, ...wrapped(`${ending.reason} at +${shortDuration(ending.at - from)}${until}${end}`, width)];
+}
+
+/** Breaks the text at blanks, so that no line is wider than `width` unless a single word is. */
+function wrapped(text: string, width: number): string[] {
+  const lines: string[] = [];
+  for (const word of text.split(' ')) {
+    const last = lines.at(-1);
+    if (last !== undefined && last.length + 1 + word.length <= width) lines[lines.length - 1] = `${last} ${word}`;
+    else lines.push(word);
+  }
   return lines;
 }
 

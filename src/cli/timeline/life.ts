@@ -123,6 +123,31 @@ export function pictureOf(transitions: readonly Transition[], options: PictureOp
   };
 }
 
+/** Whether the step is about a sandbox that the sandbox of the step `newest` has replaced. */
+const isOfEarlier = ({ attempt }: Transition, newest: Transition | undefined): boolean =>
+  attempt !== undefined && newest?.attempt !== undefined && attempt < newest.attempt;
+
+/**
+ * Returns whether the containers have ended for good. The node also stops a lost sandbox, before it creates another one for a Pod that is
+ * not ending.
+ */
+function hasEnded(steps: readonly Transition[]): boolean {
+  let ends = false;
+  let stopped = false;
+  let newest: Transition | undefined;
+  for (const step of steps) {
+    const { type } = step;
+    if (type === 'Removed' || type === 'Gone') return true;
+    if (type === 'TerminationBegan' || type === 'Finished') ends = true;
+    if (type === 'SandboxReady') {
+      stopped = false;
+      newest = step;
+    }
+    if (type === 'SandboxStopped' && !isOfEarlier(step, newest)) stopped = true;
+  }
+  return ends && stopped;
+}
+
 function sandboxRow(steps: readonly Transition[], end: Millis, over: boolean): Row {
   const row: Row = { name: 'sandbox', kind: 'sandbox', bars: [], marks: [], exits: [], state: '' };
   const first = steps[0]?.at ?? end;
@@ -131,14 +156,17 @@ function sandboxRow(steps: readonly Transition[], end: Millis, over: boolean): R
     if (since !== undefined) row.bars.push({ kind: 'sandbox', from: since, to: at });
     since = undefined;
   };
-  for (const { type, at } of steps) {
+  let newest: Transition | undefined;
+  for (const step of steps) {
+    const { type, at } = step;
     if (type === 'SandboxReady') {
       if (row.bars.length === 0 && since === undefined) row.bars.push({ kind: 'waiting', from: first, to: at });
       close(at);
       since = at;
+      newest = step;
     }
     if (type === 'SandboxLost') row.marks.push({ kind: 'lost', at });
-    if (type === 'SandboxLost' || type === 'SandboxStopped') close(at);
+    if ((type === 'SandboxLost' || type === 'SandboxStopped') && !isOfEarlier(step, newest)) close(at);
     if (type === 'TerminationBegan') row.marks.push({ kind: 'ending', at });
   }
   if (over) close(end);
@@ -190,7 +218,7 @@ function containerRow({ name, kind }: Named, own: readonly Transition[], all: re
     row.exits.push({ at, text: String(exitCode), failed: exitCode !== 0 });
   }
   colorStopped(row);
-  const isOver = all.some(({ type }) => type === 'SandboxStopped' || type === 'Removed' || type === 'Gone');
+  const isOver = hasEnded(all);
   if (now !== undefined && !isOver) row.bars.push({ ...(now as Bar), to: end, open: true });
   row.state = stateOf(own, now as { kind: BarKind } | undefined, isOver);
   return row;

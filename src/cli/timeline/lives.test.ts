@@ -63,3 +63,13 @@ test('the table has the times of each life, and the status of an existing Pod', 
   `);
   expect(summaryOf(gone)).toMatchObject({ uid: UID, ended: '2026-01-31T12:00:04Z' });
 });
+
+test('a failed Pod whose containers exited with code 0 is not listed as completed', () => {
+  const state = { terminated: { exitCode: 0, reason: 'Completed' } };
+  const pod = {
+    metadata: { name: 'web', uid: UID },
+    spec: { containers: [{ name: 'app', image: 'x' }] },
+    status: { phase: 'Failed', reason: 'Terminated', containerStatuses: [{ name: 'app', state }] },
+  } as Pod;
+  expect(summaryOf(lifeOf([], { pod })).result).toBe('Failed (Terminated)');
+});

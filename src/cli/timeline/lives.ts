@@ -1,5 +1,6 @@
 /** Summarizes the lives of Pods that have had the same name, for `lifepod timeline NAME --list`. Pure. */
 import { podSummary } from '../../api/core/v1/pod/status/summary.ts';
+import type { Pod } from '../../api/generated/types.ts';
 import { shortUid } from '../../api/lifepod.io/v1/pod-record/index.ts';
 import type { Transition } from '../../lifecycle/types.ts';
 import { formatTime } from '../../machinery/time.ts';
@@ -12,7 +13,7 @@ export interface LifeSummary {
   /** The times of the creation and of the end. Absent if the record does not contain them, and `ended` also while the Pod exists. */
   created?: string;
   ended?: string;
-  /** How the life ended, such as `Deleted, exit 0`; for an existing Pod, its status in `kubectl get`. */
+  /** How the life ended, such as `Deleted, exit 0`; for an existing Pod, usually its status in `kubectl get`. */
   result: string;
 }
 
@@ -21,9 +22,16 @@ export function summaryOf({ uid, pod, records }: PodLife): LifeSummary {
   const [first] = steps;
   const created = pod?.metadata.creationTimestamp ?? (first === undefined ? undefined : formatTime(first.at));
   const known = { uid, ...(created === undefined ? {} : { created }) };
-  if (pod !== undefined) return { ...known, result: podSummary(pod).status };
+  if (pod !== undefined) return { ...known, result: statusOf(pod) };
   const gone = goneStep(steps);
   return { ...known, ...(gone === undefined ? {} : { ended: formatTime(gone.at) }), result: resultOf(steps) };
+}
+
+/** The column STATUS of kubectl shows a failed Pod as Completed if the node ended it and its containers exited with code 0. */
+function statusOf(pod: Pod): string {
+  const { phase, reason } = pod.status ?? {};
+  const { status } = podSummary(pod);
+  return phase === 'Failed' && status === 'Completed' ? `Failed${reason ? ` (${reason})` : ''}` : status;
 }
 
 const goneStep = (steps: readonly Transition[]): Transition | undefined =>
