@@ -35,12 +35,53 @@ const given = (more: object = {}) => ({
 test('a Pod that is not ready needs more attention than a failed one, and that more than a ready one', () => {
   const all = [pod('done', 'Succeeded'), pod('good', 'Running', true), pod('bad', 'Failed'), pod('slow', 'Pending')];
   const names: (string | undefined)[] = [];
-  for (let left = all; left.length > 0; left = left.filter((each) => each !== worstPod(left)))
-    names.push(worstPod(left)?.metadata.name);
+  for (let left = all; left.length > 0; left = left.filter((each) => each !== worstPod(object(), left)))
+    names.push(worstPod(object(), left)?.metadata.name);
   expect(names).toEqual(['slow', 'bad', 'good', 'done']);
   const newer = pod('newer', 'Failed', false, { creationTimestamp: '2026-01-31T11:30:00Z' });
-  expect(worstPod([pod('older', 'Failed'), newer])).toBe(newer);
-  expect(worstPod([])).toBeUndefined();
+  expect(worstPod(object(), [pod('older', 'Failed'), newer])).toBe(newer);
+  expect(worstPod(object(), [])).toBeUndefined();
+});
+
+test('failed Pods of a workload with all its ready Pods are reported as replaced, and not as its trouble', () => {
+  const web = object({ kind: 'Deployment', spec: { replicas: 1 } });
+  const good = pod('good', 'Running', true);
+  const old = pod('old', 'Failed');
+  old.status = {
+    ...old.status,
+    reason: 'Terminated',
+    message: 'Pod was terminated in response to imminent node shutdown.',
+  };
+  const found: Explanation = { sentence: 'good is running: its container is ready.', evidence: [], actions: [] };
+  expect(worstPod(web, [old, good])).toBe(good);
+  expect(explainByPod(given({ title: 'deployment/x', object: web, pods: [old, good] }), good, found)).toEqual({
+    sentence: 'deployment/x has its 1 ready Pod; 1 failed Pod of it still exists, which another Pod has replaced.',
+    evidence: [
+      'good is running: its container is ready',
+      'Pod old: Terminated, Pod was terminated in response to imminent node shutdown',
+    ],
+    actions: [
+      { description: 'delete the failed Pod, with the logs', command: 'kubectl delete pod old -n n' },
+      { description: 'see why one has failed', command: 'lifepod why old -n n' },
+    ],
+  });
+  const daemons = object({ kind: 'DaemonSet', status: { desiredNumberScheduled: 2 } });
+  const pods = [pod('old', 'Failed'), pod('older', 'Failed'), good, pod('better', 'Running', true)];
+  expect(explainByPod(given({ title: 'daemonset/x', object: daemons, pods }), good, found).sentence).toBe(
+    'daemonset/x has its 2 ready Pods; 2 failed Pods of it still exist, which other Pods have replaced.',
+  );
+});
+
+test('a failed Pod stays the trouble of a workload without all its ready Pods, and of a Job', () => {
+  const [bad, good] = [pod('bad', 'Failed'), pod('good', 'Running', true)];
+  expect(worstPod(object({ spec: { replicas: 2 } }), [bad, good])).toBe(bad);
+  expect(worstPod(object({ spec: { completions: 1 } }), [bad, good])).toBe(bad);
+  const slow = pod('slow', 'Pending');
+  const surging = object({ spec: { replicas: 1 } });
+  expect(worstPod(surging, [bad, good, slow])).toBe(slow);
+  const found: Explanation = { sentence: 'slow is starting.', evidence: [], actions: [] };
+  const pods = [bad, good, slow];
+  expect(explainByPod(given({ object: surging, pods }), slow, found).sentence).toBe('job/x: slow is starting.');
 });
 
 test('a workload is explained by one of its Pods, after the condition with which it failed', () => {

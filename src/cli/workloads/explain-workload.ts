@@ -10,13 +10,26 @@ import { ago, type Explanation, lastTime, oneLine } from '../why/subject.ts';
 /** The fields of the workloads that the explanation reads. */
 interface WorkloadObject extends KubeObject {
   spec?: { replicas?: number; suspend?: boolean; schedule?: string };
-  status?: { conditions?: { type: string; status: string; reason?: string; message?: string }[] };
+  status?: {
+    desiredNumberScheduled?: number;
+    conditions?: { type: string; status: string; reason?: string; message?: string }[];
+  };
 }
 
 const MOST_PODS = 10;
 
 const isReady = ({ status }: Pod): boolean =>
   status?.conditions?.some(({ type, status: value }) => type === 'Ready' && value === 'True') === true;
+
+const readyPods = (pods: readonly Pod[]): Pod[] =>
+  pods.filter((pod) => isReady(pod) && pod.metadata.deletionTimestamp === undefined);
+
+const newestFirst = (pods: readonly Pod[]): Pod[] =>
+  [...pods].sort(
+    (a, b) =>
+      (b.metadata.creationTimestamp ?? '').localeCompare(a.metadata.creationTimestamp ?? '') ||
+      a.metadata.name.localeCompare(b.metadata.name),
+  );
 
 /** Failed Pods first, then those that are not ready, ready ones, and those that have succeeded. */
 function rank(pod: Pod): number {
@@ -26,14 +39,28 @@ function rank(pod: Pod): number {
   return phase === 'Failed' ? 1 : isReady(pod) ? 2 : 0;
 }
 
-/** Returns the Pod that needs attention most, the newest one of several; undefined if there is none. */
-export const worstPod = (pods: readonly Pod[]): Pod | undefined =>
-  [...pods].sort(
-    (a, b) =>
-      rank(a) - rank(b) ||
-      (b.metadata.creationTimestamp ?? '').localeCompare(a.metadata.creationTimestamp ?? '') ||
-      a.metadata.name.localeCompare(b.metadata.name),
-  )[0];
+/**
+ * Returns the Pod of the workload that needs attention most, the newest one of several; undefined if there is none. Failed Pods that others
+ * have replaced need none.
+ */
+export function worstPod(object: KubeObject, pods: readonly Pod[]): Pod | undefined {
+  const replaced = replacedPods(object, pods);
+  const left = pods.filter((pod) => !replaced.includes(pod));
+  return newestFirst(left).sort((a, b) => rank(a) - rank(b))[0];
+}
+
+/**
+ * Returns the failed Pods that others have replaced, the newest first: those of a workload that has its number of ready Pods, for example
+ * after a shutdown of the node. None for a Job, which counts failed Pods.
+ */
+function replacedPods(object: KubeObject, pods: readonly Pod[]): Pod[] {
+  const { spec, status } = object as WorkloadObject;
+  const wanted = spec?.replicas ?? status?.desiredNumberScheduled ?? 0;
+  if (wanted === 0 || readyPods(pods).length < wanted) return [];
+  return newestFirst(
+    pods.filter((pod) => pod.status?.phase === 'Failed' && pod.metadata.deletionTimestamp === undefined),
+  );
+}
 
 /** Returns a sentence about the conditions with which the workload reports a failure; empty if there is none. */
 function failureOf({ status }: WorkloadObject): string {
@@ -66,6 +93,9 @@ export function explainByPod(
 ): Explanation {
   const failure = failureOf(object);
   const others = pods.filter((each) => each !== pod);
+  const replaced = replacedPods(object, pods);
+  if (failure === '' && replaced.length > 0 && readyPods([pod]).length > 0)
+    return explainReplaced({ title, namespace, pods, hints }, replaced, found);
   return {
     sentence: `${title}${failure && ` has failed (${failure.replace(/\.$/, '')})`}: ${found.sentence}`,
     evidence: [
@@ -78,6 +108,38 @@ export function explainByPod(
       ...(others.length === 0
         ? []
         : [{ description: 'see another of its Pods', command: hints.lifepod(`why POD -n ${namespace}`) }]),
+    ],
+  };
+}
+
+/** Explains a workload that has all its ready Pods, and failed ones. `found` explains a ready Pod. */
+function explainReplaced(
+  { title, namespace, pods, hints }: Pick<Given, 'title' | 'namespace' | 'pods' | 'hints'>,
+  replaced: readonly Pod[],
+  found: Explanation,
+): Explanation {
+  const ready = readyPods(pods).length;
+  const [one, first] = [replaced.length === 1, replaced.slice(0, MOST_PODS)];
+  const names = first.map(({ metadata }) => metadata.name).join(' ');
+  return {
+    sentence: `${title} has its ${ready} ready Pod${ready === 1 ? '' : 's'}; ${replaced.length} failed Pod${one ? '' : 's'} of it still exist${one ? 's' : ''}, which ${one ? 'another Pod has' : 'other Pods have'} replaced.`,
+    evidence: [
+      found.sentence.replace(/\.$/, ''),
+      ...first.map((each) => {
+        const message = oneLine(each.status?.message).replace(/\.$/, '');
+        return `Pod ${each.metadata.name}: ${each.status?.reason || stateOf(each)}${message && `, ${message}`}`;
+      }),
+      ...(replaced.length > MOST_PODS ? [`${replaced.length - MOST_PODS} more failed Pods`] : []),
+    ],
+    actions: [
+      {
+        description: `delete the failed Pod${one ? '' : 's'}, with the logs`,
+        command: hints.kubectl(`delete pod ${names} -n ${namespace}`),
+      },
+      {
+        description: 'see why one has failed',
+        command: hints.lifepod(`why ${first[0]?.metadata.name} -n ${namespace}`),
+      },
     ],
   };
 }
