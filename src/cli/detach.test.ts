@@ -45,7 +45,7 @@ test('up --detach returns the report of a ready engine, and undefined for an eng
 });
 
 test('an engine that stops says whether Pods continue to run, and how to continue', () => {
-  expect(stopText('pods-run', '/d', { SUDO_UID: '1000' })).toBe(
+  expect(stopText('pods-run', '/d', { SUDO_UID: '1000' }, false)).toBe(
     `lifepod has stopped, and Pods continue to run: 'sudo lifepod up --data-dir /d' manages them again, and 'sudo lifepod down --data-dir /d' ends them`,
   );
   expect(stopText('no-pods', '/d', {})).toBe(
@@ -55,4 +55,10 @@ test('an engine that stops says whether Pods continue to run, and how to continu
     `lifepod has shut down the node and stopped: 'lifepod up --data-dir /d' starts it again`,
   );
   expect(stopText('pods-ended', '/d', {})).toBe('lifepod has stopped');
+  expect(stopText('pods-run', '/d', {}, true)).toBe(
+    `lifepod has stopped, and Pods continue to run: 'systemctl start lifepod' manages them again, and 'lifepod down --data-dir /d' ends them`,
+  );
+  expect(stopText('node-shut-down', '/d', {}, true)).toBe(
+    `lifepod has shut down the node and stopped: 'systemctl start lifepod' starts it again`,
+  );
 });

@@ -12,6 +12,7 @@ import { failureText } from './failures.ts';
 import { hintsFor } from './hints.ts';
 import { printKubeconfig, usableKubeconfig } from './kubeconfig/own-kubeconfig.ts';
 import { serviceReports } from './service/notify.ts';
+import { hasService } from './service/units.ts';
 import { InterruptedError, SIGNAL_CODES } from './signals.ts';
 
 /** A message from an engine in the background to the process that started it. */
@@ -152,13 +153,19 @@ const loggedNotices = ({ info, warn }: Log): Notices => ({ say: (line) => info(l
 export type EngineStop = 'pods-run' | 'no-pods' | 'pods-ended' | 'node-shut-down';
 
 /** Returns the line that reports the stop of an engine and the state of its Pods, and names the commands to type next. */
-export function stopText(end: EngineStop, dataDir: string, env: NodeJS.ProcessEnv): string {
-  const { engine } = hintsFor({ dataDir }, env);
+export function stopText(
+  end: EngineStop,
+  dataDir: string,
+  env: NodeJS.ProcessEnv,
+  isService = hasService(dataDir),
+): string {
+  const { engine, asRoot } = hintsFor({ dataDir }, env);
+  const start = isService ? asRoot('systemctl start lifepod') : engine('up');
   if (end === 'pods-ended') return 'lifepod has stopped';
-  if (end === 'node-shut-down') return `lifepod has shut down the node and stopped: '${engine('up')}' starts it again`;
+  if (end === 'node-shut-down') return `lifepod has shut down the node and stopped: '${start}' starts it again`;
   if (end === 'no-pods')
-    return `lifepod has stopped, and no Pods run: '${engine('up')}' starts it again, and '${engine('down')}' removes its network and DNS`;
-  return `lifepod has stopped, and Pods continue to run: '${engine('up')}' manages them again, and '${engine('down')}' ends them`;
+    return `lifepod has stopped, and no Pods run: '${start}' starts it again, and '${engine('down')}' removes its network and DNS`;
+  return `lifepod has stopped, and Pods continue to run: '${start}' manages them again, and '${engine('down')}' ends them`;
 }
 
 /** Sends the message to the process that started this one, then disconnects from that process so that it can exit. */
