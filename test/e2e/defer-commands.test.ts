@@ -39,7 +39,7 @@ test('lifepod skip stops a running defer container, skips one that has not start
   expect(terminated(last, 'unwanted')).toMatchObject({ reason: 'Skipped', message: 'given up' });
   expect(terminated(last, 'last')).toMatchObject({ exitCode: 0, reason: 'Completed' });
   expect(await lifepod.cliOk('why', 'stuck')).toMatch(
-    /; of its defer containers hang was given up and unwanted did not run\.\n/,
+    /; its defer container hang was given up and defer container unwanted did not run\.\n/,
   );
   expect(await lifepod.cliOk('timeline', 'stuck')).toMatch(/^defer hang .* given up$/m);
   expect(await lifepod.cli('skip', 'stuck', 'hang')).toMatchObject({
@@ -68,7 +68,7 @@ test('lifepod why and lifepod status report while the Pod runs that the image of
   await lifepod.kubectlOk('delete', 'pod', 'early', '--wait=false');
   await record.gone('early');
   expect(await lifepod.cliOk('why', 'early')).toMatch(
-    /; of its defer containers bye failed\.\n(.*\n)* {2}- defer container bye: could not start, /,
+    /; its defer container bye failed\.\n(.*\n)* {2}- defer container bye: could not start, /,
   );
   expect(await lifepod.cliOk('timeline', 'early')).toMatch(/^defer bye .* not started$/m);
 });

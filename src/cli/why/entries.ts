@@ -8,7 +8,7 @@ import type { ContainerStatus } from '../../api/generated/types.ts';
 import type { Transition } from '../../lifecycle/types.ts';
 import { ranBefore } from '../pod-containers.ts';
 import { isNotDue } from '../timeline/life.ts';
-import { listed, oneLine } from './subject.ts';
+import { listed, oneLine, PROBABLE_LOSS } from './subject.ts';
 
 export interface EntryEnd {
   name: string;
@@ -46,7 +46,8 @@ export function endText({ reason, exitCode, message, ran }: EntryEnd): string {
   if (reason === 'Skipped') return ran ? `was cut off${because}` : `did not run${because}`;
   if (!ran && why !== '' && reason !== 'Completed') return `could not start${because}`;
   const deadline = reason === 'DeadlineExceeded' && why !== '' ? `: ${why}` : '';
-  return `exit code ${exitCode} (${reason})${deadline}`;
+  const loss = reason === 'SandboxLost' ? `: its sandbox was lost, ${PROBABLE_LOSS}` : '';
+  return `exit code ${exitCode} (${reason})${deadline}${loss}`;
 }
 
 type Fate = 'failed' | 'timed out' | 'given up' | 'lost with the sandbox' | 'cut off' | 'did not run';
@@ -66,13 +67,16 @@ function fateOf({ reason, exitCode, message, ran }: EntryEnd): Fate | undefined 
   return reason === 'Completed' || exitCode === 0 ? undefined : 'failed';
 }
 
-/** Returns `; of its defer containers bye failed, hang was given up and last did not run`, for example; empty if no entry has a fate. */
+/**
+ * Returns `; its defer containers bye and log failed and defer container hang was given up`, for example; empty if no entry has a fate. A
+ * name follows the word container, because a name such as `two` would read as a number.
+ */
 export function deferOutcome(ends: readonly EntryEnd[]): string {
   const parts = FATES.flatMap((fate) => {
     const names = ends.filter((end) => fateOf(end) === fate).map(({ name }) => name);
     if (names.length === 0) return [];
     const verb = PASSIVE.includes(fate) ? (names.length === 1 ? 'was ' : 'were ') : '';
-    return [`${listed(names)} ${verb}${fate}`];
+    return [`defer container${names.length === 1 ? '' : 's'} ${listed(names)} ${verb}${fate}`];
   });
-  return parts.length === 0 ? '' : `; of its defer containers ${listed(parts)}`;
+  return parts.length === 0 ? '' : `; its ${listed(parts)}`;
 }

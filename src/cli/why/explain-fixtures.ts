@@ -24,6 +24,8 @@ export interface Case {
   notReady?: string;
   /** Present if the Pod no longer exists. */
   gone?: true;
+  /** How many seconds ago the node reported a restart of its machine; absent if it did not. */
+  rebooted?: number;
   /** Present if systemd runs the engine. */
   service?: true;
   sentence: string | RegExp;
@@ -123,6 +125,7 @@ export function explains(cases: Record<string, Case>): void {
         lastLines: lines,
         node: given.notReady === undefined ? given.nodes?.[0] : unreadyNode(given.notReady),
         nodes: given.nodes,
+        rebootedAt: given.rebooted === undefined ? undefined : NOW - given.rebooted * 1000,
         hints: { ...HINTS, isService: given.service === true },
         now: NOW,
         transitions: steps.map(([secondsAgo, type, more], i) => ({

@@ -406,6 +406,55 @@ explains({
     },
     sentence: 'p is running again: container app ended with code 1, and was restarted 1.00s ago.',
   },
+  'a running Pod that was restarted after a power loss': {
+    status: {
+      conditions: READY,
+      containerStatuses: [
+        running('app', {
+          state: { running: { startedAt: time(1) } },
+          restartCount: 1,
+          lastState: terminated(255, 'Unknown'),
+        }),
+      ],
+    },
+    sentence:
+      'p is running again: container app was lost, probably because the machine or the container runtime stopped without a shutdown, and was restarted 1.00s ago.',
+    evidence: [
+      'it was restarted 1×, the last time after code 255 (Unknown)',
+      'code 255 (Unknown): its process no longer existed when the container runtime looked for it',
+    ],
+    advice: /lifepod logs p -n n -c app --previous$/,
+  },
+  'a running Pod that was restarted after its node has reported a restart of the machine': {
+    status: {
+      conditions: READY,
+      containerStatuses: [
+        running('app', {
+          state: { running: { startedAt: time(1) } },
+          restartCount: 1,
+          lastState: { terminated: { ...terminated(255, 'Unknown').terminated, startedAt: time(90) } },
+        }),
+      ],
+    },
+    sentence:
+      'p is running again: container app was lost, because the machine was restarted without a shutdown of its node, and was restarted 1.00s ago.',
+    rebooted: 3,
+  },
+  'a running Pod that was lost long after a restart of the machine': {
+    status: {
+      conditions: READY,
+      containerStatuses: [
+        running('app', {
+          state: { running: { startedAt: time(1) } },
+          restartCount: 1,
+          lastState: { terminated: { ...terminated(255, 'Unknown').terminated, startedAt: time(3600) } },
+        }),
+      ],
+    },
+    sentence:
+      'p is running again: container app was lost, probably because the machine or the container runtime stopped without a shutdown, and was restarted 1.00s ago.',
+    rebooted: 4000,
+  },
   'a completed Pod': {
     status: { phase: 'Succeeded', containerStatuses: [status('app', { state: terminated(0, 'Completed') })] },
     sentence: 'p has completed: all its app containers ended with code 0.',
@@ -428,7 +477,7 @@ explains({
       ],
     },
     sentence:
-      'p has completed: all its app containers ended with code 0; of its defer containers bye failed and last did not run.',
+      'p has completed: all its app containers ended with code 0; its defer container bye failed and defer container last did not run.',
     evidence: [
       'init container side: exit code 143 (Error)',
       'container app: exit code 0 (Completed)',
@@ -447,7 +496,7 @@ explains({
       containerStatuses: [status('app', { state: terminated(5, 'Error') })],
       deferContainerStatuses: [status('bye', { state: terminated(1, 'Error') })],
     },
-    sentence: 'p has failed: container app ended with code 5; of its defer containers bye failed.',
+    sentence: 'p has failed: container app ended with code 5; its defer container bye failed.',
     advice: /-c app$/,
   },
   'a failed Pod': {
@@ -477,7 +526,7 @@ explains({
       ],
     },
     sentence:
-      'p has failed: DeferContainerFailed; of its defer containers upload and other failed; the failurePolicy of upload is FailPod.',
+      'p has failed: DeferContainerFailed; its defer containers upload and other failed; the failurePolicy of upload is FailPod.',
     evidence: [
       'container app: exit code 0 (Completed)',
       'defer container skipped: did not run, not due on Completed',
@@ -497,7 +546,7 @@ explains({
       deferContainerStatuses: [status('upload', { state: terminated(1, 'Error') })],
     },
     sentence:
-      'p has failed: DeferContainerFailed; of its defer containers upload failed; the failurePolicy of upload is FailPod; container app ended with code 3.',
+      'p has failed: DeferContainerFailed; its defer container upload failed; the failurePolicy of upload is FailPod; container app ended with code 3.',
   },
   'a Pod that exceeded its activeDeadlineSeconds': {
     spec: { activeDeadlineSeconds: 2 },
@@ -520,7 +569,7 @@ explains({
       [16, 'Gone'],
     ],
     sentence:
-      'p has been gone since 11:59:44 UTC: it was deleted, and took 4.00s of the 30.0s that it was given; of its defer containers bye failed and last did not run.',
+      'p has been gone since 11:59:44 UTC: it was deleted, and took 4.00s of the 30.0s that it was given; its defer container bye failed and defer container last did not run.',
     evidence: [
       'container app: exit code 0 (Completed), after 3 runs',
       'defer container bye: exit code 1 (Error)',
@@ -554,13 +603,13 @@ explains({
       [16, 'Gone'],
     ],
     sentence:
-      'p has been gone since 11:59:44 UTC: its workload was scaled down, and took 4.00s of the 30.0s that it was given; of its defer containers bad and unpulled failed, slow timed out, hang and other were given up, lost was lost with the sandbox, cut was cut off and late did not run.',
+      'p has been gone since 11:59:44 UTC: its workload was scaled down, and took 4.00s of the 30.0s that it was given; its defer containers bad and unpulled failed, defer container slow timed out, defer containers hang and other were given up, defer container lost was lost with the sandbox, defer container cut was cut off and defer container late did not run.',
     evidence: [
       'defer container good: exit code 0 (Completed)',
       'defer container hang: exit code 0 (GivenUp)',
       'defer container other: exit code 143 (GivenUp)',
       'defer container slow: exit code 143 (DeadlineExceeded): its timeoutSeconds',
-      'defer container lost: exit code 137 (SandboxLost)',
+      'defer container lost: exit code 137 (SandboxLost): its sandbox was lost, probably because the machine or the container runtime stopped without a shutdown',
       'defer container cut: was cut off, the node had no time',
       'defer container bad: exit code 1 (Error)',
       'defer container unpulled: could not start, ErrImagePull: none',

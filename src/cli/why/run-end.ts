@@ -6,10 +6,20 @@
  */
 import type { Container, ContainerStateTerminated, Pod, PodSpec } from '../../api/generated/types.ts';
 import type { Transition } from '../../lifecycle/types.ts';
-import { formatDuration } from '../../machinery/time.ts';
+import { formatDuration, parseTime } from '../../machinery/time.ts';
 import { failedRun } from './failed-start.ts';
 import { firstProcess, hearSignals } from './pid-one.ts';
-import { type Action, called, eventOf, type Living, lastWords, oneLine, type Shown, seeOutput } from './subject.ts';
+import {
+  type Action,
+  called,
+  eventOf,
+  type Living,
+  lastWords,
+  oneLine,
+  PROBABLE_LOSS,
+  type Shown,
+  seeOutput,
+} from './subject.ts';
 
 export interface RunEnd {
   /** A clause in the past tense, such as `the liveness probe of container app failed, no answer`. */
@@ -53,6 +63,15 @@ export function endOfRun(subject: Living, shown: Shown, ended: ContainerStateTer
   }
   const start = failedRun(subject, ended);
   if (start !== undefined) return { cause: `${called(shown)} ${start.cause}`, evidence: words, actions: start.actions };
+  if (isEndUnknown(ended))
+    return {
+      cause: `${called(shown)} was lost, ${isCutByReboot(subject, ended) ? 'because the machine was restarted without a shutdown of its node' : PROBABLE_LOSS}`,
+      evidence: [
+        'code 255 (Unknown): its process no longer existed when the container runtime looked for it',
+        ...words,
+      ],
+      actions: [output],
+    };
   const limit = memoryLimit(subject.pod, shown.name);
   // On cgroup v1 the runtime may not report that the kernel killed the container for its memory.
   if (ended.exitCode === SIGKILLED && PLAIN_REASONS.includes(reason) && limit !== undefined)
@@ -67,6 +86,20 @@ export function endOfRun(subject: Living, shown: Shown, ended: ContainerStateTer
     actions: [output],
   };
 }
+
+/** After a restart of the machine, its container runtime and its node start within this time. */
+const BOOT_MILLIS = 10 * 60 * 1000;
+
+/** Whether the run began before a restart of the machine, and its end was noticed about when the node reported the restart. */
+function isCutByReboot({ rebootedAt }: Living, { startedAt, finishedAt }: ContainerStateTerminated): boolean {
+  const [began, noticed] = [parseTime(startedAt), parseTime(finishedAt)];
+  if (rebootedAt === undefined || began === undefined || noticed === undefined) return false;
+  return began < rebootedAt && Math.abs(noticed - rebootedAt) < BOOT_MILLIS;
+}
+
+/** Whether the container runtime does not know how the run ended. Source: the exit code and the reason of containerd's CRI. */
+export const isEndUnknown = ({ exitCode, reason }: ContainerStateTerminated): boolean =>
+  exitCode === 255 && reason === 'Unknown';
 
 /** Reasons that say no more than the exit code. */
 const PLAIN_REASONS = ['', 'Error', 'Completed'];

@@ -24,6 +24,8 @@ export interface Subject {
   node?: Node | undefined;
   /** The node of the Pod, empty if it does not exist; all nodes if the Pod has no node. Undefined if Nodes cannot be read. */
   nodes?: readonly Node[] | undefined;
+  /** When the node reported a restart of its machine; undefined if it did not, or if its Events were not read. */
+  rebootedAt?: Millis | undefined;
   /** The steps in the record of the Pod's life. */
   transitions: readonly Transition[];
   /** By container name: the last lines of the log of the run that ended last, if that run failed without a termination message. */
@@ -157,6 +159,9 @@ export function lastWords({ lastLines }: Subject, name: string, message: string 
   if (message !== undefined && oneLine(message) !== '') return [`its last message: ${oneLine(message)}`];
   return (lastLines[name] ?? []).map((line) => `its log: ${line}`);
 }
+
+/** The usual cause of the loss of a sandbox, and of a run whose end is not known. It cannot be distinguished from other causes. */
+export const PROBABLE_LOSS = 'probably because the machine or the container runtime stopped without a shutdown';
 
 export const listed = (names: readonly string[]): string =>
   names.length < 2 ? names.join('') : `${names.slice(0, -1).join(', ')} and ${names.at(-1)}`;

@@ -2,16 +2,19 @@
 import { text } from 'node:stream/consumers';
 import type { CoreV1Event, Node, Pod } from '../../api/generated/types.ts';
 import { EVENTS, NODES, PODS } from '../../api/resources.ts';
+import type { Client } from '../../client/client.ts';
 import type { HttpClient } from '../../client/http-client.ts';
 import { queryText, resourcePath } from '../../client/paths.ts';
 import { isApiError } from '../../machinery/status.ts';
+import type { Millis } from '../../machinery/time.ts';
 import { podContainers } from '../pod-containers.ts';
 import { findLife, type PodLife, transitionsOf } from '../records.ts';
 import { resolveTarget, type Target, type TargetOptions } from '../target.ts';
 import { explainWorkload } from '../workloads/why-workload.ts';
 import { workloadName } from '../workloads/workloads.ts';
 import { explain } from './explain.ts';
-import type { Explanation } from './subject.ts';
+import { isEndUnknown } from './run-end.ts';
+import { type Explanation, lastTime } from './subject.ts';
 
 /** The evidence of a Pod that is explained without its record. */
 const UNREAD = 'the record of the Pod is not considered: this user may not read PodRecords, which the role view allows';
@@ -39,14 +42,17 @@ export async function why(given: string, options: WhyOptions): Promise<void> {
 
 async function explainLife({ client, hints }: Target, life: PodLife): Promise<Explanation> {
   const { name, namespace, uid, pod, records } = life;
-  const [events, lastLines, nodes] = await Promise.all([
+  const nodeName = pod === undefined ? records.at(-1)?.nodeName : pod.spec?.nodeName;
+  const [events, lastLines, nodes, rebootedAt] = await Promise.all([
     eventsOf(client, namespace, pod?.metadata.uid ?? uid),
     pod === undefined ? {} : lastLinesOf(client, pod),
-    nodesOf(client, pod === undefined ? records.at(-1)?.nodeName : pod.spec?.nodeName),
+    nodesOf(client, nodeName),
+    pod !== undefined && nodeName !== undefined && hasLostRun(pod) ? rebootOf(client, nodeName) : undefined,
   ]);
   const node = pod?.spec?.nodeName === undefined && pod !== undefined ? undefined : nodes?.[0];
   const transitions = transitionsOf(records);
-  const found = explain({ name, namespace, pod, events, lastLines, node, nodes, transitions, hints, now: Date.now() });
+  const now = Date.now();
+  const found = explain({ name, namespace, pod, events, lastLines, node, nodes, rebootedAt, transitions, hints, now });
   return life.isUnread === true ? { ...found, evidence: [...found.evidence, UNREAD] } : found;
 }
 
@@ -83,6 +89,26 @@ async function eventsOf(client: HttpClient, namespace: string, uid: string): Pro
       throw error;
     });
   return items;
+}
+
+const hasLostRun = (pod: Pod): boolean =>
+  podContainers(pod).some(({ status }) => {
+    const ended = status?.state?.terminated ?? status?.lastState?.terminated;
+    return ended !== undefined && isEndUnknown(ended);
+  });
+
+/** Resolves with the time of the node's newest Event about a restart of its machine; undefined if there is none, or if it cannot be read. */
+export async function rebootOf(client: Client, node: string): Promise<Millis | undefined> {
+  // Events about objects without a namespace are in this one.
+  const namespace = 'default';
+  const fieldSelector = `involvedObject.kind=Node,involvedObject.name=${node},reason=Rebooted`;
+  try {
+    const { items } = await client.resource<CoreV1Event>(EVENTS).list({ namespace, fieldSelector });
+    return items.length === 0 ? undefined : Math.max(...items.map(lastTime));
+  } catch (error) {
+    if (isApiError(error, 'Forbidden')) return undefined;
+    throw error;
+  }
 }
 
 /**
