@@ -111,19 +111,20 @@ export async function openRegistry(
 interface ServerParts {
   nodes: LateNode;
   metrics: EngineMetrics;
-  /** Absent: the port is not recorded. */
+  /** Records the progress of the start. Absent: nothing is recorded. */
   progress?: Pick<StartProgress, 'listening' | 'settle'>;
-  /** Called when clients can use the API. Absent: no component waits for the API. */
+  /** Called when clients can use the API. */
   listening?(): void;
   /**
-   * Resolves when the rules of the network know the port of the API. Until then, the API server listens only on its first address. Absent: there
-   * is no network of Pods, and the API server listens only there.
+   * Adds the port of the API to the rules of the network, and resolves when they are in effect. Before that, the API server listens only on
+   * its first address. Absent: there is no network of Pods, and the API server never listens on other addresses.
    */
   protect?: (port: number) => Promise<void>;
 }
 
 /**
- * Starts the API server, creates the system objects, writes the kubeconfig, reports the progress, and resolves with the port of the server. Adds the function that stops the server to `closers`.
+ * Starts the API server, creates the system objects, writes the kubeconfig, reports the progress, and resolves with the port of the server.
+ * Adds the function that stops the server to `closers`.
  */
 export async function serveApi(
   settings: Settings,
@@ -179,7 +180,7 @@ export async function serveApi(
   await bootstrap(client, { serviceCidr, apiServerPort: api.port });
   // A full disk must not prevent the start. Members of system:masters need no roles.
   await ensureRoles(client).catch((error: Error) => log.error('cannot create all roles', { error: error.message }));
-  // The first rules for Services, for which containers wait, must lead to the API. A controller repeats what fails here.
+  // Containers wait for the first rules for Services, which must lead to the API. If this write fails, a controller repeats it.
   await ensureKubernetesEndpoints(client, { ip: addressForPods(settings), port: api.port }).catch((error: Error) =>
     log.error('cannot write the endpoints of the Service kubernetes', { error: error.message }),
   );

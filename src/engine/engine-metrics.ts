@@ -41,7 +41,7 @@ export function addStorageMetrics(metrics: Metrics, registry: Registry, catalog:
   ]);
 }
 
-/** Counts the objects of resources that are cached in memory. To count those of uncached resources, all would be read from the disk. */
+/** Counts the objects of resources that are cached in memory. Objects of other resources would all have to be read from the disk. */
 async function objectCounts(registry: Registry, { kinds }: KindCatalog): Promise<MetricFamily> {
   const api = apiFor(registry, API_SERVER);
   const counted = kinds.filter(

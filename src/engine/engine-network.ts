@@ -1,4 +1,4 @@
-/** The network of Pods as the settings describe it, and what must hold before it is set up. */
+/** Sets up the network of Pods as the settings describe it, and checks addresses and ranges before. */
 import { dnsServiceAddress, kubernetesServiceAddress } from '../apiserver/admission/service-range.ts';
 import { type IpRange, parseIpRange } from '../machinery/ip.ts';
 import type { ApiAddresses } from '../network/api-address.ts';
@@ -15,8 +15,8 @@ import { optionsBeside, servesLifepod } from './options/beside.ts';
 import type { EngineRecord, Settings } from './settings.ts';
 
 /**
- * Rejects with a UserError if the API server cannot listen on one of its addresses. That for Pods is not examined: it does not exist before the
- * network is set up.
+ * Rejects with a UserError if the API server cannot listen on one of its addresses. The address for Pods is not examined, because it does
+ * not exist before the network is set up.
  */
 export async function checkAddresses(settings: Settings, record: EngineRecord | undefined): Promise<void> {
   const { port } = settings;
@@ -33,7 +33,10 @@ export async function checkAddresses(settings: Settings, record: EngineRecord | 
   }
 }
 
-/** Recorded ranges cannot be changed, so those that this machine cannot use must not be recorded. */
+/**
+ * Rejects with a UserError if this machine cannot use the ranges. Does nothing if they are recorded already. Recorded ranges cannot be
+ * changed, so unusable ones must not be recorded.
+ */
 export async function checkNewRanges(
   settings: Settings,
   record: EngineRecord | undefined,
@@ -48,7 +51,10 @@ export async function checkNewRanges(
   await checkOtherEngines(settings, record, signal);
 }
 
-/** Rejects with a UserError if a range overlaps the Service range of another engine, whose rules would drop the packets to Pods or Services. */
+/**
+ * Rejects with a UserError if a range overlaps the Service range of another engine, because its rules would drop packets to Pods or
+ * Services.
+ */
 async function checkOtherEngines(
   settings: Settings,
   record: EngineRecord | undefined,
@@ -71,7 +77,10 @@ async function checkOtherEngines(
   }
 }
 
-/** Resolves with the warnings about the packet filter. Failures are logged, because the engine can run without the examination. */
+/**
+ * Logs the warnings about the packet filter, and resolves with them; with none if the machine's own runtime is used. Failures are logged,
+ * because the engine can run without the examination.
+ */
 export async function networkWarnings(settings: Settings, { log }: Platform, signal: AbortSignal): Promise<string[]> {
   if (settings.containerRuntimeEndpoint !== undefined) return [];
   const warnings = await forwardWarnings(settings.podCidr.split(','), { name: '', signal }).catch((error: unknown) => {
@@ -82,12 +91,12 @@ export async function networkWarnings(settings: Settings, { log }: Platform, sig
   return warnings;
 }
 
-/** Returns the addresses of an API server with the port. */
+/** Returns the addresses on which the API server listens, with the port. */
 export const apiAt = (settings: Settings, port: number): ApiAddresses => ({ ips: listenAddresses(settings), port });
 
 /**
- * Returns the error about recorded ranges, which cannot change, so that another option is no remedy; any other error unchanged. New ranges have
- * been checked before they were recorded.
+ * Returns a UserError with another remedy for a RangeTakenError, because an option cannot change recorded ranges; any other error
+ * unchanged. New ranges have been checked before they were recorded.
  */
 export function ofRecordedRange(error: unknown, dataDir: string): unknown {
   if (!(error instanceof RangeTakenError)) return error;
@@ -100,7 +109,7 @@ export function ofRecordedRange(error: unknown, dataDir: string): unknown {
   );
 }
 
-/** Sets up the network of Pods. */
+/** Sets up the network of Pods. Rejects with a UserError if a route of the machine overlaps a range, and as setUpNetwork() does. */
 export function startNetwork(settings: Settings, platform: Platform, signal: AbortSignal): Promise<PodNetwork> {
   const { dataDir, podCidr, serviceCidr, port, containerRuntimeEndpoint } = settings;
   return setUpNetwork({

@@ -101,8 +101,8 @@ export interface Shutdown {
   /** Returns the reason why a shutdown makes the node not Ready, for the node's status; empty before begin(). */
   problems(): string[];
   /**
-   * Reports the shutdown in the node's status, terminates every Pod, writes the outcome into the engine record, and removes the copies of the
-   * kubeconfig, as `lifepod down` does.
+   * Reports the shutdown in the node's status, terminates every Pod, writes the outcome into the engine record, and removes the copies of
+   * the kubeconfig, as `lifepod down` does.
    */
   begin(reporter: NodeStatusReporter, agent: NodeAgent): Promise<void>;
 }

@@ -106,7 +106,7 @@ export async function startEngine(
   const settings = resolveSettings(options, record);
   await checkAuditPolicy(settings);
   const { encryptionProviderConfig: keys } = settings;
-  // A start without the option uses the recorded file, which must not be one that has never been used.
+  // Later starts without the option use the recorded file, so a file that cannot be used must not be recorded.
   if (keys !== '') await readConfiguration(settings.dataDir, keys, keys === record?.encryptionProviderConfig);
   checkResolvConf(settings);
   if (record === undefined) refuseNestedFolder(settings.dataDir);
@@ -183,7 +183,7 @@ async function startParts(
     protect,
   });
   const informers = createSharedInformers({ client: clientFor(opened.registry, API_SERVER), ...platform });
-  // Not before serveApi() has reconciled the roles, so that the first decision knows them.
+  // This must follow serveApi(), which reconciles the roles, so that the first decision knows them.
   const as = partsOf(opened, informers, platform, signal);
   const options = as(nodeUser(settings.nodeName));
   const services = startServices(settings, as(PROXY), { ...network, dnsIp, api: apiAt(settings, port) });
@@ -254,7 +254,7 @@ interface NetworkParts {
   isReady: () => boolean;
 }
 
-/** Starts DNS, and resolves with it when the rules for Services have been attempted, too. */
+/** Starts DNS, and resolves with it. Waits until the proxy has attempted to write the rules for Services, too. */
 async function startNetworkParts(
   settings: Settings,
   options: PartOptions,
@@ -282,7 +282,8 @@ async function startClusterParts(
       bootstrap: async () => {
         const api = apiFor(registry, API_SERVER);
         await bootstrap(api, { serviceCidr, apiServerPort: port });
-        // Not needed before the engine is ready, so that what prevents them, such as a ResourceQuota of a user, does not prevent the start.
+        // The engine becomes ready without these objects, so that an obstacle, such as a ResourceQuota of a user, does not prevent the
+        // start.
         await together([
           ensureDnsService(api, serviceCidr),
           ensureKubernetesEndpoints(api, { ip: addressForPods(settings), port }),

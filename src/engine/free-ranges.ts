@@ -80,7 +80,7 @@ function requireUsable(name: string, range: IpRange, example: string): void {
   );
 }
 
-/** Resolves with whether the machine has a route to an address of the range, except a default route, or an engine has it as a Service range. */
+/** Resolves with whether a route of the machine, other than a default route, or the Service range of an engine overlaps the range. */
 async function isUsed(range: IpRange): Promise<boolean> {
   const [output, services] = await Promise.all([
     runCommandOk('ip', ['-json', '-4', 'route', 'show', 'table', 'all']),
@@ -103,9 +103,9 @@ const NFT_MILLIS = 60_000;
 const reservations: Server[] = [];
 
 /**
- * Reserves the range for this process until it ends, and resolves with whether no other process has reserved it. Routes and rules show a
- * range only after its engine has started, and several engines may be about to start. The reservation is an abstract Unix socket, which
- * exists, as routes do, in one network namespace, and which the kernel removes when the process ends.
+ * Reserves the range for this process until it ends, and resolves with true; with false if another process has reserved it. Routes and
+ * rules show a range only after its engine has started, and several engines may be about to start. The reservation is an abstract Unix
+ * socket, which exists, as routes do, in one network namespace, and which the kernel removes when the process ends.
  */
 async function reserve(range: string): Promise<boolean> {
   const server = createServer((socket) => socket.destroy()).unref();
@@ -119,13 +119,13 @@ async function reserve(range: string): Promise<boolean> {
   return true;
 }
 
-/** The tests of the network have fixed ranges from 10.200.0.0. */
+/** Returns a random range from 10.128.0.0 to 10.199.255.255. The tests of the network have fixed ranges from 10.200.0.0. */
 const anyRange = (): string => `10.${randomInt(128, 200)}.${randomInt(0, 256)}.0/24`;
 
 /**
  * Resolves with a Pod and a Service range, both /24, to which only a default route leads, and that neither an engine of this machine nor a
  * process that is about to start one has chosen. This process must run until its engine has started. `candidate` returns a range to try.
- * Rejects with a UserError if it finds none.
+ * Rejects with a UserError if 1000 tries find none.
  */
 export async function chooseFreeRanges(candidate = anyRange): Promise<{ podCidr: string; serviceCidr: string }> {
   const choose = async (): Promise<string> => {

@@ -101,7 +101,7 @@ test('DNS, proxy, NetworkPolicies, scheduler, controllers and node agent togethe
   });
   await services.written;
   startPodMetrics({ ...parts, ...node, metrics: createMetrics() });
-  // The garbage collector follows all kinds with owners and dependents; others follow Events and PodRecords.
+  // The garbage collector follows all kinds with owners and dependents; other parts follow Events and PodRecords.
   const followed = kinds
     .filter(({ storage, createOnly, computed }) => [storage, createOnly, computed].every((each) => each === undefined))
     .map(({ plural }) => plural)

@@ -54,7 +54,10 @@ export function runtimeProcesses(dataDir: string): FoundProcess[] {
   );
 }
 
-/** Whether processes of the data folder's private containerd or DNS run. They are found by paths that only this data folder uses. */
+/**
+ * Returns whether a private containerd, a shim or a DNS process of the data folder runs. They are found by paths that only this data folder
+ * uses.
+ */
 export function hasProcesses(dataDir: string): boolean {
   const paths = containerdPaths(dataDir);
   return findContainerd(paths).length + findShims(paths).length + dnsProcesses(dataDir).length > 0;
@@ -85,8 +88,8 @@ export function residentBytes(pid: number): number {
 }
 
 /**
- * Stops the data folder's DNS process and private containerd, kills containers that still run in it, and removes the mounts, network and control groups of
- * the data folder, and the copies of its kubeconfig for users. May be repeated.
+ * Stops the data folder's DNS process and private containerd, kills containers that still run in it, and removes the mounts, network and
+ * control groups of the data folder, and the copies of its kubeconfig for users. May be repeated.
  */
 export async function clearMachine(dataDir: string, platform: Platform, signal: AbortSignal): Promise<void> {
   await endDnsProcesses(dnsSocket(dataDir), platform.timers);

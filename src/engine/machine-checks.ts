@@ -29,13 +29,16 @@ export function missingPackages(privateContainerd: boolean, find = findProgram):
   return [...missing];
 }
 
-/** Only root can do what the command needs. The command line adds the command to type: the failed one with sudo, unless `command` is given. */
+/**
+ * The error about a command that needs root. The command line appends what to type: `command` or, if that is undefined, the failed command
+ * with sudo.
+ */
 export class NeedsRootError extends UserError {
-  /** Follows "only root can". */
+  /** The rest of the sentence that begins with "only root can". */
   readonly what: string;
   /** The command to type instead of the failed one. */
   readonly command: string | undefined;
-  /** Another way, such as `, or …`; it follows the command. */
+  /** Another way, such as `, or …`, which is appended after the command. */
   readonly otherwise: string;
   constructor(what = 'run this command', { command, otherwise = '' }: { command?: string; otherwise?: string } = {}) {
     super(`only root can ${what}: run it with sudo`);
@@ -50,8 +53,9 @@ export function requireRoot(): void {
 }
 
 /**
- * Throws a UserError if this is not Linux, this process is not root, or packages or control groups are missing. `privateContainerd` returns whether lifepod
- * will start a containerd of its own. The function is called only after the check for root, because it reads the data folder.
+ * Throws a UserError if this is not Linux, this process is not root, or packages or control groups are missing. `privateContainerd` returns
+ * whether lifepod will start a containerd of its own. This function is called only after the check for root, because it reads the data
+ * folder.
  */
 export function checkMachine(privateContainerd: () => boolean): void {
   if (process.platform !== 'linux') {

@@ -30,7 +30,7 @@ export type Waiting = (why: string) => void;
 /** Callbacks for the progress of the start of an engine. */
 export interface StartReports {
   waiting: Waiting;
-  /** Called when the API server listens, the system objects exist, and clients can find it. */
+  /** Called when the API server listens, the system objects exist, and the kubeconfig is written. */
   listening(): void;
 }
 

@@ -230,7 +230,7 @@ export const reservedResources = ({ kubeReserved, systemReserved }: Required<Nod
 
 export const maxPods = (options: Required<NodeOptions>): number => podCount('--max-pods', options.maxPods, 1);
 
-/** Throws a UserError if the options allow no Pod. The kubelet accepts 0, as does the record of an older lifepod. */
+/** Throws a UserError if the options allow no Pod. The kubelet accepts 0, and the record of an older lifepod may contain it. */
 export function requireSomePods({ maxPods: text }: NodeOptions): void {
   if (text !== undefined && Number(text) === 0)
     throw new UserError(`--max-pods ${text} would let no Pod run: give 1 or more`);
@@ -244,7 +244,7 @@ export function hasTerminatingPhase({ terminatingPhase }: Required<NodeOptions>)
   throw new UserError(`--terminating-phase ${terminatingPhase} is not valid: give true or false`);
 }
 
-/** `least` is the smallest number to give in the message. */
+/** Returns the number. Throws a UserError if the text is not a whole number. `least` is only named in the message, not enforced. */
 function podCount(flag: string, text: string, least: number): number {
   const count = /^\d+$/.test(text) ? Number(text) : Number.NaN;
   if (!Number.isSafeInteger(count))

@@ -127,7 +127,7 @@ export interface EngineRecord
   runtimeHandlers?: Record<string, string>;
   /**
    * `down` after `lifepod down` has finished, so that nothing from this data folder is running; `starting` until the first start has
-   * succeeded, whose settings then do not count (see start/first-start.ts); otherwise `up`.
+   * succeeded; until then, its settings do not count (see start/first-start.ts); otherwise `up`.
    */
   state: 'up' | 'down' | 'starting';
   /** With the state `starting`: the names in the data folder that existed before the first start. */

@@ -121,7 +121,7 @@ export function connectNode(
 ): void {
   const { node, runtime, pressure, informers, metrics, dnsIp } = to;
   const { nodeName, dataDir } = settings;
-  // The metrics are the engine's: they end with the namespaces, which a node may not follow.
+  // The metrics follow Namespaces, which the user of a node may not follow, so they use the informers of the engine.
   startPodMetrics({ ...options, informers, nodeName, metrics });
   const reports = createNodeReports({
     ...options,

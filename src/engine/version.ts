@@ -34,8 +34,9 @@ export function gitCommit(sources = SOURCES): string | undefined {
 }
 
 /**
- * Returns the time of that commit, such as 2026-01-31T12:00:00Z: scripts/build.sh stores it in the package, and a clone has it in the commit.
- * Undefined if neither is known, or if the clone has the commit only in a pack. Source: "Git Objects" of Pro Git.
+ * Returns the time of the commit that this lifepod was built from, such as 2026-01-31T12:00:00Z: scripts/build.sh stores it in the package,
+ * and a clone has it in the commit. Undefined if neither is known, or if the clone has the commit only in a pack. Source: "Git Objects" of
+ * Pro Git.
  */
 export function buildDate(sources = SOURCES): string | undefined {
   const built = readTextIfPresent(join(sources, 'build-date'));
@@ -45,7 +46,10 @@ export function buildDate(sources = SOURCES): string | undefined {
   return seconds === undefined ? undefined : formatTime(Number(seconds) * 1000);
 }
 
-/** Returns the content of an object of a clone that is a file of its own; undefined if there is no such file. */
+/**
+ * Returns the content of the object with the hash; undefined if it has no file of its own in the clone, for example because it is in a
+ * pack.
+ */
 function looseObject(sources: string, hash: string): string | undefined {
   try {
     const file = readFileSync(join(commonFolder(sources), 'objects', hash.slice(0, 2), hash.slice(2)));

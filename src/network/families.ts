@@ -8,7 +8,7 @@ export const NFT_WORDS: Readonly<Record<IpFamily, { ip: string; type: string; nu
   IPv6: { ip: 'ip6', type: 'ipv6_addr', number: 6, anyAddress: '::' },
 };
 
-/** The words of conntrack(8). */
+/** The words of conntrack(8) for the families. */
 export const CONNTRACK_FAMILY: Readonly<Record<IpFamily, string>> = { IPv4: 'ipv4', IPv6: 'ipv6' };
 
 export const familyOf = (address: string): IpFamily => (address.includes(':') ? 'IPv6' : 'IPv4');

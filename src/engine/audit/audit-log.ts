@@ -11,13 +11,16 @@ import { auditSettings } from './audit-settings.ts';
 export interface AuditLog {
   /** Records the requests of clients; undefined if there is no audit log. */
   audit?: Audit;
-  /** Returns the backend for components, whose calls are recorded. */
+  /** Returns a backend that records the calls of components; without an audit log, `backend` itself. */
   record<Backend extends ResourceBackend>(backend: Backend): Backend;
 }
 
 const NO_LOG: AuditLog = { record: (backend) => backend };
 
-/** Rejects with a UserError if the audit policy of the settings cannot be read or is not valid. */
+/**
+ * Rejects with a UserError if the audit policy of the settings cannot be read or is not valid. Does nothing without an audit log, or if the
+ * engine is started only to end its Pods.
+ */
 export async function checkAuditPolicy(settings: Settings): Promise<void> {
   const wanted = auditSettings(settings);
   if (wanted === undefined || endsPodsOnly(settings)) return;

@@ -36,7 +36,7 @@ export interface AuditSettings {
   maxBackups: number;
   /** For how many days rotated files are kept; 0 means without limit. */
   maxAgeDays: number;
-  /** Undefined: events are not truncated. */
+  /** The maximum size of an event in bytes; undefined if events are not truncated. */
   maxEventBytes?: number;
 }
 
@@ -49,7 +49,7 @@ interface TextOption {
 }
 
 const MEBIBYTE = 1024 * 1024;
-/** Source: lumberjack's default, which --audit-log-maxsize=0 means. */
+/** The size that --audit-log-maxsize=0 means. Source: the default of lumberjack, which writes upstream's audit log. */
 const DEFAULT_MEBIBYTES = 100;
 
 const TABLE: readonly TextOption[] = [
@@ -151,7 +151,7 @@ export function resolveAuditOptions(options: AuditOptions, record: AuditOptions 
   return resolved;
 }
 
-/** Returns the audit log; undefined if there is none. Throws a UserError if a value is invalid. */
+/** Returns the settings of the audit log; undefined if the options name none. Throws a UserError if a value is invalid. */
 export function auditSettings(options: Required<AuditOptions>): AuditSettings | undefined {
   const { auditPolicyFile: policyFile, auditLogPath: path } = options;
   const mode = oneOf(MODES, options, 'auditLogMode');

@@ -16,7 +16,7 @@ const configMap = (name: string) => ({ apiVersion: 'v1', kind: 'ConfigMap', meta
 
 interface Started {
   backend: RegistryBackend;
-  /** The calls of the scheduler. */
+  /** The API of the scheduler, whose calls are recorded. */
   api: ResourceApi;
   // biome-ignore lint/suspicious/noExplicitAny: tests read fields of JSON
   take(): any[];

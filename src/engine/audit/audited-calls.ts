@@ -1,6 +1,6 @@
 /**
- * Records the calls of components in this process in the audit log. A policy can name their users, because upstream's components are clients
- * of the API server.
+ * Records the calls of components in this process in the audit log. An audit policy can name the users of components, as upstream, where
+ * components are clients of the API server.
  *
  * A component has no connection, so its events have no source addresses.
  */
@@ -13,7 +13,7 @@ import { ApiError } from '../../machinery/status.ts';
 import type { ResourceBackend } from '../../ports/backend.ts';
 import type { RequestContext } from '../../ports/request.ts';
 
-/** Returns the backend with calls that are recorded if a component makes them. The API server records the requests of clients itself. */
+/** Returns a backend that records the calls of components. The API server records the requests of clients itself. */
 export function auditedCalls<Backend extends ResourceBackend>(
   backend: Backend,
   audit: Audit,
@@ -83,7 +83,9 @@ async function recorded<Result extends Answer>(
   }
 }
 
-/** Like recorded(), for a watch, which has begun once it has not failed within a turn of the event loop. */
+/**
+ * Like recorded(), for a watch. Records the start of the watch with the code 200 unless the watch fails within a turn of the event loop.
+ */
 async function recordedWatch(
   audited: RequestAudit | undefined,
   { signal }: RequestContext,

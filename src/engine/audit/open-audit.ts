@@ -14,7 +14,10 @@ import type { AuditSettings } from './audit-settings.ts';
 
 const MAX_POLICY_BYTES = 3 * 1024 * 1024;
 
-/** Rejects with a UserError if the policy cannot be read or is not valid, or if the file of the log cannot be opened. */
+/**
+ * Opens the output of the audit log, and resolves with the Audit that writes to it. Rejects with a UserError if the policy cannot be read
+ * or is not valid, or if the file of the log cannot be opened.
+ */
 export async function openAudit(settings: AuditSettings, { timers, log }: Platform, metrics: Metrics): Promise<Audit> {
   const { path, mode, format, maxEventBytes } = settings;
   const policy = readPolicy(settings.policyFile);

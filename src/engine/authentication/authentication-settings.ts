@@ -120,7 +120,7 @@ function addClaim(text: string, others: Record<string, string> = {}): Record<str
   return { ...others, [claim]: value };
 }
 
-/** Returns each flag with its values. */
+/** Returns each flag with its value, undefined if the option was not given; --oidc-required-claim once for each claim. */
 export const authenticationFlags = (options: AuthenticationOptions): [string, string | undefined][] => [
   ...TABLE.map(({ key, flag }): [string, string | undefined] => [flag, options[key]]),
   ...Object.entries(options.oidcRequiredClaim ?? {}).map(([claim, value]): [string, string] => [
@@ -159,7 +159,10 @@ function checkOidc({ oidcIssuerUrl, oidcClientId, oidcSigningAlgs }: Required<Au
   }
 }
 
-/** Source: validateIssuerURL of k8s.io/apiserver/pkg/apis/apiserver/validation of v1.33 (rules). */
+/**
+ * Throws a UserError unless the text is an https URL without user, query and fragment. Source: validateIssuerURL of
+ * k8s.io/apiserver/pkg/apis/apiserver/validation of v1.33 (rules).
+ */
 function checkIssuer(text: string): void {
   const url = URL.parse(text);
   if (url?.protocol !== 'https:') throw new UserError(`--oidc-issuer-url ${text} is not valid: give an https URL`);
@@ -167,7 +170,10 @@ function checkIssuer(text: string): void {
     throw new UserError('--oidc-issuer-url is not valid: the URL must have neither a user, a query nor a fragment');
 }
 
-/** Reads the files that the options name. Throws a UserError if a file cannot be read or is malformed. */
+/**
+ * Returns the settings of authentication, with the contents of the files that the options name. Throws a UserError if a file cannot be read
+ * or is malformed.
+ */
 export function authenticationSettings(options: Required<AuthenticationOptions>): AuthenticationSettings {
   return {
     ...(options.tokenAuthFile === '' ? {} : { tokenFile: readTokenFile(options.tokenAuthFile) }),
@@ -193,7 +199,7 @@ function oidcOptions(options: Required<AuthenticationOptions>): OidcOptions {
 
 const CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g;
 
-/** Returns the contents of the file, which must have at least one certificate. */
+/** Returns the content of the file. Throws a UserError if the file cannot be read, contains no certificate, or contains a malformed one. */
 function readCertificates(path: string): string {
   let text: string;
   try {

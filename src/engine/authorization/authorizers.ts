@@ -11,11 +11,14 @@ import { rememberGrants } from './remember-grants.ts';
 export interface Authorizers {
   /** For the clients of the API server. */
   clients: Authorizer;
-  /** For the components of the engine. Makes the same decisions. */
+  /** For the components of the engine. Makes the same decisions as `clients`. */
   components: Authorizer;
 }
 
-/** Starts to follow the objects on which decisions depend. Decisions wait until those that exist have been read. */
+/**
+ * Returns the authorizers, and starts to follow the objects on which their decisions depend. Decisions wait until the objects that exist
+ * have been read.
+ */
 export function createAuthorizers(options: { informers: SharedInformers; signal: AbortSignal }): Authorizers {
   const { changes, ...objects } = followRbac(options);
   const node = createNodeAuthorizer(followNodes(options));

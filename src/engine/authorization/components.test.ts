@@ -137,7 +137,7 @@ test('refused requests are counted, and logged once a minute for each kind of re
   report(asked, 'because');
   report(asked, 'because');
   report({ ...asked, verb: 'list' }, '');
-  // The Pod that used the Secret has just been deleted.
+  // A refusal about an object of a Pod that has just been deleted is neither counted nor logged.
   const ofPod = { verb: 'get', group: '', resource: 'secrets', namespace: 'a', name: 'x' };
   report({ user: nodeUser('n1'), ...ofPod }, "no relationship found between node 'n1' and this object");
   started.timers.advance(60_000);

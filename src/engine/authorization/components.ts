@@ -17,7 +17,7 @@ export interface ComponentApi {
   informers: SharedInformers;
 }
 
-/** Returns the API for a component. `reader`: the user whose rights its informers need, if that is another one. */
+/** Returns the API for a component. `reader` is the user whose rights decide what the informers may follow, by default `user`. */
 export type Components = (user: UserInfo, reader?: UserInfo) => ComponentApi;
 
 export interface ComponentsOptions extends Platform {
@@ -40,10 +40,13 @@ export function createComponents({ registry, ...options }: ComponentsOptions): C
 export const REFUSED =
   'a component of the engine may not send a request: restore its role, or restart the engine, which restores all roles of the system';
 
-/** A refused request is logged at most this often, because components repeat requests. */
+/** Refusals with the same user, verb and resource are logged at most once in this time, because components repeat requests. */
 const LOG_MILLIS: Millis = 60_000;
 
-/** Returns a function that counts and logs requests that were refused because the roles of components allow too little. */
+/**
+ * Returns a function that counts and logs requests that were refused because the roles of components allow too little. The function ignores
+ * refusals for which isOfGonePod() returns true.
+ */
 export function reportRefusals({ timers, log }: Platform, metrics: Metrics): OnRefusal {
   const refused = metrics.counter(
     'lifepod_component_requests_refused_total',
@@ -65,8 +68,8 @@ export function reportRefusals({ timers, log }: Platform, metrics: Metrics): OnR
 }
 
 /**
- * Whether a node agent has asked for an object of a Pod that has just been deleted, of which the agent may not know yet. The volumes of such a
- * Pod keep their files, and its defer containers use copies.
+ * Returns whether a node agent was refused an object that no Pod of its node uses. This happens after a Pod has been deleted, until the
+ * agent knows that. It does no harm: the volumes of the Pod keep their files, and its defer containers use copies.
  */
 export const isOfGonePod = (reason: string): boolean => reason.startsWith(NO_RELATION);
 

@@ -27,7 +27,10 @@ export interface InformersOfUserOptions {
   timers: Timers;
 }
 
-/** While the user may not follow a resource, its informers are empty and not synced, and ask again. */
+/**
+ * Returns shared informers that follow a resource once the user may list and watch it. Until then, an informer is empty and not synced, and
+ * asks again with a back-off.
+ */
 export function informersOfUser(
   { informers, authorizer, onRefusal, timers }: InformersOfUserOptions,
   user: UserInfo,

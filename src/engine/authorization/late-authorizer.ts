@@ -1,4 +1,4 @@
-/** Placeholders for the authorizers: the registry needs them before there are the informers by which the authorizers know the roles. */
+/** Placeholders for the authorizers: the registry needs authorizers before the informers exist from which these read the roles. */
 import { privilegedOr } from '../../apiserver/auth/authorization/authorizer.ts';
 import type { Authorizer } from '../../ports/authorizer.ts';
 import type { Authorizers } from './authorizers.ts';
@@ -7,7 +7,10 @@ export interface LateAuthorizers extends Authorizers {
   connect(authorizers: Authorizers): void;
 }
 
-/** Before connect(), members of system:masters may do anything, and all decisions about others wait. */
+/**
+ * Returns authorizers that forward to those given to connect(). Until then, decisions wait. Members of system:masters may do anything at
+ * all times.
+ */
 export function lateAuthorizers(): LateAuthorizers {
   const connected = Promise.withResolvers<Authorizers>();
   const late = (which: keyof Authorizers): Authorizer =>

@@ -1,4 +1,4 @@
-/** Follows the objects that decide which objects belong to a node, by the informers that the components of the engine share. */
+/** Follows Pods and PersistentVolumes, which decide which objects a node may read, with the shared informers of the engine. */
 import type { PersistentVolume, Pod } from '../../api/generated/types.ts';
 import { PERSISTENT_VOLUMES, PODS } from '../../api/resources.ts';
 import type { SyncedRelations } from '../../apiserver/auth/authorization/node/node-authorizer.ts';
@@ -6,8 +6,8 @@ import { createNodeGraph } from '../../apiserver/auth/authorization/node/node-gr
 import type { SharedInformers } from '../../client/shared-informers.ts';
 
 /**
- * Followers of an informer are called in the order in which they began to follow. Therefore this function must be called before a node agent
- * follows its Pods: then the agent may read what a Pod refers to as soon as it knows the Pod.
+ * Returns which objects relate to a node, and keeps this up to date. Must be called before a node agent follows its Pods: an informer calls
+ * its followers in the order in which they began to follow, so the agent may read what a Pod refers to as soon as it knows the Pod.
  */
 export function followNodes({
   informers,

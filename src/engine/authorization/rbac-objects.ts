@@ -1,4 +1,4 @@
-/** Follows the roles and bindings of RBAC by the informers that the components of the engine share. */
+/** Follows the roles and bindings of RBAC with the shared informers of the engine. */
 import type { ClusterRole, ClusterRoleBinding, Role, RoleBinding } from '../../api/generated/types.ts';
 import { CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, ROLE_BINDINGS, ROLES } from '../../api/resources.ts';
 import type { RbacObjects } from '../../apiserver/auth/authorization/rbac.ts';
@@ -12,7 +12,10 @@ export interface FollowedRbac extends RbacObjects {
   changes(): number;
 }
 
-/** Bindings are indexed by namespace and subject, so that a decision reads only those of one user. */
+/**
+ * Returns the roles and bindings, and keeps them up to date. Bindings are indexed by namespace and subject, so that a decision reads only
+ * the bindings of one user.
+ */
 export function followRbac({ informers, signal }: { informers: SharedInformers; signal: AbortSignal }): FollowedRbac {
   let changes = 0;
   const changed = (): void => {

@@ -10,13 +10,13 @@ import { certificateNames, HOST, signingMillis } from '../options/api-settings.t
 import { kubeconfigPath, type Settings } from '../settings.ts';
 import { copyKubeconfigs, invokingUser } from './user-kubeconfigs.ts';
 
-/** Resolves to the certificates, of which those that are missing or due for renewal are new ones. */
+/** Resolves to the certificates. Creates missing ones, and renews those that are due for renewal. */
 export const loadCertificates = (settings: Settings, now: Millis): Promise<Pki> =>
   loadOrCreatePki(settings.dataDir, { ...certificateNames(settings), lifetimeMillis: signingMillis(settings), now });
 
 /**
- * Writes the kubeconfig, and the copies for users who start lifepod with sudo. Renews the certificates of `pki` while the engine runs, puts them into use, and adds the function that ends this to
- * `closers`.
+ * Writes the kubeconfig, and the copies for users who start lifepod with sudo. While the engine runs, renews the certificates of `pki`,
+ * puts them into use, and writes the kubeconfigs again. Adds the function that ends the renewals to `closers`.
  */
 export function publishCertificates(
   settings: Settings,

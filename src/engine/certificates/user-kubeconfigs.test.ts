@@ -27,7 +27,7 @@ import {
   userKubeconfigPath,
 } from './user-kubeconfigs.ts';
 
-// Root may give a file to any user; other users, who may run this test too, only to themselves.
+// Root can give a file to any user. Other users, who can run this test too, can give a file only to themselves.
 const isRoot = process.geteuid?.() === 0;
 const jane = {
   uid: isRoot ? 54_321 : (process.getuid?.() ?? 0),
@@ -113,7 +113,7 @@ test.each<[string, () => void]>([
   create();
   if (!lstatSync(runFolder).isSymbolicLink()) chmodSync(runFolder, 0o777);
   expect(() => copyKubeconfigFor(dataDir, jane, runFolder)).toThrow(`${runFolder} is not a folder that only root may`);
-  // An engine starts nevertheless.
+  // An engine must start nevertheless, so this function does not throw.
   copyKubeconfigs(dataDir, jane, silentLog, runFolder);
   expect(existsSync(path)).toBe(false);
 });

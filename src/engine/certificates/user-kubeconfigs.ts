@@ -1,16 +1,17 @@
 /**
- * Kubeconfigs for the users who start lifepod with sudo. Only root can read the kubeconfig in the data folder, so each of these users gets a
- * copy that only this user and root can read. The copy has the rights of the administrator, which the user has anyway, through sudo.
+ * Kubeconfigs for the users who start lifepod with sudo. Only root can read the kubeconfig in the data folder, so each of these users gets
+ * a copy that only this user and root can read. The copy has the rights of the administrator, which the user has anyway, through sudo.
  *
- * Reads the administrator's kubeconfig; writes /run/lifepod/HASH/UID.kubeconfig, with a hash of the data folder's path, and beside the copies
- * the file data-dir with that path, so that commands of a user who may not read the data folder can name it.
+ * Reads the administrator's kubeconfig, and writes /run/lifepod/HASH/UID.kubeconfig, where HASH is a hash of the data folder's path. The
+ * file data-dir beside the copies contains the path, so that commands of a user who may not read the data folder can name it.
  * Invariants:
  *  1. The folders belong to root, and no other user may write to them. Therefore no file or symbolic link of another program can be there.
  *  2. A copy has the mode 0600 before it has any content, and its owner before it has its name. It replaces the earlier file, which the
  *     user may have changed or linked.
  *  3. Only `lifepod up` and `lifepod kubeconfig` create a copy. The engine rewrites existing copies when it renews the certificate.
- *     `lifepod down` removes them, and an engine that shuts down its node does.
- *  4. The path in data-dir is believed only if no other user can have written it, and if it has the hash in the name of its folder.
+ *     `lifepod down`, and an engine that shuts down its node, remove the copies.
+ *  4. The path in data-dir is used only if no other user can have written it. dataDirOfCopy() also requires that its hash is the name of
+ *     the folder.
  */
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -53,7 +54,7 @@ export interface InvokingUser {
 /** Finds the numeric IDs of a user, by name or UID. Returns undefined if there is no such user. */
 export type FindUser = (reference: string) => InvokingUser | undefined;
 
-/** Runs id(1), which also finds users of directory services. */
+/** Finds a user with id(1), which also knows the users of directory services. */
 export function findUser(reference: string): InvokingUser | undefined {
   const [uid, gid, name] = ['-u', '-g', '-nu'].map((option) => {
     const { status, stdout } = spawnSync('id', [option, '--', reference], { encoding: 'utf8' });
@@ -64,8 +65,8 @@ export function findUser(reference: string): InvokingUser | undefined {
 }
 
 /**
- * Returns the user who runs this process as root through sudo, doas or pkexec; undefined if there is none, or if that user is root. These
- * programs set the variables themselves, whatever the user's environment contains.
+ * Returns the user who runs this process as root through sudo, doas or pkexec; undefined if there is none, if the user is root, or if
+ * `find` does not know the user. These programs set the variables themselves, whatever the user's environment contains.
  */
 export function invokingUser(env: NodeJS.ProcessEnv, find: FindUser = findUser): InvokingUser | undefined {
   const { SUDO_UID: uid, SUDO_GID: gid, SUDO_USER: name } = env;
@@ -78,7 +79,7 @@ export function invokingUser(env: NodeJS.ProcessEnv, find: FindUser = findUser):
   return found?.uid === 0 ? undefined : found;
 }
 
-/** Returns the folder with the copies. */
+/** Returns the folder with the copies of the data folder's kubeconfig. */
 function folderOf(dataDir: string, runFolder: string): string {
   return join(runFolder, createHash('sha256').update(realFolder(dataDir)).digest('hex').slice(0, 8));
 }
@@ -119,8 +120,8 @@ function replaceFile(path: string, content: Buffer | string, mode: number, owner
 }
 
 /**
- * Returns the data folder of the engine that has written the kubeconfig, such as `/var/lib/lifepod`, if the path is that of a copy; undefined
- * if it is not, or if the folder is not known. `owner` is the user who alone may have written the path of the folder.
+ * Returns the data folder, such as `/var/lib/lifepod`, of the engine that has written the kubeconfig at `path`; undefined if `path` is not
+ * that of a copy, or if data-dir beside it is missing or cannot be trusted: only `owner` may be able to write this file.
  */
 export function dataDirOfCopy(path: string, runFolder = RUN_FOLDER, owner = ROOT): string | undefined {
   const folder = dirname(resolve(path));
@@ -136,7 +137,7 @@ export const dataDirsOf = (uid: number, runFolder = RUN_FOLDER, owner = ROOT): s
     .filter((path) => existsSync(path))
     .flatMap((path) => dataDirOfCopy(path, runFolder, owner) ?? []);
 
-/** Returns the data folders of the engines of whose kubeconfig some user has a copy. */
+/** Returns the data folders of the engines that have written a copy of their kubeconfig for any user. */
 export const knownDataDirs = (runFolder = RUN_FOLDER, owner = ROOT): string[] =>
   namesIn(runFolder).flatMap(
     (name) => readOwned(join(runFolder, name, DATA_DIR_FILE), owner)?.replace(/\n$/, '') ?? [],

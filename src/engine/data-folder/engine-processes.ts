@@ -16,12 +16,12 @@ export interface EngineProcess {
   dataDir: string | undefined;
 }
 
-/** The program of the command line. */
+/** Matches the program of lifepod in a command line. */
 const MAIN = /\/cli\/main\.[jt]s$/;
-/** Options of `lifepod up` with which the process starts an engine, but is none. */
+/** Options with which the process of `lifepod up` starts an engine in another process. */
 const STARTERS = ['--detach', '--install-service'];
 
-/** Returns the processes that run an engine or a session. */
+/** Returns the processes that run an engine. */
 export function engineProcesses(
   processes: readonly ListedProcess[] = listProcesses(),
   folderOf = workingFolder,
@@ -54,8 +54,8 @@ export function engineState(
 }
 
 /**
- * Returns the IDs of the processes that have locked the data folder, and whose lock has been deleted, perhaps with the folder. Only root sees
- * the files of the processes. `pids` are the processes to examine.
+ * Returns the IDs of those of the processes `pids` that hold the lock of the data folder although the lock file has been deleted, perhaps
+ * with the folder. Only root can see the open files of other users' processes.
  */
 export function lostEngines(
   dataDir: string,

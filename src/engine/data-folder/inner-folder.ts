@@ -1,4 +1,7 @@
-/** Refuses a data folder inside that of another engine, or around one: `lifepod down` ends all processes and mounts in its folder. */
+/**
+ * Refuses a data folder that is inside the data folder of another engine, or contains one: `lifepod down` ends all processes and mounts in
+ * its data folder.
+ */
 import { lstatSync, readdirSync } from 'node:fs';
 import { dirname, join, sep } from 'node:path';
 import { readTextIfPresent, UserError } from '../../platform/files.ts';
@@ -20,8 +23,8 @@ const candidates = (): string[] => [
 ];
 
 /**
- * Throws a UserError if the folder contains one of the folders, or directly another one, that is the data folder of an engine. Deeper folders
- * are not searched, because the folder may be that of a whole disk.
+ * Throws a UserError if `dataDir` contains one of `folders` that is the data folder of an engine, or if a direct subfolder is one. Deeper
+ * folders are not searched, because `dataDir` may be that of a whole disk.
  */
 export function refuseOuterFolder(dataDir: string, folders: readonly string[]): void {
   const above = dataDir.endsWith(sep) ? dataDir : `${dataDir}${sep}`;
@@ -32,14 +35,17 @@ export function refuseOuterFolder(dataDir: string, folders: readonly string[]): 
 
 function entriesOf(folder: string): string[] {
   try {
-    // A restore keeps the former parts of the data folder in one that looks like a data folder.
+    // A restore keeps the former parts of the data folder in a folder that looks like a data folder.
     return readdirSync(folder).flatMap((name) => (name.startsWith('before-restore-') ? [] : [join(folder, name)]));
   } catch {
     return [];
   }
 }
 
-/** Throws a UserError if the folder is inside the data folder of another engine, whose `lifepod down` would end its processes, too. */
+/**
+ * Throws a UserError if the folder is inside the data folder of another engine, because that engine's `lifepod down` would end its
+ * processes, too.
+ */
 export function refuseInnerFolder(dataDir: string): void {
   let inner = dataDir;
   for (let outer = dirname(inner); outer !== inner; outer = dirname(outer)) {
@@ -52,8 +58,8 @@ export function refuseInnerFolder(dataDir: string): void {
 }
 
 /**
- * Returns whether the folder contains the record of an engine. Another program may have a file of the same name. A file of another user is not
- * read, because it may be a pipe, which would block.
+ * Returns whether the folder contains the record of an engine. Files of the same name do not count if they have other content, belong to
+ * another user, or are not regular files: a pipe would block the read.
  */
 function isDataFolder(folder: string): boolean {
   try {

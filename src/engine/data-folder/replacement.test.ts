@@ -45,7 +45,7 @@ function contents(root: string, below = ''): Record<string, string> {
   return all;
 }
 
-/** The former data folder: parts that are replaced or removed, and files that stay, except what the node knows about single Pods. */
+/** The former data folder: FORMER has the parts that are replaced or removed, and STAYS has files that stay. */
 const FORMER = {
   'engine.json': 'old',
   'store/data.mdb': 'old',

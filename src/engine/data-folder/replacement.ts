@@ -4,10 +4,12 @@
  * Reads and writes the folder `restore` of the data folder: the new parts in `new`, the former ones in `old`, and the file `commit`.
  * Invariants:
  *  1. Before `commit` exists, nothing outside of the folder `restore` has changed: a replacement that was killed has not happened.
- *  2. Once `commit` exists, finishReplacement() completes the replacement, however often it is killed: the next start of an engine does.
+ *  2. Once `commit` exists, finishReplacement() completes the replacement, however often it is killed: the next start of an engine calls
+ *     it.
  *  3. The former parts are kept, in a folder whose name begins with `before-restore-`.
  *
- * Images, containers, volumes and logs are not parts: they stay. Pods that run are adopted if the new store contains them, and end otherwise.
+ * Images, containers, volumes and logs are not parts: they stay. Pods that run are adopted if the new store contains them, and end
+ * otherwise.
  */
 import { existsSync, lstatSync, mkdirSync, readdirSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -28,7 +30,7 @@ export const PARTS: readonly string[] = [
   'store',
 ];
 
-/** The facts that nodes store about single Pods. They are newer than the status in a backup. */
+/** Files with facts about single Pods. A restore removes them, because they are newer than the status in the backup. */
 const POD_FILES = ['journal.json', 'node-end.json'];
 
 const rootOf = (dataDir: string): string => join(dataDir, 'restore');
@@ -57,7 +59,7 @@ export function prepareReplacement(dataDir: string): string {
   return folder;
 }
 
-/** Removes what prepareReplacement() has created, because the replacement does not happen. */
+/** Removes what prepareReplacement() has created, unless commitReplacement() has decided the replacement. */
 export function abandonReplacement(dataDir: string): void {
   if (!existsSync(commitFile(dataDir))) rmSync(rootOf(dataDir), { recursive: true, force: true });
 }
@@ -74,7 +76,10 @@ export function checkMovable(dataDir: string): void {
   }
 }
 
-/** Decides that the new parts, which must be on the disk, replace the former ones. `time` becomes a part of the name of their folder. */
+/**
+ * Decides that the new parts, which must be on the disk, replace the former ones. `time`, such as 2026-01-02T03:04:05.678Z, becomes a part
+ * of the name of the folder in which the former parts are kept.
+ */
 export function commitReplacement(dataDir: string, time: string): void {
   const parts = PARTS.filter((part) => existsSync(join(rootOf(dataDir), 'new', part)));
   const name = `before-restore-${time.replaceAll(/[-:]|\.\d+/g, '')}`;

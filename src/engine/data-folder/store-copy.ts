@@ -1,9 +1,9 @@
 /**
  * Copies the store of a data folder for `lifepod backup`, also while the engine runs: the engine copies it, because only one process opens
- * the store at a time. The copy is in the folder `backup` of the data folder, which the command locks and removes at its end.
+ * the store at a time. The copy is in the folder `backup` of the data folder. The command removes this folder at its end.
  *
- * A lock on the data folder itself, not on a file in it, shows that the command is running. If it is killed, its copy is removed by the next
- * one, or when the engine starts.
+ * A lock on the data folder itself, not on a file in it, shows that the command is running. If the command is killed, the next `lifepod
+ * backup` or the next start of the engine removes its copy.
  */
 import { closeSync, constants, existsSync, mkdirSync, openSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -14,7 +14,7 @@ import type { FileStore } from '../../store/lmdb/file-store.ts';
 /** The folder with the copy, a data file of LMDB. */
 export const storeCopyFolder = (dataDir: string): string => join(dataDir, 'backup');
 
-/** Copies the store to the folder, and removes what it contained. */
+/** Copies the store to storeCopyFolder(), and replaces an earlier copy there. */
 export async function copyStore(store: FileStore, dataDir: string): Promise<void> {
   const folder = storeCopyFolder(dataDir);
   rmSync(folder, { recursive: true, force: true });
@@ -22,7 +22,7 @@ export async function copyStore(store: FileStore, dataDir: string): Promise<void
   await store.copyTo(folder);
 }
 
-/** Returns a function that calls copyStore(), one call after another: a killed command may not have waited for its copy. */
+/** Returns a function that calls copyStore(). Concurrent calls run one after another: a killed command may not have waited for its copy. */
 export function storeCopier(store: () => FileStore, dataDir: string): () => Promise<void> {
   const turns = oneAtATime();
   return async () => {
@@ -49,8 +49,8 @@ function lock(dataDir: string): number | undefined {
 }
 
 /**
- * Resolves with the result of `body`, which may use the folder with the copy, and removes the folder. Rejects with a UserError if another
- * process does the same.
+ * Calls `body`, which may use the folder with the copy, and then removes the folder. Resolves with the result of `body`. Rejects with a
+ * UserError if another `lifepod backup` of the data folder is running.
  */
 export async function withStoreCopy<T>(dataDir: string, body: () => Promise<T>): Promise<T> {
   const fd = lock(dataDir);
@@ -64,7 +64,7 @@ export async function withStoreCopy<T>(dataDir: string, body: () => Promise<T>):
   }
 }
 
-/** Removes the copy of a `lifepod backup` that was killed. Called when an engine starts. */
+/** Removes the copy of a `lifepod backup` that was killed, but not that of one that is running. Called when an engine starts. */
 export function removeAbandonedCopy(dataDir: string): void {
   const folder = storeCopyFolder(dataDir);
   if (!existsSync(folder)) return;

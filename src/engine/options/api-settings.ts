@@ -115,7 +115,7 @@ function requireCount(flag: string, text: string): number {
   );
 }
 
-/** Returns the lifetime of new certificates. */
+/** Returns the lifetime of new certificates; 0 if the setting is not a duration. */
 export const signingMillis = ({ clusterSigningDuration }: Pick<ApiSettings, 'clusterSigningDuration'>): Millis =>
   parseDuration(clusterSigningDuration) ?? 0;
 
@@ -163,15 +163,15 @@ function requireName(text: string): string {
 export const addressForPods = ({ podCidr }: Pick<Settings, 'podCidr'>): string => podRanges(podCidr)[0].gateway;
 
 /**
- * Returns the addresses on which the API server listens, each once. The first one includes HOST. An unspecified address includes all other
- * addresses of its family; `::` includes those of both families.
+ * Returns the addresses on which the API server listens, each once. The API server is reachable at HOST through the first one. An
+ * unspecified address includes all other addresses of its family; `::` includes those of both families.
  */
 export function listenAddresses({
   bindAddress,
   podCidr,
   recordedPort,
 }: Pick<Settings, 'bindAddress' | 'podCidr' | 'recordedPort'>): [string, ...string[]] {
-  // The machine may have lost an address since then, which must not prevent the end of the Pods.
+  // The machine may have lost an address since the last start. This must not prevent the end of the Pods.
   const asked = recordedPort === undefined ? listOf(bindAddress) : [];
   if (asked.includes(IPv6.anyAddress)) return [IPv6.anyAddress];
   if (asked.includes(IPv4.anyAddress))

@@ -7,10 +7,10 @@ import { DEFAULT_POD_CIDR, DEFAULT_SERVICE_CIDR, type EngineRecord, type Setting
 /** How long the program that listens may take to report its version. */
 const ANSWER_MILLIS = 2_000;
 
-/** The addresses that reach a program of this machine that listens on all addresses. */
+/** For each unspecified address, the address at which this machine reaches a program that listens on all addresses. */
 const LOOPBACK: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '::': '::1' };
 
-/** Resolves with whether the program that listens there reports a version of lifepod, which everyone may read. */
+/** Resolves with whether the program that listens on the address and port reports a version of lifepod. Everyone may read the version. */
 export function servesLifepod(host: string, port: number): Promise<boolean> {
   return new Promise((resolve) => {
     const no = (): void => resolve(false);
@@ -26,8 +26,8 @@ export function servesLifepod(host: string, port: number): Promise<boolean> {
 export type BesideOption = '--port' | '--pod-cidr' | '--service-cidr';
 
 /**
- * Resolves with options with which the engine can run beside another one: `conflicting`, whose value both have, and ranges instead of the
- * defaults, unless the data folder has recorded them.
+ * Resolves with options, as a text, with which the engine can run beside another one: with another value for `conflicting` and, unless the
+ * data folder has recorded ranges, with free ranges instead of the defaults.
  */
 export async function optionsBeside(
   { podCidr, serviceCidr }: Pick<Settings, 'podCidr' | 'serviceCidr'>,

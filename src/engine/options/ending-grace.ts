@@ -1,6 +1,6 @@
 /**
- * The grace period with which `lifepod down` wants static Pods to end. The engine is asked to end them with a signal, which carries no
- * value, so the value is in a file of the data folder, which is written before each signal.
+ * The grace period with which `lifepod down` wants static Pods to end. `lifepod down` asks the engine with a signal, which carries no
+ * value, and writes the value to a file of the data folder before each signal.
  */
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -8,7 +8,7 @@ import { readTextIfPresent, writeFileAtomic } from '../../platform/files.ts';
 
 const pathOf = (dataDir: string): string => join(dataDir, 'ending-grace-period');
 
-/** Undefined: each static Pod has its own grace period. */
+/** Stores the grace period in seconds for the next signal. Undefined: each static Pod has its own grace period. */
 export function writeEndingGrace(dataDir: string, seconds: number | undefined): void {
   if (seconds === undefined) rmSync(pathOf(dataDir), { force: true });
   else writeFileAtomic(pathOf(dataDir), `${seconds}\n`);

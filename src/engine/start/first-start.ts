@@ -1,10 +1,10 @@
 /**
- * The data folder while an engine starts. The settings of a first start are recorded for later starts only when it has succeeded; one that
- * fails leaves the folder, and the machine, as they were.
+ * The data folder while an engine starts. The settings of a first start are recorded for later starts only when it has succeeded; a first
+ * start that fails leaves the folder, and the machine, as they were.
  *
  * Reads and writes the engine record. Invariants:
- *  1. The record has the state `starting` before a first start changes the machine or creates objects, so that the next start and
- *     `lifepod down` know what a killed one may have left.
+ *  1. The record has the state `starting` before a first start changes the machine or creates objects, so that the next start and `lifepod
+ *     down` know what a killed first start may have left.
  *  2. An object that a client has written successfully is never removed: the first start counts as successful before the first write of a
  *     client, and if a Pod has begun.
  *  3. Files that existed before a first start, and those of the user, are never removed.
@@ -20,7 +20,7 @@ import type { RequestContext } from '../../ports/request.ts';
 import { clearMachine } from '../leftovers.ts';
 import { type EngineRecord, readEngineRecord, recordOf, type Settings, writeEngineRecord } from '../settings.ts';
 
-/** Returns whether a folder exists that a Pod has. */
+/** Returns whether the data folder contains the folder of a Pod. */
 const hasPodFolders = (dataDir: string): boolean => {
   const folder = join(dataDir, 'pods');
   return existsSync(folder) && readdirSync(folder).length > 0;
@@ -35,7 +35,10 @@ export function settledRecord(dataDir: string): EngineRecord | undefined {
 
 const settled = ({ before: _, ...record }: EngineRecord): EngineRecord => ({ ...record, state: 'up' });
 
-/** Entries of the data folder that are not removed: the reason of a failure, and the gate of sessions that wait for it. */
+/**
+ * Returns whether an entry of the data folder is never removed: the log, which has the reason of a failure, and the folder in which
+ * sessions wait for the start.
+ */
 const isKept = (name: string): boolean => name.startsWith('lifepod.log') || name === 'sessions';
 /** Folders that the user fills, also while an engine starts. */
 const OF_USER = ['certs.d', 'manifests', 'seccomp'];
@@ -75,8 +78,9 @@ export interface StartProgress {
 }
 
 /**
- * Prepares the data folder, which the caller has locked, for a start with the settings: removes what a killed first start has left.
- * `record` is the record from which the settings were resolved. `created`: the folders that this start has created.
+ * Prepares the data folder, which the caller has locked, for a start with the settings, and resolves with the progress of the start.
+ * Removes what a killed first start has left. `record` is the record from which the settings were resolved. `created`: the folders that
+ * this start has created.
  */
 export async function openDataFolder(
   settings: Settings,

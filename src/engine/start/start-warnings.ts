@@ -1,4 +1,4 @@
-/** The warnings of a start: what may harm the machine or its Pods, although lifepod runs. */
+/** The warnings of a start about facts that may harm the machine or its Pods, although lifepod runs. */
 import { replaceableBy } from '../../platform/folder-owners.ts';
 import type { Platform } from '../../platform/platform.ts';
 import { invokingUser } from '../certificates/user-kubeconfigs.ts';
@@ -11,7 +11,7 @@ export async function startWarnings(settings: Settings, platform: Platform, sign
   // The user who has typed `sudo lifepod up` has the rights of root anyway.
   const replaceable = replaceableBy(settings.dataDir, invokingUser(process.env)?.uid);
   if (replaceable !== undefined) platform.log.warn(replaceable);
-  // With a private containerd, the engine has refused to start.
+  // checkMachine() has already refused a start with a private containerd and without control groups.
   const groups = hasControlGroups()
     ? []
     : [`${NO_CONTROL_GROUPS}: limits of Pods have no effect, and metrics of CPU time and memory are missing`];

@@ -50,6 +50,9 @@ export function reverseKey(labels: readonly string[]): string | undefined {
   return isComplete ? reversed.join('') : undefined;
 }
 
-/** Without a host name, the label is the address. Source: CoreDNS. */
+/**
+ * Returns the first label of the name of an endpoint: its host name or, if that is empty, its address with hyphens, such as 10-0-0-7.
+ * Source: CoreDNS.
+ */
 export const endpointLabel = (ip: string, hostname: string): string =>
   hostname === '' ? ip.replace(/[.:]/g, '-') : hostname;

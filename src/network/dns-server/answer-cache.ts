@@ -5,7 +5,7 @@ export interface CacheLimits {
   entries: number;
   /** The memory for messages, in bytes. */
   bytes: number;
-  /** Longer messages are not stored, in bytes. */
+  /** The length, in bytes, above which a message is not stored. */
   messageBytes: number;
 }
 
@@ -30,7 +30,7 @@ export class AnswerCache {
     this.#limits = limits;
   }
 
-  /** Returns the response with its age in whole seconds, unless its lifetime is over. */
+  /** Returns the response with its age in whole seconds; undefined if none is stored, or if its lifetime is over. */
   get(key: string, nowMillis: number): { response: ForeignResponse; ageSeconds: number } | undefined {
     const entry = this.#entries.get(key);
     if (entry === undefined) return undefined;

@@ -1,6 +1,6 @@
 /**
  * The socket through which the engine feeds the DNS process: see protocol.ts. Only root can use it. When the connection ends, the process
- * keeps what it knows.
+ * keeps its records.
  */
 import { chmodSync, renameSync, rmSync, statSync, watch } from 'node:fs';
 import { createServer, type Server, type Socket } from 'node:net';
@@ -10,7 +10,7 @@ import { StoredZone, type ZoneData } from './zone-data.ts';
 
 /** The longest message from the engine in characters. An EndpointSlice has at most 1000 endpoints. */
 const MAX_LINE_CHARS = 4 * 2 ** 20;
-/** Reports that no engine reads are kept up to this number. */
+/** The maximum number of reports that are kept while no engine is connected. */
 const MAX_REPORTS = 50;
 
 export interface ControlOptions {
@@ -45,7 +45,7 @@ export class Control {
     else if (this.#unread.push(message) > MAX_REPORTS) this.#unread.shift();
   }
 
-  /** Listens on the path (again). */
+  /** Listens on the path. May be called again, for example if another process was to replace the socket and has failed. */
   async listen(): Promise<void> {
     this.#server?.close();
     this.#server = createServer((socket) => this.#connected(socket));
@@ -92,7 +92,7 @@ export class Control {
   }
 }
 
-/** The zone that an engine is sending. It replaces the known one when it is complete, and is forgotten if the engine ends before. */
+/** The zone that an engine is sending. It replaces the known one when it is complete, and is forgotten if the connection ends before. */
 class Transfer {
   readonly #known: () => StoredZone;
   #next: StoredZone | undefined;
@@ -119,7 +119,7 @@ class Transfer {
 const nowSeconds = (): number => Math.floor(Date.now() / 1000);
 const send = (socket: Socket, message: ProcessMessage): void => void socket.write(`${JSON.stringify(message)}\n`);
 
-/** Calls `each` for each line. Calls `failed` if it throws, or if a line is too long. */
+/** Calls `each` for each line. Calls `failed` if `each` throws, or if a line is too long. */
 function readLines(socket: Socket, each: (line: string) => void, failed: (error: Error) => void): void {
   socket.setEncoding('utf8');
   let pending: string[] = [];
@@ -144,7 +144,10 @@ function readLines(socket: Socket, each: (line: string) => void, failed: (error:
   });
 }
 
-/** Listens on a path that only root can use. The path exists only once the server listens, and always belongs to a server that listens. */
+/**
+ * Listens on the path, which only root can use. The socket gets the path only once the server listens, so that replacing the socket of
+ * another process leaves no gap.
+ */
 async function bindTo(server: Server, path: string): Promise<void> {
   const own = `${path}.${process.pid}`;
   rmSync(own, { force: true });
@@ -157,8 +160,8 @@ async function bindTo(server: Server, path: string): Promise<void> {
 }
 
 /**
- * Calls `removed` once the path is no longer the file that it is now. The process would run forever, if its engine had been killed and
- * its data folder was removed by hand.
+ * Calls `removed` once the file at the path has been removed or replaced. Otherwise, the process would run forever if its engine were
+ * killed and its data folder removed by hand.
  */
 export function watchPath(path: string, removed: () => void): { close(): void } {
   const inode = statSync(path).ino;

@@ -1,4 +1,4 @@
-/** For tests of DNS: a client that sends one query, and reads the response with another library. */
+/** For tests of DNS: encodes queries with another library, and sends them to a server. */
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 import { connect } from 'node:net';

@@ -4,7 +4,7 @@ import { limitOf, responseFlags, type Transport, writeOpt } from './response.ts'
 import type { ZoneRecord } from './zone.ts';
 
 const OPT_BYTES = 11;
-/** Two names of one byte, and five numbers. */
+/** The data of an SOA record has at least two names of one byte, and five numbers. */
 const SHORTEST_SOA_BYTES = 22;
 /** The bit AD: the server has verified the signatures. */
 const AUTHENTIC = 0x0020;
@@ -75,7 +75,10 @@ export function readForeign(message: Buffer, query: Query): ForeignResponse | un
   };
 }
 
-/** Source: RFC 2308: a negative answer may be reused only if it has an SOA record. */
+/**
+ * Returns for how many seconds a response may be reused; 0 if it may not. A negative answer may be reused only if it has an SOA record.
+ * Source: RFC 2308.
+ */
 function lifetime(
   rcode: number,
   ttls: readonly number[],
@@ -107,7 +110,10 @@ function withoutRecords(query: Query, rcode: number): Buffer {
   return message;
 }
 
-/** Returns a response for one client. `ageSeconds`: the time since the name server responded. */
+/**
+ * Returns the response for one client: with the ID, question and EDNS of its query, and reduced times to live. A response that is longer
+ * than the client accepts has no records, and is marked as truncated. `ageSeconds`: the time since the name server responded.
+ */
 export function relay(foreign: ForeignResponse, query: Query, ageSeconds: number, transport: Transport): Buffer {
   const optBytes = query.edns === undefined ? 0 : OPT_BYTES;
   const fits = foreign.message.length + optBytes <= limitOf(query, transport);
@@ -130,8 +136,8 @@ export function relay(foreign: ForeignResponse, query: Query, ageSeconds: number
 }
 
 /**
- * Returns the aliases and addresses of the answer, which belong into the answer for an alias of this cluster; at most `most`. A name that
- * has no unambiguous text ends the list.
+ * Returns the aliases and addresses of the answer, for the answer to a question about an alias of this cluster. Reads only the first `most`
+ * records. A name that has no unambiguous text, because one of its labels contains a dot, ends the list.
  */
 export function aliasesAndAddresses({ message }: ForeignResponse, query: Query, most: number): ZoneRecord[] {
   const found: ZoneRecord[] = [];
@@ -153,7 +159,10 @@ export function aliasesAndAddresses({ message }: ForeignResponse, query: Query, 
   return found;
 }
 
-/** Returns the SOA record with which a negative answer may be cached; nothing if it may not, or if a name has no unambiguous text. */
+/**
+ * Returns the SOA record with which a negative answer may be cached; an empty list if the answer may not be cached, or if a name has no
+ * unambiguous text.
+ */
 export function negativeAuthorities({ message, rcode, lifetimeSeconds }: ForeignResponse, query: Query): ZoneRecord[] {
   if (lifetimeSeconds === 0 || (rcode !== RCODE.noError && rcode !== RCODE.nameError)) return [];
   const records = readRecords(message, HEADER_BYTES + query.question.length) ?? [];

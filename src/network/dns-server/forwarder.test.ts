@@ -256,7 +256,7 @@ describe('createForwarder', () => {
         authorities: [{ name: 'com', type: 'SOA', ttl: 5, data: { mname: 'a', rname: 'b', serial: 1, minimum: 5 } }],
       };
       expect(await ask('udp')).toMatchObject(expected);
-      // The stored response has it, too.
+      // The stored response has the SOA record, too.
       expect(await ask('udp')).toMatchObject(expected);
     },
   );

@@ -1,7 +1,7 @@
 /**
  * Forwards queries for names outside the cluster to the machine's name servers, and reuses their responses.
  *
- * Invariants: a query is answered within DEADLINE_MILLIS; the same question is asked once at a time, however many clients ask it; the
+ * Invariants: a query is answered within `deadlineMillis`; the same question is asked once at a time, however many clients ask it; the
  * number of questions that wait, also those of one client, and the memory for responses are bounded.
  */
 import { AnswerCache, type CacheLimits } from './answer-cache.ts';
@@ -18,9 +18,9 @@ export interface ForwarderLimits {
   deadlineMillis: number;
   /** How long a server that did not respond is asked after the others. */
   avoidMillis: number;
-  /** The number of questions that are being forwarded. Source: kubeadm's Corefile (`max_concurrent 1000`). */
+  /** The maximum number of questions that are being forwarded. Source: kubeadm's Corefile (`max_concurrent 1000`). */
   questions: number;
-  /** The number of queries that wait for a response: of all clients, and of one. */
+  /** The maximum number of queries that wait for a response: of all clients, and below, of one. */
   waiting: number;
   waitingOfClient: number;
   cache?: CacheLimits;
@@ -41,7 +41,7 @@ export interface Answered {
 }
 
 export interface Forwarder {
-  /** Returns a stored response to the query. */
+  /** Returns a stored response to the query; undefined if there is none. */
   stored(query: Query): Answered | undefined;
   /**
    * Resolves with a response to the query. Rejects if no server responds in time, or if too many queries wait. `client`: the address of
@@ -114,7 +114,10 @@ class Waiting {
     this.#limits = limits;
   }
 
-  /** Returns a function that must be called once when the query no longer waits. Throws if too many wait. */
+  /**
+   * Counts a query of the client. Returns a function that must be called once when the query no longer waits. Throws if too many queries
+   * wait.
+   */
   enter(client: string): () => void {
     const before = this.#ofClient.get(client) ?? 0;
     if (this.#total >= this.#limits.waiting || before >= this.#limits.waitingOfClient)
@@ -161,7 +164,7 @@ class Upstreams {
         this.#failedAt.delete(address);
         if (!isFailure(response)) return response;
         failed ??= response;
-        // Other servers may know more, but the same server would not answer differently now.
+        // The only server would not answer differently now.
         if (once.length === 1) break;
       } catch (error) {
         this.#failedAt.set(address, this.#nowMillis());
@@ -183,7 +186,7 @@ class Upstreams {
     return response as unknown as ForeignResponse;
   }
 
-  /** Returns the servers, those that did not respond recently last. */
+  /** Returns the servers. Those that recently did not respond come last. */
   #inOrder(): string[] {
     const current = this.#servers.current();
     for (const server of this.#failedAt.keys()) if (!current.includes(server)) this.#failedAt.delete(server);

@@ -14,7 +14,7 @@ export interface Listener {
   tcp: Server;
 }
 
-/** Opens the sockets. `port`: 0 chooses a free one. Rejects with the error of the system call if that fails. */
+/** Opens the sockets. `port`: 0 chooses a free one. Rejects with the error of the system call if one cannot be opened. */
 export async function openListener(address: string, port: number): Promise<Listener> {
   const tcp = createServer({ allowHalfOpen: true });
   const udp = createSocket({ type: address.includes(':') ? 'udp6' : 'udp4', lookup: alreadyNumeric });

@@ -1,6 +1,6 @@
 /**
- * The DNS process of an engine. It answers the queries of Pods, whatever the engine does: while the engine is busy, and without an engine
- * from the last records that an engine has sent.
+ * The DNS process of an engine. It answers the queries of Pods even while the engine is busy, and without an engine, from the last records
+ * that an engine has sent.
  *
  * Boundary: the engine starts the process and feeds it (src/network/dns); `lifepod down` ends it. control.ts receives the records,
  * listeners.ts the queries, and responder.ts answers them.
@@ -69,7 +69,7 @@ async function listen(): Promise<void> {
 }
 
 function handOver(command: string, args: string[]): void {
-  // The other process is about to replace the path.
+  // The other process is about to replace the socket at the path.
   watcher?.close();
   startSuccessor(command, args, listeners, {
     listening() {

@@ -14,7 +14,7 @@ const parsed = (message: Buffer): Query => {
   return result.query;
 };
 
-/** Text of lower-case letters, digits and hyphens, as another library accepts it. */
+/** A label of letters, digits, underscores and hyphens, as another library accepts it. */
 const label = fc.stringMatching(/^[a-zA-Z0-9_-]{1,63}$/);
 const name = fc
   .array(label, { minLength: 1, maxLength: 8 })

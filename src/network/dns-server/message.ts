@@ -72,7 +72,10 @@ export interface Query {
   edns: Edns | undefined;
 }
 
-/** `ignored`: the message is no query, and answering it could start an endless exchange. */
+/**
+ * The result of parseQuery(). `error`: the client gets a response with the code. `ignored`: the message is no query, and answering it could
+ * start an endless exchange.
+ */
 export type ParsedQuery = { kind: 'query'; query: Query } | { kind: 'error'; rcode: number } | { kind: 'ignored' };
 
 /** Parses a message that a client has sent. */
@@ -219,7 +222,7 @@ export function readName(message: Buffer, from: number, mayPoint: boolean): Name
   return undefined;
 }
 
-/** Returns the bytes, with ASCII letters in lower case, as characters. Other letters keep their case: DNS compares only ASCII letters so. */
+/** Returns the bytes as characters, with ASCII letters in lower case: DNS ignores only the case of ASCII letters. */
 function lowerCase(message: Buffer, start: number, end: number): string {
   const text = message.toString('latin1', start, end);
   return /[A-Z]/.test(text) ? text.replace(/[A-Z]+/g, (letters) => letters.toLowerCase()) : text;

@@ -12,7 +12,7 @@ export interface NameServer {
   close(): void;
 }
 
-/** `reply`: returns the response to a query, or undefined for no response. */
+/** Starts a name server on UDP and TCP. `reply` returns the response to a query, or undefined for no response. */
 export async function startNameServer(
   reply: (query: Packet, transport: 'udp' | 'tcp') => Partial<Packet> | Buffer | undefined,
   address = '127.0.0.1',

@@ -1,10 +1,10 @@
 /**
  * The messages between the engine and the DNS process: JSON, one message per line.
  *
- * The process greets the engine with `hello`. The engine then sends all records between `begin` and `end`, which replace what the
- * process knows, and after that each change. `end` and `flush` are confirmed with `done`. A process of any version understands
- * `replace`, which has the form {"op":"replace","command":…,"args":[…]}, and greets with {"hello":{"identity":…}}; all other messages
- * may change, because the engine sends them only to a process with its own identity, or if the process could not be replaced.
+ * The process greets the engine with `hello`. The engine then sends all records between `begin` and `end`, which replace the records of the
+ * process, and after that each change. `end` and `flush` are confirmed with `done`. A process of any version understands `replace`, which
+ * has the form {"op":"replace","command":…,"args":[…]}, and greets with {"hello":{"identity":…}}; all other messages may change, because
+ * the engine sends them only to a process with its own identity, or if the process could not be replaced.
  */
 
 export interface PortRecord {

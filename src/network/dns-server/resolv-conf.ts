@@ -19,8 +19,9 @@ interface ReadFile {
 }
 
 /**
- * `file`: a resolv.conf. `behindStubs`: the file in which systemd-resolved lists the servers behind its stub; it is used if `file` lists
- * only addresses of the loopback network. `exclude`: the addresses of the DNS server itself, to which it must not forward.
+ * Returns access to the name servers in `file`, a resolv.conf. `behindStubs`: the file in which systemd-resolved lists the servers behind
+ * its stub; it is used if `file` lists only addresses of the loopback network. `exclude`: the addresses of the DNS server itself, to which
+ * it must not forward.
  */
 export function machineServers(
   file: string,

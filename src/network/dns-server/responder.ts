@@ -11,8 +11,8 @@ import { answerQuestion, type MostRecords, startOfAuthority, type ZoneRecord } f
 import type { ZoneData } from './zone-data.ts';
 
 /**
- * More records than fit into a message, so that it is marked as truncated: an address takes 16 bytes, and an SRV record, whose target is not
- * compressed, at least 31, as for a.b.c.svc.d.
+ * The number of records after which an answer ends. They do not fit into a message, so that it is marked as truncated: an address takes 16
+ * bytes, and an SRV record, whose target is not compressed, at least 31, as for a.b.c.svc.d.
  */
 const MOST_RECORDS: Record<Transport, MostRecords> = {
   udp: { addresses: 100, services: 50 },
@@ -107,9 +107,9 @@ class Answers {
 
   /**
    * Returns the response for an alias, with the records of its target and the code of its last name (RFC 6604). If the target cannot be
-   * resolved, if there are more than MAX_ALIASES aliases in a row, or if the question is not for addresses, it contains only the aliases
-   * that were found. If the target has no addresses, it contains the SOA record of its zone, without which resolvers do not cache a
-   * negative answer (RFC 2308).
+   * resolved, if there are more than MAX_ALIASES aliases in a row, or if the question is not for addresses, the response contains only the
+   * aliases that were found. If the target has no addresses, the response contains the SOA record of its zone, without which resolvers do
+   * not cache a negative answer (RFC 2308).
    */
   async followed(query: Query, first: Alias, transport: Transport, client: string): Promise<Response> {
     const answers = [...first.alias];

@@ -201,8 +201,8 @@ class Writer {
 }
 
 /**
- * Returns a response without records, and without a question if the query has none that can be read. It is built from the bytes of the
- * header.
+ * Returns a response with the code, without records and without a question, because the query may have none that can be read. The ID and
+ * the flags are those of the query.
  */
 export function errorResponse(message: Buffer, rcode: number): Buffer {
   const response = Buffer.alloc(HEADER_BYTES);

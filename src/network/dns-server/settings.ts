@@ -1,7 +1,7 @@
 /** The arguments of the DNS process. */
 
 export interface DnsSettings {
-  /** Differs if another version of the code or other settings must replace the process. */
+  /** Identifies the code and the settings. A process with another identity is replaced. */
   identity: string;
   /** The addresses on which the server listens. */
   addresses: string[];
@@ -21,7 +21,10 @@ export interface DnsSettings {
 export const TAKE_OVER = '--take-over';
 const SOCKET = '--socket';
 
-/** `socket`: the path of the socket for the engine, which also identifies the process in the list of processes. */
+/**
+ * Returns the arguments of a DNS process. `socket`: the path of its socket for the engine, which also identifies the process in the list of
+ * processes.
+ */
 export const dnsArguments = (socket: string, settings: DnsSettings): string[] => [
   SOCKET,
   socket,
@@ -44,10 +47,10 @@ export function readArguments(args: readonly string[]): { socket: string; settin
 export type ChildMessage =
   | { listening: true }
   | { failed: { code?: string; message: string } }
-  /** It needs the sockets now. */
+  /** The process needs the sockets now. */
   | { wantsSockets: true }
-  /** It answers queries from now on. */
+  /** The process answers queries from now on. */
   | { serving: true };
 
-/** The message that accompanies a socket that is passed to the process that takes over; without an address after the last one. */
+/** A message to the process that takes over. The first kind accompanies a socket; the second follows the last socket. */
 export type SocketMessage = { address: string; kind: 'udp' | 'tcp'; port: number } | { isLast: true };

@@ -19,7 +19,7 @@ export interface Successor {
   failed(): void;
 }
 
-/** Starts the newer process, with the sockets of `listeners`. */
+/** Starts the newer process, and passes it the sockets of `listeners` when it asks for them. Reports its progress to `on`. */
 export function startSuccessor(command: string, args: string[], listeners: readonly Listener[], on: Successor): void {
   const child = spawn(command, [...args, TAKE_OVER], { detached: true, stdio: ['ignore', 'ignore', 'inherit', 'ipc'] });
   let isServing = false;
@@ -60,7 +60,9 @@ export interface PassedSocket {
   releases: (() => void)[];
 }
 
-/** Asks the older process for its sockets. Resolves with those that arrived before it ended, if it does. */
+/**
+ * Asks the older process for its sockets, and resolves with them. If the older process ends before, resolves with those that have arrived.
+ */
 export function requestSockets(): Promise<PassedSocket[]> {
   const passed = new Map<string, PassedSocket>();
   return new Promise((resolve) => {
@@ -72,7 +74,7 @@ export function requestSockets(): Promise<PassedSocket[]> {
       const { address, port, kind } = message;
       const known = passed.get(address) ?? { address, port, releases: [] };
       known.releases.push(hold(socket as EventEmitter, kind === 'udp' ? 'message' : 'connection'));
-      // Passing a server does not pass this option: see serveConnection().
+      // A passed server does not have this option, which serveConnection() needs.
       if (kind === 'tcp') Object.assign(socket as Server, { allowHalfOpen: true });
       passed.set(address, { ...known, [kind]: socket });
     });
@@ -80,7 +82,7 @@ export function requestSockets(): Promise<PassedSocket[]> {
   });
 }
 
-/** Keeps the events of a socket, which receives as soon as it has arrived. Returns a function that emits them again. */
+/** Keeps the events of a passed socket, which receives messages or connections at once. Returns a function that emits the events again. */
 function hold(socket: EventEmitter, event: string): () => void {
   const held: unknown[][] = [];
   const keep = (...args: unknown[]): void => void held.push(args);

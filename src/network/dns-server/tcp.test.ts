@@ -81,7 +81,7 @@ test('the length and the message may arrive in pieces', async () => {
   client.destroy();
 });
 
-/** Opens a connection that has been answered once, from the local address. */
+/** Opens a connection from the local address, and resolves when the server has answered a query on it. */
 async function openAnswered(port: number, localAddress: string): Promise<Socket> {
   const client = connect({ port, host: '127.0.0.1', localAddress });
   onTestFinished(() => {
@@ -126,7 +126,7 @@ test('while four clients hold all other connections, a client keeps the one that
   await vi.waitFor(() => expect(held.filter(({ destroyed }) => !destroyed)).toHaveLength(254), { timeout: 10_000 });
 });
 
-/** Serves a connection. `write` is called with what reports that the client has read a response. */
+/** Serves a connection with fake timers. `write` gets a function that reports that the client has read a response. `wait` lets 6 s pass. */
 function connectionOf(
   answer: Buffer,
   write: (done: () => void) => void,

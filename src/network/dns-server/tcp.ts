@@ -96,8 +96,8 @@ export class Connections {
   readonly #counts = new Map<string, number>();
 
   /**
-   * Adds a connection of a client. Closes one first if there are as many as allowed: of the client that has the most connections, the one
-   * that has been idle longest.
+   * Adds a connection of a client. If the client has as many as one client may have, first closes the one that has been idle longest. If
+   * there are as many as all clients together may have, first closes that of the client that has the most.
    */
   add(socket: Socket, client: string): void {
     if (this.#count(client) >= MAX_CONNECTIONS_OF_CLIENT) this.#closeIdlest(new Set([client]));

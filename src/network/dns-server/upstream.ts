@@ -5,8 +5,8 @@ import { connect, isIPv6 } from 'node:net';
 import { withLength } from './tcp.ts';
 
 /**
- * Resolves with the first message from the server that has the ID of the query and that `accepts` accepts. Rejects with the reason of the
- * signal when it aborts, and if the server cannot be reached.
+ * Sends the query with a random ID. Resolves with a response that has this ID and that `accepts` accepts. Other messages are ignored over
+ * UDP, and rejected over TCP. Rejects with the reason of the signal when it aborts, and if the server cannot be reached.
  */
 export type Ask = (query: Buffer, server: Server, accepts: Accepts, signal: AbortSignal) => Promise<Buffer>;
 
@@ -38,8 +38,8 @@ export const askUdp: Ask = (query, server, accepts, signal) =>
       if (message.length >= 2 && message.readUInt16BE(0) === own.readUInt16BE(0) && accepts(message))
         end(() => resolve(message));
     });
-    // Contrary to its types, Node.js passes the failure of connect() to the callback, for example if there is no route to the server. send() would
-    // then throw.
+    // Contrary to its types, Node.js passes the failure of connect() to the callback, for example if there is no route to the server.
+    // send() would then throw.
     socket.connect(server.port, server.address, ((error?: Error) => {
       if (error) failed(error);
       else if (!hasEnded) socket.send(own);

@@ -24,17 +24,17 @@ export interface ZoneData {
   readonly serial: number;
   service(namespace: string, name: string): ServiceRecord | undefined;
   hasNamespace(namespace: string): boolean;
-  /** Returns the Service with the cluster IP. */
+  /** Returns the Service with the cluster IP; undefined if there is none. */
   serviceAt(key: string): ServiceRecord | undefined;
   endpointsAt(key: string): Iterable<NamedEndpoint>;
   slices(namespace: string, service: string): Iterable<SliceRecord>;
-  /** `label`: the first label of the name of an endpoint, in lower case. */
+  /** Returns the endpoints of the Service whose names begin with the label, which is in lower case. */
   endpointsLabelled(namespace: string, service: string, label: string): Iterable<LabelledEndpoint>;
 }
 
 const NO_SLICES: ReadonlyMap<string, SliceRecord> = new Map();
 
-/** Records that change one by one. Reading them costs what is found, whatever else there is. */
+/** The records in memory, which change one by one. The time to read some does not grow with the number of other records. */
 export class StoredZone implements ZoneData {
   readonly #namespaces = new Set<string>();
   readonly #services = new Map<string, ServiceRecord>();
@@ -147,7 +147,7 @@ export class StoredZone implements ZoneData {
   }
 }
 
-/** Only endpoints with a host name have reverse names. */
+/** Returns the endpoints that have reverse names: those with a host name. */
 const namedEndpoints = ({ namespace, name, service, endpoints }: SliceRecord): NamedEndpoint[] =>
   endpoints.flatMap(([address, hostname]) =>
     hostname === '' ? [] : [{ key: addressKey(address) ?? '', hostname, service, namespace, slice: name }],
@@ -155,7 +155,7 @@ const namedEndpoints = ({ namespace, name, service, endpoints }: SliceRecord): N
 
 const idOf = ({ namespace, slice, hostname }: NamedEndpoint): string => `${namespace}/${slice}/${hostname}`;
 
-/** The labels are in lower case. */
+/** Returns the addresses of the slice by the labels of their names, in lower case. */
 function addressesByLabel({ endpoints }: SliceRecord): Map<string, string[]> {
   const found = new Map<string, string[]>();
   for (const [ip, hostname] of endpoints) {

@@ -11,7 +11,7 @@ const MOST = { addresses: 50, services: 30 };
 
 type Endpoints = SliceRecord['endpoints'];
 
-/** Counts how many endpoints are read. */
+/** Returns a zone that counts how many endpoints are read. */
 function countedZone(): { zone: StoredZone; put: (slice: number, endpoints: Endpoints) => void; reads: () => number } {
   const zone = new StoredZone(1);
   let reads = 0;

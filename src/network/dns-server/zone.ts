@@ -50,7 +50,8 @@ const MOST_NAMES = 100;
 const SPEC_VERSION = '1.1.0';
 
 /**
- * `labels`: the labels of the name in lower case, first label first. `domain`: the cluster's domain in lower case, such as cluster.local.
+ * Returns the answer to the question for a name and a type. `labels`: the labels of the name in lower case, first label first. `domain`:
+ * the cluster's domain in lower case, such as cluster.local.
  */
 export function answerQuestion(
   labels: readonly string[],
@@ -112,7 +113,7 @@ export const startOfAuthority = (labels: readonly string[], domain: string, data
 const apexAnswer = (type: number, domain: string, data: ZoneData): ZoneAnswer =>
   ofType(type, [startOf(domain, data), { name: domain, type: 'NS', data: `ns.dns.${domain}` }]);
 
-/** The name server ns.dns has the addresses of the Service kube-dns. */
+/** Answers questions for names below `dns`: the name server ns.dns has the addresses of the Service kube-dns. */
 function nameServerAnswer(labels: string[], type: number, data: ZoneData): ZoneAnswer {
   if (labels.length === 0) return { kind: 'noData' };
   if (labels.length > 1 || labels[0] !== 'ns') return { kind: 'nxDomain' };
@@ -122,7 +123,10 @@ function nameServerAnswer(labels: string[], type: number, data: ZoneData): ZoneA
   );
 }
 
-/** `labels`: the labels of the name before `svc`, last label first: namespace, Service, and either protocol and port or an endpoint. */
+/**
+ * Answers questions for names below `svc`. `labels`: the labels before `svc`, last label first: namespace, Service, and either protocol and
+ * port or an endpoint.
+ */
 function serviceAnswer(
   labels: string[],
   type: number,

@@ -19,7 +19,10 @@ export interface TestDns extends Dns {
   remove(): Promise<void>;
 }
 
-/** `resolvConf`: the content of the file with the name servers for names outside the cluster. */
+/**
+ * Starts a DNS process with the objects of the client. `resolvConf`: the content of the file with the name servers for names outside the
+ * cluster.
+ */
 export async function startTestDns(
   client: Client,
   { resolvConf = '', ...other }: Partial<DnsOptions> = {},

@@ -1,9 +1,9 @@
 /**
- * The cluster's DNS, as the engine sees it: a process of its own, which it starts or finds running, and feeds.
+ * The engine's side of the cluster DNS: starts the DNS process, or finds one that is running, and feeds it.
  *
  * Boundary: the process (src/network/dns-server) answers the queries. It survives the engine, and the next engine feeds it again.
- * Invariants: a Service resolves as soon as its watch event has arrived. A process that ends is started again at once, with a back-off
- * if it ends again soon. Stopping the engine leaves the process running, like the Pods; `lifepod down` ends it.
+ * Invariants: a Service resolves as soon as its watch event has arrived. A process that ends is started again at once, with a back-off if
+ * it ends again soon. Stopping the engine leaves the process running, like the Pods; `lifepod down` ends it.
  */
 import type { SharedInformers } from '../../client/shared-informers.ts';
 import { onAbort } from '../../platform/on-abort.ts';

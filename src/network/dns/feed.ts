@@ -17,7 +17,7 @@ import { namespaceRecord, serviceRecord, sliceRecord } from './records.ts';
 
 /** The number of records that are written together. */
 const BATCH = 200;
-/** A process that does not read this much, in bytes, is disconnected. It gets all records again when it is connected again. */
+/** A process that leaves more than this number of bytes unread is disconnected. It gets all records when it is connected again. */
 const MAX_UNREAD_BYTES = 64 * 2 ** 20;
 
 interface Source {

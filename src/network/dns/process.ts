@@ -34,7 +34,9 @@ export interface DnsConnection {
 }
 
 const MAIN = fileURLToPath(new URL(`../dns-server/main${extname(import.meta.url)}`, import.meta.url));
-/** See bin/lifepod. The process allocates little, so that the smallest young generation is enough. */
+/**
+ * The options of Node.js for the process: see bin/lifepod. The process allocates little, so that the smallest young generation is enough.
+ */
 const NODE_OPTIONS = ['--max-semi-space-size=1', ...(MAIN.endsWith('.ts') ? ['--no-wasm-tier-up'] : [])];
 /** A process that does not greet within this time is ended. */
 const GREETING_MILLIS = 5_000;
@@ -124,7 +126,7 @@ async function replace(
   return (await connectTo(options)) ?? openDnsProcess(options);
 }
 
-/** Resolves with undefined if no process listens on the socket, or if a process does not greet in time, which is then ended. */
+/** Connects to the process that listens on the socket. Resolves with undefined if there is none, or if it does not greet in time. */
 async function connectTo(options: DnsProcessOptions): Promise<DnsConnection | undefined> {
   const { log, timers } = options;
   const socket = connect(options.socket);

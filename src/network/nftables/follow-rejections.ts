@@ -1,4 +1,4 @@
-/** Reports the parts of a section that nft(8) rejects, and has them tried again. */
+/** Reports the parts of a section that nft(8) rejects, and retries them. */
 import { backOffMillis } from '../../client/back-off.ts';
 import { pause } from '../../platform/pause.ts';
 import type { Timers } from '../../platform/platform.ts';
@@ -14,11 +14,16 @@ export interface FollowRejectionsOptions {
   retry(parts: readonly string[]): void;
 }
 
-/** An error of nft(8) that depends on a part needs a change of the part; one that does not, such as a lack of memory, may disappear. */
+/**
+ * The pauses grow, because an error that is caused by a part remains until the part changes. Another one, such as a lack of memory, may
+ * disappear.
+ */
 const RETRY_BASE_MILLIS = 1000;
 const RETRY_MAX_MILLIS = 300_000;
 
-/** Returns a function that takes in each result of NftTable.set(). */
+/**
+ * Returns a function to call with each result of NftTable.set(). It reports new rejections, and retries the rejected parts after a pause.
+ */
 export function followRejections(options: FollowRejectionsOptions): (rejections: Rejections) => void {
   const { timers, signal } = options;
   let known: Rejections = new Map();

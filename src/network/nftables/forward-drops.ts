@@ -57,7 +57,7 @@ const warningOf = (chain: string, range: string, commands: readonly string[]): s
   `${chain} drops packets that the machine forwards unless a rule accepts them, and no rule names the Pod range ${range}: ` +
   `if Pods cannot be reached, accept their packets with '${commands.join("' and '")}'`;
 
-/** The same for the chain FORWARD of an iptables(8) that does not use nftables. */
+/** Like forwardWarnings(), for the chain FORWARD of an iptables(8) that does not use nftables. */
 async function legacyWarnings(ranges: readonly string[], { namespace, signal }: TableOptions): Promise<string[]> {
   const program = findProgram('iptables-legacy');
   if (namespace !== undefined || program === undefined || !existsSync(LEGACY_TABLES)) return [];

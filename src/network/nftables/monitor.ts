@@ -2,9 +2,9 @@
  * Reports that rules of a table have been deleted, perhaps by another program, such as with `nft flush ruleset`.
  *
  * Boundary: runs `nft monitor`, which is started again whenever it ends, and ends with this process, however this process ends. It prints
- * only rules, because a transaction may delete many elements, and added rules as well: versions 1.0.7 and later of nft do not parse
- * `monitor destroy`, because `destroy` is a command there. It does not print which program has deleted a rule, so that the deletions of the
- * owner of the table are reported as well.
+ * rules and no elements, because a transaction may delete many elements. It prints added rules as well, because versions 1.0.7 and later of
+ * nft do not parse `monitor destroy`, because `destroy` is a command there. It does not print which program has deleted a rule, so that the
+ * deletions of the owner of the table are reported as well.
  */
 import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
@@ -22,8 +22,8 @@ export interface MonitorOptions extends TableOptions {
 
 export interface Monitor {
   /**
-   * Starts `nft monitor` again, which remembers each element that has ever been added: about 0.7 kB for each with nft 1.0.6, also when
-   * the element has been deleted again.
+   * Starts `nft monitor` again, to free its memory. It remembers each element that has ever been added, even if the element has been
+   * deleted: about 0.7 kB for each with nft 1.0.6.
    */
   renew(): void;
 }
@@ -43,7 +43,7 @@ export function followDeletions(options: MonitorOptions): Monitor {
       const startedAt = timers.now();
       renewal = new AbortController();
       const ended = runMonitor(options, AbortSignal.any([signal, renewal.signal]));
-      // Rules may have been deleted while it did not run.
+      // Rules may have been deleted while `nft monitor` did not run.
       if (!isFirst) deleted();
       const error = await ended;
       if (signal.aborted) return;
@@ -81,7 +81,7 @@ function runMonitor(options: MonitorOptions, signal: AbortSignal): Promise<strin
   });
 }
 
-/** Returns whether the line of `nft monitor rules` reports a deleted rule of the table, or that it has lost events. */
+/** Returns whether the line of `nft monitor rules` reports a deleted rule of the table, or that `nft monitor` has lost events. */
 export function concerns(line: string, table: string): boolean {
   const [, deletedFrom] = /^delete rule \S+ (\S+) /.exec(line) ?? [];
   return deletedFrom === table || line.startsWith('# ERROR');

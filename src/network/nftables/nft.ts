@@ -17,7 +17,10 @@ export interface TableOptions {
   limitMillis?: number;
 }
 
-/** Many times what the largest transaction takes, because an end before the kernel has accepted it would repeat it for ever. */
+/**
+ * Many times longer than the largest transaction takes: a transaction that is killed before the kernel has accepted it would be repeated
+ * forever.
+ */
 const LIMIT_MILLIS = 180_000;
 
 /** nft(8) did not end in time and was killed. Whether its transaction has taken effect is unknown. */
@@ -37,7 +40,7 @@ export const nftCommand = ({ namespace }: TableOptions, args: string[]): string[
   ...args,
 ];
 
-/** nft(8) repeats the line of its input in an error, which may be as long as all elements of a set. */
+/** An error of nft(8) contains the line of the input, which may be as long as all elements of a set. */
 const MAX_ERROR_LENGTH = 2000;
 
 /** Resolves with the output. Rejects with a CommandError if nft(8) fails, and with an NftHangsError if it does not end. */
@@ -81,7 +84,7 @@ export async function listObjects(options: TableOptions): Promise<ListedObject[]
   return parseObjects(await nft(options, ['--terse', 'list', 'table', 'inet', options.name]));
 }
 
-/** Resolves with the names of the tables of other engines: `name` is that of this one. */
+/** Resolves with the names of the tables of other engines. `options.name` is the table of this engine. */
 export async function listOtherEngines(options: TableOptions): Promise<string[]> {
   const listed = await nft(options, ['list', 'tables', 'inet']);
   return [...listed.matchAll(/^table inet (lifepod-\S+)$/gm)]
@@ -98,7 +101,7 @@ export const isComplete = (section: Section, existing: ReadonlyMap<string, Liste
   );
 
 const OBJECT = /^\t(chain|set|map) (\S+) \{/;
-/** A rule, unlike the line that attaches a chain to a hook, or a further line of a rule. */
+/** Matches the first line of a rule, but neither the line that attaches a chain to a hook nor a further line of a rule. */
 const RULE = /^\t\t(?!\t|type )\S/;
 const LINES_PER_STEP = 1000;
 

@@ -1,19 +1,19 @@
 /**
- * Finds the parts of a section that nft(8) rejects, so that the table gets the others: one Service with a text that nft does not accept must
- * not stop all Services. Pure.
+ * Finds the parts of a section that nft(8) rejects, so that the table gets the other parts: one Service with a text that nft does not
+ * accept must not stop all Services. Pure.
  */
 import type { Part, Rejections, Section, SectionName } from './section.ts';
 
 /** After this many attempts, parts that have not been accepted yet count as rejected. */
 const MAX_ATTEMPTS = 200;
 
-/** Returns the names of the parts that may be left out, of those that `applied` does not contain as the same objects. */
+/** Returns the names of the parts that may be left out: those with a fallback that `applied` does not contain as the same objects. */
 export const candidates = (section: Section, applied: Section): string[] =>
   [...section]
     .filter(([name, part]) => part.fallback !== undefined && applied.get(name) !== part)
     .map(([name]) => name);
 
-/** Returns the section with the fallbacks of these parts, and without the parts that only they need. */
+/** Returns the section with the fallbacks of the parts `names`, and without the parts that only these need. */
 export function withFallbacks(section: Section, names: ReadonlySet<string>): Section {
   if (names.size === 0) return section;
   const unneeded = new Set<string>();
@@ -81,7 +81,10 @@ export class RejectedParts {
     return new Map([...(this.#sections.get(section) ?? [])].map(([name, { error }]) => [name, error]));
   }
 
-  /** Returns the section with the fallbacks of the rejected parts. Forgets those that the section does not have any more. */
+  /**
+   * Returns the section with the fallbacks of the rejected parts. Forgets rejected parts for which the section has no part or another
+   * object.
+   */
   without(section: SectionName, parts: Section): Section {
     const known = [...(this.#sections.get(section) ?? [])].filter(([name, { part }]) => parts.get(name) === part);
     this.#sections.set(section, new Map(known));

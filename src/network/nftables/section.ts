@@ -18,9 +18,9 @@ export interface Part {
   chains?: readonly Chain[];
   sets?: readonly NftSet[];
   elements?: readonly Elements[];
-  /** The names of the parts that this one needs, if the section contains these only for such parts. */
+  /** The names of parts that this one needs, and that the section contains only because some part needs them. */
   needs?: readonly string[];
-  /** Replaces the part in the table if nft(8) rejects it. Absent: the whole section is rejected then. */
+  /** Replaces the part in the table if nft(8) rejects the part. Absent: the whole section is rejected instead. */
   fallback?: Part;
 }
 
@@ -30,7 +30,7 @@ export type Rejections = ReadonlyMap<string, Error>;
 export interface Chain {
   /** Begins with the name of the section and a slash. */
   name: string;
-  /** What attaches a base chain to a hook, such as `type nat hook prerouting priority -100; policy accept;`. */
+  /** The declaration that attaches a base chain to a hook, such as `type nat hook prerouting priority -100; policy accept;`. */
   base?: string;
   /** In the syntax of nft(8), one rule each. May refer to all chains and sets of the table. */
   rules: readonly string[];

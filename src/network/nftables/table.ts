@@ -2,8 +2,8 @@
  * The owner of the instance's nftables table: the only component that changes it. Other components declare sections of it.
  *
  * Boundary: section.ts has the form of a section; transaction.ts writes the commands; rejections.ts finds the parts that nft(8) rejects;
- * monitor.ts reports the rules that other programs delete. This file runs nft(8), one process for each transaction: it costs about as much
- * as a transaction over a permanent `nft -i`, whose output does not show where the result of a command ends.
+ * monitor.ts reports the rules that other programs delete. This file runs nft(8), one process for each transaction. A process costs about
+ * as much as a transaction over a permanent `nft -i`, whose output does not show where the result of a command ends.
  * Invariants:
  *  1. A change of the table is one transaction: packets are matched against the old or the new rules, never against parts of both.
  *  2. The kernel keeps the table when the engine ends. A section is replaced when it is first set, and whenever its state in the kernel is
@@ -40,8 +40,8 @@ export interface NftTable {
 
 export interface OpenOptions extends TableOptions {
   /**
-   * Restores the sections as soon as another program deletes rules of the table. Absent: at the next change. `renewalLength`: the length of
-   * the commands after which the monitor is renewed, by default RENEWAL_LENGTH.
+   * Restores the sections as soon as another program deletes rules of the table. Absent: only after a transaction has failed.
+   * `renewalLength`: the length of the commands after which the monitor is renewed, by default RENEWAL_LENGTH.
    */
   watch?: { timers: Timers; log: Log; renewalLength?: number };
 }
@@ -60,7 +60,7 @@ export async function deleteTable(options: TableOptions): Promise<void> {
 const removal = (family: 'ip' | 'inet', name: string): string =>
   `add table ${family} ${name}\ndelete table ${family} ${name}\n`;
 
-/** These are about 20,000 elements, which cost the monitor 14 MB. */
+/** The length of commands after which the monitor is renewed: that of about 20,000 elements, which cost the monitor 14 MB. */
 const RENEWAL_LENGTH = 2 ** 21;
 const RETRY_BASE_MILLIS = 1000;
 const RETRY_MAX_MILLIS = 60_000;
@@ -251,7 +251,10 @@ class Owner implements NftTable {
     this.#unknown.delete(section);
   }
 
-  /** Replaces a section on its own, first with the dynamic sets that exist, then without them. */
+  /**
+   * Replaces a section in a transaction of its own. Keeps the declarations of objects that exist, and their dynamic elements; if this
+   * fails, deletes the objects first.
+   */
   async #replace(section: SectionName, parts: Section): Promise<void> {
     const existing = await this.#open();
     const replace = async (keepDeclarations: boolean): Promise<void> => {

@@ -9,13 +9,13 @@ import type { Chain, NftSet, Part, Section, SectionName } from './section.ts';
 /** The number of elements or chains between two pieces. */
 const STEP = 1000;
 
-/** The objects of a table that have names. */
+/** A chain, set or map of a table. */
 export interface NamedObject {
   kind: 'chain' | 'set' | 'map';
   name: string;
 }
 
-/** The declarations of the parts that differ, by name. */
+/** The declarations of several parts, by name. */
 interface Declared {
   chains: Map<string, Chain>;
   sets: Map<string, NftSet>;
@@ -91,13 +91,15 @@ const redeclares = (before: Declared, after: Declared): boolean =>
     return old !== undefined && (old.kind !== set.kind || old.type !== set.type || old.options !== set.options);
   });
 
-/** A changed value is deleted and added, because nft(8) has no command that replaces it. */
+/**
+ * Yields the commands that change elements. A changed element is deleted and added again, because nft(8) has no command that replaces its
+ * value.
+ */
 function* changeElements(table: string, before: Declared, after: Declared): Generator<string> {
   for (const [set, values] of before.elements) {
-    // The elements of a deleted set disappear with it.
     const deleted = before.sets.has(set) && !after.sets.has(set);
     const kept = after.elements.get(set);
-    // A map that is deleted must not refer to chains that are deleted before it.
+    // All elements of a deleted set are deleted before: chains are deleted before maps, and a map must not refer to a deleted chain.
     yield* elementCommand(`delete element inet ${table} ${set}`, values, ([key, value]) =>
       deleted || kept?.get(key) !== value ? key : undefined,
     );
@@ -120,7 +122,7 @@ export interface Replacement {
   keepDeclarations: boolean;
 }
 
-/** Yields the commands that replace whatever the table contains of the section. */
+/** Yields the commands that replace everything that the table contains of the section. */
 export function* replaceSection(
   table: string,
   section: SectionName,

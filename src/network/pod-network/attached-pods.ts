@@ -23,7 +23,7 @@ export interface AttachedPods {
   attached(sandboxId: string): Promise<readonly string[]>;
   /** Returns the addresses of the attached sandboxes, in canonical form, by sandbox ID. The sandbox that was attached last is the last one. */
   sandboxes(): ReadonlyMap<string, readonly string[]>;
-  /** Whether a sandbox has the address, which must be in canonical form. */
+  /** Returns whether a sandbox has the address, which must be in canonical form. */
   isAttached(address: string): boolean;
   /** Calls the listener with the addresses of each sandbox that has been detached. */
   onDetached(listener: (addresses: readonly string[]) => void): void;
@@ -80,7 +80,7 @@ export async function followAttachments(options: FollowOptions): Promise<Attache
 
 /** The sandboxes in networks of the machine's own runtime. */
 interface Foreign {
-  /** By the name of the record. */
+  /** The addresses of each sandbox, by the name of its record. */
   addresses: ReadonlyMap<string, readonly string[]>;
   part: Part;
 }
@@ -94,7 +94,7 @@ class AttachmentRules {
   #hostPortRules: Part;
   readonly #elements = new WeakMap<Attachment, Part>();
   #attached: ReadonlyMap<string, Attachment> | undefined;
-  /** The addresses by sandbox, of those that the rules contain. */
+  /** The addresses of the sandboxes that the rules contain, by sandbox ID. */
   #addresses: ReadonlyMap<string, readonly string[]> = new Map();
   #attachedAddresses: ReadonlySet<string> = new Set();
   #hostPorts: Section = new Map();
@@ -144,7 +144,8 @@ class AttachmentRules {
       ),
       rules.set('host-ports', hostPorts),
     ]);
-    // UDP clients that keep their port would reach the Pod that had the host port before. A conntrack(8) that hangs must delay no Pods.
+    // Without an examination, UDP clients that keep their port would reach the Pod that had the host port before. Only the first update
+    // waits for it, because a conntrack(8) that hangs must not delay Pods.
     const examined = this.#flows.written(['host-ports'], () => udpFrontendsIn(hostPorts));
     if (before === undefined) await examined;
     await Promise.all(added.map(({ link }) => allowLoopback(link)));
@@ -157,7 +158,7 @@ class AttachmentRules {
       if (!attached.has(name)) for (const listener of this.#listeners) listener(addresses);
   }
 
-  /** Returns the same object as before if no sandbox of another network has been attached or detached. */
+  /** Resolves with the sandboxes; with the same object as before if no sandbox of another network has been attached or detached. */
   async #readForeign(): Promise<Foreign> {
     if (this.#options.hasForeignPods !== true) return NO_FOREIGN;
     const before = this.#foreign.addresses;

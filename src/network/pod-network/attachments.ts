@@ -62,7 +62,7 @@ export function parseAttachment(text: string, attachedAt: number): Attachment | 
   };
 }
 
-/** Returns an empty record if the text is not a complete one. */
+/** Returns the record; an empty one if the text is not complete JSON. */
 function parseRecord(text: string): CniRecord {
   try {
     return JSON.parse(text) as CniRecord;
@@ -87,7 +87,7 @@ const isProtocol = (text: string): text is HostPort['protocol'] => ['tcp', 'udp'
 
 /**
  * Reads the records of the CNI network. Reads only those that are not in `known`, because a record does not change. Returns the attachments
- * by the name of their record, without those whose interface no longer exists, for example after a reboot.
+ * by the name of their record, the oldest first, without those whose interface no longer exists, for example after a reboot.
  */
 export async function readAttachments(
   network: string,
@@ -102,7 +102,7 @@ export async function readAttachments(
 }
 
 /**
- * Resolves with the paths of the records of the CNI network, and of those about network namespaces whose files are in `namespaceFolder`:
+ * Resolves with the paths of the records of the CNI network, and of records about network namespaces whose files are in `namespaceFolder`:
  * containerd attaches the loopback interface of a sandbox as a network with a name of its own.
  */
 export async function recordsOf(network: string, namespaceFolder: string): Promise<string[]> {
@@ -120,8 +120,8 @@ export async function recordsOf(network: string, namespaceFolder: string): Promi
 const exists = ({ link }: Attachment): boolean => existsSync(`/sys/class/net/${link}`);
 
 /**
- * Reads the records of all CNI networks, except those in `known`, the last result. Returns the addresses of the sandboxes, in canonical form, by
- * the name of their record, without records that have no addresses, because libcni may still be writing them.
+ * Returns the addresses of the sandboxes of all CNI networks, in canonical form, by the name of their record. Reads only records that are
+ * not in `known`, the last result. Leaves out records without addresses, because libcni may still be writing them.
  */
 export async function readAllAddresses(
   known: ReadonlyMap<string, readonly string[]>,

@@ -4,8 +4,8 @@ import { runCommandOk } from '../../platform/processes.ts';
 import { readLinks } from './links.ts';
 
 /**
- * Creates the bridge if it does not exist, and sets its addresses, IPv4 before IPv6. The first one of a family is the gateway with the length of
- * the Pod range: the kernel routes the range to the bridge, so that no packet for an unused address leaves the machine.
+ * Creates the bridge if it does not exist, and sets its addresses, IPv4 before IPv6. The first address of a family is the gateway, with the
+ * prefix length of the Pod range: the kernel routes the range to the bridge, so that no packet for an unused address leaves the machine.
  */
 export async function setUpBridge(bridge: string, addresses: string[], signal: AbortSignal): Promise<void> {
   const ip = (...args: string[]): Promise<string> => runCommandOk('ip', args, { signal });

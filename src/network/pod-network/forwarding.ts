@@ -1,7 +1,7 @@
 /**
- * Lets the machine forward packets between Pods and other machines. The parameters of the kernel are never changed back: other programs that
- * have started meanwhile may rely on forwarding, which they have found enabled. A change of ip_forward also changes other parameters, such as
- * accept_redirects, which the administrator may have set meanwhile.
+ * Lets the machine forward packets between Pods and other machines. The parameters of the kernel are never changed back: other programs
+ * that have started meanwhile may rely on forwarding. A change of ip_forward also changes other parameters, such as accept_redirects, which
+ * the administrator may have set meanwhile.
  */
 import { readFile, writeFile } from 'node:fs/promises';
 import type { IpFamily } from '../../machinery/ip.ts';
@@ -13,7 +13,7 @@ const SYSCTLS: Readonly<Record<IpFamily, string>> = {
   IPv6: 'net/ipv6/conf/all/forwarding',
 };
 
-/** Rejects with a UserError if forwarding is neither enabled nor can be. */
+/** Enables forwarding for the families, unless it is enabled already. Rejects with a UserError if that fails. */
 export async function enableForwarding(families: readonly IpFamily[], signal: AbortSignal): Promise<void> {
   for (const family of families) {
     const sysctl = SYSCTLS[family];
@@ -32,8 +32,9 @@ export async function enableForwarding(families: readonly IpFamily[], signal: Ab
 }
 
 /**
- * Lets the interfaces that have their default route from router advertisements accept them further, which a kernel that forwards does only
- * if accept_ra is 2. Other interfaces, such as those of containers, must not get this permission. Source: ip-sysctl of the kernel.
+ * Lets interfaces that have a default route from router advertisements accept these also in future: a kernel that forwards packets accepts
+ * them only if accept_ra is 2. Other interfaces, such as those of containers, must not get this permission. Source: ip-sysctl of the
+ * kernel.
  */
 async function keepRouterAdvertisements(signal: AbortSignal): Promise<void> {
   const routes = await readRoutes(signal);

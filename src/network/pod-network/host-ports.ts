@@ -1,8 +1,8 @@
 /**
  * The section `host-ports` of the instance's nftables table: packets to a host port of a Pod get the Pod's address. A host port is open on
- * all addresses of the node, including 127.0.0.1 but not ::1, which the kernel does not route, or on its hostIP only. If several Pods
- * have the same host port, because one of them is ending, it belongs to the Pod that had it first. Services are looked up
- * before, at -100 and -99: of chains with one priority, the kernel calls the one that was created last first.
+ * all addresses of the node, including 127.0.0.1 but not ::1, which the kernel does not route, or on its hostIP only. If several Pods have
+ * the same host port, because one of them is ending, it belongs to the Pod that had it first. The priority is -98, after the chains of
+ * Services at -100 and -99, because the order of chains with the same priority depends on which was created last.
  */
 import { canonicalIp, type IpFamily } from '../../machinery/ip.ts';
 import { type ApiAddresses, toApi } from '../api-address.ts';
@@ -19,8 +19,8 @@ export const hostPortMap = (family: IpFamily): string => `host-ports/ports-${NFT
 const addressMapOf = (family: IpFamily): string => `host-ports/address-ports-${NFT_WORDS[family].ip}`;
 
 /**
- * `serviceIps`: the cluster IPs that the node has but which have no host ports. `api`: the addresses of the API, which no host port gets;
- * undefined until its port is known.
+ * Returns the part with the maps and chains for all host ports. `serviceIps`: the cluster IPs that the node has but which have no host
+ * ports. `api`: the addresses of the API, which no host port gets; undefined until its port is known.
  */
 export function hostPortRules(
   ranges: readonly PodRange[],

@@ -1,7 +1,7 @@
 /**
- * Pods of an older version of lifepod have interfaces that are ports of the bridge, and host ports that are rules of the CNI plugin portmap.
- * They get what the plugin ptp would have created. Connections continue: addresses remain, and the kernel keeps the translations of
- * connections that it tracks. All functions may be repeated, also after an interruption.
+ * Pods of an older version of lifepod have interfaces that are ports of the bridge, and host ports that are rules of the CNI plugin
+ * portmap. This file gives them the form that the plugin ptp would have created. Connections continue: addresses remain, and the kernel
+ * keeps the translations of connections that it tracks. All functions may be repeated, also after an interruption.
  */
 import { join } from 'node:path';
 import { runCommand } from '../../platform/processes.ts';
@@ -18,7 +18,7 @@ export interface MoveOptions extends Instance {
   signal: AbortSignal;
 }
 
-/** Makes the ports of the bridge interfaces of their own. */
+/** Detaches the interfaces of Pods from the bridge, and adds their routes. Does nothing if the bridge has no ports. */
 export async function moveOffBridge(options: MoveOptions): Promise<void> {
   const { bridge, signal } = options;
   const ports = await readLinks(['link', 'show', 'master', bridge], signal);
@@ -36,7 +36,7 @@ export async function moveOffBridge(options: MoveOptions): Promise<void> {
   }
 }
 
-/** Replaces the routes of the sandbox first, and keeps the hardware address of its gateway. */
+/** Detaches the interface of a sandbox. Replaces the routes of the sandbox first, and keeps the hardware address of its gateway. */
 async function movePort(
   { ifname }: Link,
   { addresses, namespace }: Attachment,
@@ -59,8 +59,8 @@ async function movePort(
 }
 
 /**
- * Lets the plugin portmap remove its rules for the host ports of older Pods. Must be called when the instance's table has these ports. If
- * the plugin fails, its rules remain until the machine restarts.
+ * Lets the plugin portmap remove its rules for the host ports of older Pods. Must be called after the instance's table has got these ports.
+ * If the plugin fails, its rules remain until the machine restarts.
  */
 export async function removePortmapRules(options: MoveOptions): Promise<void> {
   const { network } = networkNames(options);

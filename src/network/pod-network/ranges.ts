@@ -16,9 +16,9 @@ import { type Route, readRoutes } from './links.ts';
 import { cniConfigurationPath, type Instance, networkNames } from './names.ts';
 import type { PodRange } from './rules.ts';
 
-/** The error about a range in which the machine has a route. */
+/** The error about a range that overlaps a route of the machine. */
 export class RangeTakenError extends UserError {
-  /** The begin of the message, which says what overlaps. */
+  /** The beginning of the message, which says what overlaps. */
   readonly overlap: string;
   constructor(overlap: string, option: string) {
     super(`${overlap}: choose another with ${option}`);
@@ -26,7 +26,7 @@ export class RangeTakenError extends UserError {
   }
 }
 
-/** The error about a range in which another engine of lifepod has a route. */
+/** The error about a range that overlaps a route of another engine of lifepod. */
 export class RangeOfOtherEngineError extends RangeTakenError {}
 
 /** The names of the interfaces that engines have, see networkNames(). */
@@ -49,7 +49,7 @@ export interface PodNetworkRange extends PodRange {
 /** The first one is an IPv4 range. */
 export type PodNetworkRanges = [PodNetworkRange, ...PodNetworkRange[]];
 
-/** Returns the ranges of the text, with a comma between them. Throws if they are not an IPv4 range and at most one IPv6 range. */
+/** Returns the ranges in the text, which has a comma between them. Throws if they are not an IPv4 range and at most one IPv6 range. */
 export function podRanges(text: string): PodNetworkRanges {
   const [first, ...others] = parseRanges(text).map((range) => ({
     family: range.family,
@@ -103,7 +103,7 @@ export async function checkRanges(options: RangeOptions): Promise<void> {
     );
   }
   const routes = await foreignRoutes(options);
-  // The interface of another engine explains more than those of its Pods.
+  // The bridge of another engine in a message explains more than the interfaces of its Pods.
   for (const each of [...routes.filter(isBridge), ...routes.filter((one) => !isBridge(one))]) {
     const { dst, dev } = each;
     const route = rangeOfRoute(dst);
@@ -122,9 +122,9 @@ export async function checkRanges(options: RangeOptions): Promise<void> {
 }
 
 /**
- * Resolves with the routes that do not belong to the instance. While the runtime attaches or detaches a sandbox, it has either a record or a
- * leased address: libcni deletes the record after the interface, and host-local leases the address before the interface exists. So the
- * records are read before the routes, and the leases after them.
+ * Resolves with the routes that do not belong to the instance. While the runtime attaches or detaches a sandbox, the sandbox has either a
+ * record or a leased address: libcni deletes the record after the interface, and host-local leases the address before the interface exists.
+ * So the records are read before the routes, and the leases after them.
  */
 async function foreignRoutes(options: RangeOptions): Promise<Route[]> {
   const { podCidr, signal } = options;
@@ -138,13 +138,13 @@ async function foreignRoutes(options: RangeOptions): Promise<Route[]> {
     ...(await leasedAddresses(options)).keys(),
     ...podRanges(podCidr).map(({ gateway }) => gateway),
   ]);
-  // The rules of another engine show its Service ranges, also those without a route, see otherServiceRanges().
+  // Routes of Service ranges of other engines are left out: otherServiceRanges() reads all these ranges from the rules of the engines.
   return routes.filter(
     (route) => !own.has(route.dst) && !links.has(route.dev ?? '') && (!isBridge(route) || route.protocol === 'kernel'),
   );
 }
 
-/** New interfaces, such as those of Pods, have addresses of IPv6 only if the default is not to disable it. */
+/** Rejects with a UserError if the machine disables IPv6 on new interfaces, such as those of Pods. */
 async function requireIpv6(range: IpRange): Promise<void> {
   const disabled = await readFile('/proc/sys/net/ipv6/conf/default/disable_ipv6', 'utf8').catch(() => '1');
   if (disabled.trim() === '0') return;

@@ -36,7 +36,7 @@ const FOREIGN_ADDRESSES = 'pods/foreign-addresses-ip';
 const addressesSet = (family: IpFamily): string => `pods/addresses-${NFT_WORDS[family].ip}`;
 
 export interface PodRuleOptions {
-  /** The interface to which packets for addresses of the Pod ranges are routed that no Pod has. */
+  /** The interface to which the kernel routes packets for addresses of the Pod ranges that no Pod has. */
   bridge: string;
   ranges: readonly PodRange[];
   /** The cluster IPs, of IPv4, that the machine itself has. The cluster DNS listens on one of them. */
@@ -127,7 +127,7 @@ function toApiOfPods(ranges: readonly PodRange[], { ips, port }: ApiAddresses): 
   return toApi({ ips: own, port });
 }
 
-/** The elements for one Pod. Addresses of families without a Pod range are left out. */
+/** Returns the part with the elements for one Pod. Addresses of families without a Pod range are left out. */
 export function podElements({ link, addresses }: Attachment, ranges: readonly PodRange[]): Part {
   return {
     elements: [
@@ -146,7 +146,7 @@ export function podElements({ link, addresses }: Attachment, ranges: readonly Po
 
 const quoted = (link: string): string => `"${link}"`;
 
-/** The elements for Pods in networks of the machine's own runtime. */
+/** Returns the part with the elements for Pods in networks of the machine's own runtime. */
 export function foreignElements(addresses: readonly string[]): Part {
   const ipv4 = addresses.filter((address) => familyOf(address) === 'IPv4');
   return { elements: [{ set: FOREIGN_ADDRESSES, values: new Map(ipv4.map((address) => [address, ''])) }] };

@@ -10,13 +10,13 @@ import type { Log } from '../../platform/platform.ts';
 import { familyOf } from '../families.ts';
 import { readRoutes, runIp } from './links.ts';
 
-/** What distinguishes the routes from those that the kernel adds for addresses of the bridge. */
+/** Distinguishes the routes from those that the kernel adds for addresses of the bridge. */
 const PROTOCOL = 'static';
 /** Larger than the metrics of other programs. */
 const METRIC = 100_000;
 
 export interface ServiceRoutes {
-  /** Adds the routes of the ranges that are missing. Failures are logged, because most machines have a default route. */
+  /** Adds the missing routes of the ranges. Failures are logged, because most machines have a default route. */
   add(cidrs: readonly string[]): Promise<void>;
   /** Adds missing routes, and deletes those of other ranges. Calls take effect in their order. Failures are logged. */
   set(cidrs: readonly string[]): Promise<void>;

@@ -36,7 +36,7 @@ export async function tearDownNetwork(options: TearDownOptions): Promise<void> {
   const commands = all.map((link) => `link delete ${link}\n`).join('');
   await runCommand('ip', ['-force', '-batch', '-'], { input: commands, signal });
   await deleteTable({ name: names.table, signal });
-  // The entries expire in any case: an error does not prevent the removal of the rest.
+  // Entries of connection tracking expire in any case, so an error must not prevent the removal of the rest.
   const forgotten = configuredRanges(options).then((ranges) => forgetConnections(ranges, signal));
   await forgotten.catch(() => signal.throwIfAborted());
   for (const path of await recordsOf(names.network, options.runtimeFolder)) await rm(path, { force: true });
@@ -45,7 +45,7 @@ export async function tearDownNetwork(options: TearDownOptions): Promise<void> {
   if (left.length > 0) throw new Error(`these interfaces could not be removed: ${left.join(', ')}`);
 }
 
-/** Removes the network namespace of a sandbox, unless it is in the folder of a runtime, which removes it. */
+/** Removes the network namespace of a sandbox, unless it is in the folder of a runtime, which then removes it. */
 async function removeNamespace(path: string, signal: AbortSignal): Promise<void> {
   if (/^\/(var\/)?run\/netns\/cni-/.test(path)) await runCommand('ip', ['netns', 'delete', basename(path)], { signal });
 }
