@@ -15,8 +15,8 @@ export interface AttachmentOptions extends Omit<PoliciesOptions, 'table' | 'sand
 /**
  * Enforces NetworkPolicies, also for the sandboxes that an earlier engine has left. Makes createContainer() of `runtime` wait until the
  * rules for Services have been written and, except for Pods on the network of the host, until the network has the sandbox and the
- * NetworkPolicies apply to its addresses. The call rejects if the network does not have the sandbox, or if the first rules are not written
- * within 30 s: then the container backs off, and an Event has the cause.
+ * NetworkPolicies apply to its addresses. The call rejects if the network does not have the sandbox, if its rules cannot be written, or if
+ * the first rules are not written within 30 s: then the container backs off, and an Event has the cause.
  */
 export function requireAttachment(
   runtime: Pick<ContainerRuntime, 'createContainer'> & SandboxPods,
@@ -31,8 +31,7 @@ export function requireAttachment(
       const pods = await runtime.sandboxPods(options.signal);
       return [...network.sandboxes()].flatMap(([id, addresses]) => {
         const pod = pods.get(id);
-        // The runtime does not store the ports of Pods. So a rule with a named port allows no connections to a Pod that the API no longer
-        // has.
+        // The runtime stores no ports of Pods, so a named port allows no connections to a Pod that the API no longer has.
         return pod === undefined ? [] : [{ pod: { ...pod, ports: [] }, addresses }];
       });
     },

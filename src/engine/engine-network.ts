@@ -52,8 +52,8 @@ export async function checkNewRanges(
 }
 
 /**
- * Rejects with a UserError if a range overlaps the Service range of another engine, because its rules would drop packets to Pods or
- * Services.
+ * Rejects with a UserError if a range overlaps the Service range of another engine, because the rules of that engine would drop packets to
+ * Pods or Services.
  */
 async function checkOtherEngines(
   settings: Settings,
@@ -109,7 +109,7 @@ export function ofRecordedRange(error: unknown, dataDir: string): unknown {
   );
 }
 
-/** Sets up the network of Pods. Rejects with a UserError if a route of the machine overlaps a range, and as setUpNetwork() does. */
+/** Sets up the network of Pods. Rejects like setUpNetwork(); if a route overlaps a range, with a remedy for recorded ranges. */
 export function startNetwork(settings: Settings, platform: Platform, signal: AbortSignal): Promise<PodNetwork> {
   const { dataDir, podCidr, serviceCidr, port, containerRuntimeEndpoint } = settings;
   return setUpNetwork({

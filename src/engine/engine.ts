@@ -282,8 +282,7 @@ async function startClusterParts(
       bootstrap: async () => {
         const api = apiFor(registry, API_SERVER);
         await bootstrap(api, { serviceCidr, apiServerPort: port });
-        // The engine becomes ready without these objects, so that an obstacle, such as a ResourceQuota of a user, does not prevent the
-        // start.
+        // The start does not depend on these objects, so that an obstacle, such as a user's ResourceQuota, does not prevent it.
         await together([
           ensureDnsService(api, serviceCidr),
           ensureKubernetesEndpoints(api, { ip: addressForPods(settings), port }),

@@ -1,4 +1,4 @@
-/** Tests what the parts of an engine have in common: the informers. The parts are real, except for the simulated container runtime. */
+/** Tests the informers that the parts of an engine share. The parts are real, except for the simulated container runtime. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -8,8 +8,8 @@ import { nodeAddress } from './machine-checks.ts';
 
 export interface NodeAddresses {
   /**
-   * The current addresses: the IPv4 address, then the IPv6 address if the node has one. read() updates the list in place, so that every part
-   * that holds it sees the change.
+   * The current addresses: the IPv4 address, then the IPv6 address if the node has one. read() updates the list in place, so that every
+   * part that holds it sees the change.
    */
   readonly ips: readonly string[];
   /** Looks the addresses up again if necessary, and resolves with `ips`. */
@@ -23,7 +23,7 @@ export interface AddressSource {
   find(family: IpFamily): Promise<string | undefined>;
   /** The IPv4 address of the node if the machine has no default route of IPv4. */
   fallback: string;
-  /** Returns the addresses of the machine of these families, except those of loopback interfaces. */
+  /** Returns the machine's addresses of these families, except those of loopback interfaces. */
   all(): string[];
 }
 

@@ -281,8 +281,8 @@ export function addRuntimeHandler(text: string, others: Record<string, string> =
 }
 
 /**
- * Throws a UserError if a setting on which stored objects depend differs from the recorded one. A second Service range may be added; a second
- * Pod range may not, because the podCIDRs of a Node cannot change, as upstream, and running Pods would lack an address.
+ * Throws a UserError if a setting on which stored objects depend differs from the recorded one. A second Service range may be added; a
+ * second Pod range may not, because the podCIDRs of a Node cannot change, as upstream, and running Pods would lack an address.
  */
 function checkUnchanged(settings: Settings, record: EngineRecord | undefined): void {
   if (record === undefined) return;

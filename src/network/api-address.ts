@@ -1,4 +1,7 @@
-/** The addresses of the API, whose connections no rule of the table may redirect or reject: an administrator could not repair the cause. */
+/**
+ * The addresses of the API. No rule of the table may redirect or reject connections to them, because an administrator could then not repair
+ * the cause.
+ */
 import { FAMILIES, familyOf, NFT_WORDS } from './families.ts';
 
 export interface ApiAddresses {

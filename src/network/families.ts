@@ -1,4 +1,4 @@
-/** The words of nft(8) for the families of IP addresses, and what else differs between the families. */
+/** The words of nft(8) for the families of IP addresses, and other differences between the families. */
 import type { IpFamily } from '../machinery/ip.ts';
 
 export const FAMILIES: readonly IpFamily[] = ['IPv4', 'IPv6'];

@@ -14,13 +14,13 @@ const uidOf = ({ metadata }: Pod): string => metadata.uid as string;
 export class PlacedPods {
   readonly #waiting: (pod: Pod) => Pod | undefined;
   readonly #nodes = new Map<string, NodePods>();
-  /** By the UID of a Pod: the node on which the Pod counts. */
+  /** The node on which a Pod counts, by the UID of the Pod. */
   readonly #places = new Map<string, string>();
   readonly #assumed = new Set<string>();
   readonly #nominated = new Map<string, { pod: Pod; node: string }>();
   readonly #none = new NodePods();
 
-  /** `waiting`: returns the current state of a Pod if it still needs a node. */
+  /** `waiting`: returns the current state of a Pod; undefined if the Pod no longer needs a node. */
   constructor(waiting: (pod: Pod) => Pod | undefined) {
     this.#waiting = waiting;
   }
@@ -78,7 +78,7 @@ export class PlacedPods {
     };
   }
 
-  /** The waiting Pods that have priority over the Pod, by the node that they are nominated for. */
+  /** Returns the other waiting Pods that have at least the priority of the Pod, by the node for which they are nominated. */
   #nominatedBefore(pod: Pod): Map<string, Pod[]> {
     const byNode = new Map<string, Pod[]>();
     for (const { pod: other, node } of this.#nominated.values()) {

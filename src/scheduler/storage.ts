@@ -12,7 +12,10 @@ export interface FollowedStorage {
   synced: Promise<unknown>;
 }
 
-/** Follows the storage objects until the signal aborts. A new or changed storage object causes a retry of the unschedulable Pods that may fit because of it. */
+/**
+ * Follows the storage objects until the signal aborts. A new or changed storage object causes a retry of the unschedulable Pods that may
+ * fit because of it.
+ */
 export function followStorage(
   informers: SharedInformers,
   signal: AbortSignal,

@@ -1,4 +1,4 @@
-/** Pods that spread over nodes wait until the numbers of Pods on the nodes let them fit. */
+/** Tests that Pods that spread over nodes wait until the numbers of Pods on the nodes let them fit. */
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { Node, Pod } from '../api/generated/types.ts';
 import { NODES, PODS } from '../api/resources.ts';

@@ -5,7 +5,7 @@ import { claimNamesOf } from '../scheduling/volume-claims.ts';
 
 /** The set of unschedulable Pods. The key of a Pod is `namespace/name`. */
 export interface Unschedulable {
-  /** `spreads`: whether the Pod must spread over domains. */
+  /** Adds a Pod, or changes its properties. `spreads`: whether the Pod must spread over domains. */
   add(key: string, options?: { spreads?: boolean }): void;
   delete(key: string): void;
   retryAll(): void;
@@ -29,7 +29,7 @@ export interface UnschedulableOptions {
  */
 export function createUnschedulable({ pod: find, retry }: UnschedulableOptions): Unschedulable {
   const keys = new Set<string>();
-  /** Those of the keys whose Pods spread over domains. */
+  /** The keys of the Pods that spread over domains. */
   const spreading = new Set<string>();
   let isPassScheduled = false;
   /** The Pods that the next pass retries. `withClaims`: those that use any claim. `named`: those that use a claim in `claims`. */

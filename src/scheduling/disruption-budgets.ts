@@ -1,5 +1,5 @@
 /**
- * Which of the Pods that preemption might delete have a PodDisruptionBudget that does not allow it. Pure.
+ * Finds the Pods whose deletion by a preemption would violate a PodDisruptionBudget. Pure.
  * Source: filterPodsWithPDBViolation of the plugin DefaultPreemption of v1.33 (behavior).
  */
 import type { Pod, PodDisruptionBudget } from '../api/generated/types.ts';
@@ -11,7 +11,7 @@ export function violating(pods: readonly Pod[], budgets: readonly PodDisruptionB
   const found = new Set<Pod>();
   for (const pod of pods) {
     for (const budget of budgets) {
-      // An evicted Pod has been taken from the budget already.
+      // The budget already counts an evicted Pod as disrupted.
       if (!selectsPod(budget, pod) || statusOf(budget).disruptedPods?.[pod.metadata.name] !== undefined) continue;
       const left = (allowed.get(budget) ?? 0) - 1;
       allowed.set(budget, left);

@@ -14,7 +14,7 @@ export type Feasibility = { fits: true } | { fits: false; reasons: string[] };
 
 type Filter = (pod: Pod, node: Node, onNode: PodsOnNode) => string[];
 
-/** Whether the Pod fits on the node. `onNode`: all other Pods bound to the node. */
+/** Returns whether the Pod fits on the node, and the reasons if it does not. `onNode`: all other Pods bound to the node. */
 export function feasible(pod: Pod, node: Node, onNode: PodsOnNode): Feasibility {
   for (const filter of filters) {
     const reasons = filter(pod, node, onNode);

@@ -12,7 +12,7 @@ import { portKeysOf } from './host-ports.ts';
 import { SCORED, type ScoredResource, scoredRequest } from './scores.ts';
 import { claimNamesOf } from './volume-claims.ts';
 
-/** What decisions about other Pods read. */
+/** The facts about the Pods of a node that decisions about other Pods read. */
 export interface PodsOnNode {
   readonly pods: Iterable<Pod>;
   readonly count: number;
@@ -43,7 +43,7 @@ class Counts {
 const claimKey = (namespace: string | undefined, name: string): string => `${namespace ?? ''}/${name}`;
 
 export class NodePods implements PodsOnNode {
-  /** By UID, or by the object itself if the Pod has no UID. */
+  /** The Pods by UID, or by the object itself if the Pod has no UID. */
   readonly #pods = new Map<string | Pod, Pod>();
   readonly #requested = new Map<string, bigint>();
   readonly #scored: Record<ScoredResource, bigint> = { cpu: 0n, memory: 0n };

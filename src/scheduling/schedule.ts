@@ -2,11 +2,11 @@
  * Chooses the node for a Pod.
  *
  * Boundary: a pure function of the Pod, the nodes, the bound Pods and the storage objects; src/scheduler calls it and binds the Pod.
- * Invariants: the chosen node is feasible; the same input yields the same node (best score, then first name). If no node is
- * feasible, the message explains why in upstream's wording: there are no nodes, the Pod's claims exclude every node, or each
- * reason with the number of nodes that it excludes.
- * Source: the scheduling cycle of v1.33's default profile, with only the filters in filters.ts, volume-claims.ts and topology-spread.ts (for
- * example, without inter-pod affinity, VolumeZone and NodeVolumeLimits), and with LeastAllocated as the only score. For preemption see
+ * Invariants: the chosen node is feasible; the same input yields the same node (best score, then first name). If no node is feasible, the
+ * message explains why in upstream's wording: there are no nodes, the Pod's claims exclude every node, or each reason with the number of
+ * nodes that it excludes.
+ * Source: the scheduling cycle of v1.33's default profile, with only the filters in filters.ts, volume-claims.ts and topology-spread.ts
+ * (for example, without inter-pod affinity, VolumeZone and NodeVolumeLimits), and with LeastAllocated as the only score. For preemption see
  * preemption.ts.
  */
 import type { Node, Pod } from '../api/generated/types.ts';

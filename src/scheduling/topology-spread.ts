@@ -14,8 +14,8 @@ export interface Spread {
   /** Why the Pod does not fit on the node; empty if it fits. */
   reasonsAgainst(node: Node): string[];
   /**
-   * For preemption: returns a function that adds one of the removed Pods to the node again if the Pod still fits beside it. Returns
-   * undefined if the Pod does not fit even without the removed Pods.
+   * For preemption: returns functions that check whether the Pod still fits if one of the removed Pods is added to the node again, and that
+   * add it. Returns undefined if the Pod does not fit even without the removed Pods.
    */
   beside(node: Node, removed: readonly Pod[]): AddAgain | undefined;
 }
@@ -30,8 +30,8 @@ export const hardConstraints = ({ spec }: Pod): TopologySpreadConstraint[] =>
   (spec?.topologySpreadConstraints ?? []).filter(({ whenUnsatisfiable }) => whenUnsatisfiable === 'DoNotSchedule');
 
 /**
- * Counts the Pods that the constraints of `pod` select, by their domains. `podsOn`: as for schedule(). Returns undefined if the Pod has no
- * constraints that must hold.
+ * Counts the Pods that the constraints of `pod` select, by domain, and returns on which nodes `pod` fits by these counts. `podsOn`: as for
+ * schedule(). Returns undefined if the Pod has no constraints that must hold.
  */
 export function spreadOf(pod: Pod, nodes: readonly Node[], podsOn: (node: string) => PodsOnNode): Spread | undefined {
   const constraints = hardConstraints(pod);
@@ -39,7 +39,7 @@ export function spreadOf(pod: Pod, nodes: readonly Node[], podsOn: (node: string
   const keys = constraints.map(({ topologyKey }) => topologyKey);
   const hasKeys = ({ metadata }: Node): boolean => keys.every((key) => metadata.labels?.[key] !== undefined);
   const known = nodes.filter(hasKeys);
-  // Without such a node no count is read, and a Pod may have thousands of constraints.
+  // If no node has all keys, no count is read, and a Pod may have thousands of constraints.
   const domains = known.length === 0 ? [] : constraints.map((constraint) => domainsOf(pod, constraint, known, podsOn));
   return {
     reasonsAgainst(node) {

@@ -1,19 +1,19 @@
 /**
- * The interface of the store, modeled on etcd. All keys share one revision counter, and all writes of a transaction have the same
- * revision. lmdb/ and memory/ implement the interface and share one test suite in test/contract.
+ * The interface of the store, modeled on etcd. All keys share one revision counter, and all writes of a transaction have the same revision.
+ * lmdb/ and memory/ implement the interface and share one test suite in test/contract.
  *
  * Invariants:
- *  1. When txn() resolves, its writes are durable (lmdb: flushed to the disk), later calls of revision(), get() and range() include
- *     them, and the result has their revision. Listeners of watch() may get them later: a reader of what a listener collects waits
- *     until the listener has been called with the revision, and does not assume it.
- *  2. A listener is called in the order of revisions, and each change of a key with its prefix is in exactly one call. All changes
- *     of a revision are in the same call.
+ *  1. When txn() resolves, its writes are durable (lmdb: flushed to the disk), later calls of revision(), get() and range() include them,
+ *     and the result has their revision. Listeners of watch() may get them later: code that reads the data which a listener collects must
+ *     wait until the listener has been called with the revision.
+ *  2. A listener is called in the order of revisions, and each change of a key with its prefix is in exactly one call. All changes of a
+ *     revision are in the same call.
  *  3. Revisions older than the compacted revision cannot be read or watched; the call fails with a CompactedError.
- *  4. Every revision has at least one write: a transaction that changes nothing (such as the deletion of a key that does not
- *     exist) does not increase the revision.
+ *  4. Every revision has at least one write: a transaction that changes nothing (such as the deletion of a key that does not exist) does
+ *     not increase the revision.
  *
- * Keys are ASCII strings of 1 to 1024 bytes without NUL. A transaction writes each key at most once. Callers must not modify a value
- * that they have passed to the store or received from it. A listener must not throw.
+ * Keys are ASCII strings of 1 to 1024 bytes without NUL. A transaction writes each key at most once. Callers must not modify a value that
+ * they have passed to the store or received from it. A listener must not throw.
  */
 
 export interface StoredValue {

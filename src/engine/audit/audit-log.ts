@@ -29,8 +29,8 @@ export async function checkAuditPolicy(settings: Settings): Promise<void> {
 }
 
 /**
- * Opens the audit log. Rejects with a UserError if that fails, except if the engine is started only to end its Pods: `lifepod down` must not
- * depend on files that may be gone.
+ * Opens the audit log. Rejects with a UserError if that fails, except if the engine is started only to end its Pods: `lifepod down` must
+ * not depend on files that may be gone.
  */
 export async function openAuditLog(settings: Settings, platform: Platform, metrics: Metrics): Promise<AuditLog> {
   const wanted = auditSettings(settings);

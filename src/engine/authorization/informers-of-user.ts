@@ -1,9 +1,9 @@
 /**
  * The shared informers as one user may use them: a component follows only what its user may list and watch.
  *
- * Boundary: the informers read each resource once, as the API server, and the components share the copy. The rights of the user decide
- * whether a component gets the objects, when it begins to follow them: as with upstream's watches, a right that is revoked later remains
- * effective until the next start.
+ * Boundary: the informers read each resource once, as the API server, and the components share the copy. The rights of the user are
+ * examined only when a component begins to follow a resource: as with upstream's watches, a right that is revoked later remains effective
+ * until the next start.
  */
 
 import type { OnRefusal } from '../../apiserver/auth/authorized-backend.ts';

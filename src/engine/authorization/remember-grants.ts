@@ -37,7 +37,7 @@ export function rememberGrants(authorizer: Authorizer, changes: () => number): A
       if (found !== undefined) return found;
       const decision = await authorizer.authorize({ user, verb, group, resource, subresource });
       if (!decision.allowed) return authorizer.authorize(attributes);
-      // If a role has changed meanwhile, nothing reads this map any more.
+      // If a role has changed meanwhile, this map is no longer used.
       remembered.set(key, decision);
       return decision;
     },

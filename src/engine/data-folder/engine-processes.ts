@@ -12,7 +12,9 @@ import { DEFAULT_DATA_DIR } from '../settings.ts';
 
 export interface EngineProcess {
   pid: number;
-  /** Undefined if the command line has a relative path, and this user may not read the working directory of the process. */
+  /**
+   * The data folder; undefined if the command line has a relative path, and this user may not read the working directory of the process.
+   */
   dataDir: string | undefined;
 }
 

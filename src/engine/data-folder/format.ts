@@ -5,7 +5,8 @@
  * lifepod in `engine.json`.
  * Invariants:
  *  1. A folder of a newer format is refused before anything in it is changed.
- *  2. `format-version` is increased before a migration changes anything, so that an older lifepod refuses a folder that is migrated in part.
+ *  2. `format-version` is increased before a migration changes anything, so that an older lifepod refuses a folder that is migrated in
+ *     part.
  *  3. A migration that is interrupted, also by kill -9, continues at the next start: each can be repeated.
  *
  * A change needs a new format only if an older lifepod would misread the folder after it. Everything in the folder may lack fields that a
@@ -74,7 +75,7 @@ function writerOf(dataDir: string): string | undefined {
   }
 }
 
-/** Returns the end of a message about data of a newer format: what this lifepod reads, and what to do. */
+/** Returns the end of a message about data of a newer format: what this lifepod reads, and what to do. `otherwise`: another remedy. */
 export function newerFormat(format: number, writer: string | undefined, otherwise: string): string {
   // The versions are equal if the writer was built from later sources, which have not been released.
   const isSameVersion = writer === LIFEPOD_VERSION;

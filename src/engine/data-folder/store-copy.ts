@@ -2,8 +2,8 @@
  * Copies the store of a data folder for `lifepod backup`, also while the engine runs: the engine copies it, because only one process opens
  * the store at a time. The copy is in the folder `backup` of the data folder. The command removes this folder at its end.
  *
- * A lock on the data folder itself, not on a file in it, shows that the command is running. If the command is killed, the next `lifepod
- * backup` or the next start of the engine removes its copy.
+ * A lock on the data folder itself, not on a file in it, shows that the command is running. If the command is killed, the next
+ * `lifepod backup` or the next start of the engine removes its copy.
  */
 import { closeSync, constants, existsSync, mkdirSync, openSync, rmSync } from 'node:fs';
 import { join } from 'node:path';

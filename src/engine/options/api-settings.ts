@@ -96,8 +96,8 @@ export function resolveApiOptions(options: ApiOptions, record: ApiOptions = {}):
 type InFlightSettings = Pick<ApiSettings, 'maxRequestsInflight' | 'maxMutatingRequestsInflight'>;
 
 /**
- * Returns how many requests the API server handles at a time: the sum of both options, which users share. Throws a UserError if an option is
- * not a number, or the sum is 0. Source: v1.33 with API Priority and Fairness, which adds the options in the same way.
+ * Returns how many requests the API server handles at a time: the sum of both options, which users share. Throws a UserError if an option
+ * is not a number, or the sum is 0. Source: v1.33 with API Priority and Fairness, which adds the options in the same way.
  */
 export function requestsInFlight({ maxRequestsInflight, maxMutatingRequestsInflight }: InFlightSettings): number {
   const all = requireCount('--max-requests-inflight', maxRequestsInflight);

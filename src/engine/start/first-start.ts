@@ -3,8 +3,8 @@
  * start that fails leaves the folder, and the machine, as they were.
  *
  * Reads and writes the engine record. Invariants:
- *  1. The record has the state `starting` before a first start changes the machine or creates objects, so that the next start and `lifepod
- *     down` know what a killed first start may have left.
+ *  1. The record has the state `starting` before a first start changes the machine or creates objects, so that the next start and
+ *     `lifepod down` know what a killed first start may have left.
  *  2. An object that a client has written successfully is never removed: the first start counts as successful before the first write of a
  *     client, and if a Pod has begun.
  *  3. Files that existed before a first start, and those of the user, are never removed.
@@ -46,8 +46,8 @@ const OF_USER = ['certs.d', 'manifests', 'seccomp'];
 const LAST = ['engine.json', 'lock'];
 
 /**
- * Removes what a first start that has ended has left on the machine and in the data folder. The caller has locked the folder. May be repeated.
- * Does nothing if there is no record of such a start.
+ * Removes everything that a failed or killed first start has left on the machine and in the data folder. The caller has locked the folder.
+ * May be repeated. Does nothing if there is no record of such a start.
  */
 export async function clearFirstStart(dataDir: string, platform: Platform): Promise<void> {
   const record = readEngineRecord(dataDir);

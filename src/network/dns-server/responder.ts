@@ -11,8 +11,8 @@ import { answerQuestion, type MostRecords, startOfAuthority, type ZoneRecord } f
 import type { ZoneData } from './zone-data.ts';
 
 /**
- * The number of records after which an answer ends. They do not fit into a message, so that it is marked as truncated: an address takes 16
- * bytes, and an SRV record, whose target is not compressed, at least 31, as for a.b.c.svc.d.
+ * The number of records after which an answer ends. So many records do not fit into a message, which is then marked as truncated: an
+ * address takes 16 bytes, and an SRV record, whose target is not compressed, at least 31, as for a.b.c.svc.d.
  */
 const MOST_RECORDS: Record<Transport, MostRecords> = {
   udp: { addresses: 100, services: 50 },

@@ -19,7 +19,7 @@ export interface Successor {
   failed(): void;
 }
 
-/** Starts the newer process, and passes it the sockets of `listeners` when it asks for them. Reports its progress to `on`. */
+/** Starts the newer process, and passes the sockets of `listeners` to it on request. Reports the progress of the newer process to `on`. */
 export function startSuccessor(command: string, args: string[], listeners: readonly Listener[], on: Successor): void {
   const child = spawn(command, [...args, TAKE_OVER], { detached: true, stdio: ['ignore', 'ignore', 'inherit', 'ipc'] });
   let isServing = false;

@@ -96,8 +96,8 @@ export class Connections {
   readonly #counts = new Map<string, number>();
 
   /**
-   * Adds a connection of a client. If the client has as many as one client may have, first closes the one that has been idle longest. If
-   * there are as many as all clients together may have, first closes that of the client that has the most.
+   * Adds a connection of a client. If a limit is reached, first closes the connection that has been idle longest: among those of this
+   * client at MAX_CONNECTIONS_OF_CLIENT, or among those of the clients with the most connections at MAX_CONNECTIONS.
    */
   add(socket: Socket, client: string): void {
     if (this.#count(client) >= MAX_CONNECTIONS_OF_CLIENT) this.#closeIdlest(new Set([client]));

@@ -34,7 +34,7 @@ export interface ZoneData {
 
 const NO_SLICES: ReadonlyMap<string, SliceRecord> = new Map();
 
-/** The records in memory, which change one by one. The time to read some does not grow with the number of other records. */
+/** The records in memory, which change one by one. Reading records takes the same time however many other records there are. */
 export class StoredZone implements ZoneData {
   readonly #namespaces = new Set<string>();
   readonly #services = new Map<string, ServiceRecord>();

@@ -26,7 +26,7 @@ export function serviceRecord({ metadata, spec }: Service): PutMessage {
 
 /**
  * Returns the message about a slice, with its ready endpoints. An endpoint whose readiness is unknown counts as ready.
- * publishNotReadyAddresses needs no rule: the endpoints of such a Service are ready in its slices. Source: discovery.k8s.io/v1,
+ * publishNotReadyAddresses needs no rule: the slices of a Service that sets it contain only ready endpoints. Source: discovery.k8s.io/v1,
  * EndpointConditions.
  */
 export function sliceRecord({ metadata, addressType, endpoints, ports }: EndpointSlice): PutMessage {

@@ -2,8 +2,8 @@
  * Finds chains of other programs, such as firewalls, that drop by default the packets that the machine forwards. These are all packets of
  * Pods, also those from one Pod to another. A rule of lifepod cannot accept them: a packet must be accepted by the chains of all tables.
  *
- * Boundary: only policies are examined. Whether the rules of a chain accept the packets of Pods is not known, except that a chain is left out
- * if one of its rules names the Pod range. Source: nft(8), `list chains`; iptables(8).
+ * Boundary: only policies are examined. Whether the rules of a chain accept the packets of Pods is not known, except that a chain is left
+ * out if one of its rules names the Pod range. Source: nft(8), `list chains`; iptables(8).
  */
 import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';

@@ -3,7 +3,7 @@
  *
  * Boundary: runs `nft monitor`, which is started again whenever it ends, and ends with this process, however this process ends. It prints
  * rules and no elements, because a transaction may delete many elements. It prints added rules as well, because versions 1.0.7 and later of
- * nft do not parse `monitor destroy`, because `destroy` is a command there. It does not print which program has deleted a rule, so that the
+ * nft, in which `destroy` is a command, do not parse `monitor destroy`. It does not print which program has deleted a rule, so that the
  * deletions of the owner of the table are reported as well.
  */
 import { spawn } from 'node:child_process';

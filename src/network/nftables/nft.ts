@@ -1,4 +1,4 @@
-/** Runs nft(8), and reads the names of what a table contains. */
+/** Runs nft(8), and lists the chains, sets and maps of a table. */
 import { UserError } from '../../platform/files.ts';
 import { withLimit } from '../../platform/on-abort.ts';
 import { CommandError, runCommand } from '../../platform/processes.ts';
@@ -57,8 +57,8 @@ export async function nft(options: TableOptions, args: string[], input?: string 
 }
 
 /**
- * Resolves with the error with which nft(8) and the kernel reject the commands of changeSection() or replaceSection(); with undefined if they
- * accept them. Changes nothing. Rejects with an NftHangsError if nft(8) does not end.
+ * Resolves with the error with which nft(8) and the kernel reject the commands of changeSection() or replaceSection(); with undefined if
+ * they accept them. Changes nothing. Rejects with an NftHangsError if nft(8) does not end.
  */
 export async function check(options: TableOptions, commands: Iterator<string, unknown>): Promise<Error | undefined> {
   const input: string[] = [];

@@ -32,8 +32,8 @@ export interface NftTable {
   /**
    * Makes the section what the parts declare. Resolves when the kernel has it, or a later version that has been set meanwhile, with the
    * parts for which it has the fallbacks because nft(8) rejects them. A part is tried again when the section has another object for it.
-   * Rejects with the error of nft(8) if the section is also rejected with these fallbacks, with an NftHangsError if nft(8) does not end, and
-   * with the reason of the signal if the signal aborts.
+   * Rejects with the error of nft(8) if the section is also rejected with these fallbacks, with an NftHangsError if nft(8) does not end,
+   * and with the reason of the signal if the signal aborts.
    */
   set(section: SectionName, parts: Section): Promise<Rejections>;
 }
@@ -251,10 +251,7 @@ class Owner implements NftTable {
     this.#unknown.delete(section);
   }
 
-  /**
-   * Replaces a section in a transaction of its own. Keeps the declarations of objects that exist, and their dynamic elements; if this
-   * fails, deletes the objects first.
-   */
+  /** Replaces a section in a transaction of its own: keeps the objects that exist or, if this fails, deletes them first. */
   async #replace(section: SectionName, parts: Section): Promise<void> {
     const existing = await this.#open();
     const replace = async (keepDeclarations: boolean): Promise<void> => {

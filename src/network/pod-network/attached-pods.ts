@@ -21,13 +21,17 @@ export interface AttachedPods {
    * has no record of the sandbox, or if the rules cannot be changed.
    */
   attached(sandboxId: string): Promise<readonly string[]>;
-  /** Returns the addresses of the attached sandboxes, in canonical form, by sandbox ID. The sandbox that was attached last is the last one. */
+  /**
+   * Returns the addresses of the attached sandboxes, in canonical form, by sandbox ID. The sandbox that was attached last is the last one.
+   */
   sandboxes(): ReadonlyMap<string, readonly string[]>;
   /** Returns whether a sandbox has the address, which must be in canonical form. */
   isAttached(address: string): boolean;
   /** Calls the listener with the addresses of each sandbox that has been detached. */
   onDetached(listener: (addresses: readonly string[]) => void): void;
-  /** Resolves when no host port gets connections to the API, and only this machine and its Pods reach the API at addresses of Pod ranges. */
+  /**
+   * Resolves when no host port gets connections to the API, and only this machine and its Pods reach the API at addresses of Pod ranges.
+   */
   protectApi(api: ApiAddresses): Promise<void>;
 }
 

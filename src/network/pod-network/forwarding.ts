@@ -32,7 +32,7 @@ export async function enableForwarding(families: readonly IpFamily[], signal: Ab
 }
 
 /**
- * Lets interfaces that have a default route from router advertisements accept these also in future: a kernel that forwards packets accepts
+ * Lets interfaces whose default route comes from router advertisements continue to accept these: a kernel that forwards packets accepts
  * them only if accept_ra is 2. Other interfaces, such as those of containers, must not get this permission. Source: ip-sysctl of the
  * kernel.
  */

@@ -19,7 +19,7 @@ export interface Route {
   /** An address, a range, or `default`. */
   dst: string;
   dev?: string;
-  /** What added the route, such as `kernel` or `ra`. */
+  /** The origin of the route, such as `kernel` or `ra`. */
   protocol?: string;
 }
 

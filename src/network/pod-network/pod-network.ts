@@ -7,13 +7,13 @@
  * Boundary: this folder uses ip(8), the instance's nftables table, /proc/sys, and files below <dataDir>/cni and in libcni's cache. The
  * runtime calls the CNI plugin `ptp`, which gives the gateway address to the machine's interface of each sandbox, too.
  * Invariants:
- *  1. The names of the bridge, the table and the CNI network contain a hash of the instance, so an instance never changes the bridge,
- *     table or addresses of another instance.
+ *  1. The names of the bridge, the table and the CNI network contain a hash of the instance, so an instance never changes the bridge, table
+ *     or addresses of another instance.
  *  2. setUpNetwork() may be repeated at any time, even if an earlier call was interrupted. Attached Pods keep their network.
  *  3. libcni's records say which sandboxes are attached. No other state is needed, so an engine that was killed loses nothing.
  *  4. A container starts only after the rules contain its sandbox. Host ports and the permission to reach them on 127.0.0.1 come last.
- *  5. tearDownNetwork() removes the bridge, the interfaces of the sandboxes, the table, libcni's records, all leases of addresses and the tracked
- *     connections of Pods. Parameters of the kernel for the whole machine remain as they are: see forwarding.ts.
+ *  5. tearDownNetwork() removes the bridge, the interfaces of the sandboxes, the table, libcni's records, all leases of addresses and the
+ *     tracked connections of Pods. Parameters of the kernel for the whole machine remain as they are: see forwarding.ts.
  */
 import { mkdir } from 'node:fs/promises';
 import { writeFileAtomic } from '../../platform/files.ts';
@@ -31,18 +31,18 @@ import { createServiceRoutes, type ServiceRoutes } from './service-routes.ts';
 
 export interface NetworkOptions extends Instance {
   /**
-   * The range of the Pods' addresses, an IPv4 network, which may be followed by a comma and an IPv6 network. The first usable address of each
-   * becomes a gateway.
+   * The range of the Pods' addresses, an IPv4 network, which may be followed by a comma and an IPv6 network. The first usable address of
+   * each becomes a gateway.
    */
   podCidr: string;
   /**
-   * The range of Services, or two ranges with a comma between them. It gets a route, and must overlap neither the Pod range nor a route of the
-   * machine. Absent: there is no route.
+   * The range of Services, or two ranges with a comma between them. It gets a route, and must overlap neither the Pod range nor a route of
+   * the machine. Absent: there is no route.
    */
   serviceCidr?: string;
   /**
-   * The cluster IPs, of IPv4, that the machine itself has: that on which the cluster's DNS listens, and that of the API, so that programs of the
-   * machine reach it without a route to the Service range.
+   * The cluster IPs, of IPv4, that the machine itself has: the one on which the cluster's DNS listens, and the one of the API, so that
+   * programs of the machine reach the API without a route to the Service range.
    */
   serviceIps: readonly string[];
   /** The addresses of the API; absent if its port is not known yet. */

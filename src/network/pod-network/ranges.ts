@@ -36,7 +36,7 @@ const isBridge = ({ dev = '' }: Route): boolean => BRIDGE.test(dev);
 
 export interface RangeOptions extends Instance {
   podCidr: string;
-  /** Absent: not checked. */
+  /** The ranges of Services. Absent: only the Pod ranges are checked. */
   serviceCidr?: string;
   signal: AbortSignal;
 }
@@ -49,7 +49,7 @@ export interface PodNetworkRange extends PodRange {
 /** The first one is an IPv4 range. */
 export type PodNetworkRanges = [PodNetworkRange, ...PodNetworkRange[]];
 
-/** Returns the ranges in the text, which has a comma between them. Throws if they are not an IPv4 range and at most one IPv6 range. */
+/** Returns the ranges in the text, which are separated by a comma. Throws if they are not an IPv4 range and at most one IPv6 range. */
 export function podRanges(text: string): PodNetworkRanges {
   const [first, ...others] = parseRanges(text).map((range) => ({
     family: range.family,
@@ -79,8 +79,8 @@ export async function configuredRanges(instance: Instance): Promise<IpRange[]> {
 }
 
 /**
- * Rejects with a UserError if a range is too small, overlaps the other one or a route that does not belong to the instance, or if the machine
- * has no IPv6 for an IPv6 range.
+ * Rejects with a UserError if a range is too small, overlaps the other one or a route that does not belong to the instance, or if the
+ * machine has no IPv6 for an IPv6 range.
  */
 export async function checkRanges(options: RangeOptions): Promise<void> {
   const { podCidr, serviceCidr } = options;
@@ -103,7 +103,7 @@ export async function checkRanges(options: RangeOptions): Promise<void> {
     );
   }
   const routes = await foreignRoutes(options);
-  // The bridge of another engine in a message explains more than the interfaces of its Pods.
+  // A message about the bridge of another engine explains more than one about the interfaces of its Pods.
   for (const each of [...routes.filter(isBridge), ...routes.filter((one) => !isBridge(one))]) {
     const { dst, dev } = each;
     const route = rangeOfRoute(dst);

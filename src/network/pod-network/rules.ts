@@ -2,16 +2,16 @@
  * The section `pods` of the instance's nftables table: which packets may leave a Pod, and which are masqueraded.
  *
  * - A Pod sends packets only from its own addresses. Otherwise it could evade network policies, or reach programs that listen only on
- *   loopback addresses of the node: the interfaces of Pods have `route_localnet`, so that the node reaches host ports on 127.0.0.1.
- *   The filter precedes connection tracking, where replies to such connections still have the gateway as their destination.
- *   The kernel itself drops IPv6 packets to and from ::1.
- * - Packets with a source address of the Pod range enter only through the interfaces of Pods. Otherwise a neighbor of the machine could
- *   use the address of a Pod that network policies allow. The machine itself uses its addresses in the range on the interface `lo`.
+ *   loopback addresses of the node: the interfaces of Pods have `route_localnet`, so that the node reaches host ports on 127.0.0.1. The
+ *   filter precedes connection tracking, where replies to such connections still have the gateway as their destination. The kernel itself
+ *   drops IPv6 packets to and from ::1.
+ * - Packets with a source address of the Pod range enter only through the interfaces of Pods. Otherwise a neighbor of the machine could use
+ *   the address of a Pod that network policies allow. The machine itself uses its addresses in the range on the interface `lo`.
  * - Packets that a Pod sends to itself through a Service or a host port, and those from loopback addresses of the node, get the address of
  *   the node, because a Pod would drop them or could not answer.
  * - An address of the Pod range that no Pod has is unreachable; without the rule, a sender would wait for the kernel to give up.
- * - Only Pods and the machine itself reach the API at the node's address in the Pod range. A neighbor of the machine could send packets
- *   to this address, or to the cluster IP that is translated to it, by routing them to the machine. The interfaces of Pods in networks of the
+ * - Only Pods and the machine itself reach the API at the node's address in the Pod range. A neighbor of the machine could send packets to
+ *   this address, or to the cluster IP that is translated to it, by routing them to the machine. The interfaces of Pods in networks of the
  *   machine's own runtime are not known. They are recognized by their addresses: a neighbor that uses such an address gets no reply.
  * - The same holds for the cluster DNS: its answers show which Services and Pods exist, and it would resolve any name for a neighbor.
  */
@@ -153,8 +153,8 @@ export function foreignElements(addresses: readonly string[]): Part {
 }
 
 /**
- * Returns the section for the attachments. `foreign`: foreignElements(). `elementsOf`: podElements() of an attachment, the same object for the
- * same attachment.
+ * Returns the section for the attachments. `foreign`: foreignElements(). `elementsOf`: podElements() of an attachment, the same object for
+ * the same attachment.
  */
 export function podSection(
   rules: Part,

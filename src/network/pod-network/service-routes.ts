@@ -1,7 +1,7 @@
 /**
- * The routes of the Service ranges, which lead to the bridge. The kernel looks for a route before the rules for Services see a packet of the
- * machine, and before they reject a packet of a Pod: without these routes, a machine without a default route could not reach cluster IPs. No
- * packet leaves through the routes, because the rules translate, reject or drop it.
+ * The routes of the Service ranges, which lead to the bridge. The kernel looks for a route before the rules for Services see a packet of
+ * the machine, and before they reject a packet of a Pod: without these routes, a machine without a default route could not reach cluster
+ * IPs. No packet leaves through the routes, because the rules translate, reject or drop it.
  *
  * Invariants: a route of another program to the same range has priority. The routes disappear with the bridge.
  */
@@ -18,7 +18,9 @@ const METRIC = 100_000;
 export interface ServiceRoutes {
   /** Adds the missing routes of the ranges. Failures are logged, because most machines have a default route. */
   add(cidrs: readonly string[]): Promise<void>;
-  /** Adds missing routes, and deletes those of other ranges. Calls take effect in their order. Failures are logged. */
+  /**
+   * Adds the missing routes of the ranges, and deletes the routes of other ranges. Calls take effect in their order. Failures are logged.
+   */
   set(cidrs: readonly string[]): Promise<void>;
 }
 

@@ -24,7 +24,9 @@ export async function forgetConnections(ranges: readonly IpRange[], signal: Abor
   }
 }
 
-/** Returns options of conntrack(8) that select the entry in a line of its output; none if neither the client nor the server is in a range. */
+/**
+ * Returns options of conntrack(8) that select the entry in a line of its output; none if neither the client nor the server is in a range.
+ */
 export function criteriaOf(line: string, ranges: readonly IpRange[]): string[] {
   // The source of replies is the server, after the translation of its address.
   const [client, server] = [...line.matchAll(/\bsrc=(\S+)/g)].map(([, address = '']) => address);

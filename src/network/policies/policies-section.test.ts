@@ -41,7 +41,7 @@ function rulesOf(section: Section): Rules {
   return { chains, sets };
 }
 
-/** Evaluates the rules of a section as nftables does. `isReply`: judge the answer to the packet. */
+/** Returns whether the rules of a section accept the packet or, with `isReply`, the reply to it. Evaluates them as nftables does. */
 function accepts({ chains, sets }: Rules, packet: Packet, isReply: boolean): boolean {
   const family = packet.from.includes(':') ? 'ip6' : 'ip';
   const [source, target] = isReply ? [packet.to, packet.from] : [packet.from, packet.to];
@@ -109,7 +109,7 @@ function accepts({ chains, sets }: Rules, packet: Packet, isReply: boolean): boo
   return (['policies/egress', 'policies/ingress'] as const).every((chain) => run(chain) !== 'drop');
 }
 
-/** The semantics of NetworkPolicies, without any index. */
+/** Returns whether the NetworkPolicies allow the packet, by their semantics and without any index. */
 function isAllowed(packet: Packet, { pods, policies, namespaces }: World): boolean {
   const podAt = (address: string): PolicyPod | undefined => pods.find(({ addresses }) => addresses.includes(address));
   if (packet.from === packet.to && podAt(packet.from) !== undefined) return true;

@@ -2,14 +2,15 @@
  * The section `policies` of the instance's nftables table: which forwarded packets NetworkPolicies allow. Pure.
  *
  * Packets are judged where the machine forwards them: after a Service's address has become a Pod's, and before a source is masqueraded.
- * Packets of the node's own programs, and packets to them, are not forwarded, so they are always allowed, as upstream documents it. So
- * are packets of a Pod to itself.
+ * Packets of the node's own programs, and packets to them, are not forwarded, so they are always allowed, as upstream documents it. Packets
+ * of a Pod to itself are always accepted, too.
  *
- * An address of an isolated Pod leads to the chain of its profile, which is shared by all Pods with the same policies: it asks each policy
- * and drops what none has accepted. Pods that peers select are elements of sets. Thus a change of a Pod changes only elements.
+ * An address of an isolated Pod leads to the chain of its profile, which is shared by all Pods with the same policies: the chain asks each
+ * policy, and drops packets that none has accepted. Pods that peers select are elements of sets. Thus a change of a Pod changes only
+ * elements.
  *
- * Selections are found by the rarest label or namespace that they require. A changed Pod is compared only with those that it may match,
- * the other Pods only with those that a changed policy adds.
+ * Selections are found by the rarest label or namespace that they require. A changed Pod is compared only with the selections that it may
+ * match, and the other Pods only with the selections that a changed policy adds.
  */
 import type { NetworkPolicy } from '../../api/generated/types.ts';
 import { formatIp, type IpFamily, parseIp } from '../../machinery/ip.ts';
@@ -28,7 +29,7 @@ import {
   portId,
 } from './policy-rules.ts';
 
-/** The properties of a Pod with addresses of its own on which policies depend. */
+/** A Pod with addresses of its own, with the properties on which policies depend. */
 export interface PolicyPod {
   namespace: string;
   labels: Readonly<Record<string, string>>;
@@ -40,16 +41,16 @@ const RULES = baseRules();
 
 interface PodEntry {
   pod: PolicyPod;
-  /** By address. Undefined: they must be derived again. */
+  /** The parts by address; undefined if they must be derived again. */
   parts?: Map<string, Part>;
-  /** The IDs of the selections of the index that contain the Pod. Undefined: all of them must be examined. */
+  /** The IDs of the selections of the index that contain the Pod. Undefined: all selections must be examined. */
   matched?: Set<string>;
   profiles: Part[];
 }
 
 interface PolicyEntry {
   policy: NetworkPolicy;
-  /** Absent until the next section. */
+  /** The result of compilePolicy(); absent until the next section is derived. */
   compiled?: CompiledPolicy;
   part?: Part;
 }
@@ -57,7 +58,7 @@ interface PolicyEntry {
 export class PoliciesSection {
   readonly #policies = new Map<string, PolicyEntry>();
   readonly #namespaces = new Map<string, Readonly<Record<string, string>>>();
-  /** In the order in which they got their addresses: the last one has an address that several Pods report. */
+  /** The Pods in the order in which they got their addresses. An address that several Pods report belongs to the last of them. */
   readonly #pods = new Map<string, PodEntry>();
   readonly #profiles = new Map<string, Part>();
   /** Derived from the policies. */
@@ -65,7 +66,7 @@ export class PoliciesSection {
   #isIndexStale = false;
   #selectionParts: ReadonlyMap<string, Part> = new Map();
 
-  /** Takes in a policy, or its deletion. `key`: any text that identifies it. */
+  /** Takes in the state of a policy; undefined if the policy was deleted. `key`: any text that identifies the policy. */
   setPolicy(key: string, policy: NetworkPolicy | undefined): void {
     if (policy === undefined) this.#policies.delete(key);
     else this.#policies.set(key, { policy });
@@ -87,7 +88,7 @@ export class PoliciesSection {
     return this.#pods.get(key)?.pod;
   }
 
-  /** Takes in a Pod, or that it has no addresses of its own any more. Returns whether anything has changed. */
+  /** Takes in the state of a Pod; undefined if the Pod has no addresses of its own any more. Returns whether anything has changed. */
   setPod(key: string, pod: PolicyPod | undefined): boolean {
     const old = this.#pods.get(key)?.pod;
     if (JSON.stringify(old) === JSON.stringify(pod)) return false;
@@ -97,8 +98,7 @@ export class PoliciesSection {
   }
 
   /**
-   * Makes the next section contain other objects for the policies and addresses with these names of parts, if it still has them, so that the
-   * table tries them again.
+   * Makes the next section contain new objects for those parts with these names that still exist, so that the table tries the parts again.
    */
   renew(names: ReadonlySet<string>): void {
     for (const [key, entry] of this.#policies)
@@ -212,7 +212,7 @@ export class PoliciesSection {
   }
 }
 
-/** Returns the addresses in canonical form. */
+/** Returns the addresses in canonical form, each with its family. */
 const addressesOf = ({ addresses }: PolicyPod): [string, IpFamily][] =>
   addresses.flatMap((text) => {
     const ip = parseIp(text);

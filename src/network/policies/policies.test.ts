@@ -22,7 +22,7 @@ const settled = async (): Promise<void> => {
   for (let turn = 0; turn < 50; turn++) await new Promise(setImmediate);
 };
 
-/** `left`: the sandboxes of an earlier engine, which are attached. */
+/** Starts the enforcement. `left`: the attached sandboxes that an earlier engine has left, or the error of their list. */
 async function enforced(left: readonly LeftSandbox[] | Error = []) {
   const timers = createVirtualTimers();
   const backend = await registryBackend({ timers });
@@ -31,7 +31,7 @@ async function enforced(left: readonly LeftSandbox[] | Error = []) {
   const attached = new Set(left instanceof Error ? [] : left.flatMap(({ addresses }) => addresses));
   let detached: (addresses: readonly string[]) => void = () => undefined;
   let section: Section = new Map();
-  /** The errors of nft for parts of the section. */
+  /** Returns the errors of nft for parts of the section. */
   let judge: (parts: Section) => Rejections = () => new Map();
   const policies = startPolicies({
     ...withInformers({ client: clientOf(backend), timers, log: silentLog, signal: stop.signal }),

@@ -1,8 +1,8 @@
 /**
  * Enforces NetworkPolicies.
  *
- * Boundary: reads NetworkPolicies, Namespaces and Pods; writes the section `policies` of the nftables table, and Events. policies-section.ts
- * decides what the rules are.
+ * Boundary: reads NetworkPolicies, Namespaces and Pods; writes the section `policies` of the nftables table, and Events.
+ * policies-section.ts decides what the rules are.
  * Invariants:
  *  1. The first section contains everything that the informers have listed, and the sandboxes that an earlier engine has left, even if the
  *     API does not have their Pods any more. The rules of the earlier engine stay until then.
@@ -10,7 +10,7 @@
  *  3. A Pod stays in the rules until its sandbox is detached, even if it has ended, its object is deleted, or another Pod has its name.
  *  4. Changes that arrive while rules are derived or written are part of the next transaction. The rules are derived in turns with other
  *     work. There are no timers except after a failure.
- *  5. A policy whose rules nft(8) rejects isolates its Pods and allows nothing. The rules of the others are kept current.
+ *  5. A policy whose rules nft(8) rejects isolates its Pods and allows nothing. The rules of the other policies are kept current.
  */
 import { namedPorts } from '../../api/core/v1/pod/containers.ts';
 import { mirroredUid } from '../../api/core/v1/pod/mirror.ts';
@@ -51,7 +51,7 @@ export interface PoliciesOptions {
   signal: AbortSignal;
 }
 
-/** A Pod as the node knows it, with what its rules need. */
+/** A Pod as the node knows it, with the properties that its rules need. */
 export interface HeldPod {
   namespace: string;
   name: string;
@@ -70,9 +70,9 @@ export interface LeftSandbox {
 
 export interface Policies {
   /**
-   * Resolves when the rules contain the Pod with these addresses of its sandbox, whatever its status says. `pod` counts while the API does
-   * not have the Pod, such as a new static one. Rejects if the rules cannot be written, if the sandbox has been detached meanwhile, or if
-   * the objects for the first rules are not known in time.
+   * Resolves when the rules contain the Pod with these addresses of its sandbox, regardless of the Pod's status. `pod` is used while the
+   * API does not have the Pod, for example because it is a new static Pod. Rejects if the rules cannot be written, if the sandbox has been
+   * detached meanwhile, or if the objects for the first rules are not known in time.
    */
   hold(pod: HeldPod, addresses: readonly string[], signal: AbortSignal): Promise<void>;
 }
@@ -88,7 +88,7 @@ interface Entry {
   /** Whether the API has the Pod. */
   isStored: boolean;
   held?: HeldPod;
-  /** The addresses of its attached sandboxes. While there are none, those of its status count. */
+  /** The addresses of the Pod's attached sandboxes. While there are none, the addresses in the Pod's status count. */
   addresses: readonly string[];
 }
 
@@ -100,7 +100,7 @@ export function startPolicies(options: PoliciesOptions): Policies {
 class Enforcement implements Policies {
   readonly #options: PoliciesOptions;
   readonly #section = new PoliciesSection();
-  /** By the UID of the Pod. That of a mirror Pod is the UID of its static Pod, which the sandboxes have. */
+  /** The entries by UID. A mirror Pod has the entry of its static Pod, whose UID the sandboxes have. */
   readonly #entries = new Map<string, Entry>();
   /** The UID of the Pod that has an attached sandbox with the address, by address. */
   readonly #holders = new Map<string, string>();
@@ -280,7 +280,7 @@ function each<T extends KubeObject>(act: (object: T, exists: boolean) => void): 
   return { added: exists, updated: exists, deleted: (object) => act(object, false) };
 }
 
-/** Returns the addresses of its own that the status of a Pod reports: none if the Pod uses those of the node, or has ended. */
+/** Returns the Pod's own addresses that its status reports: none if the Pod uses those of the node, or has ended. */
 function reportedAddresses({ spec, status }: Pod): string[] {
   if (spec?.hostNetwork === true || status?.phase === 'Succeeded' || status?.phase === 'Failed') return [];
   return (status?.podIPs ?? []).flatMap(({ ip }) => canonicalIp(ip) ?? []);

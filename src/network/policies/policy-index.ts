@@ -1,16 +1,16 @@
-/** An index of NetworkPolicies by namespace, and of the Pods that their peers select by what these Pods must have. Pure. */
+/** An index of NetworkPolicies by namespace, and of the selections of their peers by a fact that selected Pods must have. Pure. */
 import type { IpFamily } from '../../machinery/ip.ts';
 import { NFT_WORDS } from '../families.ts';
 import type { NftSet, Part } from '../nftables/section.ts';
 import { type CompiledPolicy, FAMILIES, peersSet, portSet, type Selection } from './policy-rules.ts';
 
-/** By the fact that a Pod must have to match; undefined: any Pod may match. */
+/** The selections by a fact that a Pod must have to match. The key undefined has the selections that any Pod may match. */
 export type SelectionsByFact = ReadonlyMap<string | undefined, readonly Selection[]>;
 
 export interface PolicyIndex {
-  /** By the namespace of the policies. */
+  /** The policies by their namespace. */
   policies: ReadonlyMap<string, readonly CompiledPolicy[]>;
-  /** By ID. */
+  /** The selections by ID. */
   selections: ReadonlyMap<string, Selection>;
   byFact: SelectionsByFact;
   namedPorts: ReadonlySet<string>;
@@ -31,7 +31,7 @@ export function* indexOf(policies: readonly CompiledPolicy[]): Generator<void, P
   return { policies: Map.groupBy(policies, ({ namespace }) => namespace), selections, byFact, namedPorts };
 }
 
-/** Groups the selections by those of their facts that the fewest others have. */
+/** Groups the selections by their rarest fact: the one that the fewest selections require. */
 export function* byRarestFact(selections: readonly Selection[]): Generator<void, SelectionsByFact> {
   const counts = new Map<string, number>();
   for (const [position, { facts }] of selections.entries()) {
@@ -49,7 +49,7 @@ export function* byRarestFact(selections: readonly Selection[]): Generator<void,
   return grouped;
 }
 
-/** Returns the sets of an index. Sets that existed before are the same objects. */
+/** Returns the parts with the sets of an index. Parts that `before` contains are the same objects. */
 export function* partsOf(
   { selections, namedPorts }: PolicyIndex,
   before: ReadonlyMap<string, Part>,

@@ -1,4 +1,6 @@
-/** The parts of the section `policies`: the chains at the hooks of the kernel, of policies, and the elements of an address. Pure. */
+/**
+ * The parts of the section `policies`: the chains at the hooks of the kernel, the chains of policies, and the elements for addresses. Pure.
+ */
 import type { IpFamily } from '../../machinery/ip.ts';
 import { NFT_WORDS } from '../families.ts';
 import type { Chain, Elements, NftSet, Part } from '../nftables/section.ts';
@@ -25,7 +27,7 @@ const selfSet = (family: IpFamily): string => `policies/self-${NFT_WORDS[family]
 const isolatedMap = (direction: Direction, isReply: boolean, family: IpFamily): string =>
   `policies/${direction}${isReply ? '-reply' : ''}-${NFT_WORDS[family].ip}`;
 
-/** Packets of the egress chain that are accepted continue in the ingress chain. */
+/** Packets that the egress chain accepts continue in the ingress chain. */
 const PRIORITIES = { egress: 'filter', ingress: 'filter + 1' } as const;
 
 export function baseRules(): Part {
@@ -66,7 +68,7 @@ export function baseRules(): Part {
   return { chains, sets };
 }
 
-/** A policy that nft(8) rejects isolates its Pods and allows nothing. */
+/** Returns the chains for a policy that nft(8) rejects: the policy isolates its Pods and allows nothing. */
 export const chainsThatAllowNothing = ({ isolates }: CompiledPolicy): Chain[] =>
   Object.values(isolates).flatMap((name) => [
     { name, rules: [] },
@@ -91,7 +93,7 @@ export function elementsOf(address: string, family: IpFamily, { chains, selectio
   const add = (set: string, key: string, value = ''): void => {
     elements.push({ set, values: new Map([[key, value]]) });
   };
-  // A Pod whose elements nft(8) rejects is isolated as its policies say, but they allow nothing, and no peer selects it.
+  // If nft(8) rejects the elements of a Pod, its policies isolate the Pod and allow nothing, and no peer selects it.
   const isolated = chains.flatMap(([direction]): Elements[] =>
     [false, true].map((isReply) => ({
       set: isolatedMap(direction, isReply, family),

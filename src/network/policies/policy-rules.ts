@@ -35,7 +35,7 @@ export const labelFacts = (of: 'Pod' | 'namespace', labels: Readonly<Record<stri
 export interface CompiledPolicy {
   namespace: string;
   matchesPod: LabelMatcher;
-  /** The names of the chains for packets of the opening side, of the directions in which the policy isolates Pods. */
+  /** The chains for packets of the side that opens the connection, by the directions in which the policy isolates Pods. */
   isolates: Partial<Record<Direction, string>>;
   chains: Chain[];
   selections: Selection[];
@@ -97,7 +97,9 @@ interface Context {
 
 type Collected = Pick<CompiledPolicy, 'selections' | 'namedPorts'>;
 
-/** Ports have a chain of their own where peers would multiply their rules. */
+/**
+ * Returns the chains for the rules. Several conditions on ports get a chain of their own, because each peer would repeat them otherwise.
+ */
 function chainsOf(name: string, rules: readonly Rule[], context: Context, collected: Collected): Chain[] {
   const main: string[] = [];
   const others: Chain[] = [];
@@ -148,7 +150,7 @@ function blockMatch({ cidr, except = [] }: { cidr: string; except?: string[] }, 
   return [`${ip} ${side} ${formatIpRange(range)}${without}`];
 }
 
-/** Leaves out ranges that another one contains: nft(8) rejects sets with overlapping ranges. */
+/** Returns the ranges without those that another one contains, because nft(8) rejects sets with overlapping ranges. */
 function outermost(ranges: readonly IpRange[]): IpRange[] {
   const kept: IpRange[] = [];
   const sorted = ranges.toSorted((a, b) =>

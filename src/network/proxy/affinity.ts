@@ -1,6 +1,6 @@
 /**
- * Rules for a port of a Service whose clients keep their endpoint (session affinity). Each endpoint has a set of the addresses that have
- * chosen it; the kernel removes an address after the timeout since its last connection. Pure.
+ * Rules for a port of a Service whose clients keep their endpoint (session affinity). Each endpoint has a set of the addresses of its
+ * clients; the kernel removes an address after the timeout since its last connection. Pure.
  */
 import { createHash } from 'node:crypto';
 import type { Service, ServicePort } from '../../api/generated/types.ts';
@@ -14,7 +14,7 @@ import type { Range, Slots } from './slots.ts';
 
 /** The default of v1.33: three hours. */
 const DEFAULT_TIMEOUT_SECONDS = 10_800;
-/** A set of the kernel must have a limit to get elements from rules. A client beyond it gets a random endpoint each time. */
+/** A set of the kernel must have a limit to get elements from rules. A client beyond the limit gets a random endpoint each time. */
 const MAX_CLIENTS = 65_535;
 
 export interface Affinity {
@@ -37,7 +37,10 @@ export function* affinityOf(
     hashOf(metadata.namespace, metadata.name, port.protocol, port.name, String(number), ...texts);
   const timeoutSeconds = spec?.sessionAffinityConfig?.clientIP?.timeoutSeconds ?? DEFAULT_TIMEOUT_SECONDS;
   const own = hash();
-  /** By slot. The names depend on the endpoint instead, so that its clients remain when its slot changes. */
+  /**
+   * The hashes of the endpoints, by slot. Names contain the hash and not the slot, so that an endpoint keeps its clients when its slot
+   * changes.
+   */
   const hashes: string[] = [];
   for (const target of slots.targets) {
     hashes.push(hash(target));

@@ -1,9 +1,9 @@
 /**
  * Chains that choose an endpoint at random, shared by all Services with the same number of endpoints.
  *
- * The endpoint in slot 3 of a frontend is an element of the map `endpoints-4-3`, whose key is the frontend; the chain `to-4-3` translates the
- * destination to what this map contains. The chain `internal-4-0-10` chooses one of ten slots. Therefore a Service needs no chain of its
- * own, and a changed endpoint is a changed element. kube-proxy has a chain for each Service and each endpoint instead.
+ * The endpoint in slot 3 of a frontend is an element of the map `endpoints-4-3`, whose key is the frontend; the chain `to-4-3` translates
+ * the destination to the endpoint in this map. The chain `internal-4-0-10` chooses one of ten slots. Therefore a Service needs no chain of
+ * its own, and a changed endpoint is a changed element. kube-proxy has a chain for each Service and each endpoint instead.
  */
 import type { IpFamily } from '../../machinery/ip.ts';
 import { NFT_WORDS } from '../families.ts';
@@ -21,13 +21,13 @@ export interface SharedPart {
   needs: readonly SharedPart[];
 }
 
-/** Returns the map that has the endpoints in a slot. Frontends without an address, node ports, have other maps. */
+/** Returns the name of the map with the endpoints in a slot. Node ports, which are frontends without an address, have other maps. */
 export const slotMap = (family: IpFamily, isNodePort: boolean, slot: number): string =>
   `services/${isNodePort ? 'node-port-' : ''}endpoints-${NFT_WORDS[family].number}-${slot}`;
 
 /**
- * Returns the rules that send the traffic of a frontend to an endpoint. `choose` returns what a rule does to choose one of the slots in a
- * range.
+ * Returns the rules that send the traffic of a frontend to an endpoint. `choose` returns the statement with which a rule chooses one of the
+ * slots in a range.
  */
 export function trafficRules(
   { family, policy }: Pick<Frontend, 'family' | 'policy'>,
@@ -55,7 +55,7 @@ export function trafficRules(
   return [...inside, ...(local.count === 0 ? [] : [choose(local)])];
 }
 
-/** Returns what a rule does to jump to one of the chains, which are those of the slots in the range. */
+/** Returns the statement with which a rule goes to the chain of a random slot in the range. */
 export function chooseChain({ start, count }: Range, chainOf: (slot: number) => string): string {
   if (count === 1) return `goto ${chainOf(start)}`;
   const elements = Array.from({ length: count }, (_, index) => `${start + index} : goto ${chainOf(start + index)}`);
@@ -70,7 +70,7 @@ export class Balancing {
     this.#podCidrs = podCidrs;
   }
 
-  /** Returns the chain that sends the traffic of the frontend to one of the slots. Its name is that of the part. */
+  /** Returns the part with the chain that sends the traffic of the frontend to one of the slots. The chain has the name of the part. */
   *chainFor(
     { family, policy, address }: Frontend,
     { cluster, local }: Pick<Slots, 'cluster' | 'local'>,

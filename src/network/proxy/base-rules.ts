@@ -6,9 +6,9 @@
  * decision. The element leads to a chain that chooses an endpoint and translates the destination. Connection tracking translates all other
  * packets. A packet that no endpoint gets reaches the filter chains with its original destination: there it is rejected or dropped.
  *
- * A packet that arrives in the moment of a transaction may find nothing: the kernel chooses between the old and the new rules when the packet
- * enters a base chain, but between the old and the new elements at each lookup, so that an element may lead to a chain or a slot that the
- * rules of this packet do not have. Therefore it is looked up again, in a base chain of its own.
+ * A packet that arrives during a transaction may find no element that it can use: the kernel chooses between the old and the new rules when
+ * the packet enters a base chain, but between the old and the new elements at each lookup, so that an element may lead to a chain or a slot
+ * that the rules of this packet do not have. Therefore the packet is looked up again, in a base chain of its own.
  *
  * Source: the nftables mode of kube-proxy v1.33 (KEP-3866). Unlike there, all addresses of the node accept node ports.
  */
@@ -20,13 +20,13 @@ import type { Chain, NftSet, Part } from '../nftables/section.ts';
 
 /** Chains and maps by purpose. The maps exist once for each family, with 4 or 6 at the end of the name. */
 export const NAMES = {
-  /** Frontends with an address, to the chain that chooses an endpoint. */
+  /** Map from frontends with an address to the chain that chooses an endpoint. */
   addresses: 'services/addresses',
   nodePorts: 'services/node-ports',
-  /** Frontends that no endpoint serves, to `reject` or `drop`. */
+  /** Map from frontends that no endpoint serves to `reject` or `drop`. */
   unservedAddresses: 'services/unserved-addresses',
   unservedNodePorts: 'services/unserved-node-ports',
-  /** Addresses of load balancers that only some sources may use, to the chain with the sources. */
+  /** Map from addresses of load balancers that only some sources may use to the chain with the sources. */
   restricted: 'services/restricted',
   clusterIps: 'services/cluster-ips',
   reject: 'services/reject',
@@ -129,7 +129,7 @@ function filterChains({ serviceCidrs, api }: BaseOptions): Chain[] {
       rules: [...exceptApi(api), ...lookUp(NAMES.unservedAddresses), ...lookUpNodePort(NAMES.unservedNodePorts)],
     },
     { name: UNKNOWN_ADDRESSES, rules: unknown },
-    // These precede the translation of destinations.
+    // These chains precede the translation of destinations.
     base('services/restrict-prerouting', 'filter hook prerouting priority -110', restricted),
     base('services/restrict-output', 'filter hook output priority -110', restricted),
     base('services/filter-input', 'filter hook input priority filter', filtered),

@@ -1,6 +1,6 @@
 /**
- * The Services that claim an address and port. The oldest one has it. A change compares the Service with few of those that claim the same,
- * because a client can create thousands of them: a binary search finds its place.
+ * The Services that claim an address and port. The oldest one has it. A change compares the Service with only few of the others that claim
+ * the same, by a binary search, because a client can create thousands of them.
  */
 import type { Service } from '../../api/generated/types.ts';
 
@@ -17,17 +17,17 @@ export const claimantOf = (key: string, { metadata }: Service): Claimant => ({
 });
 
 export class Claims {
-  /** By claim, the oldest first. No list is empty. */
+  /** The claimants by claim, the oldest first. No list is empty. */
   readonly #claimants = new Map<string, Claimant[]>();
 
-  /** Returns whether the Service has what it claims, or would have it if it claimed it. */
+  /** Returns whether the Service has the claimed address and port, or would have them if it claimed them. */
   mayHave(claim: string, { key, age }: Claimant): boolean {
     const [first, second] = this.#claimants.get(claim) ?? [];
     const rival = first?.key === key ? second : first;
     return rival === undefined || age < rival.age;
   }
 
-  /** Returns the key of the Service that loses the claim; undefined if there is none. */
+  /** Adds a claim of a Service. Returns the key of the Service that loses the claim; undefined if there is none. */
   add(claim: string, claimant: Claimant): string | undefined {
     const claimants = this.#claimants.get(claim);
     if (claimants === undefined) {
@@ -40,7 +40,7 @@ export class Claims {
     return index === 0 ? claimants[1]?.key : undefined;
   }
 
-  /** Returns the key of the Service that gets the claim; undefined if there is none. */
+  /** Removes a claim of a Service. Returns the key of the Service that gets the claim; undefined if there is none. */
   remove(claim: string, claimant: Claimant): string | undefined {
     const claimants = this.#claimants.get(claim) ?? [];
     const index = placeOf(claimant, claimants);

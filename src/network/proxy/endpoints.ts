@@ -1,5 +1,5 @@
 /**
- * Which endpoints of a Service get the traffic that arrives at this node. Pure.
+ * Finds the endpoints of a Service that get the traffic that arrives at this node. Pure.
  * Source: CategorizeEndpoints and the caches of Services and EndpointSlices in pkg/proxy of v1.33 (behavior).
  */
 import { isIPv4 } from 'node:net';
@@ -29,7 +29,10 @@ export interface Place {
 /** The label of an EndpointSlice that names its Service. */
 const SERVICE_NAME = 'kubernetes.io/service-name';
 
-/** Returns the key of the Service to which a slice belongs, `<namespace>/<name>`, in a list for an index; the list is empty if there is none. */
+/**
+ * Returns the key of the Service to which a slice belongs, `<namespace>/<name>`, in a list for an index; the list is empty if there is
+ * none.
+ */
 export function serviceOfSlice({ metadata }: EndpointSlice): readonly string[] {
   const name = metadata.labels?.[SERVICE_NAME];
   return name === undefined || name === '' ? [] : [`${metadata.namespace ?? ''}/${name}`];
@@ -74,7 +77,10 @@ const portKey = ({ name, protocol }: { name?: string; protocol?: string }): stri
 /** The port numbers of a slice by portKey(). A slice may have thousands of ports, and is read for each port of its Service. */
 const numbersBySlice = new WeakMap<EndpointSlice, Map<string, number[]>>();
 
-/** Leaves out numbers that are no ports: the API accepts any number in a slice, as upstream, but the kernel rejects such rules. */
+/**
+ * Returns the port numbers of a slice by portKey(), without numbers that are no ports: the API accepts any number in a slice, as upstream,
+ * but the kernel rejects such rules.
+ */
 function numbersOf(slice: EndpointSlice): Map<string, number[]> {
   const known = numbersBySlice.get(slice);
   if (known !== undefined) return known;
@@ -114,8 +120,8 @@ export interface UsableEndpoints {
 
 /**
  * Returns the endpoints for each traffic policy: the ready ones, or if there are none those that terminate but still serve. Hints about
- * zones apply if every ready endpoint has some and one of them names the zone of the node. Each policy gets at most `max` endpoints, the
- * same ones whatever their order.
+ * zones apply to the policy Cluster if every ready endpoint has some and one of them names the zone of the node. Each policy gets at most
+ * `max` endpoints, which do not depend on the order of `endpoints`.
  */
 export function* usableEndpoints(
   endpoints: readonly PortEndpoint[],

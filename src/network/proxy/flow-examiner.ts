@@ -1,10 +1,11 @@
 /**
- * Examines the entries of connection tracking after changes of UDP frontends, one examination at a time, while rules continue to be written.
+ * Examines the entries of connection tracking after changes of UDP frontends, one examination at a time, while rules continue to be
+ * written.
  *
  * Boundary: deleteStaleFlows(). The caller reports the frontends after it has written the rules.
  * Invariants:
  *  1. A frontend stays pending until an examination succeeds that began after its last change. A failed one is repeated with back-off.
- *  2. An examination uses the targets that a frontend has now, not those from its beginning: a flow to a new endpoint is not stale.
+ *  2. An examination uses the targets that a frontend has now, not those when the examination began: a flow to a new endpoint is not stale.
  *  3. The first call of written() makes all its frontends pending, because the earlier rules are unknown.
  */
 import { backOffMillis } from '../../client/back-off.ts';
@@ -35,7 +36,7 @@ export class FlowExaminer {
   /** The frontends whose entries may be stale, by frontendId(): those for the next examination, and those of the current one. */
   #pending = new Map<string, UdpFrontend>();
   #current = new Map<string, UdpFrontend>();
-  /** That of the pending frontends. */
+  /** Resolves when the examination of the pending frontends has ended. */
   #attempt = Promise.withResolvers<void>();
   #isRunning = false;
 
@@ -44,9 +45,10 @@ export class FlowExaminer {
   }
 
   /**
-   * Call it after each transaction with the owners of frontends whose rules it may have changed, such as the keys of Services. `frontendsOf`
-   * returns the frontends that an owner has now; none if it no longer exists. The first transaction must contain all owners. Resolves when
-   * an examination that contains the changes has ended, even if it has failed, and immediately if there is nothing to examine.
+   * Must be called after each transaction, with the owners of frontends whose rules it may have changed, such as the keys of Services.
+   * `frontendsOf` returns the frontends that an owner has now; none if it no longer exists. The first transaction must contain all owners.
+   * Resolves when an examination that contains the changes has ended, even if it has failed, and immediately if there is nothing to
+   * examine.
    */
   written(owners: Iterable<string>, frontendsOf: (owner: string) => readonly UdpFrontend[]): Promise<void> {
     const before: UdpFrontend[] = [];

@@ -43,8 +43,8 @@ const outsidePolicy = ({ spec }: Service): Frontend['policy'] =>
 export type ServiceAddress = Omit<Frontend, 'key'> & { address: string };
 
 /**
- * Returns the addresses of a Service, each once, and at most one more of a kind than the rules may have. `reserved`: addresses at which a
- * program of the node itself serves, such as the cluster's DNS.
+ * Returns the addresses of a Service, each once, and at most MAX_FRONTENDS + 1 of a kind. `reserved`: addresses at which a program of the
+ * node itself serves, such as the cluster's DNS; they are left out.
  */
 export function addressesOf(service: Service, reserved: readonly string[]): ServiceAddress[] {
   const { spec = {}, status } = service;

@@ -1,5 +1,5 @@
 /**
- * Answers health checks of load balancers: a Service with externalTrafficPolicy Local has a port at which this node says whether it has
+ * Answers health checks of load balancers: a Service with externalTrafficPolicy Local has a port at which this node reports whether it has
  * endpoints of the Service. The ports are open on all addresses of the node, so that connections are bounded.
  * Source: pkg/proxy/healthcheck of v1.33 (paths, status codes, headers and body).
  */
@@ -9,7 +9,7 @@ import type { Service } from '../../api/generated/types.ts';
 import { createServer } from '../../platform/builtins/http.ts';
 
 export interface HealthChecks {
-  /** Opens the port of the Service, changes what it answers, or closes the port. `service`: undefined if it does not exist. */
+  /** Opens the port of the Service, changes its answer, or closes the port. `service`: undefined if the Service does not exist. */
   update(key: string, service: Service | undefined, localEndpoints: number): void;
   /** Sets whether the last change of the rules has succeeded. */
   setHealthy(isHealthy: boolean): void;
@@ -36,7 +36,7 @@ interface Check {
   server: Server;
 }
 
-/** Closes connections beyond the limit of all servers. */
+/** Returns a function that closes a new connection if all servers together have too many. */
 function limitTotal(): (socket: Socket) => void {
   let count = 0;
   return (socket) => {
@@ -64,8 +64,8 @@ function answer(response: ServerResponse, { service, localEndpoints }: Check, is
 }
 
 /**
- * `failed` is called if a port cannot be opened. The next update of the Service tries again. While another Service has the port, which it may
- * have given up in a change that is taken in later, the Service waits for the port instead.
+ * Answers health checks until close(). `failed` is called if a port cannot be opened; the next update of the Service tries again. If
+ * another Service has the port, the Service waits for it: the other one may give it up in a change that is taken in later.
  */
 export function createHealthChecks(failed: (service: Service, port: number, error: Error) => void): HealthChecks {
   const checks = new Map<string, Check>();

@@ -11,7 +11,10 @@ import { NAMES, UNKNOWN_ADDRESSES } from './base-rules.ts';
 /** A key of a map of ports in the output of nft(8). */
 const KEY = /\b(\w+ \. \d+) :/g;
 
-/** Resolves with the ports of a family, such as `tcp . 30080`, that are node ports or host ports in the table; none if there is no such table. */
+/**
+ * Resolves with the ports of a family, such as `tcp . 30080`, that are node ports or host ports in the table; none if there is no such
+ * table.
+ */
 export async function portsIn(options: TableOptions, family: IpFamily): Promise<Set<string>> {
   const { number } = NFT_WORDS[family];
   const maps = [`${NAMES.unservedNodePorts}-${number}`, `${NAMES.nodePorts}-${number}`, hostPortMap(family)];
@@ -23,8 +26,8 @@ export async function portsIn(options: TableOptions, family: IpFamily): Promise<
 }
 
 /**
- * Resolves with a message for each node port and host port that the table and that of another engine have, sorted. Rejects if nft(8) cannot
- * list the tables. The ports of load balancers are not examined.
+ * Resolves with a message for each node port and host port that the table shares with the table of another engine, sorted. Rejects if
+ * nft(8) cannot list the tables. The ports of load balancers are not examined.
  */
 export async function sharedPorts(options: TableOptions): Promise<string[]> {
   const messages = new Set<string>();
@@ -43,7 +46,7 @@ export function portText(port: string): string {
   return `${protocol.toUpperCase()}/${number}`;
 }
 
-/** Returns a message with the problem and its solution. `port`: such as `node port TCP/30080`. `table`: that of the other engine. */
+/** Returns a message with the problem and its solution. `port`: such as `node port TCP/30080`. `table`: the table of the other engine. */
 export const sharedPort = (port: string, table: string): string =>
   `another engine of lifepod on this machine, with the nftables table ${table}, also has the ${port}: ` +
   'only one of them gets the connections, usually the one that was started last; use another port for one of them';
@@ -61,8 +64,8 @@ export interface ServiceRange {
 }
 
 /**
- * Resolves with the Service ranges of other engines, also of those that have been killed. Their rules show them all: an
- * older engine has no route to a Service range, but packets to its unused addresses are dropped, also those to Pods of another engine.
+ * Resolves with the Service ranges of other engines, also of engines that have been killed. The rules of an engine show all its ranges,
+ * because they drop packets to unused addresses. Its routes may not: an older engine has none.
  */
 export async function otherServiceRanges(options: TableOptions): Promise<ServiceRange[]> {
   const found: ServiceRange[] = [];

@@ -1,9 +1,9 @@
 /**
- * Reports ports of the machine that a Service has got although something else uses them: a program that listens, from which the rules take the
- * connections, or another engine on the machine.
+ * Reports ports of the machine that a Service has got although something else uses them: a program that listens, from which the rules take
+ * the connections, or another engine on the machine.
  *
- * Boundary: ss(8) and nft(8), once when ports were assigned, thus for all Services when the engine starts. A program or an engine that takes
- * such a port later is not noticed here.
+ * Boundary: runs ss(8) and nft(8) once after ports were assigned, thus for all Services when the engine starts. A program or an engine that
+ * takes such a port later is not noticed here.
  */
 import type { EndpointSlice, Service } from '../../api/generated/types.ts';
 import { canonicalIp, parseIp, parseIpRange, rangeContains } from '../../machinery/ip.ts';
@@ -34,7 +34,7 @@ interface Candidate {
 
 export class PortConflicts {
   readonly #options: ConflictOptions;
-  /** The frontends of each Service that are examined or will be. */
+  /** The IDs of the frontends that have been or will be examined, by the key of their Service. */
   readonly #known = new Map<string, ReadonlySet<string>>();
   #candidates: Candidate[] = [];
 
@@ -84,7 +84,10 @@ export class PortConflicts {
     return parseListeners(await runCommandOk(command, args, { signal }));
   }
 
-  /** Whether the program belongs to an endpoint of the Service, which is a Pod in the network of the node. */
+  /**
+   * Returns whether the Service has an endpoint with the port outside the Pod ranges: the program may be this endpoint, a Pod in the
+   * network of the node.
+   */
   #isEndpoint({ key, frontend }: Candidate): boolean {
     const { podCidrs, slicesOf } = this.#options;
     const ranges = podCidrs.flatMap((cidr) => parseIpRange(cidr) ?? []);
@@ -128,7 +131,7 @@ const portOf = ({ key }: Frontend): string => key.split(' . ').slice(-2).join(' 
 
 const numberOf = ({ key }: Frontend): number => Number(key.split(' . ').at(-1));
 
-/** Such as `node port TCP/30080`. */
+/** Returns a text such as `node port TCP/30080`. */
 const nameOf = (frontend: Frontend): string =>
   `${frontend.address === undefined ? 'node port' : 'load balancer port'} ${portText(portOf(frontend))}`;
 
@@ -140,7 +143,7 @@ export interface Listener {
   port: string;
   /** The address without a zone; `*` for all addresses of both families. */
   address: string;
-  /** Such as `the program sshd (process 7)`. */
+  /** The program for messages, such as `the program sshd (process 7)`. */
   program: string;
 }
 

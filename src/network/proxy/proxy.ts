@@ -1,13 +1,13 @@
 /**
  * The service proxy: makes the addresses and ports of Services lead to their endpoints.
  *
- * Boundary: reads Services, EndpointSlices, ServiceCIDRs and its Node, never Pods; writes the section `services` of the nftables table, deletes entries of
- * connection tracking, answers health checks, and writes Events. services-section.ts decides what the rules are.
+ * Boundary: reads Services, EndpointSlices, ServiceCIDRs and its Node, never Pods; writes the section `services` of the nftables table,
+ * deletes entries of connection tracking, answers health checks, and writes Events. services-section.ts decides what the rules are.
  * Invariants:
  *  1. The first section contains everything that the informers have listed: the rules that an earlier engine has left stay until then.
  *  2. Changes that arrive while rules are written are part of the next transaction. There are no timers except after a failure.
  *  3. The rules remain when the engine ends.
- *  4. A Service whose rules nft(8) rejects has none, and gets an Event; the others get theirs.
+ *  4. A Service whose rules nft(8) rejects has no rules, and gets an Event; the other Services get their rules.
  */
 import { isDeepStrictEqual } from 'node:util';
 import type { EndpointSlice, Node, Service, ServiceCIDR } from '../../api/generated/types.ts';
@@ -49,9 +49,9 @@ export interface ProxyOptions extends Omit<NodeFacts, 'zone'> {
 }
 
 export interface RunningProxy {
-  /** Resolves when the rules are written for the first time, or when the first attempt has failed, which is repeated. */
+  /** Resolves when the first attempt to write the rules has succeeded or failed. A failed attempt is repeated. */
   readonly attempted: Promise<void>;
-  /** Resolves when the rules are written for the first time, with all Services that exist. Never resolves if that never succeeds. */
+  /** Resolves when the rules are written for the first time, with all Services that exist. Never resolves if no attempt succeeds. */
   readonly written: Promise<void>;
 }
 

@@ -32,8 +32,8 @@ export interface UdpFrontend {
   port: number;
   family: Frontend['family'];
   /**
-   * The endpoints to which entries of connection tracking may lead, as `10.244.0.7 . 53`: all that serve, even if new traffic does not reach
-   * them because they terminate or because of a traffic policy.
+   * The endpoints to which entries of connection tracking may lead, as `10.244.0.7 . 53`: all that are ready or serve, even if new traffic
+   * does not reach them because they terminate or because of a traffic policy.
    */
   targets: ReadonlySet<string>;
 }
@@ -41,14 +41,17 @@ export interface UdpFrontend {
 export interface ServiceRules {
   part: Part;
   needs: readonly SharedPart[];
-  /** The addresses and ports that the Service claims, such as `address 10.96.0.7 . tcp . 80`. If several Services claim the same, only one gets it. */
+  /**
+   * The addresses and ports that the Service claims, such as `address 10.96.0.7 . tcp . 80`. If several Services claim the same, only one
+   * gets it.
+   */
   claims: readonly string[];
-  /** By family and port. */
+  /** The slots of the endpoints, by family and port. */
   slots: ReadonlyMap<string, Slots>;
   udp: readonly UdpFrontend[];
   /** The node ports and the ports of load balancers that the Service has. */
   machinePorts: readonly Frontend[];
-  /** The number of ready Pods on this node. */
+  /** The number of ready endpoints on this node, by address. */
   localEndpoints: number;
   /** Whether the rules leave out addresses, ports or endpoints, because the Service is too large. */
   isCut: boolean;
@@ -193,7 +196,7 @@ function* addPort(
   return slots;
 }
 
-/** Source: CleanStaleEntries in pkg/proxy/conntrack of v1.33 (behavior). */
+/** Returns the frontends of a port, if its protocol is UDP. Source: CleanStaleEntries in pkg/proxy/conntrack of v1.33 (behavior). */
 function udpFrontends(
   port: ServicePort,
   frontends: readonly Frontend[],
@@ -227,7 +230,10 @@ class PartBuilder {
     this.#needs.set(shared.name, shared);
   }
 
-  /** Admits only the sources in loadBalancerSourceRanges, none if these are all of the other family. */
+  /**
+   * Restricts the frontend to the sources in loadBalancerSourceRanges; to none if these are all of the other family. Does nothing if there
+   * are no valid ranges.
+   */
   *restrict({ metadata, spec }: Service, { family, key }: Frontend): Generator<void, void> {
     const texts = spec?.loadBalancerSourceRanges ?? [];
     if (texts.length === 0) return;
@@ -270,7 +276,7 @@ class PartBuilder {
         sets: [...this.#sets.values()],
         elements: [...this.#elements].map(([set, values]): Elements => ({ set, values })),
         needs: needs.map(({ name }) => name),
-        // Packets to the cluster IPs of the Service are dropped then, as those to any other cluster IP that no Service has.
+        // With the fallback, packets to the cluster IPs of the Service are dropped, like packets to any cluster IP that no Service has.
         fallback: {},
       },
       needs,

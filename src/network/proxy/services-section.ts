@@ -1,6 +1,6 @@
 /**
- * The section `services` of the nftables table, and what follows from it: kept current Service by Service, so that a change costs what
- * changed, in steps between which other work may run. Pure: it has no clock, I/O or randomness, but remembers what it has returned.
+ * Keeps the section `services` of the nftables table current, Service by Service: the cost of a change does not depend on the other
+ * Services, and other work may run between its steps. Pure: it has no clock, I/O or randomness, but remembers what it has returned.
  *
  * Invariants:
  *  1. The section is the same as one that is built from the same objects at once, except for the order of endpoints.
@@ -67,7 +67,7 @@ export class ServicesSection {
     return runAtOnce(this.steps(key, service, slices));
   }
 
-  /** Does the same as update() in short steps. They must end before the next ones begin, and before section() is called. */
+  /** Does the same as update() in short steps. The steps must end before other steps begin, and before section() is called. */
   *steps(key: string, service: Service | undefined, slices: readonly EndpointSlice[]): Generator<void, Set<string>> {
     const old = this.#rules.get(key);
     const before = { claims: old?.rules.claims ?? [], by: old && claimantOf(key, old.service) };
@@ -95,7 +95,7 @@ export class ServicesSection {
   #claim(before: ClaimsOfOne, after: ClaimsOfOne): Set<string> {
     const affected = new Set<string | undefined>();
     const isSameAge = before.by?.age === after.by?.age;
-    // Claims change rarely.
+    // In most calls, the claims have not changed.
     const isSame =
       before.claims.length === after.claims.length &&
       before.claims.every((claim, index) => claim === after.claims[index]);

@@ -12,7 +12,7 @@ const cpuMillis = (): number => {
 
 const range = (length: number): number[] => Array.from({ length }, (_, index) => index);
 const addressOf = (index: number): string => `10.${64 + (index >> 16)}.${(index >> 8) & 255}.${index & 255}`;
-/** Returns slices of 1,000 endpoints in all. */
+/** Returns slices of 1,000 endpoints each, for `count` endpoints in total. */
 const slicesOf = (service: Service, count: number): EndpointSlice[] =>
   range(Math.ceil(count / 1000)).map((slice) =>
     sliceOf(

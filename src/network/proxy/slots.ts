@@ -22,8 +22,8 @@ export interface Slots {
 export const NO_SLOTS: Slots = { targets: [], cluster: { start: 0, count: 0 }, local: { start: 0, count: 0 } };
 
 /**
- * Assigns the slots: first the endpoints for local traffic only, then those for both policies, then the others, so that those of each policy
- * are consecutive. `previous`: the last result for the port.
+ * Assigns the slots: first the endpoints for local traffic only, then those for both policies, then the others, so that those of each
+ * policy are consecutive. `previous`: the last result for the port.
  */
 export function* assignSlots(
   { cluster, local }: Pick<UsableEndpoints, 'cluster' | 'local'>,
@@ -41,7 +41,7 @@ export function* assignSlots(
   return { targets, cluster: { start, count: cluster.size }, local: { start: 0, count: local.size } };
 }
 
-/** Returns the group in an order in which as many targets as possible have the index, plus `start`, that they had before. */
+/** Returns the targets of the group in an order in which as many as possible keep their slots. A slot is the index plus `start`. */
 function* keepPlaces(
   group: ReadonlySet<string>,
   previous: readonly string[],

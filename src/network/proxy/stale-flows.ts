@@ -1,10 +1,10 @@
 /**
- * UDP has no connections, so that a client keeps what connection tracking has decided for its first packet as long as it sends: its packets
- * reach an endpoint that no longer exists, or no endpoint at all although there is one now. Such entries are deleted, and the next packet
- * of the client is translated by the current rules.
+ * Deletes stale UDP entries of connection tracking. UDP has no connections: as long as a client sends, its packets are translated like its
+ * first packet, so they may reach an endpoint that no longer exists, or no endpoint although there is one now. After the deletion, the
+ * current rules translate the next packet of the client.
  *
- * Boundary: conntrack(8) and ip(8). The kernel may have a million entries: they are read in turns with other work, and only a bounded number
- * of stale ones is remembered.
+ * Boundary: conntrack(8) and ip(8). The kernel may have a million entries: they are read in turns with other work, and only a bounded
+ * number of stale ones is remembered.
  * Source: the cleanup of conntrack entries in pkg/proxy of v1.33 (behavior).
  */
 import { canonicalIp, type IpFamily } from '../../machinery/ip.ts';
@@ -89,7 +89,7 @@ export function parseFlow(line: string): Flow | undefined {
   };
 }
 
-/** The stale entries that are remembered before they are deleted. conntrack(8) waits meanwhile. */
+/** The maximum number of stale entries that are remembered before they are deleted. conntrack(8) waits meanwhile. */
 const MAX_REMEMBERED = 100;
 
 /** How long conntrack(8) or ip(8) may take for the next lines, or for a deletion. */
@@ -97,15 +97,15 @@ const LIMIT_MILLIS = 60_000;
 
 export interface DeletionOptions {
   signal: AbortSignal;
-  /** That of ip-netns(8) in which the entries are; by default, that of this process. */
+  /** The network namespace of ip-netns(8) whose entries are deleted; by default, that of this process. */
   namespace?: string;
   /** By default, LIMIT_MILLIS. */
   limitMillis?: number;
 }
 
 /**
- * Deletes the stale entries of the frontends, which are in the map by frontendId(). The targets may change meanwhile. Rejects if conntrack(8)
- * or ip(8) fails, or makes no progress for `limitMillis`.
+ * Deletes the stale entries of the frontends, which are in the map by frontendId(). The targets may change meanwhile. Rejects if
+ * conntrack(8) or ip(8) fails, or makes no progress for `limitMillis`.
  */
 export function deleteStaleFlows(
   frontends: ReadonlyMap<string, UdpFrontend>,
@@ -137,7 +137,7 @@ async function examine(
   for (const family of families) {
     const isStale = staleness(frontends, family, nodeIps);
     const select = ['--family', CONNTRACK_FAMILY[family], '--proto', 'udp'];
-    /** Those of different clients are deleted together. */
+    /** The stale entries to delete. Entries that differ only in the client are deleted together. */
     const stale = new Map<string, Flow>();
     const deleteAll = async (): Promise<void> => {
       for (const flow of stale.values()) {

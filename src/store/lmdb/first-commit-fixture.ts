@@ -12,7 +12,7 @@ import { openTables } from './tables.ts';
 
 const KEYS = 500;
 const UPDATES = 2;
-/** LMDB stores such a value in pages of its own. */
+/** LMDB stores a value of this size in pages of its own. */
 const VALUE = Buffer.alloc(3000, 'x');
 
 const update = (index: number): Txn => ({ compare: [], puts: [{ key: `/key/${index % KEYS}`, value: VALUE }] });
