@@ -212,7 +212,7 @@ async function startParts(
   return { port, endWorkloads, shutDownNode: () => shutdown.begin(reporter, agent).then(() => dns.stop()) };
 }
 
-/** Connects the authorizer, and returns a function that returns the options of a part, which calls the API as the user. */
+/** Connects the authorizer, and returns a function that returns the options with which a part calls the API as the user. */
 function partsOf(
   { registry, authorization, onRefusal }: OpenRegistry,
   informers: SharedInformers,

@@ -30,7 +30,10 @@ export function processesNaming(path: string): FoundProcess[] {
   return found;
 }
 
-/** Returns whether an argument contains the path or a path below it. For the path /d, these are /d, /d/x and --root=/d/x, but not /d2. */
+/**
+ * Returns whether an argument contains the path or a path below it. For the path /d, the arguments /d, /d/x and --root=/d/x do, but not
+ * /d2.
+ */
 function names(argument: string, path: string): boolean {
   const at = argument.indexOf(path);
   if (at === -1) return false;

@@ -25,7 +25,7 @@ const serviceAccount = (name: string): UserInfo => ({
   groups: ['system:serviceaccounts', 'system:serviceaccounts:kube-system', AUTHENTICATED],
 });
 
-/** The service proxy. Its Events name it as their component, too. */
+/** The user of the service proxy, whose Events have the component `kube-proxy`. */
 export const PROXY: UserInfo = { name: 'system:kube-proxy', groups: [AUTHENTICATED] };
 
 export const DNS = serviceAccount('kube-dns');
@@ -36,7 +36,7 @@ export const CONTROLLER_MANAGER: UserInfo = { name: 'system:kube-controller-mana
 export const controllerUser = (name: ControllerName): UserInfo =>
   name === 'kube-controller-manager' ? CONTROLLER_MANAGER : serviceAccount(name);
 
-/** The enforcement of NetworkPolicies. */
+/** The user as which the enforcement of NetworkPolicies calls the API. */
 export const NETWORK_POLICIES = serviceAccount('network-policy-controller');
 
 /** Returns a client of the backend in the same process, as one user. */

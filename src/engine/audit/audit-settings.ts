@@ -30,7 +30,7 @@ export interface AuditSettings {
   path: string;
   mode: Mode;
   format: Format;
-  /** The length of a file in bytes before it is rotated. */
+  /** The size in bytes at which a file is rotated. */
   maxBytes: number;
   /** How many rotated files are kept; 0 means all. */
   maxBackups: number;

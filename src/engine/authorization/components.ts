@@ -36,7 +36,7 @@ export function createComponents({ registry, ...options }: ComponentsOptions): C
   });
 }
 
-/** The message of the log about a refused request. */
+/** The log message about a refused request. */
 export const REFUSED =
   'a component of the engine may not send a request: restore its role, or restart the engine, which restores all roles of the system';
 

@@ -160,7 +160,7 @@ function readOwned(path: string, owner: number): string | undefined {
   }
 }
 
-/** Creates the folder, which others may only read. Throws if it is not a folder, or if others may change it. */
+/** Creates the folder, which others may only read. Throws if the path is not a folder, or if others may change the folder. */
 function ensureSafeFolder(path: string): void {
   try {
     mkdirSync(path, 0o755);
@@ -211,7 +211,7 @@ function namesIn(folder: string): string[] {
   }
 }
 
-/** Removes all copies of the data folder's kubeconfig. */
+/** Removes all copies of the data folder's kubeconfig, with their folder. */
 export function removeUserKubeconfigs(dataDir: string, runFolder = RUN_FOLDER): void {
   rmSync(folderOf(dataDir, runFolder), { recursive: true, force: true });
   try {

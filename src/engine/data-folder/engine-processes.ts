@@ -2,7 +2,7 @@
  * Finds running engines by their command lines. Every user can read these, so that a user who may not read a data folder learns whether its
  * engine runs, and `lifepod down` finds an engine whose data folder has been deleted.
  *
- * Boundary: /proc. The lock of the data folder decides wherever it can be read; this is for the other cases.
+ * Boundary: /proc. The lock of the data folder decides wherever it can be read; this module is for the other cases.
  */
 import { readdirSync, readlinkSync } from 'node:fs';
 import { join, resolve } from 'node:path';

@@ -90,8 +90,8 @@ export function commitReplacement(dataDir: string, time: string): void {
 }
 
 /**
- * Completes a replacement that has been decided, and removes one that has not. Returns the folder with the former parts; undefined if there
- * is none. The caller has locked the data folder. `rename` is for tests.
+ * Completes a replacement that commitReplacement() has decided, and removes an undecided one. Returns the folder with the former parts;
+ * undefined if there is none. The caller has locked the data folder. `rename` is for tests.
  */
 export function finishReplacement(dataDir: string, rename = renameSync): string | undefined {
   const root = rootOf(dataDir);

@@ -42,7 +42,7 @@ const settled = ({ before: _, ...record }: EngineRecord): EngineRecord => ({ ...
 const isKept = (name: string): boolean => name.startsWith('lifepod.log') || name === 'sessions';
 /** Folders that the user fills, also while an engine starts. */
 const OF_USER = ['certs.d', 'manifests', 'seccomp'];
-/** Removed last: they show to other processes that the rest is being removed. */
+/** These entries are removed last, because they show other processes that the rest is being removed. */
 const LAST = ['engine.json', 'lock'];
 
 /**
@@ -73,7 +73,7 @@ export interface StartProgress {
   listening(port: number): void;
   /** Call this when the start has succeeded, and before anything happens that must outlive a failed start. */
   settle(): void;
-  /** Call this when a failed start has stopped all its parts. Removes what a first start has created, unless it is settled. */
+  /** Call this when a failed start has stopped all its parts. Removes what a first start has created, unless the start is settled. */
   undo(): Promise<void>;
 }
 
@@ -154,7 +154,7 @@ function firstStart(
   };
 }
 
-/** Returns the backend, with a call of `settle` before each write of a client. */
+/** Returns a backend that calls `settle` before each write of a client. */
 export function settledByWrites<Backend extends ResourceBackend>(backend: Backend, settle: () => void): Backend {
   const written = (request: RequestContext): RequestContext => {
     if (request.source === 'client') settle();

@@ -39,7 +39,7 @@ export class Control {
     return this.#zone;
   }
 
-  /** Sends a message to the engine, or to the next one if none is connected. */
+  /** Sends a message to the engine, or to the next engine if none is connected. */
   report(message: ProcessMessage): void {
     if (this.#engine !== undefined) send(this.#engine, message);
     else if (this.#unread.push(message) > MAX_REPORTS) this.#unread.shift();
@@ -52,7 +52,7 @@ export class Control {
     await bindTo(this.#server, this.#options.path);
   }
 
-  /** Ends the connection to the engine, and listens no more. */
+  /** Ends the connection to the engine, and stops listening. */
   close(): void {
     this.#server?.close();
     this.#engine?.end();

@@ -1,4 +1,7 @@
-/** Reads the response of a name server, and returns it to clients: with the remaining time to live, and within their limits. Pure. */
+/**
+ * Reads the response of a name server, and returns it to clients: with the remaining time to live, and within the size that the client
+ * accepts. Pure.
+ */
 import { CLASS_IN, FLAG, HEADER_BYTES, type Query, RCODE, readName, readRecords, TYPE } from './message.ts';
 import { limitOf, responseFlags, type Transport, writeOpt } from './response.ts';
 import type { ZoneRecord } from './zone.ts';

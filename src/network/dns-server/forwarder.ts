@@ -14,7 +14,7 @@ import { type Ask, askTcp, askUdp } from './upstream.ts';
 export interface ForwarderLimits {
   /** The time for the response of one server, before the next one is asked. */
   serverMillis: number;
-  /** The time for a response with all attempts. Resolvers give up after 5 s: resolv.conf(5). */
+  /** The time for all attempts to get a response. Resolvers give up after 5 s: resolv.conf(5). */
   deadlineMillis: number;
   /** How long a server that did not respond is asked after the others. */
   avoidMillis: number;
@@ -48,7 +48,7 @@ export interface Forwarder {
    * the client.
    */
   ask(query: Query, transport: Transport, client: string): Promise<Answered>;
-  /** Resolves when the queries that wait now have been answered. */
+  /** Resolves when the queries that wait now have been answered or have failed. */
   idle(): Promise<void>;
 }
 

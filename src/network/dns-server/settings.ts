@@ -5,7 +5,7 @@ export interface DnsSettings {
   identity: string;
   /** The addresses on which the server listens. */
   addresses: string[];
-  /** 0: a free port. */
+  /** The port on which the server listens; 0 means any free port. */
   port: number;
   /** The domain of cluster names in lower case, such as cluster.local. */
   domain: string;

@@ -93,7 +93,7 @@ function hold(socket: EventEmitter, event: string): () => void {
   };
 }
 
-/** Sends the message to the process that started this one, if it is still there. */
+/** Sends the message to the process that started this one, if that process still exists. */
 export function report(message: ChildMessage): void {
   if (process.connected) process.send?.(message, undefined, {}, () => undefined);
 }

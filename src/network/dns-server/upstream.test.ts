@@ -16,6 +16,6 @@ test('a query that is aborted while it is being sent rejects with the reason', a
     aborting.abort(new Error('enough'));
     await expect(asked).rejects.toThrow('enough');
   }
-  // The callbacks of the sockets have run after this one.
+  // Let the callbacks of the sockets run, which must not fail.
   await new Promise(setImmediate);
 });

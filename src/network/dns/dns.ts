@@ -16,7 +16,7 @@ export interface DnsOptions {
   informers: SharedInformers;
   /** The addresses on which the server listens. */
   addresses: string[];
-  /** 0: a free port. */
+  /** The port on which the server listens; 0 means any free port. */
   port: number;
   /** The domain of cluster names, such as cluster.local. */
   clusterDomain: string;
@@ -26,7 +26,7 @@ export interface DnsOptions {
   behindStubs?: string;
   /** The path of the socket between the engine and the process. Its folder must exist. */
   socket: string;
-  /** The file for the error of a process that fails. */
+  /** The file to which a process that fails writes its error. */
   logFile: string;
   log: Log;
   timers: Timers;
@@ -46,7 +46,7 @@ export interface Dns {
 
 const FIRST_RESTART_MILLIS = 50;
 const LONGEST_RESTART_MILLIS = 10_000;
-/** After a process has run for longer than this, the next restart is at once again. */
+/** After a process has run for longer than this, the next restart follows without a pause again. */
 const STABLE_MILLIS = 30_000;
 
 /**

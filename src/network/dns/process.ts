@@ -16,7 +16,7 @@ import { type ChildMessage, type DnsSettings, dnsArguments, isDnsProcess } from 
 export interface DnsProcessOptions {
   /** The path of the socket between the engine and the process; also identifies the process. */
   socket: string;
-  /** The file for the error of a process that fails. */
+  /** The file to which a process that fails writes its error. */
   logFile: string;
   settings: Omit<DnsSettings, 'identity'>;
   log: Log;

@@ -34,7 +34,7 @@ export function withFallbacks(section: Section, names: ReadonlySet<string>): Sec
 }
 
 /**
- * Finds out which of the parts nft(8) rejects, by halves. Yields the names of the parts to leave out in an attempt, and gets the error of
+ * Finds by bisection which of the parts nft(8) rejects. Yields the names of the parts to leave out in an attempt, and gets the error of
  * nft, or undefined if nft has accepted the others. Returns undefined if nft also rejects the section without all of them.
  */
 export function* findRejected(

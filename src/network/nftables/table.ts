@@ -30,10 +30,10 @@ import { changeSection, type NamedObject, replaceSection } from './transaction.t
 export interface NftTable {
   readonly name: string;
   /**
-   * Makes the section what the parts declare. Resolves when the kernel has it, or a later version that has been set meanwhile, with the
-   * parts for which it has the fallbacks because nft(8) rejects them. A part is tried again when the section has another object for it.
-   * Rejects with the error of nft(8) if the section is also rejected with these fallbacks, with an NftHangsError if nft(8) does not end,
-   * and with the reason of the signal if the signal aborts.
+   * Changes the section to what the parts declare. Resolves when the kernel has this version, or a later one that has been set meanwhile,
+   * with the parts that are replaced by their fallbacks because nft(8) rejects them. A part is tried again when the section has another
+   * object for it. Rejects with the error of nft(8) if the section is also rejected with these fallbacks, with an NftHangsError if nft(8)
+   * does not end, and with the reason of the signal if the signal aborts.
    */
   set(section: SectionName, parts: Section): Promise<Rejections>;
 }

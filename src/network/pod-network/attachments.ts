@@ -25,7 +25,7 @@ export interface Attachment {
   link: string;
   /** The path of the sandbox's network namespace. */
   namespace: string;
-  /** In canonical form. */
+  /** The addresses of the sandbox, in canonical form. */
   addresses: readonly string[];
   hostPorts: readonly HostPort[];
   /** Whether the CNI plugin portmap has rules for the host ports, as with older versions of lifepod. */

@@ -1,4 +1,6 @@
-/** The bridge without ports that has the node's addresses in the Pod network. It exists while no Pod does, unlike a Pod's interface. */
+/**
+ * The bridge without ports that has the node's addresses in the Pod network. Unlike a Pod's interface, it exists even if there is no Pod.
+ */
 import { createHash } from 'node:crypto';
 import { runCommandOk } from '../../platform/processes.ts';
 import { readLinks } from './links.ts';

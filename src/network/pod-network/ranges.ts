@@ -29,7 +29,7 @@ export class RangeTakenError extends UserError {
 /** The error about a range that overlaps a route of another engine of lifepod. */
 export class RangeOfOtherEngineError extends RangeTakenError {}
 
-/** The names of the interfaces that engines have, see networkNames(). */
+/** Matches the names of the bridges of engines: see networkNames(). */
 const BRIDGE = /^lp[\da-f]{8}$/;
 
 const isBridge = ({ dev = '' }: Route): boolean => BRIDGE.test(dev);
@@ -46,7 +46,7 @@ export interface PodNetworkRange extends PodRange {
   gateway: string;
 }
 
-/** The first one is an IPv4 range. */
+/** The ranges of Pods, of which the first one is of IPv4. */
 export type PodNetworkRanges = [PodNetworkRange, ...PodNetworkRange[]];
 
 /** Returns the ranges in the text, which are separated by a comma. Throws if they are not an IPv4 range and at most one IPv6 range. */

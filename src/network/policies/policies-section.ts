@@ -61,7 +61,7 @@ export class PoliciesSection {
   /** The Pods in the order in which they got their addresses. An address that several Pods report belongs to the last of them. */
   readonly #pods = new Map<string, PodEntry>();
   readonly #profiles = new Map<string, Part>();
-  /** Derived from the policies. */
+  /** The index of the policies, as of the last derivation. */
   #index: PolicyIndex = { policies: new Map(), selections: new Map(), byFact: new Map(), namedPorts: new Set() };
   #isIndexStale = false;
   #selectionParts: ReadonlyMap<string, Part> = new Map();

@@ -5,9 +5,9 @@
 import type { Service } from '../../api/generated/types.ts';
 
 export interface Claimant {
-  /** `<namespace>/<name>`. */
+  /** The Service, as `<namespace>/<name>`. */
   key: string;
-  /** Orders all Services, the oldest first. */
+  /** A text by which Services are sorted, the oldest first. */
   age: string;
 }
 

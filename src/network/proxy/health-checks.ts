@@ -16,7 +16,7 @@ export interface HealthChecks {
   close(): void;
 }
 
-/** The number of connections of one port, and of all ports. Further ones are closed. */
+/** The maximum numbers of connections: of one port, and of all ports. Further connections are closed. */
 const MOST_CONNECTIONS = 64;
 const MOST_CONNECTIONS_IN_TOTAL = 512;
 /** The time for the headers of a request, and for the whole request. A connection serves one request. */

@@ -8,7 +8,7 @@ import { listOtherEngines, nft, type TableOptions } from '../nftables/nft.ts';
 import { hostPortMap } from '../pod-network/host-ports.ts';
 import { NAMES, UNKNOWN_ADDRESSES } from './base-rules.ts';
 
-/** A key of a map of ports in the output of nft(8). */
+/** Matches a key of a map of ports in the output of nft(8). */
 const KEY = /\b(\w+ \. \d+) :/g;
 
 /**
@@ -51,7 +51,7 @@ export const sharedPort = (port: string, table: string): string =>
   `another engine of lifepod on this machine, with the nftables table ${table}, also has the ${port}: ` +
   'only one of them gets the connections, usually the one that was started last; use another port for one of them';
 
-/** The Service ranges in the output of nft(8), which prints one range without braces. */
+/** Matches the Service ranges in the output of nft(8), which prints a single range without braces. */
 const DROPPED_RANGES = /^\s*ip6? daddr (?:\{ )?([\da-f.:/, -]+?)(?: \})? fib daddr type != local drop$/gm;
 
 /** A Service range of the engine that has the table. */

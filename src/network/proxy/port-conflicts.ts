@@ -42,7 +42,7 @@ export class PortConflicts {
     this.#options = options;
   }
 
-  /** Takes in the node ports and load balancers that a Service has; none if it does not exist. */
+  /** Takes in the frontends of a Service that are node ports or load balancers. `service`: undefined if the Service does not exist. */
   update(key: string, service: Service | undefined, frontends: readonly Frontend[]): void {
     const known = this.#known.get(key);
     this.#known.delete(key);
@@ -112,7 +112,7 @@ export class PortConflicts {
       const own = frontends.filter((frontend) => frontend.family === family);
       const ports = own.length === 0 ? new Set() : await portsIn(options, family);
       for (const frontend of own) if (ports.has(portOf(frontend))) uses.add(frontend);
-      // This map also has all cluster IPs, so that it is not listed.
+      // This map also contains all cluster IPs, so it is not listed as a whole.
       const map = `${NAMES.addresses}-${NFT_WORDS[family].number}`;
       for (const frontend of own.filter(({ address }) => address !== undefined).slice(0, MAX_QUERIES))
         if ((await run('get', 'element', 'inet', name, map, `{ ${frontend.key} }`)) !== undefined) uses.add(frontend);

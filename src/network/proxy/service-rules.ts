@@ -60,7 +60,7 @@ export interface ServiceRules {
 export interface RuleOptions {
   node: NodeFacts;
   balancing: Balancing;
-  /** Returns whether the Service may have what it claims. */
+  /** Returns whether the Service may have the address and port that it claims. */
   mayHave(claim: string): boolean;
   /** The slots in the last result for the Service. */
   previous: ReadonlyMap<string, Slots>;

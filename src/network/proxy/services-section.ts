@@ -1,6 +1,6 @@
 /**
- * Keeps the section `services` of the nftables table current, Service by Service: the cost of a change does not depend on the other
- * Services, and other work may run between its steps. Pure: it has no clock, I/O or randomness, but remembers what it has returned.
+ * Keeps the section `services` of the nftables table current, Service by Service: a change derives only the rules of the Services that it
+ * affects, and other work may run between its steps. Pure: it has no clock, I/O or randomness, but remembers what it has returned.
  *
  * Invariants:
  *  1. The section is the same as one that is built from the same objects at once, except for the order of endpoints.

@@ -1,4 +1,4 @@
-/** The interface of the store in a file, and how it is opened. */
+/** The interface of the store in a file, and the options for opening it. */
 import type { Log } from '../../platform/platform.ts';
 import type { Store } from '../store.ts';
 
