@@ -55,7 +55,7 @@ export interface OpenRegistry {
   authorization: LateAuthorizers;
   /** Counts and logs the requests of components that their roles do not allow. */
   onRefusal: OnRefusal;
-  /** Replaces the key that encrypts stored values: see rotateKey() of openEncryptedStore(). */
+  /** Replaces the key that encrypts stored values, and resolves with the number of these values. */
   rotateKey: () => Promise<number>;
   /** Copies the store for `lifepod backup`. */
   copyStore: () => Promise<void>;
