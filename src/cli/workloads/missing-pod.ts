@@ -6,17 +6,19 @@ import type { Client } from '../../client/client.ts';
 import { isApiError } from '../../machinery/status.ts';
 import { UserError } from '../../platform/files.ts';
 import { answeredBy, type Hints } from '../hints.ts';
+import { mayListAll } from './list-phrase.ts';
 import { missingNamespace } from './missing-namespace.ts';
 import { workloadsNamed } from './workloads.ts';
 
 const MOST_NAMES = 5;
 
 export async function missingPod(client: Client, namespace: string, name: string, hints: Hints): Promise<UserError> {
-  const [noNamespace, types, elsewhere, similar] = await Promise.all([
+  const [noNamespace, types, elsewhere, similar, isOfAll] = await Promise.all([
     missingNamespace(client, namespace, hints),
     workloadsNamed(client, namespace, name),
     otherNamespaces(client, name),
     similarNames(client, namespace, name),
+    mayListAll(client, PODS),
   ]);
   const none =
     noNamespace === undefined
@@ -36,9 +38,12 @@ export async function missingPod(client: Client, namespace: string, name: string
   }
   if (noNamespace !== undefined) return noNamespace;
   const near = similar.length === 0 ? '' : `; there are ${shortList(similar)}`;
+  const get = (words: string): string => `'${hints.kubectl(`get ${words}`)}'`;
+  const lists = isOfAll
+    ? `${get('pods -A')} lists all Pods, ${get('podrecords -A')} all records`
+    : `${get(`pods -n ${namespace}`)} lists the Pods of this namespace, ${get(`podrecords -n ${namespace}`)} its records`;
   return new UserError(
-    `${none}${near}: '${hints.kubectl('get pods -A')}' lists all Pods, '${hints.kubectl('get podrecords -A')}' all records, ` +
-      `which are deleted some time after the end of their Pods (see --record-age of 'lifepod up')${answeredBy(hints)}`,
+    `${none}${near}: ${lists}, which are deleted some time after the end of their Pods (see --record-age of 'lifepod up')${answeredBy(hints)}`,
   );
 }
 

@@ -43,9 +43,15 @@ test('a user without rights, and a server without records, get a sentence', asyn
   const { backend, source } = await start();
   backend.failNext('get pods', forbidden(PODS, '', 'no'));
   await expect(presentPod(source, 'web')).rejects.toThrow('this user may not read Pods in namespace a: ');
-  backend.failNext('list podrecords', pathNotFound());
+  const missing = (): void => backend.failNext('list podrecords', pathNotFound());
+  missing();
   await expect(presentPod(source, 'none')).rejects.toThrow(
     "no Pod none in namespace a: 'kubectl get pods -A' lists all Pods (answered by the engine in /d)",
+  );
+  missing();
+  backend.failNext('list pods /', forbidden(PODS, '', 'no'));
+  await expect(presentPod(source, 'none')).rejects.toThrow(
+    "no Pod none in namespace a: 'kubectl get pods -n a' lists the Pods of this namespace (answered by",
   );
 });
 
@@ -56,6 +62,10 @@ test('a command without the name of a Pod lists the Pods of the namespace', asyn
   );
   expect((await unnamedPod({ ...source, namespace: 'b' }, 'describe pod')).message).toBe(
     "there is no Pod in namespace b: 'kubectl get pods -A' lists all Pods (answered by the engine in /d)",
+  );
+  backend.failNext('list pods /', forbidden(PODS, '', 'no'));
+  expect((await unnamedPod({ ...source, namespace: 'b' }, 'describe pod')).message).toMatch(
+    /^there is no Pod in namespace b: name another one with -n /,
   );
   expect((await unnamedPod({ ...source, namespace: 'c' }, 'describe pod')).message).toBe(
     "the namespace c does not exist: 'kubectl get namespaces' lists those that exist (answered by the engine in /d)",

@@ -7,6 +7,7 @@ import { UserError } from '../../platform/files.ts';
 import { answeredBy, type Hints } from '../hints.ts';
 import { findLife, podName } from '../records.ts';
 import { mayNotReadPods } from '../refusals.ts';
+import { listPhrase, mayListAll } from './list-phrase.ts';
 import { missingNamespace } from './missing-namespace.ts';
 import { shortList } from './missing-pod.ts';
 
@@ -31,11 +32,11 @@ export async function presentPod(source: PodSource, given: string, consequence =
       throw isApiError(error, 'Forbidden') ? mayNotReadPods(namespace) : error;
     });
   if (found !== undefined) return found;
-  const life = await findLife(client, namespace, name, hints).catch((error: unknown) => {
+  const life = await findLife(client, namespace, name, hints).catch(async (error: unknown) => {
     // An API server without records.
     if (!isApiError(error, 'NotFound')) throw error;
     throw new UserError(
-      `no Pod ${name} in namespace ${namespace}: '${hints.kubectl('get pods -A')}' lists all Pods${answeredBy(hints)}`,
+      `no Pod ${name} in namespace ${namespace}: ${await listPhrase(source, PODS, 'Pod')}${answeredBy(hints)}`,
     );
   });
   if (life.pod !== undefined) return life.pod;
@@ -47,7 +48,8 @@ export async function presentPod(source: PodSource, given: string, consequence =
 }
 
 /** Resolves with the error for a command that needs the name of a Pod. `verb` is the command without the name, such as `describe pod`. */
-export async function unnamedPod({ client, namespace, hints }: PodSource, verb: string): Promise<UserError> {
+export async function unnamedPod(source: PodSource, verb: string): Promise<UserError> {
+  const { client, namespace, hints } = source;
   const { items } = await client
     .resource<Pod>(PODS)
     .list({ namespace })
@@ -57,9 +59,13 @@ export async function unnamedPod({ client, namespace, hints }: PodSource, verb: 
   const [first, ...others] = items.map(({ metadata }) => metadata.name);
   const noNamespace = first === undefined ? await missingNamespace(client, namespace, hints) : undefined;
   if (noNamespace !== undefined) return noNamespace;
+  if (first === undefined) {
+    const lists = (await mayListAll(client, PODS))
+      ? `'${hints.kubectl('get pods -A')}' lists all Pods`
+      : 'name another one with -n';
+    return new UserError(`there is no Pod in namespace ${namespace}: ${lists}${answeredBy(hints)}`);
+  }
   return new UserError(
-    first === undefined
-      ? `there is no Pod in namespace ${namespace}: '${hints.kubectl('get pods -A')}' lists all Pods${answeredBy(hints)}`
-      : `name one of the Pods in namespace ${namespace} (${shortList([first, ...others])}), such as '${hints.lifepod(`${verb} ${first} -n ${namespace}`)}'`,
+    `name one of the Pods in namespace ${namespace} (${shortList([first, ...others])}), such as '${hints.lifepod(`${verb} ${first} -n ${namespace}`)}'`,
   );
 }

@@ -7,6 +7,7 @@ import { lifeOf, type PodLife } from '../records.ts';
 import type { Target } from '../target.ts';
 import type { Explanation } from '../why/subject.ts';
 import { explainByPod, explainPodless, worstPod } from './explain-workload.ts';
+import { listPhrase } from './list-phrase.ts';
 import { missingNamespace } from './missing-namespace.ts';
 import { findWorkload, type WorkloadName } from './workloads.ts';
 
@@ -19,17 +20,18 @@ export interface WorkloadExplanation {
 
 /** `explainLife` explains a Pod. Rejects with a UserError if the workload does not exist. */
 export async function explainWorkload(
-  { client, namespace, hints }: Target,
+  target: Target,
   wanted: WorkloadName,
   explainLife: (life: PodLife) => Promise<Explanation>,
 ): Promise<WorkloadExplanation> {
+  const { client, namespace, hints } = target;
   const { type, name } = wanted;
   const found = await findWorkload(client, namespace, wanted);
   if (found === undefined)
     throw (
       (await missingNamespace(client, namespace, hints)) ??
       new UserError(
-        `no ${type.kind} ${name} in namespace ${namespace}: '${hints.kubectl(`get ${type.names[1]} -A`)}' lists all`,
+        `no ${type.kind} ${name} in namespace ${namespace}: ${await listPhrase(target, type.resource, type.kind)}`,
       )
     );
   const workload = { kind: type.kind, name, namespace };

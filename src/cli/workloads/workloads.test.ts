@@ -110,6 +110,12 @@ test('the error for a missing Pod names the workload, the namespace or the Pods 
   expect(await text('c', 'other-1')).toMatch(
     /^the namespace c does not exist, so there is no Pod other-1, but in namespace a: 'lifepod why other-1 -n a /,
   );
-  backend.failNext('list pods /', forbidden(PODS, '', 'no'));
-  expect(await text('b', 'other-1')).toMatch(/^no Pod other-1 in namespace b, and no record of one: /);
+  const refuse = (): void => {
+    backend.failNext('list pods /', forbidden(PODS, '', 'no'));
+    backend.failNext('list pods /', forbidden(PODS, '', 'no'));
+  };
+  refuse();
+  expect(await text('b', 'other-1')).toMatch(
+    /: 'kubectl get pods -n b' lists the Pods of this namespace, 'kubectl get podrecords -n b' its records, which are deleted /,
+  );
 });
