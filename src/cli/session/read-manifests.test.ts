@@ -9,6 +9,7 @@ const never = new AbortController().signal;
 test.each([
   [['-', import.meta.dirname, import.meta.filename], undefined],
   [[import.meta.filename, '/none/a.yaml'], 'the manifest /none/a.yaml does not exist'],
+  [['/none/a.yaml', '-', '/none/b.yaml'], 'the manifests /none/a.yaml, /none/b.yaml do not exist'],
   [[`${import.meta.filename}/a.yaml`], `the manifest ${import.meta.filename}/a.yaml does not exist`],
 ])('checkPaths(%j) throws %j', (paths, message) => {
   const check = (): void => checkPaths(paths);
@@ -30,10 +31,13 @@ test('the errors of all files are reported, a line for each', async () => {
     writeFileSync(bad, 'a: [');
     writeFileSync(good, 'apiVersion: v1\nkind: Pod\nmetadata: {name: a}');
     for (const name of ['a.yaml', 'b.yaml']) writeFileSync(join(folderOfBad, name), 'kind: Pod');
-    const error: unknown = await readManifests([bad, good, empty, folderOfBad, good], never).catch((caught) => caught);
+    const error: unknown = await readManifests([bad, good, '/none/a.yaml', empty, folderOfBad, good], never).catch(
+      (caught) => caught,
+    );
     expect(error).toMatchObject({ others: [{ source: good }] });
     expect(String(error).split('\n')).toEqual([
       expect.stringContaining(`${bad} is not valid YAML at line 1`),
+      'the manifest /none/a.yaml does not exist',
       `the folder ${empty} has no file that ends in .yaml, .yml or .json`,
       `${folderOfBad}/a.yaml: the field apiVersion is missing`,
       `${folderOfBad}/b.yaml: the field apiVersion is missing`,

@@ -10,10 +10,23 @@ import { createErrors, type Manifest, parseManifests } from './manifests.ts';
 /** The files of a folder that are manifests. Source: kubectl apply -f FOLDER. */
 const MANIFEST = /\.(?:yaml|yml|json)$/;
 
-/** Throws a UserError if a path that `lifepod up` names does not exist. Other errors may be those of a user who is not root. */
+/** Throws a UserError if paths that `lifepod up` names do not exist. Other errors may be those of a user who is not root. */
 export function checkPaths(paths: readonly string[]): void {
-  for (const path of paths) {
-    if (path !== '-') readable(path, () => statSync(path), ['ENOENT', 'ENOTDIR']);
+  const missing = paths.filter((path) => path !== '-' && isMissing(path));
+  if (missing.length === 0) return;
+  throw new UserError(
+    missing.length === 1
+      ? `the manifest ${missing[0]} does not exist`
+      : `the manifests ${missing.join(', ')} do not exist`,
+  );
+}
+
+function isMissing(path: string): boolean {
+  try {
+    statSync(path);
+    return false;
+  } catch (error) {
+    return ['ENOENT', 'ENOTDIR'].includes((error as NodeJS.ErrnoException).code ?? '');
   }
 }
 
@@ -80,14 +93,11 @@ function filesOf(path: string): string[] {
 
 const contentOf = (path: string): string => readable(path, () => readFileSync(path, 'utf8'));
 
-/** Returns what `read` returns. Throws a UserError about its errors, or only about those of the `codes`. */
-function readable<T>(path: string, read: () => T): T;
-function readable<T>(path: string, read: () => T, codes: readonly string[]): T | undefined;
-function readable<T>(path: string, read: () => T, codes?: readonly string[]): T | undefined {
+/** Returns what `read` returns. Throws a UserError about its errors. */
+function readable<T>(path: string, read: () => T): T {
   try {
     return read();
   } catch (error) {
-    if (codes?.includes((error as NodeJS.ErrnoException).code ?? '') === false) return undefined;
     throw new UserError(`the manifest ${path} ${readProblem(error)}`);
   }
 }

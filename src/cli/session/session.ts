@@ -62,8 +62,9 @@ function nextDeletes(dataDir: string): string {
 
 /** `lifepod up FILE…`. */
 export async function upFiles(files: readonly string[], options: SessionOptions): Promise<void> {
-  // A user who has mistyped a path shall not have to repeat the command with sudo to read so.
-  checkPaths(files);
+  // A user who has mistyped paths shall not have to repeat the command with sudo to read so. For root, readManifests() reports these errors
+  // together with all others.
+  if (process.geteuid?.() !== 0) checkPaths(files);
   await runSession(options, { hasPrefix: true, say: warn, detail: warn }, (stop) => readManifests(files, stop));
 }
 

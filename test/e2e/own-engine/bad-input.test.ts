@@ -164,6 +164,25 @@ describe('lifepod up', () => {
     }
   });
 
+  test('up reports all manifests that cannot be read, and creates no data folder', async () => {
+    const scratch = scratchFolder();
+    try {
+      const [dataDir, text] = [join(scratch.path, 'new'), join(scratch.path, 'README.md')];
+      writeFileSync(text, '# Title\n\nText: of a document: that is no manifest\n');
+      const result = await launch(['up', '--data-dir', dataDir, '/none/a.yaml', text, '/none/b.yaml']);
+      expect(result.code).toBe(1);
+      expect(result.stderr.split('\n')).toEqual([
+        'lifepod: the manifest /none/a.yaml does not exist',
+        expect.stringContaining(`lifepod: ${text} is not valid YAML`),
+        'lifepod: the manifest /none/b.yaml does not exist',
+        '',
+      ]);
+      expect(existsSync(dataDir)).toBe(false);
+    } finally {
+      await scratch.remove();
+    }
+  });
+
   test('up refuses a data folder that is a file', async () => {
     const scratch = scratchFolder();
     try {
