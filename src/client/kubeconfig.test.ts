@@ -65,6 +65,8 @@ test('an invalid kubeconfig is a UserError that names the file and the problem',
   const path = join(directory, 'kubeconfig');
   const unreadable = `UserError: kubeconfig ${path} is neither YAML nor JSON: give a kubeconfig`;
   for (const text of ['a: [', '{"a":', 'just text']) expect(await failure(text)).toBe(unreadable);
+  for (const text of ['', '\n', '# nothing\n', '{}'])
+    expect(await failure(text)).toBe(`UserError: kubeconfig ${path}: it is empty: give a kubeconfig`);
   expect(await failure('apiVersion: v1\nkind: Pod\nmetadata: {name: web}')).toBe(
     `UserError: ${path} is not a kubeconfig but has an object of the kind Pod: give a kubeconfig`,
   );
@@ -95,7 +97,9 @@ describe('several files', () => {
       'current-context': '',
       contexts: [{ name: 'two', context: { cluster: 'here', user: 'me', namespace: 'mine' } }],
     });
-    const paths = [first, join(directory, 'none'), write(config(credentials))];
+    const empty = join(directory, 'empty');
+    writeFileSync(empty, '');
+    const paths = [first, empty, join(directory, 'none'), write(config(credentials))];
     expect(await readKubeconfigs(paths)).toMatchObject({ server: 'https://127.0.0.1:6443', namespace: 'mine' });
   });
 

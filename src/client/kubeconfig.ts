@@ -66,6 +66,8 @@ async function contextOf(files: readonly KubeconfigFile[], name: string | undefi
     }
     throw invalid(`${list} has no entry ${JSON.stringify(name)}`);
   };
+  if (files.length > 0 && files.every(({ config }) => Object.keys(config).length === 0))
+    throw invalid('it is empty: give a kubeconfig');
   const current = name ?? files.map(({ config }) => config['current-context']).find(Boolean);
   const names = contextNames(files);
   if (names.length > 0 && !names.some((each) => each === current)) {
@@ -131,11 +133,11 @@ async function readFileOf(path: string): Promise<KubeconfigFile> {
 /** The kind of a kubeconfig, which may be missing. */
 const KIND = 'Config';
 
-/** Returns undefined if the text is invalid or not an object. */
+/** Returns undefined if the text is invalid or not an object. A text without a document is an empty object, as in client-go. */
 function parsed(text: string): Record<string, unknown> | undefined {
   try {
     const config = parse(text) as unknown;
-    return typeof config === 'object' && config !== null ? (config as Record<string, unknown>) : undefined;
+    return typeof config === 'object' ? ((config ?? {}) as Record<string, unknown>) : undefined;
   } catch {
     return undefined;
   }
