@@ -70,6 +70,15 @@ test.each<[Error, string]>([
   expect(failureText(error, ['backup', 'my file'], false, {})).toBe(text.replaceAll('"', "'"));
 });
 
+test('a user whose KUBECONFIG is that of another engine learns the option that selects this engine for root', () => {
+  const text = (words: string[]): string => failureText(new NeedsRootError(), words, false, {}, () => ['/d']);
+  expect(text(['backup', 'f'])).toBe(
+    "only root can run this command: type 'sudo lifepod backup f'; add '--data-dir /d' to use the engine whose kubeconfig you have",
+  );
+  for (const given of [['--data-dir', '/e'], ['--data-dir=/e']])
+    expect(text(['backup', 'f', ...given])).toMatch(/^only root can run this command: type '[^']+'$/);
+});
+
 test('the command with sudo names the typed path of lifepod if it is not on the PATH', () => {
   const env = { LIFEPOD_PROGRAM: './bin/lifepod', PATH: '/nonexistent' };
   expect(failureText(new NeedsRootError(), ['up'], false, env)).toBe(

@@ -1,11 +1,13 @@
 /** Composes the error message of a command that failed. */
 import { NeedsRootError } from '../engine/machine-checks.ts';
+import { DEFAULT_DATA_DIR } from '../engine/settings.ts';
 import { isApiError } from '../machinery/status.ts';
 import { FolderInUseError, UserError } from '../platform/files.ts';
 import { CommandError } from '../platform/processes.ts';
 import { rootProgram, shellQuoted } from '../platform/programs/typed-program.ts';
 import { StorageFullError } from '../store/store.ts';
 import { waysToStop } from './hints.ts';
+import { foldersOfUser, orOtherFolder } from './kubeconfig/engine-folders.ts';
 
 /** Messages by the error code of a system call. The path of the file is printed before the message. */
 const SYSTEM_ERRORS: Readonly<Record<string, string>> = {
@@ -24,12 +26,16 @@ export function failureText(
   words: readonly string[] = process.argv.slice(2),
   isRoot = process.geteuid?.() === 0,
   env: NodeJS.ProcessEnv = process.env,
+  folders = foldersInKubeconfig,
 ): string {
   const { name, message, code, path, stack } = error as NodeJS.ErrnoException;
   const refused = error instanceof NeedsRootError || isRoot ? error : refusedAccess(code, path);
   if (refused instanceof NeedsRootError) {
     const { what, command = `${rootProgram(env, true)} ${words.map(shellQuoted).join(' ')}`, otherwise } = refused;
-    return `only root can ${what}: type '${command}'${otherwise}`;
+    // KUBECONFIG does not select the engine of a command that needs root.
+    const isElsewhere = refused.command === undefined && !words.some((word) => /^--data-dir(?:=|$)/.test(word));
+    const other = isElsewhere ? orOtherFolder(DEFAULT_DATA_DIR, env, folders) : '';
+    return `only root can ${what}: type '${command}'${otherwise}${other}`;
   }
   if (error instanceof FolderInUseError && error.pid !== undefined)
     return `${message}, or stop that engine: ${waysToStop(error.dataDir, error.pid, env)}`;
@@ -42,6 +48,8 @@ export function failureText(
   if (systemError === undefined) return stack ?? String(error);
   return `${path ?? 'a file'} ${systemError}`;
 }
+
+const foldersInKubeconfig = (env: NodeJS.ProcessEnv): string[] => foldersOfUser(env, () => []);
 
 /** Returns the refusal for a user who may not open a file; undefined if the error is another one. */
 function refusedAccess(code: string | undefined, path: string | undefined): NeedsRootError | undefined {
