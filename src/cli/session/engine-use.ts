@@ -31,6 +31,7 @@ import { onlyFinalizersLeft } from '../end-pods.ts';
 import { hintsFor, waysToStop } from '../hints.ts';
 import { kubeconfigNotes, usableKubeconfig } from '../kubeconfig/own-kubeconfig.ts';
 import { readyText } from '../up.ts';
+import { keptPodsLine } from '../workloads/kept-pods.ts';
 import {
   claimDeadRecords,
   createRecord,
@@ -50,8 +51,6 @@ export interface EngineUse {
   /** The records of killed sessions, whose objects this session must delete. */
   dead: DeadRecord[];
 }
-
-const downCommand = (dataDir: string): string => hintsFor({ dataDir }, process.env).engine('down');
 
 /** Throws a UserError if an option is not valid, or if the engine is running with other options. Creates nothing. */
 export function checkOptions(options: UpOptions): void {
@@ -207,10 +206,7 @@ async function stopUnused(dataDir: string, say: Say): Promise<void> {
   const { items } = await client.resource<Pod>(PODS).list();
   const others = items.filter((pod) => !onlyFinalizersLeft(pod));
   if (others.length > 0) {
-    const names = others.map(({ metadata }) => `${metadata.namespace}/${metadata.name}`).join(', ');
-    say(
-      `the engine keeps running, because no session has created these Pods: ${names}; '${downCommand(dataDir)}' ends them`,
-    );
+    say(await keptPodsLine(client, others, hintsFor({ dataDir }, process.env, [usableKubeconfig(dataDir).path])));
     return;
   }
   await down(dataDir, say);

@@ -6,6 +6,7 @@ import { clientOf } from '../../client/typed-client.ts';
 import type { KubeObject, ResourceRef } from '../../machinery/meta.ts';
 import { forbidden } from '../../machinery/status.ts';
 import { hintsFor } from '../hints.ts';
+import { keptPodsLine } from './kept-pods.ts';
 import { missingPod } from './missing-pod.ts';
 import { findWorkload, workloadName } from './workloads.ts';
 
@@ -81,6 +82,22 @@ test('the Pods of a workload are those that it owns, directly or through another
   expect(await podsOf('rs/web-1')).toEqual(['web-1-x']);
   expect(await podsOf('job/report')).toEqual(['report-x']);
   expect(await podsOf('job/web')).toBeUndefined();
+});
+
+test('the line about Pods that keep an engine running names the workloads that create them, each once', async () => {
+  const { client, set, pod, workload, jobTemplate } = await cluster();
+  const web = await set(DEPLOYMENTS, 'Deployment', 'web', workload);
+  const old = await set(REPLICA_SETS, 'ReplicaSet', 'web-1', workload, web);
+  const job = await set(JOBS, 'Job', 'report', { spec: { template: jobTemplate } });
+  const bare = await pod('bare');
+  const begin = 'the engine keeps running, because no session has created these Pods';
+  const down = "'lifepod down --data-dir /d' ends them";
+  expect(await keptPodsLine(client, [bare], HINTS)).toBe(`${begin}: a/bare; ${down}`);
+  const pods = [await pod('web-1-x', old), await pod('web-1-y', old), await pod('report-x', job), bare];
+  expect(await keptPodsLine(client, pods, HINTS)).toBe(
+    `${begin}: a/web-1-x, a/web-1-y, a/report-x, a/bare; ${down}; a workload creates its Pods again at the next start until it is deleted: ` +
+      "'kubectl delete deployment/web -n a', 'kubectl delete job/report -n a'",
+  );
 });
 
 test('the error for a missing Pod names the workload, the namespace or the Pods that the user may have meant', async () => {

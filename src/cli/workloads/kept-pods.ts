@@ -1,0 +1,46 @@
+/** Composes the sentence about Pods that keep the engine of a session running, and finds the workloads that create these Pods. */
+import type { Pod } from '../../api/generated/types.ts';
+import type { Client } from '../../client/client.ts';
+import { type KubeObject, uidOf } from '../../machinery/meta.ts';
+import { isApiError } from '../../machinery/status.ts';
+import type { Hints } from '../hints.ts';
+import { shortList } from './missing-pod.ts';
+import { WORKLOAD_TYPES } from './workloads.ts';
+
+/** Resolves with the line that names the Pods and the commands that end them. Without their workloads, the next engine creates them again. */
+export async function keptPodsLine(client: Client, pods: readonly Pod[], hints: Hints): Promise<string> {
+  const names = pods.map(({ metadata }) => `${metadata.namespace}/${metadata.name}`).join(', ');
+  const workloads = await Promise.all(pods.map((pod) => workloadOf(client, pod)));
+  const deletes = [...new Set(workloads)].flatMap((words) =>
+    words === undefined ? [] : [`'${hints.kubectl(`delete ${words}`)}'`],
+  );
+  const again =
+    deletes.length === 0
+      ? ''
+      : `; a workload creates its Pods again at the next start until it is deleted: ${shortList(deletes)}`;
+  return `the engine keeps running, because no session has created these Pods: ${names}; '${hints.engine('down')}' ends them${again}`;
+}
+
+/** Resolves with words such as `deployment/web -n default` for the workload whose Pod this is; undefined if there is none. */
+async function workloadOf(client: Client, pod: Pod): Promise<string | undefined> {
+  const owner = await ownerOf(client, pod);
+  const top = owner && ((await ownerOf(client, owner.object)) ?? owner);
+  return top && `${top.type}/${top.object.metadata.name} -n ${pod.metadata.namespace}`;
+}
+
+async function ownerOf(
+  client: Client,
+  { metadata }: KubeObject,
+): Promise<{ type: string; object: KubeObject } | undefined> {
+  const reference = metadata.ownerReferences?.find(({ controller }) => controller === true);
+  const found = WORKLOAD_TYPES.find(({ kind }) => kind === reference?.kind);
+  if (reference === undefined || found === undefined) return undefined;
+  const object = await client
+    .resource<KubeObject>(found.resource)
+    .get(reference.name, metadata.namespace)
+    .catch((error: unknown) => {
+      if (isApiError(error)) return undefined;
+      throw error;
+    });
+  return object === undefined || uidOf(object) !== reference.uid ? undefined : { type: found.names[0] ?? '', object };
+}
