@@ -1,4 +1,4 @@
-/** Settings, capacity, pressure and shutdown of the node, for the node agent and the node status reporter. */
+/** Settings, capacity, pressure, DNS and shutdown of the node, for the engine, the node agent and the node status reporter. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Dns, startDns } from '../network/dns/dns.ts';

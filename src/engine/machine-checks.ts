@@ -9,7 +9,7 @@ import { UserError } from '../platform/files.ts';
 import { findProgram, runCommand } from '../platform/processes.ts';
 import { packageOf } from '../platform/programs/programs.ts';
 
-/** The programs that lifepod runs on every machine, and those of a private containerd. */
+/** The programs that lifepod runs on every machine, and those that it also needs for a private containerd. */
 const ALWAYS = ['nft', 'conntrack', 'ip', 'flock', 'nsenter', 'setpriv', 'mount', 'umount'];
 const PRIVATE_CONTAINERD = ['catatonit', 'containerd', 'runc'];
 const CNI_FOLDERS = ['/usr/lib/cni', '/opt/cni/bin'];
@@ -36,7 +36,7 @@ export function missingPackages(privateContainerd: boolean, find = findProgram):
 export class NeedsRootError extends UserError {
   /** The rest of the sentence that begins with "only root can". */
   readonly what: string;
-  /** The command to type instead of the failed one. */
+  /** The command to type instead of the failed one; undefined if that is the failed one, with sudo. */
   readonly command: string | undefined;
   /** Another way, such as `, or …`, which is appended after the command. */
   readonly otherwise: string;

@@ -143,7 +143,7 @@ export interface ShutdownOutcome {
 
 const recordPath = (dataDir: string): string => join(dataDir, 'engine.json');
 
-/** Returns whether lifepod runs as a kubectl plugin. The program bin/kubectl-lifepod, which kubectl runs, sets this variable. */
+/** Returns whether lifepod runs as a kubectl plugin. kubectl runs bin/kubectl-lifepod, which sets the variable. */
 export const isKubectlPlugin = (env: NodeJS.ProcessEnv): boolean => env['LIFEPOD_KUBECTL_PLUGIN'] === '1';
 
 export const kubeconfigPath = (dataDir: string): string => join(dataDir, 'kubeconfig');

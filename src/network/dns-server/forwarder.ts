@@ -44,8 +44,8 @@ export interface Forwarder {
   /** Returns a stored response to the query; undefined if there is none. */
   stored(query: Query): Answered | undefined;
   /**
-   * Resolves with a response to the query. Rejects if no server responds in time, or if too many queries wait. `client`: the address of
-   * the client.
+   * Resolves with a response to the query. Rejects if the machine has no name server, if none responds in time, or if too many queries
+   * wait. `client`: the address of the client.
    */
   ask(query: Query, transport: Transport, client: string): Promise<Answered>;
   /** Resolves when the queries that wait now have been answered or have failed. */

@@ -58,7 +58,7 @@ export interface HeldPod {
   /** The UID of the sandbox's Pod: of the static Pod, not of its mirror Pod. */
   uid: string;
   labels: Readonly<Record<string, string>>;
-  /** The named ports of its containers. */
+  /** The named ports of the Pod's containers. */
   ports: readonly ContainerPort[];
 }
 

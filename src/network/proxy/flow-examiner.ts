@@ -21,7 +21,7 @@ export interface ExaminerOptions {
   signal: AbortSignal;
   /** The network namespace of ip-netns(8) whose connections are tracked; by default, that of the process. */
   namespace?: string;
-  /** By default, deleteStaleFlows(). */
+  /** Deletes the stale entries of frontends; by default, deleteStaleFlows(). */
   deleteFlows?: typeof deleteStaleFlows;
 }
 

@@ -29,8 +29,8 @@ export const frontendId = ({ family, address, port }: Omit<UdpFrontend, 'targets
 const NO_TARGETS: ReadonlySet<string> = new Set();
 
 /**
- * Returns the frontends whose entries may be stale after a change: those that have lost an endpoint, and those that had none. A frontend
- * that no longer exists has no targets in the result.
+ * Returns the frontends whose entries may be stale after a change: those that have lost an endpoint or got their first one, and those that
+ * no longer exist, which have no targets in the result.
  */
 export function changedFrontends(before: readonly UdpFrontend[], after: readonly UdpFrontend[]): UdpFrontend[] {
   const old = new Map(before.map((frontend) => [frontendId(frontend), frontend]));
@@ -99,7 +99,7 @@ export interface DeletionOptions {
   signal: AbortSignal;
   /** The network namespace of ip-netns(8) whose entries are deleted; by default, that of this process. */
   namespace?: string;
-  /** By default, LIMIT_MILLIS. */
+  /** How long conntrack(8) or ip(8) may make no progress; by default, LIMIT_MILLIS. */
   limitMillis?: number;
 }
 
