@@ -72,7 +72,8 @@ export function imageOf({ spec, status }: Pod, { name }: { name: string }): stri
   return shown || own?.image || all.find((each) => each.name === own?.imageFrom)?.image || '';
 }
 
-const IMAGE_REASONS = [
+/** The reasons of the state `waiting` of a container whose image cannot be obtained. */
+export const IMAGE_REASONS: readonly string[] = [
   'ErrImagePull',
   'ImagePullBackOff',
   'ErrImageNeverPull',

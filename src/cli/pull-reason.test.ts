@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { isProxyFailure, isUnreachable, pullReason } from './pull-reason.ts';
+import { isProxyFailure, isUnreachable, pullReason, stoppedRegistry } from './pull-reason.ts';
 
 /** Returns containerd's message about an image that cannot be resolved. */
 const unresolved = (why: string, code = 'Unknown', image = 'docker.io/library/busybox:5.1'): string =>
@@ -113,4 +113,14 @@ test('a registry that cannot be reached is recognized, but not a missing image o
     false,
     false,
   ]);
+});
+
+test.each<[string, string | undefined]>([
+  ['dial tcp 127.0.0.1:5000: connect: connection refused', '127.0.0.1:5000'],
+  ['dial tcp [::1]:5000: connect: connection refused', '[::1]:5000'],
+  ['dial tcp 127.0.0.1:5000: i/o timeout', undefined],
+  ['dial tcp 199.59.149.230:443: connect: connection refused', undefined],
+  ['proxyconnect tcp: dial tcp 127.0.0.1:9: connect: connection refused', undefined],
+])('a registry on this machine that does not run is recognized: %s', (message, address) => {
+  expect(stoppedRegistry(message)).toBe(address);
 });

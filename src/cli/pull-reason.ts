@@ -42,6 +42,12 @@ function unreachable(message: string): string | undefined {
   return `its registry ${host} cannot be reached: ${error}${error === REFUSED ? '' : '; is this machine offline?'}`;
 }
 
+/** Returns the address of a registry on this machine that refuses connections, such as `127.0.0.1:5000`; undefined if the pull failed otherwise. */
+export function stoppedRegistry(message = ''): string | undefined {
+  const [, address = '', error] = isProxyFailure(message) ? [] : (DIAL.exec(message) ?? []);
+  return error === REFUSED && /^(127\.|\[::1\])/.test(address) ? address : undefined;
+}
+
 /** Whether the pull failed because the name of the registry cannot be resolved, or the registry cannot be reached. */
 export const isUnreachable = (message: string | undefined): boolean => unreachable(message ?? '') !== undefined;
 

@@ -35,11 +35,11 @@ explains({
     status: { phase: 'Terminating', deferContainerStatuses: [waiting('bye', 'ImagePullBackOff', 'no such image')] },
     steps: [[8, 'TerminationBegan', { reason: 'Completed', ...until(22) }]],
     sentence:
-      'p has not ended yet: its defer container bye (1 of 1) cannot run, no such image; deadline 12:00:22 UTC (in 22.0s).',
+      'p has not ended yet: its defer container bye (1 of 1) cannot run, because its image i cannot be pulled (no such image); deadline 12:00:22 UTC (in 22.0s).',
     evidence: [
       'its termination began 8.00s ago: Completed',
       'it was not deleted: its object stays when it has ended',
-      'defer container bye waits: ImagePullBackOff',
+      'defer container bye waits: ImagePullBackOff: no such image',
     ],
     advice:
       /: lifepod image load FILE\nwait: its phase then shows how it ended\ngive this entry up: lifepod skip p bye -n n$/,

@@ -6,9 +6,10 @@
  */
 import type { ContainerStatus } from '../../api/generated/types.ts';
 import type { Transition } from '../../lifecycle/types.ts';
-import { ranBefore } from '../pod-containers.ts';
+import { IMAGE_REASONS, ranBefore } from '../pod-containers.ts';
 import { isNotDue } from '../timeline/life.ts';
-import { listed, oneLine, PROBABLE_LOSS } from './subject.ts';
+import { type Advised, imageRemedies, lackOfImage } from './images.ts';
+import { type Action, listed, oneLine, PROBABLE_LOSS, type Shown } from './subject.ts';
 
 export interface EntryEnd {
   name: string;
@@ -39,8 +40,11 @@ export function endInRecord(name: string, steps: readonly Transition[]): EntryEn
 const hasRunStep = (name: string, steps: readonly Transition[]): boolean =>
   steps.some(({ type, container }) => container === name && (type === 'Started' || type === 'Exited'));
 
-/** Returns a phrase such as `exit code 1 (Error)`, `did not run, not due on Deleted` or `could not start, ErrImagePull: …`. */
-export function endText({ reason, exitCode, message, ran }: EntryEnd): string {
+/** Returns a phrase such as `exit code 1 (Error)`, `did not run, not due on Deleted` or `could not start, its image cannot be pulled (…)`. */
+export function endText(end: EntryEnd): string {
+  const { reason, exitCode, message, ran } = end;
+  const lacking = withoutImage(end);
+  if (lacking !== undefined) return `could not start, its image ${lackOfImage(lacking.status)}`;
   const why = oneLine(message);
   const because = why === '' ? '' : `, ${why}`;
   if (reason === 'Skipped') return ran ? `was cut off${because}` : `did not run${because}`;
@@ -48,6 +52,16 @@ export function endText({ reason, exitCode, message, ran }: EntryEnd): string {
   const deadline = reason === 'DeadlineExceeded' && why !== '' ? `: ${why}` : '';
   const loss = reason === 'SandboxLost' ? `: its sandbox was lost, ${PROBABLE_LOSS}` : '';
   return `exit code ${exitCode} (${reason})${deadline}${loss}`;
+}
+
+const NO_IMAGE = new RegExp(`^(${IMAGE_REASONS.join('|')})(?::\\s*(.*))?$`, 's');
+
+/** Returns the entry as it was while it waited for its image; undefined if it has run or ended for another reason. */
+export function withoutImage({ name, message, ran, reason: end }: EntryEnd): Shown | undefined {
+  const [, reason, cause] = NO_IMAGE.exec(message) ?? [];
+  if (reason === undefined || ran || end === 'Completed' || end === 'Skipped') return undefined;
+  const state = { waiting: { reason, message: cause } };
+  return { kind: 'defer', name, status: { name, state, image: '', imageID: '', ready: false, restartCount: 0 } };
 }
 
 type Fate = 'failed' | 'timed out' | 'given up' | 'lost with the sandbox' | 'cut off' | 'did not run';
@@ -65,6 +79,33 @@ function fateOf({ reason, exitCode, message, ran }: EntryEnd): Fate | undefined 
   const fate = OF_REASONS[reason];
   if (fate !== undefined) return fate;
   return reason === 'Completed' || exitCode === 0 ? undefined : 'failed';
+}
+
+/** Returns the first entry that ran and failed or timed out. */
+export const failedEntry = (ends: readonly EntryEnd[]): EntryEnd | undefined =>
+  ends.find((end) => end.ran && ['failed', 'timed out'].includes(fateOf(end) ?? ''));
+
+/** The messages of entries that a user gave up, or that had nothing to clean up. Source: src/lifecycle/defer.ts. */
+const NOT_NEEDED = /^(given up|no (app container|container of the Pod) had started)$/;
+
+/** Whether the entry was due and something was left to clean up, but no attempt of it ran, without a user giving it up. */
+export const isMissed = (end: EntryEnd): boolean =>
+  !end.ran && !NOT_NEEDED.test(end.message) && !['given up', undefined].includes(fateOf(end));
+
+/**
+ * Returns what the user can do about entries that were due and did not run. The Pod names their images; it may be one that is composed from
+ * the record of a Pod that no longer exists.
+ */
+export function missedActions(subject: Advised, ends: readonly EntryEnd[]): Action[] {
+  const missed = ends.filter(isMissed);
+  if (missed.length === 0) return [];
+  return [
+    { description: `do by hand what ${listed(missed.map(({ name }) => name))} would have done` },
+    ...imageRemedies(
+      subject,
+      missed.flatMap((end) => withoutImage(end) ?? []),
+    ),
+  ];
 }
 
 /**

@@ -2,10 +2,11 @@
 import { isMirrorPod } from '../../api/core/v1/pod/mirror.ts';
 import type { DeferContainer } from '../../api/generated/types.ts';
 import { type Millis, parseTime } from '../../machinery/time.ts';
-import { lacksImage } from '../pod-containers.ts';
+import { imageOf, lacksImage } from '../pod-containers.ts';
 import { begun, deadlineOf, hurry, preExitDeadlineOf, still, untilText } from './ending-phrases.ts';
 import { endOfEntry, endText } from './entries.ts';
 import { failedRun } from './failed-start.ts';
+import { imageActions, lackOfImage } from './images.ts';
 import {
   type Action,
   ago,
@@ -18,7 +19,6 @@ import {
   inTime,
   type Living,
   lastStep,
-  loadImage,
   oneLine,
   type Shown,
   seeOutput,
@@ -154,20 +154,24 @@ function starts(subject: Living, { shown, place, evidence, limit }: Turn): Expla
   const { now } = subject;
   const { waiting } = shown.status.state ?? {};
   const pulling = lastStep(subject, ['Pulling', 'Pulled', 'PullFailed'], shown.name);
+  const isLacking = lacksImage(shown.status);
   const isStarting = waiting?.reason === undefined || waiting.reason === 'ContainerCreating';
   const said =
     isStarting && pulling?.type === 'Pulling'
       ? `waits for its image ${pulling.message}, which has been pulled for ${forTime(pulling.at, now)}`
       : isStarting
         ? 'is about to start'
-        : `cannot run, ${oneLine(waiting.message) || waiting.reason}`;
+        : isLacking
+          ? `cannot run, because its image ${imageOf(subject.pod, shown)} ${lackOfImage(shown.status)}`
+          : `cannot run, ${oneLine(waiting.message) || waiting.reason}`;
   return {
     sentence: `${still(subject)}: its ${place} ${said}${untilText(limit.at, subject)}.`,
-    evidence: [...evidence, ...(isStarting ? [] : [`${called(shown)} waits: ${waiting.reason}`])],
-    actions: [
-      ...(lacksImage(shown.status) ? [loadImage(subject)] : []),
-      hurry(subject),
-      ...giveUp(subject, shown.name),
+    evidence: [
+      ...evidence,
+      ...(isStarting
+        ? []
+        : [`${called(shown)} waits: ${waiting.reason}${isLacking ? `: ${oneLine(waiting.message)}` : ''}`]),
     ],
+    actions: [...(isLacking ? imageActions(subject, [shown]) : []), hurry(subject), ...giveUp(subject, shown.name)],
   };
 }

@@ -141,6 +141,60 @@ explains({
     advice:
       /^make it .*: lifepod image make busybox:1\.28\nload it .*'docker save busybox:1\.28 > FILE' writes on another machine: lifepod image load FILE\ncheck this machine's network/,
   },
+  'a completed Pod whose defer container got no image': {
+    spec: { deferContainers: [container('bye', { image: 'busybox:1.99' })] },
+    status: {
+      phase: 'Succeeded',
+      containerStatuses: [status('app', { state: terminated(0, 'Completed') })],
+      deferContainerStatuses: [
+        status('bye', {
+          image: '',
+          containerID: '',
+          state: terminated(
+            128,
+            'Error',
+            'ErrImagePull: rpc error: code = Unknown desc = failed to do request: Head "https://r/v2": dial tcp: lookup r: no such host',
+          ),
+        }),
+      ],
+    },
+    sentence: 'p has completed: all its app containers ended with code 0; its defer container bye failed.',
+    evidence: [
+      'container app: exit code 0 (Completed)',
+      'defer container bye: could not start, its image cannot be pulled (the name of its registry, r, cannot be resolved: is this machine offline?)',
+      'its object stays until it is deleted',
+    ],
+    advice:
+      /^do by hand what bye would have done\nmake it .*: lifepod image make busybox:1\.99\nload it .*: lifepod image load FILE$/,
+  },
+  'a completed Pod whose defer container failed': {
+    spec: { deferContainers: [container('bye'), container('undue')] },
+    status: {
+      phase: 'Succeeded',
+      containerStatuses: [status('app', { state: terminated(0, 'Completed') })],
+      deferContainerStatuses: [
+        status('bye', { state: terminated(3, 'Error') }),
+        status('undue', { containerID: '', state: terminated(137, 'Skipped', 'not due on Completed') }),
+      ],
+    },
+    sentence: 'p has completed: all its app containers ended with code 0; its defer container bye failed.',
+    advice: /^see its output: lifepod logs p -n n -c bye$/,
+  },
+  'a registry on this machine that does not run': {
+    status: {
+      conditions: UNREADY,
+      containerStatuses: [
+        waiting(
+          'app',
+          'ErrImagePull',
+          'Head "http://127.0.0.1:5000/v2/": dial tcp 127.0.0.1:5000: connect: connection refused',
+        ),
+      ],
+    },
+    sentence:
+      'p waits for the image i of its container app: it cannot be pulled (its registry 127.0.0.1:5000 cannot be reached: connection refused).',
+    advice: /^start the registry on 127\.0\.0\.1:5000, where no program listens: the pull is repeated\nload it /,
+  },
   'a failed pull with imagePullPolicy Always': {
     spec: { containers: [{ name: 'app', image: 'i', imagePullPolicy: 'Always' }] },
     status: { conditions: UNREADY, containerStatuses: [waiting('app', 'ErrImagePull', 'not found')] },
@@ -486,7 +540,7 @@ explains({
       'defer container last: did not run, the grace period had passed',
       'its object stays until it is deleted',
     ],
-    advice: /^$/,
+    advice: /^do by hand what last would have done\nsee its output: lifepod logs p -n n -c bye$/,
   },
   'a failed Pod whose sidecar and entry failed as well': {
     spec: { initContainers: [container('side', { restartPolicy: 'Always' })], deferContainers: [container('bye')] },
@@ -596,6 +650,7 @@ explains({
       [18, 'DeferEnded', { ...entry('lost'), exitCode: 137, reason: 'SandboxLost' }],
       [18, 'DeferSkipped', { ...entry('cut'), reason: 'Skipped', message: 'the node had no time' }],
       [18, 'DeferEnded', { ...entry('bad'), exitCode: 1, reason: 'Error', message: 'a long log' }],
+      [17.5, 'Pulling', { ...entry('unpulled'), message: 'busybox:1.99' }],
       [17, 'DeferEnded', { ...entry('unpulled'), exitCode: 128, reason: 'Error', message: 'ErrImagePull: none' }],
       [17, 'DeferSkipped', { ...entry('late'), reason: 'Skipped', message: 'the grace period had passed' }],
       [17, 'DeferSkipped', { ...entry('undue'), reason: 'Skipped', message: 'not due on ScaledDown' }],
@@ -612,11 +667,13 @@ explains({
       'defer container lost: exit code 137 (SandboxLost): its sandbox was lost, probably because the machine or the container runtime stopped without a shutdown',
       'defer container cut: was cut off, the node had no time',
       'defer container bad: exit code 1 (Error)',
-      'defer container unpulled: could not start, ErrImagePull: none',
+      'defer container unpulled: could not start, its image cannot be pulled (none)',
       'defer container late: did not run, the grace period had passed',
       'defer container undue: did not run, not due on ScaledDown',
       'defer container unless: did not run, the app containers did not fail',
     ],
+    advice:
+      /^do by hand what unpulled and late would have done\nmake it .*: lifepod image make busybox:1\.99\nload it .*\nsee its life/,
   },
   'a deleted Pod whose object was removed long after its containers': {
     gone: true,

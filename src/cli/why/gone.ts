@@ -1,8 +1,9 @@
 /** Explains how a Pod that no longer exists ended. Pure. */
+import type { Pod } from '../../api/generated/types.ts';
 import type { Transition } from '../../lifecycle/types.ts';
 import { inOrder } from '../timeline/life.ts';
 import { shortDuration } from '../timeline/scale.ts';
-import { deferOutcome, type EntryEnd, endInRecord, endText } from './entries.ts';
+import { deferOutcome, type EntryEnd, endInRecord, endText, missedActions } from './entries.ts';
 import { taintText } from './node-troubles.ts';
 import { wasKilled } from './run-end.ts';
 import {
@@ -77,7 +78,11 @@ export function explainGone(subject: Subject): Explanation {
   return {
     sentence: `${name} has been gone since ${clock(gone.at)}: ${why}${inGrace}${deafText(deaf)}${defers}.`,
     evidence: [...(taint?.evidence ?? []), ...evidence],
-    actions: [...deaf.slice(0, 1).map(() => HEAR_SIGNALS), ...actions],
+    actions: [
+      ...deaf.slice(0, 1).map(() => HEAR_SIGNALS),
+      ...missedActions({ ...subject, pod: podOfRecord(subject, ends) }, ends),
+      ...actions,
+    ],
   };
 }
 
@@ -158,6 +163,17 @@ function evictedFor(subject: Subject): { why: string; evidence: string[] } | und
     evidence: eventLine(event, subject),
   };
 }
+
+/** Returns the part of the Pod that the record contains and the advice needs: the images of its defer containers that were pulled. */
+const podOfRecord = (subject: Subject, ends: readonly EntryEnd[]): Pod => ({
+  apiVersion: 'v1',
+  kind: 'Pod',
+  metadata: { name: subject.name, namespace: subject.namespace },
+  spec: {
+    containers: [],
+    deferContainers: ends.map(({ name }) => ({ name, image: lastStep(subject, ['Pulling'], name)?.message ?? '' })),
+  },
+});
 
 /** Returns the names of the defer containers in the order in which the steps mention them. */
 const entriesOf = (steps: readonly Transition[]): string[] => [

@@ -4,7 +4,7 @@ import type { ContainerStatus } from '../../api/generated/types.ts';
 import { normalizeReference, referenceError } from '../../runtime/images/references.ts';
 import { isMakeable } from '../make-image/makeable.ts';
 import { imageOf, lacksImage } from '../pod-containers.ts';
-import { isProxyFailure, isUnreachable, pullReason } from '../pull-reason.ts';
+import { isProxyFailure, isUnreachable, pullReason, stoppedRegistry } from '../pull-reason.ts';
 import {
   type Action,
   ago,
@@ -50,8 +50,9 @@ const setImage = ({ name, namespace, hints }: Living, shown: Shown): Action => (
 });
 
 /** Returns a phrase such as `cannot be pulled (not found)`. */
-export function lackOfImage({ state }: ContainerStatus): string {
+export function lackOfImage({ state }: Pick<ContainerStatus, 'state'>): string {
   const { reason, message } = state?.waiting ?? {};
+  if (reason === 'InvalidImageName') return 'is not a valid image name';
   if (reason === 'ErrImageNeverPull') return 'is not on the node and may not be pulled';
   const why = pullReason(message);
   return `cannot be pulled${why && ` (${why})`}`;
@@ -60,7 +61,8 @@ export function lackOfImage({ state }: ContainerStatus): string {
 /** Returns a phrase such as `cannot be pulled (not found), the next attempt is in 15.0s`. */
 function noImage(subject: Living, { name, status }: Shown): string {
   const next = lastStep(subject, ['PullFailed'], name)?.deadline;
-  const isRepeated = status.state?.waiting?.reason !== 'ErrImageNeverPull' && next !== undefined;
+  const { reason = '' } = status.state?.waiting ?? {};
+  const isRepeated = !['ErrImageNeverPull', 'InvalidImageName'].includes(reason) && next !== undefined;
   return `${lackOfImage(status)}${isRepeated ? `, the next attempt is ${inTime(next, subject.now)}` : ''}`;
 }
 
@@ -75,25 +77,39 @@ function imageEvidence(subject: Living, shown: Shown, reason: string, message: s
 }
 
 /** The input of the advice about missing images. Without the node, no image counts as present on it. */
-type Advised = Pick<Living, 'pod' | 'hints' | 'node'>;
+export type Advised = Pick<Living, 'pod' | 'hints' | 'node'>;
 
 /** Returns what the user can do about the images of the containers that lack them. */
-function imageActions(subject: Advised, shown: readonly Shown[]): Action[] {
+export function imageActions(subject: Advised, shown: readonly Shown[]): Action[] {
   const { ofPresent, ofMissing } = remedies(subject, shown);
   const check = shown.some(mayPull) ? [checkRegistry(shown)] : [];
   // Without the registry, the images must come from elsewhere.
   return shown.some(isOffline) ? [...ofPresent, ...ofMissing, ...check] : [...ofPresent, ...check, ...ofMissing];
 }
 
-/** Returns what the user can do without a registry, as one phrase. */
-export function imageHint(subject: Advised, shown: Shown): string {
-  const { ofPresent, ofMissing } = remedies(subject, [shown]);
-  return [...ofPresent, ...ofMissing]
-    .map(({ description, command }) => `${description}${command === undefined ? '' : `: ${command}`}`)
-    .join('; ');
+/** Returns what the user can do without a registry so that a later start of the containers succeeds. */
+export function imageRemedies(subject: Advised, shown: readonly Shown[]): Action[] {
+  const isInvalid = ({ status }: Shown): boolean => status.state?.waiting?.reason === 'InvalidImageName';
+  const { ofPresent, ofMissing } = remedies(
+    subject,
+    shown.filter((each) => !isInvalid(each)),
+  );
+  return [...ofPresent, ...ofMissing, ...(shown.some(isInvalid) ? [{ description: IMAGE_NAME_RULE }] : [])];
 }
 
-const isOffline = ({ status }: Shown): boolean => isUnreachable(status.state?.waiting?.message);
+/** Returns what the user can do without a registry, or with one on this machine, as one phrase. */
+export function imageHint(subject: Advised, shown: Shown): string {
+  return actionsText([...startRegistry([shown]), ...imageRemedies(subject, [shown])]);
+}
+
+/** Returns the actions as one phrase. */
+export const actionsText = (actions: readonly Action[]): string =>
+  actions.map(({ description, command }) => `${description}${command === undefined ? '' : `: ${command}`}`).join('; ');
+
+const stoppedRegistryOf = ({ status }: Shown): string | undefined => stoppedRegistry(status.state?.waiting?.message);
+
+const isOffline = (shown: Shown): boolean =>
+  isUnreachable(shown.status.state?.waiting?.message) && stoppedRegistryOf(shown) === undefined;
 
 const mayPull = ({ status }: Shown): boolean => status.state?.waiting?.reason !== 'ErrImageNeverPull';
 
@@ -129,9 +145,18 @@ function loadArchive(subject: Advised, shown: readonly Shown[]): Action {
   return loadImage(subject, `load it from an archive, without a registry${how}`);
 }
 
+function startRegistry(shown: readonly Shown[]): Action[] {
+  const stopped = shown.flatMap((each) => stoppedRegistryOf(each) ?? []);
+  return stopped.slice(0, 1).map((address) => ({
+    description: `start the registry on ${address}, where no program listens: the pull is repeated`,
+  }));
+}
+
 function checkRegistry(shown: readonly Shown[]): Action {
   if (shown.some(isOffline))
     return { description: "check this machine's network, and the name of the registry: the pull is repeated" };
+  const [start] = startRegistry(shown);
+  if (start !== undefined) return start;
   return shown.some(({ status }) => isProxyFailure(status.state?.waiting?.message))
     ? {
         description:
@@ -171,11 +196,9 @@ export function explainEntryImages(subject: Living): Explanation | undefined {
   const entries = shownContainers(subject).filter(({ kind, status }) => kind === 'defer' && lacksImage(status));
   const [first] = entries;
   if (first === undefined) return undefined;
-  const { reason = '' } = first.status.state?.waiting ?? {};
   const others = entries.slice(1).map(({ name }) => name);
-  const what = reason === 'InvalidImageName' ? 'is not a valid image name' : noImage(subject, first);
   return {
-    sentence: `${subject.name} runs, but the image ${imageOf(subject.pod, first)} of its ${called(first)} ${what}${others.length === 0 ? '' : `; images are also missing for ${listed(others)}`}.`,
+    sentence: `${subject.name} runs, but the image ${imageOf(subject.pod, first)} of its ${called(first)} ${noImage(subject, first)}${others.length === 0 ? '' : `; images are also missing for ${listed(others)}`}.`,
     evidence: [
       ...entries.flatMap((shown) => {
         const { waiting } = shown.status.state ?? {};

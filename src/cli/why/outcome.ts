@@ -1,6 +1,6 @@
 /** Explains how a Succeeded or Failed Pod ended. Pure. */
 import { isFinalPhase } from '../../api/core/v1/pod/status/final-phase.ts';
-import { deferOutcome, type EntryEnd, endOfEntry, endText } from './entries.ts';
+import { deferOutcome, type EntryEnd, endOfEntry, endText, failedEntry, missedActions } from './entries.ts';
 import { explainRejected } from './rejected.ts';
 import { endOfRun, stopOf } from './run-end.ts';
 import {
@@ -37,18 +37,19 @@ export function explainOutcome(subject: Living): Explanation | undefined {
     return `${called(shown)}: ${end}`;
   });
   const defers = deferOutcome(entries);
+  const missed = missedActions(subject, entries);
   const stopped = ends.flatMap((shown) => (shown.kind === 'app' ? (stopOf(subject, shown)?.cause ?? []) : []));
   if (phase === 'Succeeded' && stopped.length > 0)
     return {
       sentence: `${name} has completed, but not by itself: ${listed(stopped)}, and all its app containers ended with code 0${defers}.`,
       evidence,
-      actions: [seeTimeline(subject), deleteIt(subject)],
+      actions: [...missed, seeTimeline(subject), deleteIt(subject)],
     };
   if (phase === 'Succeeded')
     return {
       sentence: `${name} has completed: all its app containers ended with code 0${defers}.`,
       evidence: [...evidence, 'its object stays until it is deleted'],
-      actions: [],
+      actions: [...missed, ...seeFailedEntry(subject, entries)],
     };
   const sidecars = sidecarsOf(pod);
   const bad = ends.find(
@@ -66,14 +67,20 @@ export function explainOutcome(subject: Living): Explanation | undefined {
     return {
       sentence: `${name} has failed: ${why}${defers}; it has no controller, so it does not start again by itself.`,
       evidence: [...evidence, ...(end?.evidence ?? [])],
-      actions: [deleteIt(subject), applyAgain(subject), seeTimeline(subject)],
+      actions: [...missed, deleteIt(subject), applyAgain(subject), seeTimeline(subject)],
     };
   return {
     sentence: `${name} has failed: ${why}${defers}.`,
     evidence: [...evidence, ...(end?.evidence ?? [])],
-    actions: end === undefined ? [seeTimeline(subject)] : end.actions,
+    actions: [...(end === undefined ? [seeTimeline(subject)] : end.actions), ...missed],
   };
 }
+
+/** The output of a defer container that ran and failed is the only trace of the failure in a completed Pod. */
+const seeFailedEntry = (subject: Living, entries: readonly EntryEnd[]): Action[] => {
+  const failed = failedEntry(entries);
+  return failed === undefined ? [] : [seeOutput(subject, failed.name)];
+};
 
 /** FILE stands for the manifest of the Pod. */
 const applyAgain = ({ namespace, hints }: Living): Action => ({
@@ -99,6 +106,9 @@ function failedByEntry(subject: Living, entries: readonly EntryEnd[], evidence: 
   return {
     sentence: `${name} has failed: DeferContainerFailed${deferOutcome(entries)}${names.length === 0 ? '' : `; the failurePolicy of ${listed(names)} is FailPod`}${badEnd && `; ${badEnd}`}.`,
     evidence: [...evidence, ...(first === undefined ? [] : lastWords(subject, first.name, first.message))],
-    actions: [first?.ran === true ? seeOutput(subject, first.name) : seeTimeline(subject)],
+    actions: [
+      ...missedActions(subject, entries),
+      first?.ran === true ? seeOutput(subject, first.name) : seeTimeline(subject),
+    ],
   };
 }
