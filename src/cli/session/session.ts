@@ -199,7 +199,7 @@ async function live(
         ? undefined
         : 1;
     if (record.objects.length > 0 && interrupts.stop.aborted)
-      detail('deleting the objects; Ctrl+C again ends the Pods at once');
+      say('deleting the objects; Ctrl+C again ends the Pods at once');
     await deleteObjects(record, { ...deletion, pods: watched.pods, podsGone: logs.ended }, lost);
     return exitCode ?? interrupts.exitCode() ?? 0;
   } finally {

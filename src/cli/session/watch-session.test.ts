@@ -131,11 +131,11 @@ test('a session whose Pod cannot start for two minutes is over, and reports each
     'container app: the image busybox:5.1 cannot be pulled (the name of its registry, r, cannot be resolved: is this machine offline?); ' +
     "make it from this machine's busybox: lifepod image make busybox:5.1 --data-dir /d; " +
     "load it from an archive, without a registry, such as 'docker save busybox:5.1 > FILE' writes on another machine: lifepod image load FILE --data-dir /d";
-  expect(said).toEqual([`pod/one waits: ${text}; see 'lifepod why one -n a --data-dir /d'`]);
+  expect(said).toEqual([`pod/one waits: ${text}; see 'lifepod why one -n a --data-dir /d' in another terminal`]);
   await setStatus('one', waits('CreateContainerConfigError', 'configmap "c" not found'));
   await setStatus('one', waits('ErrImagePull', pull));
   expect(said.slice(1)).toEqual([
-    `pod/one waits: container app: CreateContainerConfigError: configmap "c" not found; see 'lifepod why one -n a --data-dir /d'`,
+    `pod/one waits: container app: CreateContainerConfigError: configmap "c" not found; see 'lifepod why one -n a --data-dir /d' in another terminal`,
   ]);
   timers.advance(OBSTACLE_MILLIS);
   expect(await watched.over).toBe(`pod/one cannot start for 120 s: ${text}`);
@@ -166,7 +166,7 @@ test('a session whose Pod gets no sandbox reports the cause once, and is over af
     /^pod\/one cannot start for 120 s: its sandbox cannot be created: no address is free/,
   );
   expect(said).toEqual([
-    "pod/one waits: its sandbox cannot be created: no address is free for 1; see 'lifepod why one -n a --data-dir /d'",
+    "pod/one waits: its sandbox cannot be created: no address is free for 1; see 'lifepod why one -n a --data-dir /d' in another terminal",
   ]);
 });
 
@@ -197,7 +197,7 @@ test('a session whose container never gets its first process is over after two m
   await setStatus('one', status(failedStart('b'), failedStart('a')));
   timers.advance(OBSTACLE_MILLIS / 2);
   expect(await watched.over).toBe(`pod/one cannot start for 120 s: ${cause}`);
-  expect(said).toEqual([`pod/one waits: ${cause}; see 'lifepod why one -n a --data-dir /d'`]);
+  expect(said).toEqual([`pod/one waits: ${cause}; see 'lifepod why one -n a --data-dir /d' in another terminal`]);
 });
 
 test('a session whose container runs and fails again and again continues, and reports each cause once', async () => {
@@ -226,7 +226,63 @@ test('a session whose container runs and fails again and again continues, and re
       'failing: its process cannot be started: task ID: exec: "bash": not found',
       'failing: its postStart hook failed: it said no',
       'failing: exit code 137',
-    ].map((cause) => `pod/one: container app keeps ${cause}; see 'lifepod why one -n a --data-dir /d'`),
+    ].map(
+      (cause) => `pod/one: container app keeps ${cause}; see 'lifepod why one -n a --data-dir /d' in another terminal`,
+    ),
   );
   expect(isOver).toBe(false);
+});
+
+test('a session reports once that a defer container will not get its image, and that it did not run', async () => {
+  const { backend, watched, said, setStatus } = await watch();
+  const deferContainers = [
+    { name: 'bye', image: 'busybox:1.99' },
+    { name: 'late', image: 'x' },
+    { name: 'undue', image: 'x' },
+    { name: 'given-up', image: 'x' },
+    { name: 'failed', image: 'x' },
+  ];
+  const one = podOf('one', { labels });
+  watched.created(await backend.set(PODS, { ...one, spec: { ...spec, deferContainers } }));
+  watched.complete();
+  const of = (name: string, state: object, more: object = {}) => ({
+    ...{ name, image: '', imageID: '', ready: false, restartCount: 0, state },
+    ...more,
+  });
+  const pull = 'failed to do request: Head "https://r/v2": dial tcp: lookup r: no such host';
+  const unpulled = 'the name of its registry, r, cannot be resolved: is this machine offline?';
+  const advice =
+    "make it from this machine's busybox: lifepod image make busybox:1.99 --data-dir /d; " +
+    "load it from an archive, without a registry, such as 'docker save busybox:1.99 > FILE' writes on another machine: lifepod image load FILE --data-dir /d";
+  for (const reason of ['ErrImagePull', 'ImagePullBackOff', 'ErrImagePull'])
+    await setStatus('one', {
+      phase: 'Running',
+      deferContainerStatuses: [of('bye', { waiting: { reason, message: pull } })],
+    });
+  expect(said.splice(0)).toEqual([
+    `pod/one: the image busybox:1.99 of its defer container bye cannot be pulled (${unpulled}); ${advice}; see 'lifepod why one -n a --data-dir /d' in another terminal`,
+  ]);
+  const end = (exitCode: number, reason: string, message?: string) => ({ terminated: { exitCode, reason, message } });
+  for (const phase of ['Terminating', 'Succeeded'])
+    await setStatus('one', {
+      phase,
+      deferContainerStatuses: [
+        of('bye', end(128, 'Error', `ErrImagePull: ${pull}`)),
+        of('late', end(137, 'Skipped', 'the grace period had passed')),
+        of('given-up', end(137, 'Skipped', 'given up')),
+        of('undue', end(137, 'Skipped', 'not due on Completed')),
+        of('failed', end(1, 'Error'), { containerID: 'c://1' }),
+      ],
+    });
+  const unstarted = podOf('unstarted', { labels });
+  await backend.set(PODS, { ...unstarted, spec: { containers: [{ name: 'app', image: 'x' }], deferContainers } });
+  await setStatus('unstarted', {
+    phase: 'Terminating',
+    deferContainerStatuses: [of('bye', end(137, 'Skipped', 'no container of the Pod had started'))],
+  });
+  expect(said).toEqual([
+    `pod/one: defer container bye could not start: the image busybox:1.99 cannot be pulled (${unpulled}); do by hand what bye would have done; ${advice}`,
+    'pod/one: defer container late did not run, the grace period had passed; do by hand what late would have done',
+  ]);
+  expect(await watched.over).toBeUndefined();
 });

@@ -18,6 +18,7 @@ import type { Platform, Timer } from '../../platform/platform.ts';
 import type { Hints } from '../hints.ts';
 import { type ContainerRuns, crashLoops, NO_RUNS, withRuns } from './container-runs.ts';
 import type { FindKind } from './discovery.ts';
+import { createNotices, type Notices } from './notices.ts';
 import { endsByItself, isEndless, SESSION_LABEL } from './plan.ts';
 import { isAboutPreparation } from './preparation.ts';
 import type { SessionLogs } from './session-logs.ts';
@@ -130,13 +131,13 @@ class Watched {
   readonly #runs = new Map<string, ContainerRuns>();
   /** By the UID of the Pod: the last Event about its preparation, also of Pods that have not been seen yet. */
   readonly #events = new Map<string, CoreV1Event>();
-  /** The lines that were printed about obstacles and crash loops, each with the UID of its Pod. */
-  readonly #said = new Set<string>();
+  readonly #notices: Notices;
   #timer: Timer | undefined;
 
   constructor(options: WatchOptions, nodeNamed: (name: string) => Node | undefined) {
     this.#options = options;
     this.#nodeNamed = nodeNamed;
+    this.#notices = createNotices(options.say, options.hints);
     options.signal.addEventListener('abort', () => this.#timer?.cancel(), { once: true });
   }
 
@@ -245,36 +246,29 @@ class Watched {
     this.#look();
   }
 
-  /** Says each cause of an obstacle once for each Pod. */
+  /** Says each cause of an obstacle, and what is wrong with the defer containers, once for each Pod. */
   #noteObstacle(pod: Pod, isGone: boolean): void {
     const { platform, hints } = this.#options;
+    const node = this.#nodeNamed(pod.spec?.nodeName ?? '');
+    this.#notices.entries(pod, node);
     const facts = {
       hints,
       runs: this.#runs.get(uidOf(pod)),
-      node: this.#nodeNamed(pod.spec?.nodeName ?? ''),
+      node,
       event: this.#events.get(uidOf(pod)),
     };
     this.#obstructed = withObstacle(this.#obstructed, pod, isGone, platform.timers.now(), facts);
     const now = this.#obstructed.get(uidOf(pod));
     // A final obstacle ends the session, which reports it.
     if (now === undefined || now.obstacle.isFinal) return;
-    this.#sayOnce(pod, now.obstacle.cause, `${now.title} waits: ${withHint(now.obstacle)}`);
+    this.#notices.trouble(pod, now.obstacle.cause, `${now.title} waits: ${withHint(now.obstacle)}`);
   }
 
   #noteCrashLoops(pod: Pod): void {
     if (hasEnded(pod) || pod.metadata.deletionTimestamp !== undefined) return;
     for (const loop of crashLoops(pod, this.#runs.get(uidOf(pod)) ?? NO_RUNS)) {
-      this.#sayOnce(pod, loop, `pod/${pod.metadata.name}: ${loop}`);
+      this.#notices.trouble(pod, loop, `pod/${pod.metadata.name}: ${loop}`);
     }
-  }
-
-  /** Says each cause once, because a container in a crash loop may fail for hours. */
-  #sayOnce(pod: Pod, cause: string, text: string): void {
-    const key = `${uidOf(pod)} ${cause}`;
-    if (this.#said.has(key)) return;
-    this.#said.add(key);
-    const { name, namespace } = pod.metadata;
-    this.#options.say(`${text}; see '${this.#options.hints.lifepod(`why ${name} -n ${namespace}`)}'`);
   }
 
   #look(): void {

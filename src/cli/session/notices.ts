@@ -1,0 +1,84 @@
+/** Composes the lines of a session about its Pods, and prints each once for each Pod, because a container may fail for hours. */
+import { hasEnded } from '../../api/core/v1/pod/status/final-phase.ts';
+import type { Node, Pod } from '../../api/generated/types.ts';
+import { uidOf } from '../../machinery/meta.ts';
+import type { Hints } from '../hints.ts';
+import { imageOf, lacksImage, podContainers } from '../pod-containers.ts';
+import { endOfEntry, endText, isMissed, missedActions, withoutImage } from '../why/entries.ts';
+import { actionsText, imageHint, lackOfImage } from '../why/images.ts';
+
+/** A line about a defer container. */
+interface EntryNotice {
+  text: string;
+  /** What the user can do; empty if that is not known. */
+  hint: string;
+  /** Whether the entry may still run. */
+  isPending: boolean;
+}
+
+/** Returns lines about the defer containers that cannot get their images, and about those that were due and did not run. Pure. */
+export function entryNotices(pod: Pod, hints: Hints, node: Node | undefined): EntryNotice[] {
+  const advised = { pod, hints, node };
+  const title = `pod/${pod.metadata.name}`;
+  const waited = new Set(
+    podContainers(pod)
+      .filter(({ kind, status }) => kind !== 'defer' && status !== undefined && lacksImage(status))
+      .map((each) => imageOf(pod, each)),
+  );
+  return podContainers(pod).flatMap(({ kind, name, status }): EntryNotice[] => {
+    if (kind !== 'defer' || status === undefined) return [];
+    const image = `the image ${imageOf(pod, { name })}`;
+    if (lacksImage(status) && !hasEnded(pod)) {
+      // The container whose start waits for the same image is reported instead.
+      if (waited.has(imageOf(pod, { name }))) return [];
+      const text = `${title}: ${image} of its defer container ${name} ${lackOfImage(status)}`;
+      return [{ text, hint: imageHint(advised, { kind, name, status }), isPending: true }];
+    }
+    const end = endOfEntry(status, []);
+    if (end === undefined || !isMissed(end)) return [];
+    const lacking = withoutImage(end);
+    const how = lacking === undefined ? endText(end) : `could not start: ${image} ${lackOfImage(lacking.status)}`;
+    return [
+      {
+        text: `${title}: defer container ${name} ${how}`,
+        hint: actionsText(missedActions(advised, [end])),
+        isPending: false,
+      },
+    ];
+  });
+}
+
+export interface Notices {
+  /** Says why a Pod waits, or what its containers keep doing. `cause` is the same for texts of which the user needs to read only one. */
+  trouble(pod: Pod, cause: string, text: string): void;
+  /** Says which defer containers of the Pod cannot run or have not run. */
+  entries(pod: Pod, node: Node | undefined): void;
+}
+
+/** Returns notices that print their lines with `say`. */
+export function createNotices(say: (line: string) => void, hints: Hints): Notices {
+  /** The causes of the lines that were printed, each with the UID of its Pod. */
+  const said = new Set<string>();
+  const isNew = (pod: Pod, cause: string): boolean => {
+    const key = `${uidOf(pod)} ${cause}`;
+    const isFirst = !said.has(key);
+    said.add(key);
+    return isFirst;
+  };
+  // The session occupies the terminal.
+  const see = ({ metadata: { name, namespace } }: Pod): string =>
+    `see '${hints.lifepod(`why ${name} -n ${namespace}`)}' in another terminal`;
+  return {
+    trouble(pod, cause, text) {
+      if (isNew(pod, cause)) say(`${text}; ${see(pod)}`);
+    },
+    entries(pod, node) {
+      for (const { text, hint, isPending } of entryNotices(pod, hints, node)) {
+        // The reason of a failed pull may change.
+        if (!isNew(pod, isPending ? text.replace(/ \(.*$/s, '') : text)) continue;
+        const advice = hint === '' ? '' : `; ${hint}`;
+        say(`${text}${advice}${isPending ? `; ${see(pod)}` : ''}`);
+      }
+    },
+  };
+}
