@@ -4,8 +4,13 @@ import { type RequestOptions, request } from 'node:https';
 import { connect, type Socket } from 'node:net';
 import { expect, test } from 'vitest';
 import { DEFAULT_LIMITS } from './http/bounds/limits.ts';
+import { loopbackDown } from './listeners.ts';
 import { startTestServer, type TestServer } from './server-fixture.ts';
 
+const ADDRESS = {
+  ...{ address: '192.0.2.1', netmask: '255.255.255.0', mac: '00:00:00:00:00:00', cidr: '192.0.2.1/24' },
+  ...{ family: 'IPv4' as const, internal: false },
+};
 const OTHER = '127.0.0.2';
 const PODS = '/api/v1/namespaces/default/pods';
 
@@ -41,6 +46,16 @@ test('a further address that the machine does not have is refused', async () => 
   await expect(at.server.listenOn('192.0.2.77')).rejects.toThrow(
     'cannot listen on 192.0.2.77: this machine does not have that address',
   );
+});
+
+test.each<[string, Parameters<typeof loopbackDown>[1], RegExp | undefined]>([
+  ['127.0.0.1', {}, /^the interface lo is down: type '.*ip link set lo up'$/],
+  ['::1', { eth0: [ADDRESS] }, /^the interface lo is down/],
+  ['127.0.0.1', { lo: [{ ...ADDRESS, internal: true }] }, undefined],
+  ['192.0.2.77', {}, undefined],
+])('an address of loopback, %s, is missing because lo is down', (host, interfaces, reason) => {
+  if (reason === undefined) expect(loopbackDown(host, interfaces)).toBeUndefined();
+  else expect(loopbackDown(host, interfaces)).toMatch(reason);
 });
 
 test('connections to further addresses leave a quarter of the connections to the first one', async () => {

@@ -5,7 +5,9 @@
 import { once } from 'node:events';
 import type { Server } from 'node:https';
 import { createServer, type Server as NetServer, type Socket } from 'node:net';
+import { type NetworkInterfaceInfo, networkInterfaces } from 'node:os';
 import { UserError } from '../platform/files.ts';
+import { asRoot } from '../platform/programs/typed-program.ts';
 
 export interface Listeners {
   /** Resolves when the address accepts connections. Rejects as listen() does. */
@@ -36,6 +38,20 @@ export function createListeners(server: Server, admit: (socket: Socket) => boole
 }
 
 /**
+ * Returns why this machine does not have the address of loopback, and the command to type; undefined if the address is not one of loopback,
+ * or the interface is up. `interfaces` are those that are up.
+ */
+export function loopbackDown(
+  host: string,
+  interfaces: NodeJS.Dict<NetworkInterfaceInfo[]> = networkInterfaces(),
+): string | undefined {
+  const isUp = Object.values(interfaces).some((addresses) => addresses?.some(({ internal }) => internal));
+  return isUp || !/^(127\.|::1$|localhost$)/.test(host)
+    ? undefined
+    : `the interface lo is down: type '${asRoot('ip link set lo up', process.env)}'`;
+}
+
+/**
  * Resolves when the server listens. Rejects with a UserError if the port is in use, the host is not an address of this machine, or listening
  * on the port requires root.
  */
@@ -48,7 +64,9 @@ export async function listen(server: NetServer, host: string, port: number): Pro
     if (code === 'EADDRINUSE')
       throw new UserError(`port ${port} on ${host} is already in use: choose another with --port`);
     if (code === 'EADDRNOTAVAIL')
-      throw new UserError(`cannot listen on ${host}: this machine does not have that address`);
+      throw new UserError(
+        `cannot listen on ${host}: ${loopbackDown(host) ?? 'this machine does not have that address'}`,
+      );
     if (code === 'EACCES')
       throw new UserError(`permission denied to listen on port ${port}: run as root, or choose another with --port`);
     throw error;

@@ -4,6 +4,7 @@
  */
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
+import { loopbackDown } from '../apiserver/listeners.ts';
 import type { IpFamily } from '../machinery/ip.ts';
 import { UserError } from '../platform/files.ts';
 import { findProgram, runCommand } from '../platform/processes.ts';
@@ -103,7 +104,14 @@ export async function checkPortFree(host: string, port: number): Promise<void> {
       if (error.code === 'EADDRINUSE') {
         reject(new PortInUseError(host, port));
       } else if (error.code === 'EADDRNOTAVAIL') {
-        reject(new UserError(`this machine does not have the address ${host}: choose another with --bind-address`));
+        const down = loopbackDown(host);
+        reject(
+          new UserError(
+            down === undefined
+              ? `this machine does not have the address ${host}: choose another with --bind-address`
+              : `cannot listen on ${host}: ${down}`,
+          ),
+        );
       } else reject(error);
     });
     server.listen({ host, port, exclusive: true }, () => server.close(() => resolve()));
