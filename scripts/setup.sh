@@ -32,8 +32,14 @@ npm_is_current() {
 install_npm_packages() {
   [ ! -L node_modules ] || fail "node_modules is a link to $(readlink -f node_modules), whose packages are not those of package-lock.json: remove the link, then run this again"
   command -v npm >/dev/null || fail "npm is missing: install Node.js 20 or newer with npm, then run this again"
-  say "installing the npm packages of package-lock.json (Node.js 24, the libraries, the test tools)"
-  npm install --no-save --no-audit --no-fund --loglevel=error >/dev/null || fail "npm could not install the packages"
+  local registry
+  # Without the name and the password that the address may contain.
+  registry=$(npm config get registry | sed 's#//[^/@]*@#//#') || registry="npm's registry"
+  say "installing the npm packages of package-lock.json (Node.js 24, the libraries, the test tools) from $registry, which needs the network"
+  # npm's own pauses between attempts, of up to a minute, would leave a machine without a network silent for minutes.
+  npm install --no-save --no-audit --no-fund --loglevel=error --fetch-retries=3 \
+    --fetch-retry-mintimeout=1000 --fetch-retry-maxtimeout=5000 >/dev/null ||
+    fail "npm could not install the packages: if the messages above are about the network, check whether this machine reaches $registry"
   # npm does not always rewrite this file. It must be newer than package-lock.json, or npm_is_current fails.
   touch node_modules/.package-lock.json
   node_modules/node/bin/node -e "require('lmdb')" ||
