@@ -12,6 +12,10 @@ import { loadImages } from '../image.ts';
 import { whyNotMakeable } from './makeable.ts';
 import { withTemporaryFolder } from './temporary-folder.ts';
 
+/** The sentence about a tag with the default imagePullPolicy Always. Source: the defaults of v1.33. */
+const pulledAnyway = (name: string): string =>
+  `Pods pull ${name} although it is on this machine, unless they set imagePullPolicy: IfNotPresent, or use a tag other than latest`;
+
 /** Makes and loads the images. If one of the names is not one of busybox, makes none and rejects with a UserError. */
 export async function makeImages(dataDir: string, references: readonly string[]): Promise<void> {
   for (const reference of references) {
@@ -29,4 +33,6 @@ export async function makeImages(dataDir: string, references: readonly string[])
     await makeBusyboxArchive(archive, { reference: names });
     await loadImages(dataDir, [archive], () => undefined);
   });
+  for (const name of names.filter((each) => each.endsWith(':latest')))
+    process.stderr.write(`lifepod: ${pulledAnyway(name)}\n`);
 }
