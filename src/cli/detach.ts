@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { auditFlags } from '../engine/audit/audit-settings.ts';
 import { authenticationFlags } from '../engine/authentication/authentication-settings.ts';
 import { checkDataFormat } from '../engine/data-folder/format.ts';
-import { refuseNestedFolder } from '../engine/data-folder/inner-folder.ts';
+import { refuseUnusableFolder } from '../engine/data-folder/new-folder.ts';
 import { IMAGE_FLAGS } from '../engine/image-settings.ts';
 import { checkMachine } from '../engine/machine-checks.ts';
 import type { Waiting } from '../engine/node-ready.ts';
@@ -55,7 +55,7 @@ async function startUntil(options: UpOptions, stop: AbortSignal): Promise<ReadyE
   checkMachine(() => usesPrivateContainerd(options));
   checkDataFormat(options.dataDir);
   const { dataDir } = options;
-  if (settledRecord(dataDir) === undefined) refuseNestedFolder(dataDir);
+  if (settledRecord(dataDir) === undefined) refuseUnusableFolder(dataDir);
   const logPath = join(dataDir, 'lifepod.log');
   const created = ensureDataDir(dataDir);
   const isNewLog = !existsSync(logPath);

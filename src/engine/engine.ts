@@ -39,7 +39,7 @@ import { checkAuditPolicy } from './audit/audit-log.ts';
 import { createAuthorizers } from './authorization/authorizers.ts';
 import { createComponents } from './authorization/components.ts';
 import { checkDataFormat, migrate } from './data-folder/format.ts';
-import { refuseNestedFolder } from './data-folder/inner-folder.ts';
+import { refuseUnusableFolder } from './data-folder/new-folder.ts';
 import { completeRestore } from './data-folder/replacement.ts';
 import { type OpenRegistry, openRegistry, serveApi } from './engine-api.ts';
 import { createEngineMetrics } from './engine-metrics.ts';
@@ -109,7 +109,7 @@ export async function startEngine(
   // Later starts without the option use the recorded file, so a file that cannot be used must not be recorded.
   if (keys !== '') await readConfiguration(settings.dataDir, keys, keys === record?.encryptionProviderConfig);
   checkResolvConf(settings);
-  if (record === undefined) refuseNestedFolder(settings.dataDir);
+  if (record === undefined) refuseUnusableFolder(settings.dataDir);
   const created = ensureDataDir(settings.dataDir);
   raisePriority();
   lowerOomScore(process.pid, ENGINE_OOM_SCORE);

@@ -5,13 +5,14 @@ import { once } from 'node:events';
 import { rmSync, watch, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { expect, test } from 'vitest';
+import { afterAll, expect, test } from 'vitest';
 import { processesNaming } from '../../src/engine/leftovers.ts';
 import { LAUNCHER, scratchFolder } from '../support/lifepod.ts';
 import { pod, SHARED, WAIT } from '../support/manifests.ts';
 import { lifepod, useOwnEngine } from '../support/own-engine.ts';
 
 const scratch = scratchFolder();
+afterAll(() => scratch.remove());
 /** These files exist once `slow-runc` creates a container, and once the engine has been killed meanwhile. */
 const [creating, killed] = [join(scratch.path, 'creating'), join(scratch.path, 'killed')];
 useOwnEngine(() => {
@@ -30,7 +31,7 @@ esac
 exec runc "$@"
 `;
   writeFileSync(program, script, { mode: 0o700 });
-  return { scratch, options: ['--runtime-handler', `slow=${program}`] };
+  return { options: ['--runtime-handler', `slow=${program}`] };
 });
 
 interface ContainerStatus {

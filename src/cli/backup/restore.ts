@@ -21,7 +21,7 @@ import {
 } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { checkReplaceableFormat } from '../../engine/data-folder/format.ts';
-import { refuseNestedFolder } from '../../engine/data-folder/inner-folder.ts';
+import { refuseUnusableFolder } from '../../engine/data-folder/new-folder.ts';
 import {
   abandonReplacement,
   checkMovable,
@@ -74,7 +74,7 @@ export async function restore(
   checkReplaceableFormat(dataDir);
   const isNew = !existsSync(dataDir);
   if (isNew) {
-    refuseNestedFolder(dataDir);
+    refuseUnusableFolder(dataDir);
     checkParent(dataDir);
   } else checkContent(dataDir, force);
   ensureDataDir(dataDir);

@@ -10,7 +10,7 @@ import { NODES, PODS } from '../../api/resources.ts';
 import type { HttpClient } from '../../client/http-client.ts';
 import { createInformer } from '../../client/informer.ts';
 import { clientFromKubeconfig } from '../../client/kubeconfig.ts';
-import { refuseNestedFolder } from '../../engine/data-folder/inner-folder.ts';
+import { refuseUnusableFolder } from '../../engine/data-folder/new-folder.ts';
 import { checkMachine } from '../../engine/machine-checks.ts';
 import { differentOptions } from '../../engine/options/different-options.ts';
 import {
@@ -85,7 +85,7 @@ export function otherOptions(options: UpOptions): string[] {
  */
 export async function joinEngine(options: UpOptions, say: Say, stop: AbortSignal): Promise<EngineUse> {
   const { dataDir } = options;
-  if (settledRecord(dataDir) === undefined) refuseNestedFolder(dataDir);
+  if (settledRecord(dataDir) === undefined) refuseUnusableFolder(dataDir);
   const created = ensureDataDir(dataDir);
   const gate = await lockGate(dataDir, stop);
   try {

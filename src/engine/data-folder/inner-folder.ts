@@ -61,7 +61,7 @@ export function refuseInnerFolder(dataDir: string): void {
  * Returns whether the folder contains the record of an engine. Files of the same name do not count if they have other content, belong to
  * another user, or are not regular files: a pipe would block the read.
  */
-function isDataFolder(folder: string): boolean {
+export function isDataFolder(folder: string): boolean {
   try {
     const found = lstatSync(`${folder}/engine.json`, { throwIfNoEntry: false });
     if (found?.isFile() !== true || found.uid !== process.geteuid?.()) return false;

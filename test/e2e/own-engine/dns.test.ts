@@ -25,10 +25,11 @@ beforeAll(async () => {
 afterAll(() => upstream?.close());
 
 const scratch = scratchFolder();
+afterAll(() => scratch.remove());
 useOwnEngine(() => {
   const path = join(scratch.path, 'resolv.conf');
   writeFileSync(path, `nameserver ${UPSTREAM}\n`);
-  return { scratch, options: ['--resolv-conf', path] };
+  return { options: ['--resolv-conf', path] };
 });
 
 const pod = (name: string, more: object = {}, command = ['sleep', '3600']) => ({

@@ -2,7 +2,7 @@
 
 import { chmodSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { expect, test } from 'vitest';
+import { afterAll, expect, test } from 'vitest';
 import { limitsOf, podGroup, shares } from '../../support/control-groups.ts';
 import { scratchFolder } from '../../support/lifepod.ts';
 import { pod, WAIT } from '../../support/manifests.ts';
@@ -10,13 +10,14 @@ import { lifepod, record, recordAgain, useOwnEngine } from '../../support/own-en
 import { isReady } from '../../support/pods.ts';
 
 const scratch = scratchFolder();
+afterAll(() => scratch.remove());
 const notes = join(scratch.path, 'second-runc.log');
 useOwnEngine(() => {
   const program = join(scratch.path, 'second-runc');
   writeFileSync(program, `#!/bin/sh\necho "$@" >> ${notes}\nexec runc "$@"\n`);
   chmodSync(program, 0o700);
   writeFileSync(notes, '');
-  return { scratch, options: ['--runtime-handler', `second=${program}`] };
+  return { options: ['--runtime-handler', `second=${program}`] };
 });
 
 const runtimeClass = (name: string, more: object): object => ({

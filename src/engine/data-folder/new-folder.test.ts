@@ -1,0 +1,58 @@
+import { mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { beforeEach, expect, onTestFinished, test } from 'vitest';
+import { recordOf, resolveSettings, writeEngineRecord } from '../settings.ts';
+import { refuseOtherFiles, refuseUnusableFolder } from './new-folder.ts';
+
+let folder: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'lifepod-new-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+});
+
+const add = (...names: string[]): void => {
+  for (const name of names) writeFileSync(join(folder, name), '');
+};
+
+test('a folder with files of other programs is refused, and is not changed', () => {
+  add('passwd', 'hosts', 'manifests', '.hidden');
+  const { mode } = statSync(folder);
+  for (const refuse of [refuseOtherFiles, refuseUnusableFolder])
+    expect(() => refuse(folder)).toThrow(
+      `the folder ${folder} is not empty, and is not a data folder of lifepod (it contains hosts): choose another --data-dir`,
+    );
+  expect(statSync(folder).mode).toBe(mode);
+});
+
+test('an empty folder, a missing one, and what is not a folder are not refused', () => {
+  add('file');
+  for (const path of [join(folder, 'none'), join(folder, 'file'), join(folder, 'file/below')]) refuseOtherFiles(path);
+  rmSync(join(folder, 'file'));
+  refuseOtherFiles(folder);
+});
+
+test('what the user may put into a new data folder, and what an interrupted first start leaves, is not refused', () => {
+  add('lost+found', '.snapshot', 'certs.d', 'manifests', 'seccomp', 'encryption', 'pki');
+  add('lifepod.log', 'lifepod.log.1', 'lock', 'sessions', 'format-version.7.new', 'before-restore-20260131T120000Z');
+  refuseOtherFiles(folder);
+});
+
+test.each<[string, () => void]>([
+  ['a version', () => add('format-version')],
+  [
+    'a store',
+    () => {
+      mkdirSync(join(folder, 'store'));
+      add('store/data.mdb');
+    },
+  ],
+  [
+    'the record of an engine',
+    () => writeEngineRecord(folder, recordOf(resolveSettings({ dataDir: folder }, undefined), 7000)),
+  ],
+])('a data folder with %s may contain other files', (_, prepare) => {
+  add('audit.log');
+  prepare();
+  refuseOtherFiles(folder);
+});
