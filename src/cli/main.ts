@@ -7,7 +7,7 @@ import { Argument, Command, Option } from 'commander';
 import { OPTION_GROUPS } from '../engine/options/option-groups.ts';
 import { DEFAULT_DATA_DIR, dataDirOption, isKubectlPlugin } from '../engine/settings.ts';
 import { versionText } from '../engine/version.ts';
-import { realFolder, UserError } from '../platform/files.ts';
+import { givenDataDir, UserError } from '../platform/files.ts';
 import { completePath } from '../platform/programs/programs.ts';
 import { addBackupCommands } from './backup/commands.ts';
 import { COMPLETE, COMPLETION_HELP, SHELLS, type Shell, scriptFor } from './completion/scripts.ts';
@@ -37,7 +37,7 @@ const collect = (text: string, others: string[] = []): string[] => [...others, t
 const targetOptions = (namespace: string): Option[] => [
   new Option('-n, --namespace <name>', namespace),
   new Option('--data-dir <folder>', `data folder of the engine to use (default: ${DEFAULT_DATA_DIR})`).argParser(
-    realFolder,
+    givenDataDir,
   ),
   new Option('--kubeconfig <file>', 'kubeconfig to use instead of the one in the data folder'),
   new Option('--context <name>', 'context of the kubeconfig to use'),

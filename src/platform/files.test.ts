@@ -21,6 +21,7 @@ import {
   dataDirReleased,
   ensureDataDir,
   ensurePrivateFolder,
+  givenDataDir,
   lockDataDir,
   readTextIfPresent,
   realDataDir,
@@ -53,12 +54,14 @@ test('ensurePrivateFolder sets mode 0700 on new and existing folders', () => {
   expect(modeOf(join(folder, 'a'))).toBe(0o700);
 });
 
-test('a data folder whose path is, or passes through, a file is refused', () => {
+test('a data folder whose path is, or passes through, a file is refused, also by a command that only reads', () => {
   const file = join(folder, 'file');
   writeFileSync(file, '');
   for (const path of [file, join(file, 'below')]) {
-    expect(() => ensureDataDir(path)).toThrow(`${path} is not a folder: choose another --data-dir`);
+    for (const use of [ensureDataDir, realDataDir, givenDataDir])
+      expect(() => use(path)).toThrow(`${path} is not a folder: choose another --data-dir`);
   }
+  for (const path of [folder, join(folder, 'new')]) expect(givenDataDir(path)).toBe(realFolder(path));
 });
 
 test('an empty name of a data folder is refused', () => {

@@ -21,7 +21,7 @@ import {
 } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import { foreignContent, foreignFolder, foreignLink } from './folder-owners.ts';
-import { createFolders } from './folders/folders.ts';
+import { createFolders, isOtherThanFolder } from './folders/folders.ts';
 import { missingProgram } from './programs/programs.ts';
 
 /** An error that a user of the command line can fix. The user sees only the message, which explains the cause and, if known, the fix. */
@@ -59,12 +59,21 @@ export function realFolder(path: string): string {
   }
 }
 
-/** Like realFolder(), for the data folder given by the user. Throws a UserError if another user could redirect root through a link. */
+/** Like givenDataDir(), for a command that needs root. Throws a UserError if another user could redirect root through a link, too. */
 export function realDataDir(path: string): string {
   if (path === '') throw new UserError('--data-dir is empty: give a folder, such as /var/lib/lifepod');
+  if (isOtherThanFolder(path)) throw notAFolder(path);
   refuse(foreignLink(path));
   return realFolder(path);
 }
+
+/** Like realFolder(), for the data folder given by the user. Throws a UserError if there is something else than a folder. */
+export function givenDataDir(path: string): string {
+  if (isOtherThanFolder(path)) throw notAFolder(path);
+  return realFolder(path);
+}
+
+const notAFolder = (path: string): UserError => new UserError(`${path} is not a folder: choose another --data-dir`);
 
 /** Creates the folder and its missing parents with mode 0700. If the folder exists, its mode is set to 0700. */
 export function ensurePrivateFolder(path: string): void {
@@ -86,8 +95,7 @@ export function ensureDataDir(path: string): string[] {
     return created;
   } catch (error) {
     if (error instanceof UserError) throw error;
-    if (hasCode(error, 'EEXIST') || hasCode(error, 'ENOTDIR'))
-      throw new UserError(`${path} is not a folder: choose another --data-dir`);
+    if (hasCode(error, 'EEXIST') || hasCode(error, 'ENOTDIR')) throw notAFolder(path);
     const { message } = error as Error;
     throw new UserError(`the data folder ${path} cannot be created (${message}): choose another --data-dir`);
   }

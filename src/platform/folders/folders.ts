@@ -24,6 +24,15 @@ export function createFolders(path: string): string[] {
   }
 }
 
+/** Returns whether the path leads to a file, or through one; false if this user may not see it. */
+export function isOtherThanFolder(path: string): boolean {
+  try {
+    return !statSync(path).isDirectory();
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'ENOTDIR';
+  }
+}
+
 /** Removes the folders, which createFolders() has returned, up to the first one that is not empty. */
 export function removeFolders(created: readonly string[]): void {
   for (const folder of created) removeIfEmpty(folder);
