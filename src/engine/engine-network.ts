@@ -79,12 +79,12 @@ async function checkOtherEngines(
 
 /**
  * Logs the warnings about the packet filter, and resolves with them; with none if the machine's own runtime is used. Failures are logged,
- * because the engine can run without the examination.
+ * because the engine can run without the examination, but not an interruption of the start.
  */
 export async function networkWarnings(settings: Settings, { log }: Platform, signal: AbortSignal): Promise<string[]> {
   if (settings.containerRuntimeEndpoint !== undefined) return [];
   const warnings = await forwardWarnings(settings.podCidr.split(','), { name: '', signal }).catch((error: unknown) => {
-    log.warn('the packet filter of the machine cannot be examined', { error: String(error) });
+    if (!signal.aborted) log.warn('the packet filter of the machine cannot be examined', { error: String(error) });
     return [];
   });
   for (const warning of warnings) log.warn(warning);
