@@ -3,12 +3,13 @@ import type { ContainerState, Pod } from '../../api/generated/types.ts';
 import { type ApiError, badRequest, forbidden, notFound } from '../../machinery/status.ts';
 import { hintsFor } from '../hints.ts';
 import type { ContainerKind } from '../pod-containers.ts';
-import { logRefusal, noLogs, notScheduled } from './log-refusal.ts';
+import { couldNotStart, logRefusal, noLogs, notScheduled } from './log-refusal.ts';
 
 const PODS = { group: '', resource: 'pods' };
 const WAITS = 'container "c" in pod "web" is waiting to start';
 const PREVIOUS = 'previous terminated container "c" in pod "web" not found';
 const waiting = (reason: string): ContainerState => ({ waiting: { reason } });
+const NOT_STARTED: ContainerState = { terminated: { exitCode: 128, reason: 'StartError' } };
 
 test.each<[string, ApiError, ContainerKind, ContainerState | undefined, string]>([
   [
@@ -101,4 +102,27 @@ test.each<[string, Pod['status'], boolean, string]>([
 ])('lifepod logs --all-containers reports that there is no log %s', (_, status, previous, text) => {
   const pod: Pod = { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'web', namespace: 'a' }, status };
   expect(noLogs(pod, { previous }, hintsFor({}, {}, undefined, false)).message).toBe(text);
+});
+
+test.each<[string, ContainerState, ContainerState, boolean, string | undefined]>([
+  ['waits for the next attempt', waiting('CrashLoopBackOff'), NOT_STARTED, false, 'latest'],
+  ['has ended', NOT_STARTED, {}, false, 'latest'],
+  ['could not start before', { running: {} }, NOT_STARTED, true, 'previous'],
+  ['runs now', { running: {} }, NOT_STARTED, false, undefined],
+  [
+    'waits after a run',
+    waiting('CrashLoopBackOff'),
+    { terminated: { exitCode: 1, reason: 'Error' } },
+    false,
+    undefined,
+  ],
+  ['has not been created', waiting('ContainerCreating'), {}, false, undefined],
+])('the log of a container without a command that exists, which %s', (_, state, lastState, previous, run) => {
+  const pod: Pod = { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'web', namespace: 'a' } };
+  const status = { name: 'c', image: 'i', imageID: '', ready: false, restartCount: 1, state, lastState };
+  const found = couldNotStart(pod, { kind: 'app', name: 'c', status }, previous, hintsFor({}, {}, undefined, false));
+  expect(found?.message).toBe(
+    run &&
+      `container c in pod web has no log, because its ${run} run could not start: 'lifepod why web -n a' shows why`,
+  );
 });

@@ -6,6 +6,7 @@ import { UserError } from '../../platform/files.ts';
 import type { Hints } from '../hints.ts';
 import { type PodContainer, waitsForItsTurn } from '../pod-containers.ts';
 import { mayNotReadLogs } from '../refusals.ts';
+import { FAILED_START_REASONS } from '../why/failed-start.ts';
 
 /** Returns the error to print: a UserError with the next step if the cause is known, else `error` itself. Source: the kubelet's messages. */
 export function logRefusal(error: ApiError, pod: Pod, container: PodContainer, hints: Hints): Error {
@@ -31,6 +32,26 @@ export function notScheduled(pod: Pod, container: PodContainer, hints: Hints): E
   const { name } = pod.metadata;
   const message = `container "${container.name}" in pod "${name}" is waiting to start: the Pod is not scheduled`;
   return logRefusal(badRequest(message), pod, container, hints);
+}
+
+/**
+ * Returns the error for a container whose latest run could not start, and so has an empty log, which kubectl prints without a word; undefined if
+ * the process of that run did start. With `previous`, the run before the last restart counts.
+ */
+export function couldNotStart(
+  pod: Pod,
+  container: PodContainer,
+  previous: boolean,
+  hints: Hints,
+): UserError | undefined {
+  const { state, lastState } = container.status ?? {};
+  const run = previous || state?.waiting !== undefined ? lastState?.terminated : state?.terminated;
+  if (run === undefined || !FAILED_START_REASONS.includes(run.reason ?? '')) return undefined;
+  const { name, namespace = 'default' } = pod.metadata;
+  return new UserError(
+    `container ${container.name} in pod ${name} has no log, because its ${previous ? 'previous' : 'latest'} run could not start: ` +
+      `'${hints.lifepod(`why ${name} -n ${namespace}`)}' shows why`,
+  );
 }
 
 /** Returns the error for a Pod of which no container has the log that --all-containers asks for. */

@@ -18,7 +18,7 @@ import { presentPod } from '../workloads/present-pod.ts';
 import { copyLog, hasColors } from './copy-log.ts';
 import { followPod } from './follow-pod.ts';
 import { type LogCommandOptions, type LogRequest, logQuery, logRequest } from './log-options.ts';
-import { logRefusal, neverStarted, noLogs, notScheduled } from './log-refusal.ts';
+import { couldNotStart, logRefusal, neverStarted, noLogs, notScheduled } from './log-refusal.ts';
 import { colored, createLines, createTimedLines } from './merged-lines.ts';
 
 const DEFAULT_CONTAINER = 'kubectl.kubernetes.io/default-container';
@@ -143,8 +143,13 @@ function createSource(pod: Pod, options: LogsOptions, request: LogRequest, targe
   const timed = new Map<string, ReturnType<typeof createTimedLines>>();
 
   return {
-    /** Rejects with an ApiError if the server refuses the request, or with a UserError if the connection is lost. */
+    /**
+     * Rejects with an ApiError if the server refuses the request, or with a UserError if the container could not start, or if the connection is
+     * lost.
+     */
     async print(container: PodContainer): Promise<void> {
+      const empty = couldNotStart(pod, container, request.previous, target.hints);
+      if (empty !== undefined) throw empty;
       const prefix = prefixOf(container.name);
       const body = await open(container.name, request).catch((error: unknown) => {
         throw isApiError(error) ? logRefusal(error, pod, container, target.hints) : error;
