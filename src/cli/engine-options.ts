@@ -8,14 +8,8 @@ import { API_FLAGS } from '../engine/options/api-settings.ts';
 import { ENCRYPTION_DESCRIPTION, ENCRYPTION_FLAG } from '../engine/options/encryption-settings.ts';
 import { OPTION_GROUPS } from '../engine/options/option-groups.ts';
 import { DEFAULT_RECORD_AGE, DEFAULT_RECORD_SIZE } from '../engine/options/record-settings.ts';
-import {
-  addRuntimeHandler,
-  DEFAULT_POD_CIDR,
-  DEFAULT_PORT,
-  DEFAULT_SERVICE_CIDR,
-  LOG_FORMATS,
-  LOG_LEVELS,
-} from '../engine/settings.ts';
+import { addRuntimeHandler } from '../engine/options/runtime-handler.ts';
+import { DEFAULT_POD_CIDR, DEFAULT_PORT, DEFAULT_SERVICE_CIDR, LOG_FORMATS, LOG_LEVELS } from '../engine/settings.ts';
 import { DEFAULT_MAX_EXTENSION_SECONDS } from '../lifecycle/termination-causes.ts';
 
 function parsePort(text: string): number {

@@ -10,7 +10,6 @@ import { resolveNodeOptions } from './node-settings.ts';
 import { resolveApiOptions } from './options/api-settings.ts';
 import { parseRecordLimits } from './options/record-settings.ts';
 import {
-  addRuntimeHandler,
   dataDirOption,
   type EngineRecord,
   readEngineRecord,
@@ -158,23 +157,6 @@ test.each([
 ])('--record-age %s and --record-size %s are valid', (age, size, limits) => {
   expect(parseRecordLimits(age, size)).toEqual(limits);
 });
-
-test('--runtime-handler may be repeated, and each adds a handler', () => {
-  const first = addRuntimeHandler('crun=/usr/bin/crun');
-  expect(addRuntimeHandler('kata=io.containerd.kata.v2', first)).toEqual({
-    crun: '/usr/bin/crun',
-    kata: 'io.containerd.kata.v2',
-  });
-});
-
-test.each(['crun', 'crun=', 'crun=crun', 'runc=/usr/bin/runc', 'No Name=/x'])(
-  '--runtime-handler "%s" is refused',
-  (text) => {
-    expect(() => addRuntimeHandler(text)).toThrow(
-      `--runtime-handler ${JSON.stringify(text)} is not a valid handler: give NAME=`,
-    );
-  },
-);
 
 test('the engine record is read as it was written, and a damaged one is refused', () => {
   const dataDir = mkdtempSync(join(tmpdir(), 'lifepod-settings-'));

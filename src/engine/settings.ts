@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { Option } from 'commander';
 import { DEFAULT_MAX_EXTENSION_SECONDS } from '../lifecycle/termination-causes.ts';
 import { rangesOverlap } from '../machinery/ip.ts';
-import { dns1123LabelErrors, dns1123SubdomainErrors } from '../machinery/names.ts';
+import { dns1123SubdomainErrors } from '../machinery/names.ts';
 import { readTextIfPresent, realDataDir, realFolder, UserError, writeFileAtomic } from '../platform/files.ts';
 import type { LogFormat, LogLevel } from '../platform/log/text-line.ts';
 import { type AuditOptions, resolveAuditOptions } from './audit/audit-settings.ts';
@@ -264,20 +264,6 @@ export function resolveSettings(options: UpOptions, record: EngineRecord | undef
     );
   }
   return settings;
-}
-
-/**
- * Returns `others` with the handler that `text`, a value of --runtime-handler, describes: NAME=/path/of/a/program or
- * NAME=type.of.a.shim. Throws a UserError if the text has another form.
- */
-export function addRuntimeHandler(text: string, others: Record<string, string> = {}): Record<string, string> {
-  const [, name = '', runtime = ''] = /^([^=]*)=(.*)$/.exec(text) ?? [];
-  if (dns1123LabelErrors(name).length > 0 || name === 'runc' || !/^(\/.+|[a-z0-9]+(\.[a-z0-9-]+)+)$/.test(runtime)) {
-    throw new UserError(
-      `--runtime-handler ${JSON.stringify(text)} is not a valid handler: give NAME=/path/of/a/program or NAME=type.of.a.shim`,
-    );
-  }
-  return { ...others, [name]: runtime };
 }
 
 /**
