@@ -129,3 +129,13 @@ test.each<[string, object, string]>([
     { description: 'see its conditions and Events', command: 'kubectl describe job x -n n' },
   ]);
 });
+
+test('the ServiceAccount whose absence keeps the Pods from being created can be created', () => {
+  const message = 'pods "x-1" is forbidden: error looking up service account n/ghost: serviceaccount "ghost" not found';
+  const { sentence, actions } = explainPodless(given({ events: [event('Warning', `Error creating: ${message}`)] }));
+  expect(sentence).toBe(`job/x has no Pods: ${message}.`);
+  expect(actions[0]).toEqual({
+    description: 'create the ServiceAccount, and the Pods are created automatically',
+    command: 'kubectl create serviceaccount ghost -n n',
+  });
+});

@@ -5,7 +5,7 @@ import type { CoreV1Event, Pod } from '../../api/generated/types.ts';
 import type { KubeObject } from '../../machinery/meta.ts';
 import type { Millis } from '../../machinery/time.ts';
 import type { Hints } from '../hints.ts';
-import { ago, type Explanation, lastTime, oneLine } from '../why/subject.ts';
+import { type Action, ago, type Explanation, lastTime, oneLine } from '../why/subject.ts';
 
 /** The fields of the workloads that the explanation reads. */
 interface WorkloadObject extends KubeObject {
@@ -171,7 +171,16 @@ export function explainPodless({ title, namespace, object, events, hints, now }:
     evidence:
       event === undefined ? [] : [`Event ${event.reason}, ${ago(lastTime(event), now)}: ${oneLine(event.message)}`],
     actions: [
+      ...missingAccount(cause, namespace, hints),
       { description: 'see its conditions and Events', command: hints.kubectl(`describe ${type} -n ${namespace}`) },
     ],
   };
+}
+
+/** Returns the action to create the ServiceAccount whose absence the message reports. Source: upstream's admission plugin ServiceAccount. */
+function missingAccount(message: string, namespace: string, hints: Hints): Action[] {
+  const [, name] = /error looking up service account \S+: serviceaccount "([^"]+)" not found/.exec(message) ?? [];
+  if (name === undefined) return [];
+  const command = hints.kubectl(`create serviceaccount ${name} -n ${namespace}`);
+  return [{ description: 'create the ServiceAccount, and the Pods are created automatically', command }];
 }
