@@ -28,6 +28,8 @@ export interface UnwellPod extends PodTrouble {
 export interface PodReading {
   pods: Pod[];
   unwell: UnwellPod[];
+  /** The namespace that was read; undefined for all namespaces. */
+  namespace: string | undefined;
   /** Sentences about what could not be read. */
   unread: string[];
 }
@@ -56,7 +58,7 @@ export async function readPods(options: ReadPodsOptions): Promise<PodReading> {
   const isReplaced = ({ metadata, status }: Pod): boolean =>
     metadata.deletionTimestamp === undefined && status?.phase === 'Failed';
   const doubtful = suspects.filter((pod) => !(isReplaced(pod) && complete.has(jobOf(pod) ?? '')));
-  if (doubtful.length === 0) return { pods, unwell: [], unread: [...unread] };
+  if (doubtful.length === 0) return { pods, unwell: [], namespace, unread: [...unread] };
   const events = await eventsByPod(client, namespace, unread);
   const unwell: UnwellPod[] = [];
   for (let from = 0; from < doubtful.length; from += PARALLEL_READS) {
@@ -69,7 +71,7 @@ export async function readPods(options: ReadPodsOptions): Promise<PodReading> {
     );
     unwell.push(...found.filter((each) => each !== undefined));
   }
-  return { pods, unwell, unread: [...unread] };
+  return { pods, unwell, namespace, unread: [...unread] };
 }
 
 /**

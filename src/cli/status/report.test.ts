@@ -106,6 +106,21 @@ test('the text names at most 20 Pods, and all other troubles before them', () =>
   expect(lines.at(-1)).toBe('  and 3 more Pods: lifepod status -o json lists all');
 });
 
+test('a workload that cannot create Pods is reported like a Pod', () => {
+  const web = sick('web', {
+    kind: 'Deployment',
+    reason: 'FailedCreate',
+    message: 'web cannot create Pods: no account',
+    command: 'lifepod why deployment/web -n n',
+  });
+  const pods = Array.from({ length: 20 }, (_, index) => sick(`p${index}`));
+  const lines = troublesIn([web, ...pods]);
+  expect(lines[0]).toBe(
+    '  Deployment n/web: FailedCreate for 2m12s: cannot create Pods: no account; see: lifepod why deployment/web -n n',
+  );
+  expect(lines.at(-1)).toBe('  and 1 more Pods and workloads: lifepod status -o json lists all');
+});
+
 test('a crowd of Pods with one trouble hides no other trouble', () => {
   const crowd = Array.from({ length: 50 }, (_, index) => sick(`p${index}`));
   const lines = troublesIn([...crowd, sick('q', { reason: 'NotReady' }), sick('r', { reason: 'Error' })]);

@@ -4,17 +4,27 @@ import { formatTime, type Millis } from '../../machinery/time.ts';
 
 /** Something that is not well. */
 export interface Trouble {
-  kind: 'Disk' | 'Certificate' | 'Port' | 'Network' | 'StaticManifest' | 'Node' | 'Pod';
-  /** The namespace of a Pod. */
+  kind:
+    | 'Disk'
+    | 'Certificate'
+    | 'Port'
+    | 'Network'
+    | 'StaticManifest'
+    | 'Node'
+    | 'Deployment'
+    | 'ReplicaSet'
+    | 'ReplicationController'
+    | 'Pod';
+  /** The namespace of a Pod or workload. */
   namespace?: string | undefined;
-  /** The name of the Pod or Node, or the path of the manifest. */
+  /** The name of the object, or the path of the manifest. */
   name?: string;
   uid?: string | undefined;
-  /** One word, such as ErrImagePull; only of Pods and Nodes. */
+  /** One word, such as ErrImagePull; only of objects. */
   reason?: string;
   /** The time at which the trouble began, if it is known. */
   since?: Millis | undefined;
-  /** A sentence; that of a Pod begins with the name of the Pod. */
+  /** A sentence; that of a Pod or workload begins with its name. */
   message: string;
   /** The command that says more. */
   command?: string;
@@ -46,8 +56,8 @@ export interface StatusReport {
   unread: string[];
 }
 
-/** How many Pods the text names. */
-const SHOWN_PODS = 20;
+/** How many Pods and workloads the text names. */
+const SHOWN_OBJECTS = 20;
 const MAX_MESSAGE_LENGTH = 300;
 
 /** Returns the lines of the text. `listAll` is the command that lists all troubles. */
@@ -66,18 +76,21 @@ export function reportLines(report: StatusReport, listAll: string, now: Millis):
     ...(engine === undefined ? [] : engineLines(engine)),
     `Pods      ${[String(total), ...pods.map(([status, count]) => `${count} ${status}`)].join(', ')}`,
   ];
-  const ofPods = troubles.filter(({ kind }) => kind === 'Pod');
-  const others = troubles.filter(({ kind }) => kind !== 'Pod');
-  const shown = ofManyReasons(ofPods, SHOWN_PODS);
-  const hidden = ofPods.length - shown.length;
+  const ofObjects = troubles.filter(isNamespaced);
+  const others = troubles.filter((trouble) => !isNamespaced(trouble));
+  const shown = ofManyReasons(ofObjects, SHOWN_OBJECTS);
+  const hidden = ofObjects.length - shown.length;
+  const what = ofObjects.every(({ kind }) => kind === 'Pod') ? 'Pods' : 'Pods and workloads';
   return [
     ...heads,
     troubles.length === 0 ? 'unhealthy nothing' : 'unhealthy',
     ...[...others, ...shown].map((trouble) => `  ${troubleLine(trouble, now)}`),
-    ...(hidden > 0 ? [`  and ${hidden} more Pods: ${listAll} lists all`] : []),
+    ...(hidden > 0 ? [`  and ${hidden} more ${what}: ${listAll} lists all`] : []),
     ...(unread.length === 0 ? [] : ['not read', ...unread.map((sentence) => `  ${sentence}`)]),
   ];
 }
+
+const isNamespaced = ({ namespace }: Trouble): boolean => namespace !== undefined;
 
 /** Returns at most `count` troubles in the given order, of as many different reasons as possible: one crowd of Pods hides no other trouble. */
 function ofManyReasons(troubles: readonly Trouble[], count: number): Trouble[] {
@@ -108,13 +121,14 @@ function engineLines({ podCidr, serviceCidr, memoryBytes, shims, warning }: NonN
 const mebibytes = (bytes: number): string => `${Math.round(bytes / 2 ** 20)} MiB`;
 
 /** Returns a line such as `Pod n/p: ErrImagePull for 2m: waits for the image …: lifepod why p -n n`. */
-function troubleLine({ kind, namespace, name, reason, since, message, command }: Trouble, now: Millis): string {
-  if (kind !== 'Pod') return message;
+function troubleLine(trouble: Trouble, now: Millis): string {
+  const { kind, namespace, name, reason, since, message, command } = trouble;
+  if (!isNamespaced(trouble)) return message;
   const time = since === undefined ? '' : ` for ${humanDuration(Math.max(0, now - since))}`;
   const said = message.startsWith(`${name} `) ? message.slice(`${name} `.length) : message;
   const full = said.replace(/\.+$/, '');
   const short = full.length > MAX_MESSAGE_LENGTH ? `${full.slice(0, MAX_MESSAGE_LENGTH)}…` : full;
-  return `Pod ${namespace}/${name}: ${reason}${time}: ${short}; see: ${command}`;
+  return `${kind} ${namespace}/${name}: ${reason}${time}: ${short}; see: ${command}`;
 }
 
 /** Returns the form of `-o json`, which README documents: fields may be added, but none is removed or changes its meaning. */

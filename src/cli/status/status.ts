@@ -19,6 +19,7 @@ import { selectEngine } from './engine-folder.ts';
 import { readEngine } from './read-engine.ts';
 import { readNodes, readVersion } from './read-nodes.ts';
 import { readPods, type UnwellPod } from './read-pods.ts';
+import { readWorkloads } from './read-workloads.ts';
 import { reportJson, reportLines, type StatusReport, type Trouble } from './report.ts';
 
 export interface StatusOptions extends TargetOptions {
@@ -64,6 +65,7 @@ async function readReport(options: TargetOptions): Promise<{ report: StatusRepor
       hints,
       now,
     });
+    const workloads = await readWorkloads(client, pods.namespace, hints);
     const files = local === undefined ? [] : await local.manifestTroubles(nodes.items);
     const report: StatusReport = {
       ...(local === undefined ? {} : { engine: local.engine }),
@@ -75,9 +77,10 @@ async function readReport(options: TargetOptions): Promise<{ report: StatusRepor
         ...(local?.troubles ?? []),
         ...files,
         ...nodes.troubles,
+        ...workloads.troubles,
         ...pods.unwell.map((each) => podEntry(each, (words) => hints.lifepod(words))),
       ],
-      unread: [...selected.unread, ...nodes.unread, ...pods.unread],
+      unread: [...selected.unread, ...nodes.unread, ...pods.unread, ...workloads.unread],
     };
     return { report, listAll: hints.lifepod(`status${given} -o json`) };
   } catch (error) {

@@ -1,0 +1,76 @@
+/**
+ * Finds the workloads that cannot create their Pods, for example because a ServiceAccount does not exist or a quota is used up. No Pod shows
+ * this trouble.
+ *
+ * Boundary: only the kinds that report it in a condition, `ReplicaFailure`, are read. A Deployment reports that of its ReplicaSets.
+ */
+import { DEPLOYMENTS, REPLICA_SETS, REPLICATION_CONTROLLERS } from '../../api/resources.ts';
+import type { Client } from '../../client/client.ts';
+import type { KubeObject, ResourceRef } from '../../machinery/meta.ts';
+import { isApiError } from '../../machinery/status.ts';
+import { parseTime } from '../../machinery/time.ts';
+import type { Hints } from '../hints.ts';
+import { oneLine } from '../why/subject.ts';
+import type { Trouble } from './report.ts';
+
+interface WorkloadObject extends KubeObject {
+  status?: {
+    conditions?: { type: string; status: string; reason?: string; message?: string; lastTransitionTime?: string }[];
+  };
+}
+
+const TYPES: readonly { kind: Trouble['kind']; word: string; resource: ResourceRef }[] = [
+  { kind: 'Deployment', word: 'deployment', resource: DEPLOYMENTS },
+  { kind: 'ReplicaSet', word: 'replicaset', resource: REPLICA_SETS },
+  { kind: 'ReplicationController', word: 'replicationcontroller', resource: REPLICATION_CONTROLLERS },
+];
+
+export interface WorkloadReading {
+  troubles: Trouble[];
+  /** Sentences about what could not be read. */
+  unread: string[];
+}
+
+/** Reads the workloads of the namespace, or of all namespaces if it is undefined. */
+export async function readWorkloads(
+  client: Client,
+  namespace: string | undefined,
+  hints: Hints,
+): Promise<WorkloadReading> {
+  const unread: string[] = [];
+  const found = await Promise.all(
+    TYPES.map(async ({ kind, word, resource }) => {
+      const { items } = await client
+        .resource<WorkloadObject>(resource)
+        .list(namespace === undefined ? {} : { namespace })
+        .catch((error: unknown) => {
+          if (isApiError(error, 'Forbidden')) unread.push(`${kind}s: ${error.message}`);
+          else if (!isApiError(error, 'NotFound')) throw error;
+          return { items: [] };
+        });
+      return items.flatMap((object) => troubleOf(object, kind, word, hints));
+    }),
+  );
+  return { troubles: found.flat(), unread };
+}
+
+function troubleOf({ metadata, status }: WorkloadObject, kind: Trouble['kind'], word: string, hints: Hints): Trouble[] {
+  const failure = status?.conditions?.find((each) => each.type === 'ReplicaFailure' && each.status === 'True');
+  // Its owner reports the failure, too.
+  const isOwned = metadata.ownerReferences?.some(({ controller }) => controller === true) === true;
+  if (failure === undefined || isOwned) return [];
+  const { name, namespace = 'default', uid } = metadata;
+  const message = oneLine(failure.message);
+  return [
+    {
+      kind,
+      namespace,
+      name,
+      uid,
+      reason: failure.reason || failure.type,
+      since: parseTime(failure.lastTransitionTime),
+      message: `${name} cannot ${failure.reason === 'FailedDelete' ? 'delete' : 'create'} Pods${message && `: ${message}`}`,
+      command: hints.lifepod(`why ${word}/${name} -n ${namespace}`),
+    },
+  ];
+}
