@@ -37,7 +37,7 @@ export async function missingPod(client: Client, namespace: string, name: string
     );
   }
   if (noNamespace !== undefined) return noNamespace;
-  const near = similar.length === 0 ? '' : `; there are ${shortList(similar)}`;
+  const near = similar.length === 0 ? '' : `; there ${similar.length === 1 ? 'is' : 'are'} ${shortList(similar)}`;
   const get = (words: string): string => `'${hints.kubectl(`get ${words}`)}'`;
   const lists = isOfAll
     ? `${get('pods -A')} lists all Pods, ${get('podrecords -A')} all records`
@@ -71,10 +71,25 @@ async function otherNamespaces(client: Client, name: string): Promise<string[]> 
   return [...new Set(found.flatMap(({ metadata }) => metadata.namespace ?? []))].sort();
 }
 
-/** Resolves with the names of the Pods in the namespace that begin with the name. */
+/** Resolves with the names of the Pods in the namespace that begin with the name, else with those that differ by one typing error. */
 async function similarNames(client: Client, namespace: string, name: string): Promise<string[]> {
   const { items } = await client.resource<Pod>(PODS).list({ namespace }).catch(noneIfRefused);
-  return items.map(({ metadata }) => metadata.name).filter((each) => each.startsWith(name));
+  const names = items.map(({ metadata }) => metadata.name);
+  const longer = names.filter((each) => each.startsWith(name));
+  return longer.length > 0 ? longer : names.filter((each) => isTypingError(name, each));
+}
+
+/** Returns whether the names differ by one character that is missing, added or another one, or by two neighbors that are exchanged. */
+export function isTypingError(typed: string, meant: string): boolean {
+  let start = 0;
+  while (start < typed.length && typed[start] === meant[start]) start++;
+  const [rest, wanted] = [typed.slice(start), meant.slice(start)];
+  return (
+    rest.slice(1) === wanted ||
+    rest === wanted.slice(1) ||
+    rest.slice(1) === wanted.slice(1) ||
+    (rest.length > 1 && rest[0] === wanted[1] && rest[1] === wanted[0] && rest.slice(2) === wanted.slice(2))
+  );
 }
 
 /** The user may not read other namespaces, or the name is not valid in a field selector. */

@@ -7,7 +7,7 @@ import type { KubeObject, ResourceRef } from '../../machinery/meta.ts';
 import { forbidden } from '../../machinery/status.ts';
 import { hintsFor } from '../hints.ts';
 import { keptPodsLine } from './kept-pods.ts';
-import { missingPod } from './missing-pod.ts';
+import { isTypingError, missingPod } from './missing-pod.ts';
 import { findWorkload, workloadName } from './workloads.ts';
 
 test.each([
@@ -25,6 +25,18 @@ test.each([
 
 test.each(['service/x', 'job/', 'job/x/y', '/x'])('%s is neither a Pod nor a workload', (given) => {
   expect(() => workloadName(given)).toThrow(/^\S+ is neither a Pod nor a workload: .* job\/NAME, cronjob\/NAME$/);
+});
+
+test.each([
+  ['myap-pod', 'myapp-pod', true],
+  ['myappp-pod', 'myapp-pod', true],
+  ['mxapp-pod', 'myapp-pod', true],
+  ['ymapp-pod', 'myapp-pod', true],
+  ['myapp-pdo', 'myapp-pod', true],
+  ['yapp-po', 'myapp-pod', false],
+  ['web', 'myapp-pod', false],
+])('%s may be a typing error of %s: %s', (typed, meant, expected) => {
+  expect(isTypingError(typed, meant)).toBe(expected);
 });
 
 const HINTS = hintsFor({ dataDir: '/d' }, { KUBECONFIG: '/d/kubeconfig' }, undefined, false);
@@ -113,8 +125,9 @@ test('the error for a missing Pod names the workload, the namespace or the Pods 
     "no Pod other-1 in namespace b, and no record of one, but in namespace a: 'lifepod why other-1 -n a --data-dir /d' explains it",
   );
   expect(await text('a', 'other')).toMatch(
-    /^no Pod other in namespace a, and no record of one; there are other-1: 'kubectl get pods -A'/,
+    /^no Pod other in namespace a, and no record of one; there is other-1: 'kubectl get pods -A'/,
   );
+  expect(await text('a', 'othr-1')).toMatch(/^no Pod othr-1 in namespace a, and no record of one; there is other-1: /);
   expect(await text('a', 'none')).toMatch(
     /^no Pod none in namespace a, and no record of one: 'kubectl get pods -A' lists all Pods, /,
   );
