@@ -112,7 +112,11 @@ test('endAllPods reports how many Pods it waits for, how long at most, and the l
   const platform = { timers: systemTimers(), log: silentLog };
   const { signal } = new AbortController();
   const ended = endAllPods(clientOf(backend), platform, 'n', (line) => said.push(line), signal);
-  await vi.waitFor(() => expect(said).toContain('waiting for 2 Pods, whose longest grace period is 60 s'));
+  await vi.waitFor(() =>
+    expect(said).toContain(
+      'waiting for 2 Pods, whose longest grace period is 60 s: to end them sooner, press Ctrl+C, and type the command again with --now',
+    ),
+  );
   for (const name of ['short', 'long']) await backend.remove(PODS, 'default', name);
   await ended;
   expect(said.slice(-2)).toEqual([

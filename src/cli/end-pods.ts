@@ -20,6 +20,10 @@ export const onlyFinalizersLeft = (pod: KubeObject): boolean =>
 /** The longest list of Pods in a line. */
 const MOST_NAMED = 3;
 
+/** A grace period that is longer than the default of v1.33, so that the user may not expect the wait. */
+const LONG_SECONDS = 30;
+const SOONER = ': to end them sooner, press Ctrl+C, and type the command again with --now';
+
 /** Returns the end of a line that names the Pods that have not ended, if they are few. */
 const remaining = (pods: readonly { name: string }[]): string =>
   pods.length === 0 || pods.length > MOST_NAMED ? '' : `; waiting for ${pods.map(({ name }) => name).join(', ')}`;
@@ -90,8 +94,10 @@ export async function endAllPods(
     await Promise.race([informer.synced, ended.promise]);
     synced = true;
     const graces = [...open.values()].map(({ grace }) => grace);
+    const longest = Math.max(...graces);
+    const sooner = gracePeriodSeconds === undefined && longest > LONG_SECONDS ? SOONER : '';
     if (graces.length > 1)
-      say(`waiting for ${graces.length} Pods, whose longest grace period is ${Math.max(...graces)} s`);
+      say(`waiting for ${graces.length} Pods, whose longest grace period is ${longest} s${sooner}`);
     if (open.size > 0) await ended.promise;
   } finally {
     watching.abort();
