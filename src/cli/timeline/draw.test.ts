@@ -116,6 +116,19 @@ test('the timeline of a living Pod has bars up to now, waiting containers and th
   `);
 });
 
+test('the legend explains no mark over which another one is drawn', () => {
+  const steps = [
+    step(0, 'Created'),
+    step(0, 'SandboxReady', '', { attempt: 0 }),
+    step(1000, 'Started', 'app#0'),
+    step(5000, 'ProbeFailing', 'app#0', { reason: 'readiness' }),
+    step(5000, 'ProbePassing', 'app#0', { reason: 'readiness' }),
+  ];
+  const drawn = drawLife(steps, options).join('\n');
+  expect(drawn).toContain('▲ probe passes');
+  expect(drawn).not.toContain('▼');
+});
+
 test('the timeline draws no deadline of a Pod that has ended by itself before it', () => {
   const ended = [
     step(0, 'Created'),
@@ -283,8 +296,8 @@ test('the timeline leaves out days in which nothing happened', () => {
     |from 2026-01-31T12:00:00Z, 3d00h, gone
     |Deleted at +3d00h, deadline 3.00s later (before: 5.00s), gone after 2.90s
     |· waiting  ░ back-off  ▒ pulling  ━ sandbox  ▓ stopping  █ running
-    |▲ probe passes  ▼ probe fails  ◆ hook  ◇ hook failed  ▽ termination begins
-    |∅ skipped  ┃ deadline  ≈ time left out"
+    |▲ probe passes  ▼ probe fails  ◆ hook  ▽ termination begins  ∅ skipped
+    |┃ deadline  ≈ time left out"
   `);
 });
 

@@ -108,9 +108,10 @@ const timesOf = (transitions: readonly Transition[], { to, deadline, endedInTime
 
 function cellsOf(row: Row, picture: LifePicture, scale: Scale, used: Set<Glyph>): Cell[] {
   const cells: Cell[] = Array.from({ length: scale.width });
+  const glyphs = new Map<number, Glyph>();
   const put = (column: number, glyph: Glyph, run = false): void => {
     cells[column] = { char: glyph.char, color: glyph.color, run };
-    used.add(glyph);
+    glyphs.set(column, glyph);
   };
   for (const bar of [...row.bars].sort((a, b) => RANK.indexOf(a.kind) - RANK.indexOf(b.kind))) {
     const first = scale.column(bar.from);
@@ -123,6 +124,8 @@ function cellsOf(row: Row, picture: LifePicture, scale: Scale, used: Set<Glyph>)
     const cell = cells[column];
     if (cell === undefined || cell.char === BARS.waiting.char || cell.char === BARS.backoff.char) put(column, glyph);
   }
+  // The legend explains only glyphs over which no other one, and no exit code, has been drawn.
+  for (const [column, glyph] of glyphs) if (cells[column]?.label !== true) used.add(glyph);
   return cells;
 }
 
@@ -164,10 +167,8 @@ const deadlines = (
 function axisCells(picture: LifePicture, scale: Scale, used: Set<Glyph>): Cell[] {
   const cells: Cell[] = Array.from({ length: scale.width });
   const marks = [...scale.cuts.map((column) => ({ column, glyph: CUT })), ...deadlines(picture, scale)];
-  for (const { column, glyph } of marks) {
-    cells[column] = glyph;
-    used.add(glyph);
-  }
+  for (const { column, glyph } of marks) cells[column] = glyph;
+  for (const { column, glyph } of marks) if (cells[column] === glyph) used.add(glyph);
   for (const { column, label } of ticksOf(scale, picture.from, new Set(marks.map((mark) => mark.column))))
     for (const [index, char] of [...`╵${label}`].entries()) cells[column + index] = { char, color: 'dim' };
   return cells;
