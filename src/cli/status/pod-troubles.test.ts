@@ -227,3 +227,24 @@ function initializing(change: Partial<Container>): Living {
 function created(name: string): number {
   return parseTime(pods[name]?.pod.metadata.creationTimestamp) ?? 0;
 }
+
+/** Returns a Pod whose liveness probe has ended its first run, and whose second run began `millis` ago. */
+function restarted(millis: number, stop = 'Container app failed liveness probe, will be restarted'): Living {
+  const pod = statusOf('well', ({ spec, status }) => {
+    Object.assign(spec?.containers[0] ?? {}, { livenessProbe: { exec: { command: ['false'] }, periodSeconds: 5 } });
+    set(status?.containerStatuses?.[0], {
+      restartCount: 1,
+      state: { running: { startedAt: formatTime(now - millis) } },
+      lastState: { terminated: { exitCode: 137, reason: 'Error' } },
+    });
+  });
+  const of = { container: pod.spec?.containers[0]?.name, containerKind: 'app', attempt: 0 } as const;
+  const step = (type: string, message?: string) => ({ key: type, type, at: now - millis - 1000, message, ...of });
+  return subjectOf('well', { pod, transitions: [step('Started'), step('StopSignal', stop), step('Exited')] });
+}
+
+test('a container that was restarted for a failed probe is a trouble until it has run for longer than that takes', () => {
+  expect(podTrouble(restarted(10_000))).toEqual({ reason: 'Unhealthy', since: now - 11_000 });
+  expect(podTrouble(restarted(20_000))).toBeUndefined();
+  expect(podTrouble(restarted(5000, 'PreemptContainer'))).toBeUndefined();
+});

@@ -8,7 +8,8 @@
  */
 import { isFinalPhase } from '../../api/core/v1/pod/status/final-phase.ts';
 import { podSummary } from '../../api/core/v1/pod/status/summary.ts';
-import type { Container, Probe } from '../../api/generated/types.ts';
+import type { Container, ContainerStatus, Pod, Probe } from '../../api/generated/types.ts';
+import type { Transition } from '../../lifecycle/types.ts';
 import { type Millis, parseTime } from '../../machinery/time.ts';
 import { waitingProblem } from '../pod-containers.ts';
 import { deadlineOf, isDeleted } from '../why/ending-phrases.ts';
@@ -129,6 +130,15 @@ const ofEntryImages: Rule = (subject) => {
   return undefined;
 };
 
+/** A container that the node has restarted for a failed probe fails it again, unless it has run for longer than that takes. */
+const ofRestarts: Rule = (subject) => {
+  for (const { name, status } of shownContainers(subject)) {
+    const stop = mayFailAgain(subject.pod, status, subject.now) ? probeStop(subject, name) : undefined;
+    if (stop !== undefined) return { reason: 'Unhealthy', since: stop.at };
+  }
+  return undefined;
+};
+
 const RULES: readonly Rule[] = [
   ofEnding,
   ofOutcome,
@@ -138,6 +148,7 @@ const RULES: readonly Rule[] = [
   ofSummary,
   ofReadiness,
   ofEntryImages,
+  ofRestarts,
 ];
 
 /** Returns the trouble of the Pod; undefined if the Pod is well. */
@@ -207,6 +218,26 @@ function failsProbe(subject: Living, { name, status }: Shown): boolean {
   const limit = periodOf(status.started === true ? undefined : startupProbe) + periodOf(readinessProbe ?? {});
   return subject.now - started > limit;
 }
+
+/** Returns whether a container with a startup or liveness probe has been restarted so lately that the probe may not have failed again yet. */
+export function mayFailAgain({ spec }: Pod, { name, state, lastState }: ContainerStatus, now: Millis): boolean {
+  const started = parseTime(state?.running?.startedAt);
+  if (started === undefined || lastState?.terminated === undefined) return false;
+  const own = [...(spec?.initContainers ?? []), ...(spec?.containers ?? [])].find((each) => each.name === name);
+  const limit = periodOf(own?.startupProbe) + periodOf(own?.livenessProbe);
+  return limit > 0 && now - started <= limit;
+}
+
+/** Returns the step with which the node stopped the previous run of the container for a failed probe; undefined if that run ended otherwise. */
+function probeStop({ transitions }: Living, container: string): Transition | undefined {
+  const own = transitions.filter((step) => step.container === container);
+  const exit = own.findLast(({ type }) => type === 'Exited');
+  const stop = own.findLast(({ type, message = '' }) => type === 'StopSignal' && FAILED_PROBE.test(message));
+  return stop?.attempt === exit?.attempt ? stop : undefined;
+}
+
+/** Source: the messages of the kubelet about containers that it stops. */
+const FAILED_PROBE = /failed (startup|liveness) probe/;
 
 /** Returns how long a probe fails until its failure counts. Source: the defaults of v1.33. */
 const periodOf = (probe: Probe | undefined): Millis =>

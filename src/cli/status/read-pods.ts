@@ -17,7 +17,7 @@ import { mayNotReadPods } from '../refusals.ts';
 import { explain } from '../why/explain.ts';
 import { controllerOf, type Living } from '../why/subject.ts';
 import { missingNamespace } from '../workloads/missing-namespace.ts';
-import { type PodTrouble, podTrouble } from './pod-troubles.ts';
+import { mayFailAgain, type PodTrouble, podTrouble } from './pod-troubles.ts';
 
 export interface UnwellPod extends PodTrouble {
   pod: Pod;
@@ -53,7 +53,7 @@ export async function readPods(options: ReadPodsOptions): Promise<PodReading> {
   const { client } = options;
   const unread = new Set<string>();
   const { pods, namespace } = await listPods(options, unread);
-  const suspects = pods.filter(mayBeUnwell);
+  const suspects = pods.filter((pod) => mayBeUnwell(pod, options.now));
   const complete = await completeJobs(client, namespace, suspects, unread);
   const isReplaced = ({ metadata, status }: Pod): boolean =>
     metadata.deletionTimestamp === undefined && status?.phase === 'Failed';
@@ -103,11 +103,16 @@ async function listPods({ client, namespace, ownNamespace, hints }: ReadPodsOpti
 }
 
 /** Returns false for a Pod whose status alone shows that the Pod is well. */
-function mayBeUnwell({ metadata, status }: Pod): boolean {
+function mayBeUnwell(pod: Pod, now: Millis): boolean {
+  const { metadata, status } = pod;
   if (status?.phase === 'Succeeded' && metadata.deletionTimestamp === undefined) return false;
   const isReady = status?.conditions?.some(({ type, status: value }) => type === 'Ready' && value === 'True') === true;
   const all = [...(status?.deferContainerStatuses ?? []), ...(status?.ephemeralContainerStatuses ?? [])];
-  return !isReady || metadata.deletionTimestamp !== undefined || all.some(({ state }) => state?.waiting !== undefined);
+  if (!isReady || metadata.deletionTimestamp !== undefined) return true;
+  const restartable = [...(status?.initContainerStatuses ?? []), ...(status?.containerStatuses ?? [])];
+  return (
+    all.some(({ state }) => state?.waiting !== undefined) || restartable.some((each) => mayFailAgain(pod, each, now))
+  );
 }
 
 function unwellPod(
