@@ -9,6 +9,7 @@ import { tearDownNetwork } from '../network/pod-network/tear-down.ts';
 import { removePodCgroups } from '../node/resources/pod-cgroups.ts';
 import type { Platform } from '../platform/platform.ts';
 import { runCommandOk } from '../platform/processes.ts';
+import { sharesPids } from '../platform/programs/pid-namespace.ts';
 import { containerdPaths } from '../runtime/containerd/paths.ts';
 import { findContainerd, findShims } from '../runtime/containerd/process-table.ts';
 import { clearRunState, mountPoints } from '../runtime/containerd/run-state.ts';
@@ -49,11 +50,11 @@ function readCommandLine(pid: string): string[] {
   }
 }
 
-/** Returns the processes of the data folder's private containerd: containerd itself and its shims. */
+/** Returns the processes of the data folder's private containerd: containerd itself and its shims. Leaves out those in containers of this machine. */
 export function runtimeProcesses(dataDir: string): FoundProcess[] {
   const { run, home } = containerdPaths(dataDir);
-  return [...processesNaming(run), ...processesNaming(home)].filter(({ commandLine }) =>
-    /^containerd/.test((commandLine[0] ?? '').replace(/^.*\//, '')),
+  return [...processesNaming(run), ...processesNaming(home)].filter(
+    ({ pid, commandLine }) => /^containerd/.test((commandLine[0] ?? '').replace(/^.*\//, '')) && sharesPids(pid),
   );
 }
 
@@ -62,8 +63,13 @@ export function runtimeProcesses(dataDir: string): FoundProcess[] {
  * uses.
  */
 export function hasProcesses(dataDir: string): boolean {
+  return hasRuntime(dataDir) || dnsProcesses(dataDir).length > 0;
+}
+
+/** Whether processes of the data folder's private containerd run; false if its engine uses the container runtime of the machine. */
+export function hasRuntime(dataDir: string): boolean {
   const paths = containerdPaths(dataDir);
-  return findContainerd(paths).length + findShims(paths).length + dnsProcesses(dataDir).length > 0;
+  return findContainerd(paths).length + findShims(paths).length > 0;
 }
 
 /** Returns the path of the socket between the engine of the data folder and its DNS process. */

@@ -8,7 +8,11 @@ import { readdirSync, readlinkSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { realFolder } from '../../platform/files.ts';
 import { type ListedProcess, listProcesses } from '../../platform/processes.ts';
+import { sharesPids } from '../../platform/programs/pid-namespace.ts';
 import { DEFAULT_DATA_DIR } from '../settings.ts';
+
+/** Lists the processes of this machine, or of this container, without those of the containers on it. */
+const listOwn = (): ListedProcess[] => listProcesses().filter(({ pid }) => sharesPids(pid));
 
 export interface EngineProcess {
   pid: number;
@@ -25,7 +29,7 @@ const STARTERS = ['--detach', '--install-service'];
 
 /** Returns the processes that run an engine. */
 export function engineProcesses(
-  processes: readonly ListedProcess[] = listProcesses(),
+  processes: readonly ListedProcess[] = listOwn(),
   folderOf = workingFolder,
 ): EngineProcess[] {
   return processes.flatMap(({ pid, args }) => {
@@ -45,7 +49,7 @@ function givenValue(option: string, args: readonly string[]): string | undefined
 /** Returns whether an engine runs in the data folder; `unknown` if this user cannot see all processes or all their data folders. */
 export function engineState(
   dataDir: string,
-  processes: readonly ListedProcess[] = listProcesses(),
+  processes: readonly ListedProcess[] = listOwn(),
   folderOf = workingFolder,
 ): 'running' | 'stopped' | 'unknown' {
   const found = engineProcesses(processes, folderOf);

@@ -1,8 +1,11 @@
 /** Tests the search for processes with real processes, which end when their standard input is closed. */
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { afterEach, expect, test } from 'vitest';
-import { childrenOf, haveEnded } from '../../platform/processes.ts';
+import { mkdtempSync, rmSync, symlinkSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { basename, join } from 'node:path';
+import { afterEach, expect, onTestFinished, test } from 'vitest';
+import { childrenOf, haveEnded, listProcesses } from '../../platform/processes.ts';
 import { createVirtualTimers } from '../../platform/virtual-timers.ts';
 import { containerdPaths } from './paths.ts';
 import { findContainerd, findShims } from './process-table.ts';
@@ -42,6 +45,27 @@ test('the shims are found by the beginning of their name and the address of cont
   start('containerd-shim', '-address', `${paths.socket}.other`);
   start('other', '-address', paths.socket);
   expect(findShims(paths).sort()).toEqual(pids.sort());
+});
+
+const mayUnshare = spawnSync('unshare', ['--pid', '--fork', 'true']).status === 0;
+test.runIf(mayUnshare)('processes in a container are not found, although their paths are the same', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'lifepod-process-table-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  for (const [name, ...args] of [
+    ['containerd', '--config', paths.config],
+    ['containerd-shim-runc-v2', '-address', paths.socket],
+  ] as const) {
+    symlinkSync('/bin/sh', join(folder, name));
+    const child = spawn('unshare', ['--pid', '--fork', join(folder, name), '-c', 'echo; read line; exit', ...args], {
+      stdio: ['pipe', 'pipe', 'ignore'],
+    });
+    children.push(child);
+    await once(child.stdout, 'data');
+    expect(
+      listProcesses().filter((each) => basename(each.args[0] ?? '') === name && each.args.includes(args[1])),
+    ).toHaveLength(1);
+  }
+  expect([findContainerd(paths), findShims(paths)]).toEqual([[], []]);
 });
 
 test('the children of processes are found', () => {

@@ -1,9 +1,10 @@
 /**
  * Finds the processes of a private containerd. containerd and its shims are found by their arguments, which contain paths that only one
- * data folder uses, so the processes cannot belong to another lifepod instance.
+ * data folder uses, and by their PID namespace, so the processes cannot belong to another lifepod instance, such as one in a container.
  */
 import { basename } from 'node:path';
 import { listProcesses } from '../../platform/processes.ts';
+import { sharesPids } from '../../platform/programs/pid-namespace.ts';
 import type { ContainerdPaths } from './paths.ts';
 
 const hasOption = (args: string[], names: string[], value: string): boolean =>
@@ -12,7 +13,8 @@ const hasOption = (args: string[], names: string[], value: string): boolean =>
 export function findContainerd(paths: ContainerdPaths): number[] {
   return listProcesses()
     .filter(({ args }) => basename(args[0] ?? '') === 'containerd' && hasOption(args, ['--config'], paths.config))
-    .map(({ pid }) => pid);
+    .map(({ pid }) => pid)
+    .filter(sharesPids);
 }
 
 export function findShims(paths: ContainerdPaths): number[] {
@@ -22,5 +24,6 @@ export function findShims(paths: ContainerdPaths): number[] {
         basename(args[0] ?? '').startsWith('containerd-shim') &&
         hasOption(args, ['-address', '--address'], paths.socket),
     )
-    .map(({ pid }) => pid);
+    .map(({ pid }) => pid)
+    .filter(sharesPids);
 }
