@@ -1,6 +1,6 @@
 /** Ends an engine whose data folder has been deleted while it ran, or what such an engine has left on the machine, for `lifepod down`. */
 import { lostEngines } from '../../engine/data-folder/engine-processes.ts';
-import { clearMachine, hasProcesses } from '../../engine/leftovers.ts';
+import { clearMachine, hasProcesses, hasRuntime } from '../../engine/leftovers.ts';
 import { UserError } from '../../platform/files.ts';
 import { nodePlatform } from '../../platform/node-js.ts';
 import { untilAborted } from '../../platform/on-abort.ts';
@@ -12,15 +12,23 @@ const END_MILLIS = 60_000;
 
 /**
  * Resolves with whether there was something to end. The Pods end without their grace periods and defer containers, because their objects were
- * in the data folder. Rejects with a UserError if the engine does not end.
+ * in the data folder. Containers in the machine's own runtime continue to run, because its endpoint was in the data folder, too. Rejects with a
+ * UserError if the engine does not end.
  */
-export async function endLost(dataDir: string, say: (line: string) => void, signal: AbortSignal): Promise<boolean> {
+export async function endLost(
+  dataDir: string,
+  say: (line: string) => void,
+  signal: AbortSignal,
+  hasPods = hasRuntime(dataDir),
+  clear = clearMachine,
+): Promise<boolean> {
   const pids = lostEngines(dataDir);
   if (pids.length === 0 && !hasProcesses(dataDir)) return false;
   const platform = nodePlatform('error');
   const processes = pids.length === 0 ? 'what it has left' : `the engine (PID ${pids.join(', ')})`;
   say(
-    `the data folder ${dataDir} was deleted while its engine ran: ending ${processes}, and its Pods without their grace periods`,
+    `the data folder ${dataDir} was deleted while its engine ran: ending ${processes}` +
+      (hasPods ? ', and its Pods without their grace periods' : ''),
   );
   for (const pid of pids) sendSignal(pid, 'SIGTERM');
   if (!(await untilAborted(signal, haveEnded(pids, END_MILLIS, platform.timers)))) {
@@ -30,7 +38,11 @@ export async function endLost(dataDir: string, say: (line: string) => void, sign
         `then '${engine('down')}' again`,
     );
   }
-  await untilAborted(signal, clearMachine(dataDir, platform, signal));
-  say(`nothing from ${dataDir} is running or mounted any more`);
+  await untilAborted(signal, clear(dataDir, platform, signal));
+  say(
+    hasPods
+      ? `nothing from ${dataDir} is running or mounted any more`
+      : "the engine has ended; if it used the machine's own container runtime, containers of its Pods may still run there: 'crictl pods' lists them",
+  );
   return true;
 }

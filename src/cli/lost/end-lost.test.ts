@@ -1,0 +1,56 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, realpathSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { endLost } from './end-lost.ts';
+
+const { signal } = new AbortController();
+
+/** Starts a process that looks like an engine whose data folder has been deleted, and resolves with its ID and the folder. */
+async function lostEngine(): Promise<{ pid: number; dataDir: string }> {
+  const dataDir = realpathSync(mkdtempSync(join(tmpdir(), 'lifepod-lost-')));
+  const script = 'exec 3> "$3/lock"; rm -r "$3"; echo; read line';
+  const engine = spawn('/bin/sh', ['-c', script, '/cli/main.ts', 'up', '--data-dir', dataDir], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+  });
+  onTestFinished(() => void engine.kill('SIGKILL'));
+  await once(engine.stdout, 'data');
+  return { pid: engine.pid ?? 0, dataDir };
+}
+
+test.each([
+  [
+    'with a private container runtime ends its Pods',
+    true,
+    ', and its Pods without their grace periods',
+    (dataDir: string) => `nothing from ${dataDir} is running or mounted any more`,
+  ],
+  [
+    "without one names the containers that may run in the machine's own runtime",
+    false,
+    '',
+    () =>
+      "the engine has ended; if it used the machine's own container runtime, containers of its Pods may still run there: 'crictl pods' lists them",
+  ],
+])('lifepod down after the data folder of an engine %s was deleted', async (_, hasPods, pods, last) => {
+  const { pid, dataDir } = await lostEngine();
+  const said: string[] = [];
+  const cleared: string[] = [];
+  const clear = async (folder: string): Promise<void> => void cleared.push(folder);
+  expect(await endLost(dataDir, (line) => said.push(line), signal, hasPods, clear)).toBe(true);
+  expect(said).toEqual([
+    `the data folder ${dataDir} was deleted while its engine ran: ending the engine (PID ${pid})${pods}`,
+    last(dataDir),
+  ]);
+  expect(cleared).toEqual([dataDir]);
+  expect(await endLost(dataDir, (line) => said.push(line), signal, hasPods, clear)).toBe(false);
+});
+
+test('lifepod down ends nothing for a folder that no engine has used', async () => {
+  const dataDir = mkdtempSync(join(tmpdir(), 'lifepod-lost-'));
+  onTestFinished(() => rmSync(dataDir, { recursive: true }));
+  const clear = () => Promise.reject(new Error('nothing must be removed'));
+  expect(await endLost(dataDir, () => undefined, signal, undefined, clear)).toBe(false);
+});
