@@ -11,7 +11,7 @@ import { delimiter, join } from 'node:path';
 import { DEFAULT_DATA_DIR, isKubectlPlugin, kubeconfigPath } from '../engine/settings.ts';
 import { hasArgument } from '../platform/processes.ts';
 import { asRoot, needsSudo, rootProgram, shellQuoted, typedProgram } from '../platform/programs/typed-program.ts';
-import { hasService } from './service/units.ts';
+import { runsAsService } from './service/service-state.ts';
 
 /** Options with which a command was called. An option that was not given is undefined. */
 export interface HintOptions {
@@ -24,8 +24,8 @@ export interface HintOptions {
   isFolderUnknown?: boolean;
   /** The address of the server that the command uses; undefined if it is not known. */
   server?: string | undefined;
-  /** Whether systemd runs the engine. */
-  isService?: boolean;
+  /** Returns whether systemd runs the engine. Only some commands need that, and systemd may be slow. */
+  isService?: () => boolean;
   /** Whether the user has other engines, so that the same user may reach another one with a command that names none. */
   isOneOfSeveral?: boolean;
 }
@@ -94,7 +94,9 @@ export function hintsFor(
       return sudo ? `eval "$(${command})"` : command;
     },
     asRoot: (command) => asRoot(command, env, sudo),
-    isService: options.isService === true,
+    get isService() {
+      return options.isService?.() === true;
+    },
     answering: engineName(options.dataDir ?? options.engineFolder, options.server),
     kubectl: (words) => withOptions(`kubectl ${words}`, [...option('kubeconfig', kubeconfig ?? read), ...ofContext]),
   };
@@ -117,7 +119,7 @@ export const waysToStop = (
   dataDir: string,
   pid: number,
   env: NodeJS.ProcessEnv = process.env,
-  isService = hasService(dataDir),
+  isService = runsAsService(dataDir),
 ): string =>
   `'${asRoot(isService ? 'systemctl stop lifepod' : `kill ${pid}`, env)}' ${effectOfKill(pid)}, and '${hintsFor({ dataDir }, env).engine('down')}' ends them, too`;
 
@@ -126,7 +128,7 @@ export function missingKubeconfig(
   dataDir: string,
   pid: number,
   env: NodeJS.ProcessEnv = process.env,
-  isService = hasService(dataDir),
+  isService = runsAsService(dataDir),
 ): string {
   const restart = isService
     ? `'${asRoot('systemctl restart lifepod', env)}', which leaves its Pods running and`

@@ -18,7 +18,7 @@ import { engineSilent, explainUnread } from './kubeconfig/lost-engine.ts';
 import { isOnlyForRoot, onlyForRoot, ownKubeconfig } from './kubeconfig/own-kubeconfig.ts';
 import { engineRunsIn, otherEngines } from './kubeconfig/which-engine.ts';
 import { notRunning } from './service/not-running.ts';
-import { hasService } from './service/units.ts';
+import { runsAsService } from './service/service-state.ts';
 
 /** The options that were given on the command line. An option that was not given is undefined. */
 export interface TargetOptions {
@@ -53,7 +53,7 @@ export async function resolveTarget(options: TargetOptions): Promise<Target> {
   const isGiven = (options.kubeconfig ?? dataDir) !== undefined || isKubectlPlugin(process.env);
   const note = isGiven ? undefined : otherEngines(engineFolder, server.server, process.env);
   if (note !== undefined) process.stderr.write(`lifepod: ${note}\n`);
-  const isService = engineFolder !== undefined && hasService(engineFolder);
+  const isService = (): boolean => engineFolder !== undefined && runsAsService(engineFolder);
   return {
     client: httpClient({
       ...server,

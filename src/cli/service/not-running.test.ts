@@ -1,11 +1,11 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { DEFAULT_DATA_DIR, type EngineRecord } from '../../engine/settings.ts';
 import { lockDataDir } from '../../platform/files.ts';
 import { journalCommand, notRunning, podsLeftIn, startCommand, startingNow, waysToStart } from './not-running.ts';
-import { type ServiceState, serviceState } from './service-state.ts';
+import { runsAsService, type ServiceState, serviceState } from './service-state.ts';
 import { ENGINE_UNIT, unitsOf } from './units.ts';
 
 const USER = { SUDO_UID: '1000' };
@@ -32,6 +32,20 @@ test.each<[string, string, ServiceState | undefined]>([
   expect(serviceState('/other', folder, show)).toBeUndefined();
   expect(serviceState('/d', scratch(), show)).toBeUndefined();
   expect(serviceState('/d', folder, () => '')).toBeUndefined();
+});
+
+test('the service of a data folder is also found by a link to the folder', () => {
+  const folder = realpathSync(scratch());
+  const [dataDir, link] = [join(folder, 'data'), join(folder, 'link')];
+  mkdirSync(dataDir);
+  symlinkSync(dataDir, link);
+  writeFileSync(join(folder, ENGINE_UNIT), unitsOf({ launcher: '/l', dataDir, graceSeconds: 30 })[ENGINE_UNIT]);
+  expect(serviceState(link, folder, () => 'ActiveState=active\n')).toBe('running');
+});
+
+test('systemctl is for an engine whose service is starting or running, and not for one that runs beside its service', () => {
+  const states = ['starting', 'running', 'failing', 'stopped', undefined] as const;
+  expect(states.map((state) => runsAsService('/nonexistent', state))).toEqual([true, true, false, false, false]);
 });
 
 test.each<[ServiceState | undefined, string]>([

@@ -1,7 +1,7 @@
 /** Reads the state of the service that runs an engine, for messages about an engine that does not answer. Source: systemctl(1). */
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
-import { readTextIfPresent } from '../../platform/files.ts';
+import { readTextIfPresent, realFolder } from '../../platform/files.ts';
 import { dataDirOf, ENGINE_UNIT, UNIT_FOLDER } from './units.ts';
 
 /** `starting`: the API does not listen yet. `failing`: the engine has failed, and systemd is about to start it again. */
@@ -21,7 +21,7 @@ const showUnit = (): string =>
 /** Returns undefined if no service of lifepod runs the engine of the data folder, or if its state cannot be read. */
 export function serviceState(dataDir: string, folder = UNIT_FOLDER, show = showUnit): ServiceState | undefined {
   const unit = readTextIfPresent(join(folder, ENGINE_UNIT));
-  if (unit === undefined || dataDirOf(unit) !== dataDir) return undefined;
+  if (unit === undefined || dataDirOf(unit) !== realFolder(dataDir)) return undefined;
   const lines = show().split('\n');
   const propertyOf = (key: string): string | undefined =>
     lines.find((line) => line.startsWith(`${key}=`))?.slice(key.length + 1);
@@ -41,3 +41,10 @@ export function serviceState(dataDir: string, folder = UNIT_FOLDER, show = showU
       return undefined;
   }
 }
+
+/**
+ * Returns whether systemd runs the engine of the data folder now, so that systemctl stops and restarts it. The service of an engine that a user
+ * has started with `lifepod up` is stopped, or fails because the data folder is in use.
+ */
+export const runsAsService = (dataDir: string, state = serviceState(dataDir)): boolean =>
+  state === 'starting' || state === 'running';

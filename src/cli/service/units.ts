@@ -39,7 +39,7 @@ export interface Service {
   graceSeconds: number;
 }
 
-/** Returns whether lifepod has written a unit that runs the engine of the data folder. */
+/** Returns whether lifepod has written a unit that runs the engine of the data folder, whether systemd runs that engine now or not. */
 export function hasService(dataDir: string, folder = UNIT_FOLDER): boolean {
   const unit = readTextIfPresent(join(folder, ENGINE_UNIT));
   return unit !== undefined && dataDirOf(unit) === dataDir;

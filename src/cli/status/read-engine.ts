@@ -15,7 +15,7 @@ import { processAgeMillis } from '../../platform/processes.ts';
 import { missingKubeconfig } from '../hints.ts';
 import { otherFolders } from '../kubeconfig/engine-folders.ts';
 import { engineStarts, isShim, logCommand, notRunning, waysToStart } from '../service/not-running.ts';
-import { hasService } from '../service/units.ts';
+import { runsAsService } from '../service/service-state.ts';
 import { certificateTroubles } from './certificates.ts';
 import { diskTroubles } from './disk-troubles.ts';
 import { manifestTroubles } from './manifest-troubles.ts';
@@ -104,7 +104,7 @@ function readMemory(dataDir: string, pid: number) {
       shims: sum(shims),
     },
     shims: shims.length,
-    warning: oomRisk(readOomScores(pid, daemon, shims), hasService(dataDir)),
+    warning: oomRisk(readOomScores(pid, daemon, shims), runsAsService(dataDir)),
   };
 }
 
