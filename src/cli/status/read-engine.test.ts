@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
@@ -35,13 +35,17 @@ test('an engine that is starting is reported in one sentence', async () => {
   const folder = scratch();
   const lock = lockDataDir(folder);
   onTestFinished(() => lock.release());
-  await expect(readEngine(folder, NOW)).rejects.toThrow(
-    `lifepod is starting in ${folder} (PID ${process.pid}): try again when it is ready`,
-  );
+  const link = join(scratch(), 'link');
+  symlinkSync(folder, link);
+  // The processes and the network of an engine are found by the real path of its data folder.
+  for (const given of [folder, link])
+    await expect(readEngine(given, NOW)).rejects.toThrow(
+      `lifepod is starting in ${folder} (PID ${process.pid}): try again when it is ready`,
+    );
 });
 
 function scratch(): string {
-  const folder = mkdtempSync(join(tmpdir(), 'lifepod-status-'));
+  const folder = realpathSync(mkdtempSync(join(tmpdir(), 'lifepod-status-')));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
   return folder;
 }

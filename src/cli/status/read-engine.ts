@@ -10,7 +10,7 @@ import { nft } from '../../network/nftables/nft.ts';
 import { networkNames } from '../../network/pod-network/names.ts';
 import { sharedPorts } from '../../network/proxy/other-engines.ts';
 import { manifestsFolder } from '../../node/static-pods/static-pods.ts';
-import { dataDirOwner, UserError } from '../../platform/files.ts';
+import { dataDirOwner, realFolder, UserError } from '../../platform/files.ts';
 import { processAgeMillis } from '../../platform/processes.ts';
 import { missingKubeconfig } from '../hints.ts';
 import { otherFolders } from '../kubeconfig/engine-folders.ts';
@@ -36,8 +36,12 @@ export interface EngineReading {
 /** An engine of this age without a kubeconfig is not starting: the file was deleted. */
 const START_MILLIS: Millis = 60_000;
 
-/** Rejects with a UserError if the engine is not running, and with EACCES if the user may not read the data folder. */
-export async function readEngine(dataDir: string, now: Millis): Promise<EngineReading> {
+/**
+ * Reads the engine of the data folder, which may be given as a link. The engine names its processes, network and tables by the real path.
+ * Rejects with a UserError if the engine is not running, and with EACCES if the user may not read the data folder.
+ */
+export async function readEngine(folder: string, now: Millis): Promise<EngineReading> {
+  const dataDir = realFolder(folder);
   const pid = dataDirOwner(dataDir);
   const record = readEngineRecord(dataDir);
   if (pid === undefined) throw new UserError(stoppedText(dataDir, record));
@@ -51,7 +55,7 @@ export async function readEngine(dataDir: string, now: Millis): Promise<EngineRe
     texts.map((message) => ({ kind, message }));
   const upMillis = processAgeMillis(pid);
   return {
-    kubeconfig: kubeconfigPath(dataDir),
+    kubeconfig: kubeconfigPath(folder),
     start: { nodeName: record.nodeName, startedAt: now - upMillis, now },
     engine: {
       version: record.version ?? LIFEPOD_VERSION,
