@@ -1,5 +1,7 @@
 import { expect, test } from 'vitest';
+import { UserError } from '../../platform/files.ts';
 import { createInterrupts } from './interrupts.ts';
+import { refused } from './session.ts';
 
 test('the first signal ends the session, the second its Pods, and the third leaves with the exit code of the first', () => {
   const left: number[] = [];
@@ -12,4 +14,16 @@ test('the first signal ends the session, the second its Pods, and the third leav
   expect(state()).toEqual([true, true, 130]);
   interrupts.interrupt(130);
   expect(state()).toEqual([true, true, 130, 130]);
+});
+
+test('errors about manifests are printed, and others thrown, but no error of a step that a signal has interrupted', () => {
+  const said: string[] = [];
+  const interrupts = createInterrupts(() => undefined);
+  const handle = refused((line) => said.push(line), interrupts.stop);
+  handle(new UserError('a.yaml is wrong\nb.yaml is wrong'));
+  expect(said.splice(0)).toEqual(['lifepod: a.yaml is wrong', 'lifepod: b.yaml is wrong']);
+  expect(() => handle(new Error('defect'))).toThrow('defect');
+  interrupts.interrupt(130);
+  for (const error of [new UserError('a.yaml is wrong'), interrupts.stop.reason]) expect(handle(error)).toBeUndefined();
+  expect(said).toEqual([]);
 });

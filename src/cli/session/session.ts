@@ -85,7 +85,7 @@ export async function runSession(
     checkOptions(options);
     const manifests = await read(interrupts.stop).catch((error: unknown) => refusedFiles(error, session));
     if (manifests === undefined) {
-      process.exitCode = 1;
+      process.exitCode = interrupts.exitCode() ?? 1;
       return;
     }
     const use = await joinEngine(options, session.detail, interrupts.stop);
@@ -159,8 +159,8 @@ async function live(
   const findKind = createFindKind(client, signal);
   try {
     const planning = { client, findKind, namespace: options.namespace ?? DEFAULT_NAMESPACE, signal: interrupts.stop };
-    const objects = await planObjects(manifests, planning).catch(refused(say));
-    if (objects === undefined) return 1;
+    const objects = await planObjects(manifests, planning).catch(refused(say, interrupts.stop));
+    if (objects === undefined) return interrupts.exitCode() ?? 1;
     const namespaces = [...new Set(objects.flatMap(({ namespace }) => namespace ?? []))];
     const format = { hasPrefix: session.hasPrefix, hasColors: hasColors(), hasNamespace: namespaces.length > 1 };
     const logs = createSessionLogs(client, format, say, signal);
@@ -188,10 +188,7 @@ async function live(
       created,
       warn: (text) => say(`warning: ${text}`),
       signal: interrupts.stop,
-    }).then(
-      () => true,
-      (error: unknown) => (interrupts.stop.aborted ? undefined : refused(say)(error)),
-    );
+    }).then(() => true, refused(say, interrupts.stop));
     if (isCreated) detail(waitingText(objects));
     const exitCode = isCreated
       ? await untilOver(watched, logs.ended, session, lost)
@@ -208,10 +205,14 @@ async function live(
   }
 }
 
-/** Prints an error about the manifests. Throws other errors. */
-const refused =
-  (say: (line: string) => void) =>
+/**
+ * Returns a function that prints an error about the manifests, and throws other errors. After `stop` it ignores all errors, because they only
+ * show which step was interrupted.
+ */
+export const refused =
+  (say: (line: string) => void, stop?: AbortSignal) =>
   (error: unknown): undefined => {
+    if (stop?.aborted === true) return;
     if (!(error instanceof UserError)) throw error;
     for (const line of error.message.split('\n')) say(`lifepod: ${line}`);
   };
