@@ -1,5 +1,6 @@
 /** Warns in `lifepod status` if the kernel may kill lifepod before Pods when memory runs out. */
 import { oomScore, SHIM_OOM_SCORE } from '../../platform/oom-score.ts';
+import { asRoot } from '../../platform/programs/typed-program.ts';
 
 /** The oom_score_adj of processes; undefined for a process that has exited. */
 export interface OomScores {
@@ -18,7 +19,11 @@ export const readOomScores = (engine: number, containerd: readonly number[], shi
  * Returns a warning of one sentence, or undefined if all scores are low enough. Processes that have exited are ignored. `isService`: systemd
  * runs the engine.
  */
-export function oomRisk({ engine, containerd, shims }: OomScores, isService: boolean): string | undefined {
+export function oomRisk(
+  { engine, containerd, shims }: OomScores,
+  isService: boolean,
+  env: NodeJS.ProcessEnv = process.env,
+): string | undefined {
   const parts: string[] = [];
   const name = (what: string, scores: readonly (number | undefined)[]): void => {
     const high = scores.filter((score): score is number => score !== undefined && score > SHIM_OOM_SCORE);
@@ -28,11 +33,21 @@ export function oomRisk({ engine, containerd, shims }: OomScores, isService: boo
   name('containerd', containerd);
   name('shims', shims);
   if (parts.length === 0) return undefined;
-  return (
-    `when memory runs out, the kernel may kill lifepod before Pods (oom_score_adj: ${parts.join(', ')}): ` +
-    (isService
-      ? "add 'OOMScoreAdjust=-999' to the unit with 'systemctl edit lifepod', then type 'systemctl restart lifepod'"
-      : 'root lacks CAP_SYS_RESOURCE where lifepod was started, also with sudo; if that is a container, start it again with ' +
-        "'docker run --cap-add SYS_RESOURCE', else start lifepod from a shell that has it")
-  );
+  // The engine lowers its own score first, and each start lowers those of the shims that an earlier engine has left.
+  const isLow = engine === undefined || engine <= SHIM_OOM_SCORE;
+  const advice = isLow ? restart(isService, env) : isService ? OF_SERVICE : OF_SHELL;
+  return `when memory runs out, the kernel may kill lifepod before Pods (oom_score_adj: ${parts.join(', ')}): ${advice}`;
 }
+
+const restart = (isService: boolean, env: NodeJS.ProcessEnv): string =>
+  isService
+    ? `'${asRoot('systemctl restart lifepod', env)}' lowers the scores, and leaves the Pods running`
+    : 'start lifepod again, which lowers the scores';
+
+const OF_SERVICE =
+  "systemd has not applied OOMScoreAdjust=-999 of the unit: 'systemctl cat lifepod' shows whether a drop-in replaces it; if not, root lacks " +
+  'CAP_SYS_RESOURCE on this machine, which is probably a container';
+
+const OF_SHELL =
+  'root lacks CAP_SYS_RESOURCE where lifepod was started, also with sudo; if that is a container, start it again with ' +
+  "'docker run --cap-add SYS_RESOURCE', else start lifepod from a shell that has it";
