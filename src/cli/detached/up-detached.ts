@@ -12,7 +12,7 @@ import { commandLineOf } from '../../platform/processes.ts';
 import { startDetached } from '../detach.ts';
 import { effectOfKill, hintsFor, waysToStop } from '../hints.ts';
 import { grantKubeconfig, printKubeconfig } from '../kubeconfig/own-kubeconfig.ts';
-import { engineStarts } from '../service/not-running.ts';
+import { withoutKubeconfig } from '../service/not-running.ts';
 import { serviceState } from '../service/service-state.ts';
 import { untilReady } from '../session/engine-use.ts';
 import { printReady } from '../up.ts';
@@ -41,7 +41,7 @@ async function useRunning(options: UpOptions, pid: number): Promise<void> {
   const { dataDir } = options;
   const { refusal, isUsable } = answerOfRunning(options, pid, process.env);
   if (!isUsable) throw refusal;
-  if (!existsSync(kubeconfigPath(dataDir))) throw new UserError(engineStarts(dataDir, pid));
+  if (!existsSync(kubeconfigPath(dataDir))) throw new UserError(withoutKubeconfig(dataDir, pid));
   if (refusal === undefined) {
     await nodeReady(dataDir);
     const { server } = await readKubeconfig(kubeconfigPath(dataDir));

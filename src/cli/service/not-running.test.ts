@@ -4,7 +4,15 @@ import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { DEFAULT_DATA_DIR, type EngineRecord } from '../../engine/settings.ts';
 import { lockDataDir } from '../../platform/files.ts';
-import { journalCommand, notRunning, podsLeftIn, startCommand, startingNow, waysToStart } from './not-running.ts';
+import {
+  journalCommand,
+  notRunning,
+  podsLeftIn,
+  startCommand,
+  startingNow,
+  waysToStart,
+  withoutKubeconfig,
+} from './not-running.ts';
 import { runsAsService, type ServiceState, serviceState } from './service-state.ts';
 import { ENGINE_UNIT, unitsOf } from './units.ts';
 
@@ -135,4 +143,12 @@ test('an engine that refuses connections is starting if it has just locked its f
 test('a user who is not root reads the journal with sudo', () => {
   expect(journalCommand({}, false)).toBe('journalctl -u lifepod');
   expect(journalCommand({ SUDO_UID: '1000' })).toBe('sudo journalctl -u lifepod');
+});
+
+test('an engine without a kubeconfig is starting while it is young, or has not been up before; afterwards the file was deleted', () => {
+  const text = (state: EngineRecord['state'], ageMillis: number): string =>
+    withoutKubeconfig('/d', 7, { state } as EngineRecord, () => ageMillis);
+  const starting = 'lifepod is starting in /d (PID 7): try again when it is ready';
+  expect([text('up', 59_000), text('starting', 61_000)]).toEqual([starting, starting]);
+  expect(text('up', 61_000)).toContain('/d/kubeconfig is missing, so the running engine (PID 7) cannot be reached: ');
 });

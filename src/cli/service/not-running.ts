@@ -6,15 +6,15 @@ import { readdirSync, readlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { engineState } from '../../engine/data-folder/engine-processes.ts';
 import { dnsProcesses, type FoundProcess, runtimeProcesses } from '../../engine/leftovers.ts';
-import { readEngineRecord } from '../../engine/settings.ts';
+import { type EngineRecord, readEngineRecord } from '../../engine/settings.ts';
 import { dataDirOwner } from '../../platform/files.ts';
 import { processAgeMillis } from '../../platform/processes.ts';
 import { asRoot, needsSudo, shellQuoted } from '../../platform/programs/typed-program.ts';
-import { hintsFor } from '../hints.ts';
+import { hintsFor, missingKubeconfig } from '../hints.ts';
 import { foldersOfUser, otherFolders } from '../kubeconfig/engine-folders.ts';
 import { type ServiceState, serviceState } from './service-state.ts';
 
-/** An engine of this age whose API refuses connections is not starting, unless systemd waits for it. */
+/** An engine of this age whose API refuses connections, or that has no kubeconfig, is not starting, unless systemd waits for it. */
 const START_MILLIS = 60_000;
 
 /** Returns the command that starts the engine of the data folder. Undefined instead of a folder: the default one. */
@@ -118,6 +118,20 @@ const serviceStarts = (dataDir: string): string =>
 /** Returns the sentence about an engine that has locked its data folder and whose API does not listen yet. */
 export const engineStarts = (dataDir: string, pid: number): string =>
   `lifepod is starting in ${dataDir} (PID ${pid}): try again when it is ready`;
+
+/**
+ * Returns the sentence about an engine that has locked its data folder, in which there is no kubeconfig: it is starting, perhaps after a restore,
+ * or the file was deleted.
+ */
+export function withoutKubeconfig(
+  dataDir: string,
+  pid: number,
+  record: EngineRecord | undefined = readEngineRecord(dataDir),
+  ageMillis = processAgeMillis,
+): string {
+  const isOld = record?.state === 'up' && ageMillis(pid) > START_MILLIS;
+  return isOld ? missingKubeconfig(dataDir, pid) : engineStarts(dataDir, pid);
+}
 
 /**
  * Returns the sentence about an engine whose API refuses connections because it is starting; undefined if it is not known to be starting, for

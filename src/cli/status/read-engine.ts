@@ -12,9 +12,8 @@ import { sharedPorts } from '../../network/proxy/other-engines.ts';
 import { manifestsFolder } from '../../node/static-pods/static-pods.ts';
 import { dataDirOwner, realFolder, UserError } from '../../platform/files.ts';
 import { processAgeMillis } from '../../platform/processes.ts';
-import { missingKubeconfig } from '../hints.ts';
 import { otherFolders } from '../kubeconfig/engine-folders.ts';
-import { engineStarts, isShim, logCommand, notRunning, waysToStart } from '../service/not-running.ts';
+import { isShim, logCommand, notRunning, waysToStart, withoutKubeconfig } from '../service/not-running.ts';
 import { runsAsService } from '../service/service-state.ts';
 import { certificateTroubles } from './certificates.ts';
 import { diskTroubles } from './disk-troubles.ts';
@@ -33,7 +32,7 @@ export interface EngineReading {
   manifestTroubles(nodes: readonly Node[]): Promise<Trouble[]>;
 }
 
-/** An engine of this age without a kubeconfig is not starting: the file was deleted. */
+/** An engine of this age has started its DNS and written its rules. */
 const START_MILLIS: Millis = 60_000;
 
 /**
@@ -45,12 +44,8 @@ export async function readEngine(folder: string, now: Millis): Promise<EngineRea
   const pid = dataDirOwner(dataDir);
   const record = readEngineRecord(dataDir);
   if (pid === undefined) throw new UserError(stoppedText(dataDir, record));
-  if (record === undefined || !existsSync(kubeconfigPath(dataDir))) {
-    // An engine that starts after a restore writes the file, too.
-    const isOld = record?.state === 'up' && processAgeMillis(pid) > START_MILLIS;
-    if (isOld) throw new UserError(missingKubeconfig(dataDir, pid));
-    throw new UserError(engineStarts(dataDir, pid));
-  }
+  if (record === undefined || !existsSync(kubeconfigPath(dataDir)))
+    throw new UserError(withoutKubeconfig(dataDir, pid, record));
   const messages = (kind: Trouble['kind'], texts: readonly string[]): Trouble[] =>
     texts.map((message) => ({ kind, message }));
   const upMillis = processAgeMillis(pid);
