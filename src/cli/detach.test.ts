@@ -2,7 +2,7 @@ import { EventEmitter } from 'node:events';
 import { expect, test } from 'vitest';
 import { createVirtualTimers } from '../platform/virtual-timers.ts';
 import { startReport } from './detach.ts';
-import { stopText } from './up.ts';
+import { type EngineStop, stopText } from './up.ts';
 
 function started() {
   const [timers, said, killed] = [createVirtualTimers(), [] as string[], [] as unknown[]];
@@ -45,20 +45,21 @@ test('up --detach returns the report of a ready engine, and undefined for an eng
 });
 
 test('an engine that stops says whether Pods continue to run, and how to continue', () => {
-  expect(stopText('pods-run', '/d', { SUDO_UID: '1000' }, false)).toBe(
+  const text = (end: EngineStop, isService = false): string => stopText(end, '/d', { SUDO_UID: '1000' }, isService);
+  expect(text('pods-run')).toBe(
     `lifepod has stopped, and Pods continue to run: 'sudo lifepod up --data-dir /d' manages them again, and 'sudo lifepod down --data-dir /d' ends them`,
   );
-  expect(stopText('no-pods', '/d', {})).toBe(
-    `lifepod has stopped, and no Pods run: 'lifepod up --data-dir /d' starts it again, and 'lifepod down --data-dir /d' removes its network and DNS`,
+  expect(text('no-pods')).toBe(
+    `lifepod has stopped, and no Pods run: 'sudo lifepod up --data-dir /d' starts it again, and 'sudo lifepod down --data-dir /d' removes its network and DNS`,
   );
-  expect(stopText('node-shut-down', '/d', {})).toBe(
-    `lifepod has shut down the node and stopped: 'lifepod up --data-dir /d' starts it again`,
+  expect(text('node-shut-down')).toBe(
+    `lifepod has shut down the node and stopped: 'sudo lifepod up --data-dir /d' starts it again`,
   );
-  expect(stopText('pods-ended', '/d', {})).toBe('lifepod has stopped');
-  expect(stopText('pods-run', '/d', {}, true)).toBe(
-    `lifepod has stopped, and Pods continue to run: 'systemctl start lifepod' manages them again, and 'lifepod down --data-dir /d' ends them`,
+  expect(text('pods-ended')).toBe('lifepod has stopped');
+  expect(text('pods-run', true)).toBe(
+    `lifepod has stopped, and Pods continue to run: 'sudo systemctl start lifepod' manages them again, and 'sudo lifepod down --data-dir /d' ends them`,
   );
-  expect(stopText('node-shut-down', '/d', {}, true)).toBe(
-    `lifepod has shut down the node and stopped: 'systemctl start lifepod' starts it again`,
+  expect(text('node-shut-down', true)).toBe(
+    `lifepod has shut down the node and stopped: 'sudo systemctl start lifepod' starts it again`,
   );
 });

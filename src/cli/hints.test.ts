@@ -130,8 +130,8 @@ test('an engine that systemd runs is stopped and restarted with systemctl', () =
   expect(waysToStop('/d', 7, { SUDO_UID: '1000' }, true)).toBe(
     "'sudo systemctl stop lifepod' leaves its Pods running, and 'sudo lifepod down --data-dir /d' ends them, too",
   );
-  expect(missingKubeconfig('/d', 7, {}, true)).toBe(
-    "/d/kubeconfig is missing, so the running engine (PID 7) cannot be reached: type 'systemctl restart lifepod', which leaves its Pods " +
+  expect(missingKubeconfig('/d', 7, { SUDO_UID: '1000' }, true)).toBe(
+    "/d/kubeconfig is missing, so the running engine (PID 7) cannot be reached: type 'sudo systemctl restart lifepod', which leaves its Pods " +
       'running and writes the file again',
   );
 });

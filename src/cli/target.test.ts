@@ -2,7 +2,6 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { DEFAULT_DATA_DIR } from '../engine/settings.ts';
 import { kubeconfigPaths, type TargetOptions } from './target.ts';
 
 let folder: string;
@@ -14,6 +13,8 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(folder, { recursive: true }));
 
+/** The default data folder of the machine may be that of an engine, or one that this user may not read. */
+const DEFAULT = '/nonexistent/lifepod';
 const PLUGIN = { LIFEPOD_KUBECTL_PLUGIN: '1' };
 const paths = (options: TargetOptions, env: NodeJS.ProcessEnv, engine: boolean, own?: string): string[] =>
   kubeconfigPaths(
@@ -21,6 +22,7 @@ const paths = (options: TargetOptions, env: NodeJS.ProcessEnv, engine: boolean, 
     { HOME: join(folder, 'none'), ...env },
     () => engine,
     () => own,
+    DEFAULT,
   );
 
 test('--kubeconfig and --data-dir take precedence over everything else', () => {
@@ -36,7 +38,7 @@ test('lifepod uses KUBECONFIG, else the engine of the default data folder if it 
     expect(paths({}, { KUBECONFIG: 'x' }, runs)).toEqual(['x']);
     expect(paths({}, { KUBECONFIG: 'x::y' }, runs, 'own')).toEqual(['x', 'y']);
   }
-  expect(paths({}, { HOME }, true)).toEqual([join(DEFAULT_DATA_DIR, 'kubeconfig')]);
+  expect(paths({}, { HOME }, true)).toEqual([join(DEFAULT, 'kubeconfig')]);
   expect(paths({}, { HOME }, true, 'own')).toEqual(['own']);
   expect(paths({}, { HOME }, false)).toEqual([join(HOME, '.kube', 'config')]);
   expect(paths({}, { HOME }, false, 'own')).toEqual([join(HOME, '.kube', 'config')]);
@@ -56,8 +58,8 @@ test('a user who is not root uses the own copy of the kubeconfig in the data fol
 });
 
 test('without an engine or kubeconfig the error says how to start or select one', () => {
-  expect(() => paths({}, {}, false)).toThrow(
-    `lifepod is not running in ${DEFAULT_DATA_DIR}: start it with 'lifepod up --detach', ` +
+  expect(() => paths({}, { SUDO_UID: '1000' }, false)).toThrow(
+    `lifepod is not running in ${DEFAULT}: start it with 'eval "$(sudo lifepod up --detach --data-dir ${DEFAULT})"', ` +
       'or name a --data-dir or --kubeconfig',
   );
   expect(() => paths({ dataDir: '/none' }, { KUBECONFIG: 'x' }, false)).toThrow('lifepod is not running in /none');

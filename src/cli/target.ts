@@ -90,21 +90,22 @@ export function kubeconfigPaths(
   env: NodeJS.ProcessEnv,
   engineRuns: (dataDir: string) => boolean,
   own: (dataDir: string) => string | undefined = ownKubeconfig,
+  defaultFolder = DEFAULT_DATA_DIR,
 ): string[] {
   if (options.kubeconfig !== undefined) return [options.kubeconfig];
   if (options.dataDir !== undefined) return [own(options.dataDir) ?? kubeconfigIn(options.dataDir)];
   const listed = (env['KUBECONFIG'] ?? '').split(delimiter).filter((path) => path !== '');
   if (listed.length > 0) return listed;
-  if (!isKubectlPlugin(env) && engineRuns(DEFAULT_DATA_DIR)) {
-    const ofEngine = own(DEFAULT_DATA_DIR);
+  if (!isKubectlPlugin(env) && engineRuns(defaultFolder)) {
+    const ofEngine = own(defaultFolder);
     if (ofEngine !== undefined) return [ofEngine];
-    if (!isOnlyForRoot(DEFAULT_DATA_DIR)) return [kubeconfigPath(DEFAULT_DATA_DIR)];
+    if (!isOnlyForRoot(defaultFolder)) return [kubeconfigPath(defaultFolder)];
   }
   const usual = join(env['HOME'] ?? homedir(), '.kube', 'config');
   if (existsSync(usual)) return [usual];
   throw (
-    onlyForRoot(DEFAULT_DATA_DIR) ??
-    new UserError(`${notRunning(DEFAULT_DATA_DIR, env)}, or name a --data-dir or --kubeconfig`)
+    onlyForRoot(defaultFolder) ??
+    new UserError(`${notRunning(defaultFolder, env)}, or name a --data-dir or --kubeconfig`)
   );
 }
 

@@ -77,8 +77,8 @@ test('Pods, DNS and network that remain can be removed only while nothing starts
   expect(notRunning('/d', USER, 'stopped', pods)).toBe(
     "lifepod is not running in /d, but 2 of its Pods may be: start it with 'sudo systemctl start lifepod', or end them with 'sudo lifepod down --data-dir /d'",
   );
-  expect(notRunning('/d', {}, undefined, 0, true)).toBe(
-    "lifepod is not running in /d, but its DNS and its network remain: start it with 'lifepod up --detach --data-dir /d', or remove them with 'lifepod down --data-dir /d'",
+  expect(notRunning('/d', USER, undefined, 0, true)).toBe(
+    `lifepod is not running in /d, but its DNS and its network remain: start it with 'eval "$(sudo lifepod up --detach --data-dir /d)"', or remove them with 'sudo lifepod down --data-dir /d'`,
   );
   expect(notRunning('/d', USER, undefined, 'unknown', true)).toMatch(
     /, but its DNS and its network remain, and Pods may be running: start .*, or end and remove all of them with 'sudo lifepod down --data-dir \/d'$/,

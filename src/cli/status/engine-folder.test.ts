@@ -94,5 +94,6 @@ test('lifepod status selects the engine of a copy of a kubeconfig', () => {
 });
 
 test('kubectl lifepod without a kubeconfig fails with a sentence', () => {
-  expect(() => selectEngine({}, { HOME: join(folder, 'none'), ...PLUGIN })).toThrow(/^lifepod is not running in /);
+  const none = join(folder, 'none');
+  expect(() => selectEngine({}, { HOME: none, ...PLUGIN }, none)).toThrow(/^lifepod is not running in /);
 });

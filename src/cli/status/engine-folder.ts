@@ -32,19 +32,19 @@ export function selectEngine(
   const { kubeconfig, context, dataDir } = options;
   if (dataDir !== undefined) {
     // Without a kubeconfig that the user may read, this fails with the sentence of the other commands.
-    const isUnreadable = stateOf(dataDir) === 'unreadable' && pathsOf(options, env, true).length > 0;
+    const isUnreadable = stateOf(dataDir) === 'unreadable' && pathsOf(options, env, true, defaultFolder).length > 0;
     return isUnreadable ? { dataDir: undefined, unread: [needsRoot(dataDir)] } : { dataDir, unread: [] };
   }
   const isAboutServer = (kubeconfig ?? context) !== undefined || Boolean(env['KUBECONFIG']) || isKubectlPlugin(env);
   const state = stateOf(defaultFolder);
   if (!isAboutServer && state === 'running') return { dataDir: defaultFolder, unread: [] };
-  const folder = context === undefined ? engineOf(pathsOf(options, env, isAboutServer)) : undefined;
+  const folder = context === undefined ? engineOf(pathsOf(options, env, isAboutServer, defaultFolder)) : undefined;
   if (folder !== undefined)
     return stateOf(folder) === 'unreadable'
       ? { dataDir: undefined, unread: [needsRoot(folder)] }
       : { dataDir: folder, unread: [] };
   if (isAboutServer) return { dataDir: undefined, unread: [unknownFolder()] };
-  if (state === 'unreadable' && pathsOf(options, env, true).length > 0)
+  if (state === 'unreadable' && pathsOf(options, env, true, defaultFolder).length > 0)
     return { dataDir: undefined, unread: [needsRoot(defaultFolder)] };
   return { dataDir: defaultFolder, unread: [] };
 }
@@ -56,9 +56,9 @@ const statusOf = (folder: string): string =>
   hintsFor({ dataDir: folder }, process.env, undefined, true).engine('status');
 
 /** Returns the kubeconfigs that the options select. If there are none, throws a UserError if `isRequired`, else returns none. */
-function pathsOf(options: TargetOptions, env: NodeJS.ProcessEnv, isRequired: boolean): string[] {
+function pathsOf(options: TargetOptions, env: NodeJS.ProcessEnv, isRequired: boolean, defaultFolder: string): string[] {
   try {
-    return kubeconfigPaths(options, env, engineRunsIn);
+    return kubeconfigPaths(options, env, engineRunsIn, undefined, defaultFolder);
   } catch (error) {
     if (isRequired) throw error;
     return [];
