@@ -1,6 +1,9 @@
-import { expect, test } from 'vitest';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
 import { DEFAULT_DATA_DIR } from '../../engine/settings.ts';
-import { otherEngines } from './which-engine.ts';
+import { noteOnFolder, otherEngines } from './which-engine.ts';
 
 const note = (used: string | undefined, running: string[], folders: string[] = []): string | undefined =>
   otherEngines(
@@ -21,4 +24,15 @@ test('a command says which engine it uses only if the user has another one that 
   expect(note(undefined, [DEFAULT_DATA_DIR, '/nonexistent/e'], ['/nonexistent/e'])).toBe(
     `using the server https://h:1; add '--data-dir ${DEFAULT_DATA_DIR}' or '--data-dir /nonexistent/e' to use the engine there`,
   );
+});
+
+test('a command names the engine of the default data folder only if one has run there', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'lifepod-which-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const noteOn = (dataDir: string, byDefault: string) =>
+    noteOnFolder(dataDir, {}, (used) => `using ${used}`, byDefault);
+  expect(noteOn(folder, folder)).toBeUndefined();
+  writeFileSync(join(folder, 'engine.json'), '{}');
+  expect(noteOn(folder, folder)).toBe(`using ${folder}`);
+  expect(noteOn(folder, '/nonexistent')).toBeUndefined();
 });

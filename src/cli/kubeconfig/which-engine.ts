@@ -2,6 +2,8 @@
  * Composes what a command says about the engine that it uses: in an answer that may be that of another engine than the user means, and if the
  * user has several engines. sudo removes KUBECONFIG, so that the same command may reach another engine with sudo than without it.
  */
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import { engineState } from '../../engine/data-folder/engine-processes.ts';
 import { DEFAULT_DATA_DIR } from '../../engine/settings.ts';
 import { dataDirOwner, realFolder, UserError } from '../../platform/files.ts';
@@ -43,8 +45,22 @@ export function otherEngines(
   return `using ${engineName(dataDir, server) ?? 'another engine'}; add ${options} to use the engine there`;
 }
 
-/** Prints the sentence of otherEngines() to standard error for a command that uses the default data folder if it is given no other. */
+/** Prints the sentence of noteOnFolder() to standard error. */
 export function sayWhichEngine(dataDir: string, env: NodeJS.ProcessEnv = process.env): void {
-  const note = realFolder(dataDir) === realFolder(DEFAULT_DATA_DIR) ? otherEngines(dataDir, undefined, env) : undefined;
+  const note = noteOnFolder(dataDir, env);
   if (note !== undefined) process.stderr.write(`lifepod: ${note}\n`);
+}
+
+/**
+ * Returns the sentence of otherEngines() for a command that uses the default data folder if it is given no other; undefined for another folder,
+ * and if no engine has ever run in the default one, which the command then reports.
+ */
+export function noteOnFolder(
+  dataDir: string,
+  env: NodeJS.ProcessEnv,
+  others = otherEngines,
+  defaultFolder = DEFAULT_DATA_DIR,
+): string | undefined {
+  const isDefault = realFolder(dataDir) === realFolder(defaultFolder);
+  return isDefault && existsSync(join(dataDir, 'engine.json')) ? others(dataDir, undefined, env) : undefined;
 }
