@@ -170,6 +170,19 @@ test('a restore refuses folders in use, and folders of other programs and of new
   await expect(backup(file, { dataDir }, never)).rejects.toThrow('was written by a newer lifepod');
 });
 
+test.runIf(userInfo().uid === 0)('a restore into a folder of the data of another engine is refused', async () => {
+  await backup(file, { dataDir }, never);
+  write('engine.json', JSON.stringify({ nodeName: 'node-1', podCidr: '10.222.0.0/16', state: 'down' }));
+  const inner = join(dataDir, 'volumes/inner');
+  for (const prepare of [() => undefined, () => mkdirSync(inner)]) {
+    prepare();
+    await expect(restore(file, { dataDir: inner }, never)).rejects.toThrow(
+      `${inner} is inside ${dataDir}, the data folder of another engine`,
+    );
+  }
+  expect(readdirSync(inner)).toEqual([]);
+});
+
 test('a restore with --force replaces a damaged version, which everything else refuses', async () => {
   await backup(file, { dataDir }, never);
   for (const damaged of ['x', '', '0']) {

@@ -21,6 +21,7 @@ import {
 } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { checkReplaceableFormat } from '../../engine/data-folder/format.ts';
+import { refuseInnerFolder } from '../../engine/data-folder/inner-folder.ts';
 import { refuseUnusableFolder } from '../../engine/data-folder/new-folder.ts';
 import {
   abandonReplacement,
@@ -76,7 +77,11 @@ export async function restore(
   if (isNew) {
     refuseUnusableFolder(dataDir);
     checkParent(dataDir);
-  } else checkContent(dataDir, force);
+  } else {
+    // An interrupted restore has left a copy of an engine record in the folder, so only the folders above are searched.
+    if (!existsSync(join(dataDir, 'engine.json'))) refuseInnerFolder(dataDir);
+    checkContent(dataDir, force);
+  }
   ensureDataDir(dataDir);
   const lock = lockDataDir(dataDir, 'restore');
   let kept: string | undefined;
