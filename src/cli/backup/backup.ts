@@ -21,6 +21,7 @@ import { isApiError } from '../../machinery/status.ts';
 import { dataDirOwner, lockDataDir, readTextIfPresent, UserError } from '../../platform/files.ts';
 import { foreignLink, redirectingUser } from '../../platform/folder-owners.ts';
 import { nodePlatform } from '../../platform/node-js.ts';
+import { userName } from '../../platform/programs/user-name.ts';
 import { forgetHistory } from '../../store/lmdb/copy-file.ts';
 import { openLmdbStore } from '../../store/lmdb/lmdb-store.ts';
 import { orOtherFolder } from '../kubeconfig/engine-folders.ts';
@@ -57,7 +58,7 @@ export async function backup(
   print(`backed up ${dataDir} to ${file}: ${objects} objects at revision ${revision}`);
   print('the file contains the keys of the cluster and of its Secrets, and only root can read it');
   const uid = redirectingUser(target);
-  if (uid !== undefined) print(`the user ${uid} owns a folder above it, and can remove or replace the file`);
+  if (uid !== undefined) print(`the user ${userName(uid)} owns a folder above it, and can remove or replace the file`);
   const keys = readEngineRecord(dataDir)?.encryptionProviderConfig ?? '';
   if (keys !== '') print(`Secrets are encrypted with the keys in ${keys}, which is not in the backup: back it up, too`);
   print('images, logs and the content of volumes are not in the backup');

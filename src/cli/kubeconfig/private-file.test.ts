@@ -14,6 +14,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeEach, expect, onTestFinished, test } from 'vitest';
+import { userName } from '../../platform/programs/user-name.ts';
 import { ownerNamed, writePrivateFile } from './private-file.ts';
 
 let folder: string;
@@ -105,3 +106,14 @@ test('the owner of a file is a login name, a UID or UID:GID, also of a user with
       `--owner ${text} is not a user of this machine: give a login name, a UID or UID:GID`,
     );
 });
+
+test.runIf(process.geteuid?.() === 0)(
+  'the advice for a folder of another user names the user, and the UID for --owner',
+  () => {
+    // Names of directory services may contain characters that a shell interprets.
+    chownSync(folder, 1, 1);
+    expect(() => writePrivateFile(join(folder, 'x'), 'text')).toThrow(
+      `its folder belongs to the user ${userName(1)}, who could redirect root to another one; add --owner 1, or`,
+    );
+  },
+);

@@ -40,7 +40,7 @@ export function writePrivateFile(path: string, content: string, owner?: Owner): 
     const uid = redirectingUser(path);
     if (uid !== undefined)
       throw new UserError(
-        `the file ${path} cannot be created: its folder belongs to the user ${userName(uid)}, who could redirect root to another one; add --owner ${userName(uid)}, or give another --output`,
+        `the file ${path} cannot be created: its folder belongs to the user ${userName(uid)}, who could redirect root to another one; add --owner ${uid}, or give another --output`,
       );
     createFile(path, content, '');
   } else asUser(owner, () => createFile(path, content, ` as ${owner.name}`));
