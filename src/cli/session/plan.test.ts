@@ -1,10 +1,12 @@
 import { expect, test } from 'vitest';
+import { kinds } from '../../api/kinds.ts';
 import type { KubeObject } from '../../machinery/meta.ts';
 import {
   deletionStep,
   duplicates,
   inOrder,
   markedObject,
+  mayBeCustom,
   needsOthers,
   type PlannedObject,
   runsUntilDeleted,
@@ -132,6 +134,7 @@ test.each([
 test('custom resources are deleted first, then Pods and their owners, other objects, Namespaces and definitions', () => {
   const order = [
     ['example.com', 'Widget'],
+    ['gateway.networking.k8s.io', 'Gateway'],
     ['', 'Pod'],
     ['batch', 'Job'],
     ['apps', 'StatefulSet'],
@@ -140,5 +143,17 @@ test('custom resources are deleted first, then Pods and their owners, other obje
     ['', 'Namespace'],
     ['apiextensions.k8s.io', 'CustomResourceDefinition'],
   ] as const;
-  expect(order.map(([group, kind]) => deletionStep({ group, kind }))).toEqual([0, 1, 1, 1, 2, 2, 3, 4]);
+  expect(order.map(([group, kind]) => deletionStep({ group, kind }))).toEqual([0, 0, 1, 1, 1, 2, 2, 3, 4]);
+});
+
+test('kinds of Kubernetes are not custom, and those of approved definitions may be, although their groups end alike', () => {
+  const groups = new Set(kinds.map(({ group }) => group));
+  expect([...groups].filter((group) => mayBeCustom(group === '' ? 'v1' : `${group}/v1`))).toEqual(['lifepod.io']);
+  const custom = [
+    'gateway.networking.k8s.io/v1',
+    'snapshot.storage.k8s.io/v1',
+    'autoscaling.k8s.io/v1',
+    'example.com/v1',
+  ];
+  expect(custom.filter(mayBeCustom)).toEqual(custom);
 });

@@ -150,14 +150,39 @@ export function runsUntilDeleted({ info, object }: PlannedObject): boolean {
 /** Returns whether objects of the kind own other objects, which must be deleted before the object is removed. */
 export const ownsPods = (kind: string): boolean => ENDLESS.includes(kind) || kind === 'Job';
 
-/** The groups of built-in kinds with a dot in their name end with this; those of custom resources do not. */
-const BUILT_IN = '.k8s.io';
+/**
+ * The groups of v1.33 with a dot in their name, and that of the metrics. Groups of custom resources may end with `.k8s.io`, too, such as
+ * gateway.networking.k8s.io. Source: staging/src/k8s.io/api, and the groups of the aggregator and of apiextensions.
+ */
+const BUILT_IN: ReadonlySet<string> = new Set(
+  [
+    'admissionregistration',
+    'apiextensions',
+    'apiregistration',
+    'authentication',
+    'authorization',
+    'certificates',
+    'coordination',
+    'discovery',
+    'events',
+    'flowcontrol.apiserver',
+    'internal.apiserver',
+    'metrics',
+    'networking',
+    'node',
+    'rbac.authorization',
+    'resource',
+    'scheduling',
+    'storage',
+    'storagemigration',
+  ].map((name) => `${name}.k8s.io`),
+);
 
 /** Returns whether the API version may be one of custom resources. */
 export const mayBeCustom = (apiVersion: string): boolean =>
   apiVersion.includes('/') && !isBuiltIn(apiVersion.replace(/\/.*/, ''));
 
-const isBuiltIn = (group: string): boolean => !group.includes('.') || group.endsWith(BUILT_IN);
+const isBuiltIn = (group: string): boolean => !group.includes('.') || BUILT_IN.has(group);
 
 /**
  * Returns the number of the step of the deletion in which objects of the kind are deleted. The objects of one step are gone before the next
