@@ -1,8 +1,11 @@
 import { EventEmitter } from 'node:events';
 import { expect, test } from 'vitest';
+import type { LogOptions } from '../platform/node-js.ts';
+import type { Log } from '../platform/platform.ts';
+import { silentLog } from '../platform/silent-log.ts';
 import { createVirtualTimers } from '../platform/virtual-timers.ts';
 import { startReport } from './detach.ts';
-import { type EngineStop, stopText } from './up.ts';
+import { type EngineStop, outputOf, stopText } from './up.ts';
 
 function started() {
   const [timers, said, killed] = [createVirtualTimers(), [] as string[], [] as unknown[]];
@@ -62,4 +65,15 @@ test('an engine that stops says whether Pods continue to run, and how to continu
   expect(text('node-shut-down', true)).toBe(
     `lifepod has shut down the node and stopped: 'sudo systemctl start lifepod' starts it again`,
   );
+});
+
+test('the ready and stop lines of an engine with a log in JSON are independent of the log level', () => {
+  const lines: string[] = [];
+  const logOf = ({ level, format }: LogOptions): Log => ({
+    ...silentLog,
+    info: (message) => void lines.push(`${level} ${format} ${message}`),
+  });
+  for (const logLevel of ['debug', 'warn', 'error'] as const)
+    outputOf({ dataDir: '/d', logLevel, logFormat: 'json' }, true, logOf).notices.say('ready');
+  expect(lines).toEqual(Array(3).fill('info json ready'));
 });

@@ -5,7 +5,7 @@ import { readEndingGrace } from '../engine/options/ending-grace.ts';
 import type { UpOptions } from '../engine/settings.ts';
 import { gitCommit, LIFEPOD_VERSION, SERVED_VERSION } from '../engine/version.ts';
 import { UserError } from '../platform/files.ts';
-import { nodePlatform } from '../platform/node-js.ts';
+import { createLog, nodePlatform } from '../platform/node-js.ts';
 import type { Log, Platform } from '../platform/platform.ts';
 import { nameProcess } from '../platform/processes.ts';
 import { failureText } from './failures.ts';
@@ -128,11 +128,18 @@ const readyEngine = ({ server, settings, warnings }: Engine): ReadyEngine => ({
   warnings,
 });
 
-/** Programs read the log of an engine in the background. In the foreground, standard error also gets sentences for people. */
-function outputOf({ logLevel, logFormat }: UpOptions, isForeground: boolean): { platform: Platform; notices: Notices } {
+/**
+ * Programs read the log of an engine in the background. In the foreground, standard error also gets sentences for people, whatever the log
+ * level is.
+ */
+export function outputOf(
+  { logLevel, logFormat }: UpOptions,
+  isForeground: boolean,
+  logOf = createLog,
+): { platform: Platform; notices: Notices } {
   const format = logFormat ?? (isForeground ? 'text' : 'json');
   const platform = nodePlatform(logLevel, format);
-  return { platform, notices: format === 'json' ? loggedNotices(platform.log) : PRINTED_NOTICES };
+  return { platform, notices: format === 'json' ? loggedNotices(logOf({ level: 'info', format })) : PRINTED_NOTICES };
 }
 
 /** Reports sentences to the user. */
