@@ -45,6 +45,7 @@ import { checkOptions, otherOptions } from '../session/engine-use.ts';
 import { printReady, type ReadyEngine } from '../up.ts';
 import { journalCommand } from './not-running.ts';
 import { type EngineVersion, restartReason } from './restart-reason.ts';
+import { serviceState } from './service-state.ts';
 import { dataDirOf, ENGINE_UNIT, nodeFolderFor, type Service, UNIT_FOLDER, UNITS, unitsOf } from './units.ts';
 
 /** The engine has been ready before on this machine, so this is long. */
@@ -168,7 +169,9 @@ async function runningVersion(dataDir: string): Promise<EngineVersion | undefine
  */
 async function startOutsideService(options: UpOptions): Promise<ReadyEngine> {
   const isInstalled = existsSync(join(UNIT_FOLDER, ENGINE_UNIT));
-  const wasRunning = dataDirOwner(options.dataDir) !== undefined;
+  // systemd may be about to restart an engine that fails, so that no process owns the data folder now.
+  const state = serviceState(options.dataDir);
+  const wasRunning = dataDirOwner(options.dataDir) !== undefined || (state !== undefined && state !== 'stopped');
   // As in handOver(). startDetached() has its own handler, which interrupts the start.
   const ignore = (): void => undefined;
   process.on('SIGINT', ignore);
