@@ -1,10 +1,11 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { checkPaths, readManifests } from './read-manifests.ts';
 
 const never = new AbortController().signal;
+const ignore = (): void => undefined;
 
 test.each([
   [['-', import.meta.dirname, import.meta.filename], undefined],
@@ -31,9 +32,11 @@ test('the errors of all files are reported, a line for each', async () => {
     writeFileSync(bad, 'a: [');
     writeFileSync(good, 'apiVersion: v1\nkind: Pod\nmetadata: {name: a}');
     for (const name of ['a.yaml', 'b.yaml']) writeFileSync(join(folderOfBad, name), 'kind: Pod');
-    const error: unknown = await readManifests([bad, good, '/none/a.yaml', empty, folderOfBad, good], never).catch(
-      (caught) => caught,
-    );
+    const error: unknown = await readManifests(
+      [bad, good, '/none/a.yaml', empty, folderOfBad, good],
+      never,
+      ignore,
+    ).catch((caught) => caught);
     expect(error).toMatchObject({ others: [{ source: good }] });
     expect(String(error).split('\n')).toEqual([
       expect.stringContaining(`${bad} is not valid YAML at line 1`),
@@ -46,4 +49,16 @@ test('the errors of all files are reported, a line for each', async () => {
   } finally {
     rmSync(folder, { recursive: true });
   }
+});
+
+test('a file without an object is named if another one has some', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'manifests-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const [good, empty] = ['good.yaml', 'empty.yaml'].map((name) => join(folder, name)) as [string, string];
+  writeFileSync(good, 'apiVersion: v1\nkind: Pod\nmetadata: {name: a}');
+  writeFileSync(empty, '# nothing\n---\n');
+  const warnings: string[] = [];
+  expect(await readManifests([good, empty], never, (line) => warnings.push(line))).toHaveLength(1);
+  expect(warnings).toEqual([`warning: ${empty} has no object`]);
+  await expect(readManifests([empty], never, ignore)).rejects.toThrow(`no object in ${empty}: give manifests`);
 });

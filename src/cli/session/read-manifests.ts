@@ -44,30 +44,43 @@ export class UnreadManifestsError extends UserError {
 /**
  * Returns the objects of all files in order; the files of a folder in the order of their names. `-` means standard input. Rejects with an
  * UnreadManifestsError if files cannot be read or are not valid, or are given twice, and with a UserError if there is no object. Rejects if
- * `signal` aborts.
+ * `signal` aborts. Calls `warn` with a line about each file without an object, if another one has some.
  */
-export async function readManifests(paths: readonly string[], signal: AbortSignal): Promise<Manifest[]> {
+export async function readManifests(
+  paths: readonly string[],
+  signal: AbortSignal,
+  warn: (line: string) => void,
+): Promise<Manifest[]> {
   if (paths.filter((path) => path === '-').length > 1)
     throw new UserError('give - only once: there is one standard input');
   const manifests: Manifest[] = [];
   const errors = createErrors();
   const seen = new Set<string>();
+  const empty: string[] = [];
+  const parse = (text: string, source: string): Manifest[] => {
+    const found = parseManifests(text, source);
+    if (found.length === 0) empty.push(source);
+    return found;
+  };
   const readFile = (file: string): Manifest[] =>
     errors.collect(() => {
       if (seen.has(resolve(file))) throw new UserError(`${file} is given twice: give it once`);
       seen.add(resolve(file));
-      return parseManifests(contentOf(file), file);
+      return parse(contentOf(file), file);
     });
   for (const path of paths) {
     if (path === '-') {
       const text = await standardInput(signal);
-      manifests.push(...errors.collect(() => parseManifests(text, 'standard input')));
+      manifests.push(...errors.collect(() => parse(text, 'standard input')));
     } else {
       manifests.push(...errors.collect(() => filesOf(path).flatMap(readFile)));
     }
   }
   if (errors.messages.length > 0) throw new UnreadManifestsError(errors.messages, manifests);
-  if (manifests.length > 0) return manifests;
+  if (manifests.length > 0) {
+    for (const source of empty) warn(`warning: ${source} has no object`);
+    return manifests;
+  }
   const names = paths.map((path) => (path === '-' ? 'standard input' : path)).join(', ');
   throw new UserError(`no object in ${names}: give manifests with at least one object`);
 }

@@ -65,7 +65,7 @@ export async function upFiles(files: readonly string[], options: SessionOptions)
   // A user who has mistyped paths shall not have to repeat the command with sudo to read so. For root, readManifests() reports these errors
   // together with all others.
   if (process.geteuid?.() !== 0) checkPaths(files);
-  await runSession(options, { hasPrefix: true, say: warn, detail: warn }, (stop) => readManifests(files, stop));
+  await runSession(options, { hasPrefix: true, say: warn, detail: warn }, (stop) => readManifests(files, stop, warn));
 }
 
 /** Runs a session with the manifests that `read` returns. Sets the exit code; rejects only with errors before the session begins. */
