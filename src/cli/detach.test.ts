@@ -5,7 +5,7 @@ import type { Log } from '../platform/platform.ts';
 import { silentLog } from '../platform/silent-log.ts';
 import { createVirtualTimers } from '../platform/virtual-timers.ts';
 import { startReport } from './detach.ts';
-import { type EngineStop, outputOf, stopText } from './up.ts';
+import { type EngineStop, outputOf, printReady, stopText } from './up.ts';
 
 function started() {
   const [timers, said, killed] = [createVirtualTimers(), [] as string[], [] as unknown[]];
@@ -45,6 +45,17 @@ test('up --detach returns the report of a ready engine, and undefined for an eng
   expect(slow.killed).toEqual([]);
   dead.child.emit('exit', 1);
   expect(await dead.report).toBeUndefined();
+});
+
+test('an engine whose output is the journal names the command that prints its kubeconfig', () => {
+  const said: string[] = [];
+  const notices = { say: (line: string) => void said.push(line), warn: (line: string) => void said.push(line) };
+  printReady('/d', { server: 's', nodeName: 'n', startMillis: 1000, warnings: ['no swap'] }, notices, true);
+  expect(said).toEqual([
+    expect.stringMatching(/ is ready after 1\.0 s: s, node n$/),
+    'no swap',
+    expect.stringMatching(/^'sudo .*lifepod kubeconfig --data-dir \/d' prints the command that sets KUBECONFIG$/),
+  ]);
 });
 
 test('an engine that stops says whether Pods continue to run, and how to continue', () => {

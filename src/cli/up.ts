@@ -5,6 +5,7 @@ import { readEndingGrace } from '../engine/options/ending-grace.ts';
 import type { UpOptions } from '../engine/settings.ts';
 import { gitCommit, LIFEPOD_VERSION, SERVED_VERSION } from '../engine/version.ts';
 import { UserError } from '../platform/files.ts';
+import { isJournal } from '../platform/log/journal.ts';
 import { createLog, nodePlatform } from '../platform/node-js.ts';
 import type { Log, Platform } from '../platform/platform.ts';
 import { nameProcess } from '../platform/processes.ts';
@@ -202,9 +203,21 @@ export const printWaiting = (why: string): void => PRINTED_NOTICES.say(waitingTe
 export const readyText = ({ server, nodeName, startMillis }: ReadyEngine): string =>
   `lifepod ${LIFEPOD_VERSION} is ready after ${(startMillis / 1000).toFixed(1)} s: ${server}, node ${nodeName}`;
 
-/** Prints to standard error a message for people, and to standard output a shell command that sets KUBECONFIG. */
-export function printReady(dataDir: string, ready: ReadyEngine, { say, warn } = PRINTED_NOTICES): void {
+/**
+ * Prints to standard error a message for people, and to standard output a shell command that sets KUBECONFIG. The journal gets the command
+ * that prints it instead, because the user who reads the journal may need sudo and then another kubeconfig. `isLogged`: systemd has
+ * connected standard output to the journal.
+ */
+export function printReady(
+  dataDir: string,
+  ready: ReadyEngine,
+  { say, warn } = PRINTED_NOTICES,
+  isLogged = isJournal(1, process.env),
+): void {
   say(readyText(ready));
   for (const warning of ready.warnings) warn(warning);
-  printKubeconfig(usableKubeconfig(dataDir), say);
+  if (isLogged) {
+    const { engine } = hintsFor({ dataDir }, process.env, undefined, true);
+    say(`'${engine('kubeconfig')}' prints the command that sets KUBECONFIG`);
+  } else printKubeconfig(usableKubeconfig(dataDir), say);
 }
