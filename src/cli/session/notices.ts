@@ -9,6 +9,8 @@ import { actionsText, imageHint, lackOfImage } from '../why/images.ts';
 
 /** A line about a defer container. */
 interface EntryNotice {
+  /** The name of the defer container. */
+  name: string;
   text: string;
   /** What the user can do; empty if that is not known. */
   hint: string;
@@ -32,19 +34,15 @@ export function entryNotices(pod: Pod, hints: Hints, node: Node | undefined): En
       // The container whose start waits for the same image is reported instead.
       if (waited.has(imageOf(pod, { name }))) return [];
       const text = `${title}: ${image} of its defer container ${name} ${lackOfImage(status)}`;
-      return [{ text, hint: imageHint(advised, { kind, name, status }), isPending: true }];
+      return [{ name, text, hint: imageHint(advised, { kind, name, status }), isPending: true }];
     }
     const end = endOfEntry(status, []);
     if (end === undefined || !isMissed(end)) return [];
     const lacking = withoutImage(end);
     const how = lacking === undefined ? endText(end) : `could not start: ${image} ${lackOfImage(lacking.status)}`;
-    return [
-      {
-        text: `${title}: defer container ${name} ${how}`,
-        hint: actionsText(missedActions(advised, [end])),
-        isPending: false,
-      },
-    ];
+    const [byHand, ...ofImage] = missedActions(advised, [end]);
+    const text = `${title}: defer container ${name} ${how}; ${byHand?.description}`;
+    return [{ name, text, hint: actionsText(ofImage), isPending: false }];
   });
 }
 
@@ -73,10 +71,11 @@ export function createNotices(say: (line: string) => void, hints: Hints): Notice
       if (isNew(pod, cause)) say(`${text}; ${see(pod)}`);
     },
     entries(pod, node) {
-      for (const { text, hint, isPending } of entryNotices(pod, hints, node)) {
+      for (const { name, text, hint, isPending } of entryNotices(pod, hints, node)) {
         // The reason of a failed pull may change.
         if (!isNew(pod, isPending ? text.replace(/ \(.*$/s, '') : text)) continue;
-        const advice = hint === '' ? '' : `; ${hint}`;
+        // The line about the missing image may have said it before.
+        const advice = hint !== '' && isNew(pod, `hint for ${name}`) ? `; ${hint}` : '';
         say(`${text}${advice}${isPending ? `; ${see(pod)}` : ''}`);
       }
     },

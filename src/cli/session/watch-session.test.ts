@@ -280,9 +280,17 @@ test('a session reports once that a defer container will not get its image, and 
     phase: 'Terminating',
     deferContainerStatuses: [of('bye', end(137, 'Skipped', 'no container of the Pod had started'))],
   });
-  expect(said).toEqual([
-    `pod/one: defer container bye could not start: the image busybox:1.99 cannot be pulled (${unpulled}); do by hand what bye would have done; ${advice}`,
+  expect(said.splice(0)).toEqual([
+    `pod/one: defer container bye could not start: the image busybox:1.99 cannot be pulled (${unpulled}); do by hand what bye would have done`,
     'pod/one: defer container late did not run, the grace period had passed; do by hand what late would have done',
+  ]);
+  await backend.set(PODS, { ...podOf('quick', { labels }), spec: { ...spec, deferContainers } });
+  await setStatus('quick', {
+    phase: 'Failed',
+    deferContainerStatuses: [of('bye', end(128, 'Error', `ErrImagePull: ${pull}`))],
+  });
+  expect(said).toEqual([
+    `pod/quick: defer container bye could not start: the image busybox:1.99 cannot be pulled (${unpulled}); do by hand what bye would have done; ${advice}`,
   ]);
   expect(await watched.over).toBeUndefined();
 });
