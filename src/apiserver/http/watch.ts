@@ -13,7 +13,7 @@ import type { Representation } from '../representation/representation.ts';
 import { messagesOf } from '../streaming/message-output.ts';
 import { offeredProtocols, watchProtocol } from '../streaming/web-socket.ts';
 import { evenBytes, PIECE_CHARS } from './answers.ts';
-import { type Outgoing, STALLED_MILLIS } from './bounds/outgoing.ts';
+import { STALLED_MILLIS } from './bounds/outgoing.ts';
 import type { ServerContext } from './context.ts';
 import { type Exchange, requestContext, startAnswer } from './exchange.ts';
 import { watchOptions } from './query.ts';
@@ -43,9 +43,13 @@ export async function serveWatch(
   const options = watchOptions(exchange.query, route.namespace, route.name);
   const timeoutSeconds = options.timeoutSeconds ?? Math.round(MIN_TIMEOUT_SECONDS * (1 + Math.random()));
   exchange.endWithServer();
-  const writer = eventWriter(server, exchange, (event) => {
-    const bytes = representation.event(event);
-    return open === undefined ? bytes : representation.message(bytes);
+  const writer = eventWriter(server, exchange, {
+    encode(event) {
+      const bytes = representation.event(event);
+      return open === undefined ? bytes : representation.message(bytes);
+    },
+    // Each write to a WebSocket is a message.
+    piecesOf: (encoded) => (open === undefined ? evenBytes([encoded as Uint8Array]) : [encoded]),
   });
   const sink: WatchSink = (event, initial) => {
     if (!signal.aborted && !outgoing.isClosed) writer.add(event, initial);
@@ -84,17 +88,28 @@ interface EventWriter {
   written(): Promise<void>;
 }
 
+interface Encoding {
+  /** Returns the text or the bytes of an event. Call it once for each event, because the first Table differs from those that follow. */
+  encode(event: WatchEvent): string | Uint8Array;
+  /** Splits an encoded event into the pieces that are written separately. */
+  piecesOf(encoded: string | Uint8Array): Iterable<string | Uint8Array>;
+}
+
+interface Waiting {
+  event: WatchEvent;
+  bytes: number;
+  initial: boolean;
+  /** The encoded event, if it is long and its writing begins at once. */
+  encoded: string | Uint8Array | undefined;
+}
+
 /**
- * Writes an event at once if the connection accepts it. Otherwise queues the event unencoded, because all watches share the objects of
- * events. `encode`: returns the text or the bytes of the event.
+ * Writes an event at once if it is short and the connection accepts it. Otherwise queues the event: unencoded if it must wait, because all
+ * watches share the objects of events.
  */
-function eventWriter(
-  server: ServerContext,
-  exchange: Exchange,
-  encode: (event: WatchEvent) => string | Uint8Array,
-): EventWriter {
+function eventWriter(server: ServerContext, exchange: Exchange, { encode, piecesOf }: Encoding): EventWriter {
   const { outgoing } = exchange;
-  let queue: ({ event: WatchEvent; bytes: number; initial: boolean } | undefined)[] = [];
+  let queue: (Waiting | undefined)[] = [];
   let first = 0;
   let pending = 0;
   let started = false;
@@ -108,8 +123,7 @@ function eventWriter(
       queue[first] = undefined;
       first += 1;
       if (!next.initial) pending -= next.bytes;
-      const encoded = encode(next.event);
-      for (const piece of typeof encoded === 'string' ? [encoded] : evenBytes([encoded])) {
+      for (const piece of piecesOf(next.encoded ?? encode(next.event))) {
         if (!outgoing.write(piece)) await outgoing.ready();
       }
       if (next.bytes > 0) outgoing.drop(next.event.object, next.bytes);
@@ -128,10 +142,18 @@ function eventWriter(
   };
   return {
     add(event, initial) {
-      // The queue would cost each of many watches promises and entries of maps.
-      if (started && !writing && outgoing.isReady && writeShort(outgoing, () => encode(event), fail)) return;
+      let encoded: string | Uint8Array | undefined;
+      if (started && !writing && outgoing.isReady) {
+        try {
+          encoded = encode(event);
+        } catch (error) {
+          return fail(error);
+        }
+        // The queue would cost each of many watches promises and entries of maps.
+        if (encoded.length < PIECE_CHARS) return void outgoing.write(encoded);
+      }
       const bytes = initial === 'shared' ? 0 : objectBytes(event.object as KubeObject);
-      queue.push({ event, bytes, initial: initial !== undefined });
+      queue.push({ event, bytes, initial: initial !== undefined, encoded });
       if (initial === undefined) pending += bytes;
       if (bytes > 0) outgoing.keep(event.object, bytes);
       else outgoing.hold(event.object as KubeObject);
@@ -147,20 +169,10 @@ function eventWriter(
     },
     async written() {
       while (writing && !outgoing.isClosed) await Promise.race([last, outgoing.ready(STALLED_MILLIS)]);
+      // The last event may have been written at once.
+      await outgoing.ready(STALLED_MILLIS);
     },
   };
-}
-
-/** Writes an event unless it is long, and returns whether it did. Calls `fail` if the event cannot be encoded. */
-function writeShort(outgoing: Outgoing, encode: () => string | Uint8Array, fail: (error: unknown) => void): boolean {
-  try {
-    const encoded = encode();
-    if (encoded.length >= PIECE_CHARS) return false;
-    outgoing.write(encoded);
-  } catch (error) {
-    fail(error);
-  }
-  return true;
 }
 
 /** Closes the connection of a watch that failed, so that the client sees that the watch is incomplete. */

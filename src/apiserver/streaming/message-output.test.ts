@@ -122,6 +122,33 @@ describe('a watch', () => {
     socket.terminate();
   });
 
+  test('in protobuf sends a long event as one message, whether it is initial or later', async () => {
+    const data = { text: 'x'.repeat(100_000) };
+    await create('initial', data);
+    const { next, socket } = await open(WATCH, [], { accept: 'application/vnd.kubernetes.protobuf' });
+    for (const name of ['initial', 'later']) {
+      if (name === 'later') await create(name, data);
+      const { text } = await next();
+      expect(text.length).toBeGreaterThan(100_000);
+      expect(text.slice(0, 300)).toContain(name);
+    }
+    await create('short');
+    expect((await next()).text).toContain('short');
+    socket.terminate();
+  });
+
+  test('sends the columns of Tables in the first event, even a long one', async () => {
+    const { next, socket } = await open(`${WATCH}&includeObject=Object`, [], {
+      accept: 'application/json;as=Table;v=v1;g=meta.k8s.io',
+    });
+    for (const name of ['a', 'b']) await create(name, { text: 'x'.repeat(100_000) });
+    expect(JSON.parse((await next()).text).object.columnDefinitions).toContainEqual(
+      expect.objectContaining({ name: 'Name' }),
+    );
+    expect(JSON.parse((await next()).text).object.columnDefinitions).toBeNull();
+    socket.terminate();
+  });
+
   test('accepts the only subprotocol that the client offers, and never returns a token', async () => {
     const { socket } = await open(WATCH, ['base64url.bearer.authorization.k8s.io.c2VjcmV0', 'base64.binary.k8s.io']);
     expect(socket.protocol).toBe('base64.binary.k8s.io');
