@@ -153,7 +153,8 @@ async function requireIpv6(range: IpRange): Promise<void> {
   );
 }
 
-function rangeOfRoute(dst: string): IpRange | undefined {
+/** Returns the range of the destination of a route: ip(8) prints a range with one address as an address. */
+export function rangeOfRoute(dst: string): IpRange | undefined {
   const ip = parseIp(dst);
   return ip === undefined ? parseIpRange(dst) : { family: ip.family, base: ip.value, prefixLength: bitsOf(ip.family) };
 }

@@ -5,15 +5,31 @@
  *
  * Invariants: a route of another program to the same range has priority. The routes disappear with the bridge.
  */
-import type { IpFamily } from '../../machinery/ip.ts';
+import { formatIpRange, type IpFamily, type IpRange, parseIpRange } from '../../machinery/ip.ts';
 import type { Log } from '../../platform/platform.ts';
 import { familyOf } from '../families.ts';
-import { readRoutes, runIp } from './links.ts';
+import { type Route, readRoutes, runIp } from './links.ts';
+import { rangeOfRoute } from './ranges.ts';
 
 /** Distinguishes the routes from those that the kernel adds for addresses of the bridge. */
 const PROTOCOL = 'static';
-/** Larger than the metrics of other programs. */
-const METRIC = 100_000;
+
+/**
+ * Returns the metric of the routes. It is larger than the metrics of other programs. It differs between bridges, because the kernel replaces a
+ * route with the same destination and metric also if it leads to another interface, such as the bridge of another engine.
+ */
+export const metricOf = (bridge: string): number => 100_000 + (Number.parseInt(bridge.slice(2), 16) % 1_000_000);
+
+/** Returns the routes that lead to the ranges of Services through the bridge, but to none of `cidrs`. */
+export function otherRoutes(routes: readonly Route[], bridge: string, cidrs: readonly string[]): Route[] {
+  const wanted = new Set(cidrs.map((cidr) => textOf(parseIpRange(cidr)) ?? cidr));
+  return routes.filter(
+    ({ dst, dev, protocol }) =>
+      dev === bridge && protocol === PROTOCOL && !wanted.has(textOf(rangeOfRoute(dst)) ?? dst),
+  );
+}
+
+const textOf = (range: IpRange | undefined): string | undefined => range && formatIpRange(range);
 
 export interface ServiceRoutes {
   /** Adds the missing routes of the ranges. Failures are logged, because most machines have a default route. */
@@ -43,15 +59,14 @@ export function createServiceRoutes({ bridge, families, log, signal }: ServiceRo
   const add = async (cidrs: readonly string[]): Promise<void> => {
     const routed = cidrs.filter((cidr) => families.includes(familyOf(cidr)));
     await runIp(
-      routed.map((cidr) => `route replace ${cidr} dev ${bridge} proto ${PROTOCOL} metric ${METRIC}`),
+      routed.map((cidr) => `route replace ${cidr} dev ${bridge} proto ${PROTOCOL} metric ${metricOf(bridge)}`),
       signal,
     );
   };
   const removeOthers = async (cidrs: readonly string[]): Promise<void> => {
-    const others = (await readRoutes(signal)).filter(
-      ({ dst, dev, protocol }) => dev === bridge && protocol === PROTOCOL && !cidrs.includes(dst),
+    const commands = otherRoutes(await readRoutes(signal), bridge, cidrs).map(
+      ({ dst }) => `route delete ${dst} dev ${bridge} proto ${PROTOCOL}`,
     );
-    const commands = others.map(({ dst }) => `route delete ${dst} dev ${bridge} proto ${PROTOCOL}`);
     if (commands.length > 0) await runIp(commands, signal);
   };
   return {
