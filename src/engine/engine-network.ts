@@ -95,14 +95,14 @@ export async function networkWarnings(settings: Settings, { log }: Platform, sig
 export const apiAt = (settings: Settings, port: number): ApiAddresses => ({ ips: listenAddresses(settings), port });
 
 /**
- * Returns a UserError with another remedy for a RangeTakenError, because an option cannot change recorded ranges; any other error
- * unchanged. New ranges have been checked before they were recorded.
+ * Returns an error that does not advise another range, because recorded ranges cannot change. Returns any other error unchanged. New ranges
+ * have been checked before they were recorded.
  */
 export function ofRecordedRange(error: unknown, dataDir: string): unknown {
   if (!(error instanceof RangeTakenError)) return error;
   const remedy =
     error instanceof RangeOfOtherEngineError
-      ? 'end that engine'
+      ? "end that engine with 'lifepod down'"
       : 'remove the route, for example by disconnecting the VPN or network that has added it';
   return new UserError(
     `${error.overlap}, and the ranges that ${dataDir} was created with cannot change: ${remedy}, or choose another --data-dir`,

@@ -4,7 +4,7 @@
  */
 import { lstatSync, readdirSync } from 'node:fs';
 import { dirname, join, sep } from 'node:path';
-import { readTextIfPresent, UserError } from '../../platform/files.ts';
+import { readTextIfPresent, realFolder, UserError } from '../../platform/files.ts';
 import { knownDataDirs } from '../certificates/user-kubeconfigs.ts';
 import { DEFAULT_DATA_DIR } from '../settings.ts';
 import { engineProcesses } from './engine-processes.ts';
@@ -17,7 +17,7 @@ export function refuseNestedFolder(dataDir: string): void {
 
 /** Returns the data folders that other engines are known to have, wherever they are. */
 const candidates = (): string[] => [
-  DEFAULT_DATA_DIR,
+  realFolder(DEFAULT_DATA_DIR),
   ...knownDataDirs(),
   ...engineProcesses().flatMap((each) => each.dataDir ?? []),
 ];

@@ -35,7 +35,7 @@ test('a recorded range that a route overlaps cannot be replaced by another one',
     `${overlap}, and the ranges that /d was created with cannot change: remove the route, for example by disconnecting the VPN or network that has added it, or choose another --data-dir`,
   );
   expect(text(new RangeOfOtherEngineError(overlap, '--pod-cidr'))).toBe(
-    `${overlap}, and the ranges that /d was created with cannot change: end that engine, or choose another --data-dir`,
+    `${overlap}, and the ranges that /d was created with cannot change: end that engine with 'lifepod down', or choose another --data-dir`,
   );
   expect(text(new Error('other'))).toBe('other');
 });
