@@ -8,10 +8,20 @@ import { addBuildInfo, buildDate, gitCommit, SERVED_VERSION, versionText } from 
 
 const folder = mkdtempSync(join(tmpdir(), 'lifepod-test-'));
 const sources = join(folder, 'src');
-const git = async (...args: string[]): Promise<string> =>
+/** The environment of git, without the settings of the user, which could name another repository or require signatures. */
+const env = {
+  PATH: process.env['PATH'],
+  GIT_CONFIG_GLOBAL: '/dev/null',
+  GIT_CONFIG_NOSYSTEM: '1',
+  GIT_COMMITTER_DATE: '2026-01-31T13:00:00+0100',
+};
+const gitIn = async (path: string, ...args: string[]): Promise<string> =>
   (
-    await runCommandOk('git', ['-C', folder, '-c', 'user.name=test', '-c', 'user.email=test@example.com', ...args])
+    await runCommandOk('git', ['-C', path, '-c', 'user.name=test', '-c', 'user.email=test@example.com', ...args], {
+      env,
+    })
   ).trim();
+const git = (...args: string[]): Promise<string> => gitIn(folder, ...args);
 
 afterAll(() => rmSync(folder, { recursive: true }));
 
@@ -38,12 +48,9 @@ test('the date is that of the package, or of the commit of a clone, or unknown',
   const own = join(folder, 'dated/src');
   mkdirSync(own, { recursive: true });
   expect(buildDate(own)).toBeUndefined();
-  await runCommandOk('git', ['init', '--quiet', join(folder, 'dated')]);
+  const dated = (...args: string[]) => gitIn(join(folder, 'dated'), ...args);
+  await dated('init', '--quiet');
   expect(buildDate(own)).toBeUndefined();
-  const dated = (...args: string[]) =>
-    runCommandOk('git', ['-C', join(folder, 'dated'), '-c', 'user.name=t', '-c', 'user.email=t@example.com', ...args], {
-      env: { ...process.env, GIT_COMMITTER_DATE: '2026-01-31T13:00:00+0100' },
-    });
   await dated('commit', '--quiet', '--allow-empty', '--message', 'empty', '--date', '2025-01-01T00:00:00Z');
   expect(buildDate(own)).toBe('2026-01-31T12:00:00Z');
   await dated('worktree', 'add', '--quiet', '--detach', join(folder, 'dated-linked'));

@@ -17,7 +17,7 @@ import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { openLog } from '../cli/detach.ts';
 import { dataDirOwner, ensureDataDir, lockDataDir, realDataDir } from './files.ts';
 import { replaceableBy } from './folder-owners.ts';
-import { needsSudo } from './programs/typed-program.ts';
+import { asRoot } from './programs/typed-program.ts';
 
 const JANE = 64_002;
 
@@ -52,7 +52,7 @@ describe.runIf(process.geteuid?.() === 0)('as root', () => {
     chownSync(data, JANE, JANE);
     const refusal =
       `the data folder ${data} belongs to the user ${JANE}, who could become root through it: choose another --data-dir, or, ` +
-      `if you trust its content, run: ${needsSudo(process.env) ? 'sudo ' : ''}chown -h root: ${data}`;
+      `if you trust its content, run: ${asRoot(`chown -h root: ${data}`, process.env)}`;
     for (const use of [ensureDataDir, lockDataDir, dataDirOwner]) expect(() => use(data)).toThrow(refusal);
     expect(statSync(data)).toMatchObject({ uid: JANE, mode: expect.any(Number) });
     expect(statSync(data).mode & 0o777).toBe(0o755);
