@@ -135,7 +135,9 @@ try {
   }
 }
 
-/** Gives the process the name that ps(1) shows, like nameProcess() of src/platform/processes.ts, whose module needs more memory. */
+/**
+ * Gives the process the name that ps(1) shows, like nameProcess() of src/platform/processes.ts. That module would need more memory.
+ */
 function nameProcess(): void {
   try {
     writeFileSync('/proc/self/comm', 'lifepod-dns');

@@ -155,7 +155,7 @@ async function servesCri(
   }
 }
 
-/** containerd logs this at its first start, when the CNI configuration is not written yet, and then reads the configuration when it is. */
+/** containerd logs this at its first start, when the CNI configuration is not written yet, and then reads the configuration as soon as it is written. */
 const HARMLESS = /failed to load cni during init/;
 
 /** Quotes the log in the error, because a first start that fails removes the file with the data folder. */
