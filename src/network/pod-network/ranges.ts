@@ -106,7 +106,7 @@ export async function checkRanges(options: RangeOptions): Promise<void> {
   // A message about the bridge of another engine explains more than one about the interfaces of its Pods.
   for (const each of [...routes.filter(isBridge), ...routes.filter((one) => !isBridge(one))]) {
     const { dst, dev } = each;
-    const route = rangeOfRoute(dst);
+    const route = printedRange(dst);
     if (route === undefined) continue;
     const taken = overlapsAny(pods, route)
       ? { what: 'Pod', range: podCidr, option: '--pod-cidr' }
@@ -153,8 +153,8 @@ async function requireIpv6(range: IpRange): Promise<void> {
   );
 }
 
-/** Returns the range of the destination of a route: ip(8) prints a range with one address as an address. */
-export function rangeOfRoute(dst: string): IpRange | undefined {
-  const ip = parseIp(dst);
-  return ip === undefined ? parseIpRange(dst) : { family: ip.family, base: ip.value, prefixLength: bitsOf(ip.family) };
+/** Returns the range that ip(8) or nft(8) prints. They print a range with one address as the address. */
+export function printedRange(text: string): IpRange | undefined {
+  const ip = parseIp(text);
+  return ip === undefined ? parseIpRange(text) : { family: ip.family, base: ip.value, prefixLength: bitsOf(ip.family) };
 }

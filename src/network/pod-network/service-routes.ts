@@ -9,7 +9,7 @@ import { formatIpRange, type IpFamily, type IpRange, parseIpRange } from '../../
 import type { Log } from '../../platform/platform.ts';
 import { familyOf } from '../families.ts';
 import { type Route, readRoutes, runIp } from './links.ts';
-import { rangeOfRoute } from './ranges.ts';
+import { printedRange } from './ranges.ts';
 
 /** Distinguishes the routes from those that the kernel adds for addresses of the bridge. */
 const PROTOCOL = 'static';
@@ -25,7 +25,7 @@ export function otherRoutes(routes: readonly Route[], bridge: string, cidrs: rea
   const wanted = new Set(cidrs.map((cidr) => textOf(parseIpRange(cidr)) ?? cidr));
   return routes.filter(
     ({ dst, dev, protocol }) =>
-      dev === bridge && protocol === PROTOCOL && !wanted.has(textOf(rangeOfRoute(dst)) ?? dst),
+      dev === bridge && protocol === PROTOCOL && !wanted.has(textOf(printedRange(dst)) ?? dst),
   );
 }
 

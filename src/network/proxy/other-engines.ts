@@ -2,10 +2,11 @@
  * Finds ports of the machine that several engines have: node ports and host ports, which all addresses of the machine have; and the Service
  * ranges of other engines.
  */
-import { type IpFamily, type IpRange, parseIp, parseIpRange, rangesOverlap, sizeOf } from '../../machinery/ip.ts';
+import { type IpFamily, type IpRange, parseIp, rangesOverlap, sizeOf } from '../../machinery/ip.ts';
 import { FAMILIES, NFT_WORDS } from '../families.ts';
 import { listOtherEngines, nft, type TableOptions } from '../nftables/nft.ts';
 import { hostPortMap } from '../pod-network/host-ports.ts';
+import { printedRange } from '../pod-network/ranges.ts';
 import { NAMES, UNKNOWN_ADDRESSES } from './base-rules.ts';
 
 /** Matches a key of a map of ports in the output of nft(8). */
@@ -72,14 +73,19 @@ export async function otherServiceRanges(options: TableOptions): Promise<Service
   for (const table of await listOtherEngines(options)) {
     // The chain is missing while the engine starts or ends.
     const text = await nft(options, ['list', 'chain', 'inet', table, UNKNOWN_ADDRESSES]).catch(() => '');
-    const ranges = [...text.matchAll(DROPPED_RANGES)].flatMap(([, listed = '']) => listed.split(', '));
-    found.push(...ranges.flatMap((each) => serviceRange(table, each) ?? []));
+    found.push(...serviceRangesIn(table, text));
   }
   return found;
 }
 
+/** Returns the Service ranges of the engine that has the table. `chain`: the chain UNKNOWN_ADDRESSES in the output of nft(8). */
+export const serviceRangesIn = (table: string, chain: string): ServiceRange[] =>
+  [...chain.matchAll(DROPPED_RANGES)]
+    .flatMap(([, listed = '']) => listed.split(', '))
+    .flatMap((each) => serviceRange(table, each) ?? []);
+
 function serviceRange(table: string, text: string): ServiceRange | undefined {
-  const range = parseIpRange(text);
+  const range = printedRange(text);
   if (range !== undefined) return { table, text, overlaps: (other) => rangesOverlap(range, other) };
   const [first, last] = text.split('-').map(parseIp);
   if (first === undefined || last === undefined) return undefined;
