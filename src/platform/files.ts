@@ -165,7 +165,8 @@ export interface DataDirLock {
   release(): void;
 }
 
-const lockPath = (dataDir: string): string => join(dataDir, 'lock');
+/** Returns the path of the file that the owner of the data folder locks, with one line: its PID and its DataDirRole. */
+export const lockPath = (dataDir: string): string => join(dataDir, 'lock');
 
 /** Returns the error for a machine without the flock command. */
 export const missingFlock = (): UserError => new UserError(missingProgram('flock'));

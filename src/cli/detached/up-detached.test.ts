@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { recordOf, resolveSettings, writeEngineRecord } from '../../engine/settings.ts';
 import { LIFEPOD_VERSION } from '../../engine/version.ts';
-import { FolderInUseError, lockDataDir, UserError } from '../../platform/files.ts';
+import { dataDirOwner, FolderInUseError, isSessionEngine, lockDataDir, UserError } from '../../platform/files.ts';
+import { keepSessionEngine } from '../session/engine-use.ts';
 import { answerOfRunning, runningPid } from './up-detached.ts';
 
 let folder: string;
@@ -47,14 +48,17 @@ test('up --detach of another version than the running one says how to update', (
 });
 
 test('up --detach does not rely on an engine that stops with a session', () => {
+  expect(answerOfRunning({ dataDir: folder }, PID, USER, [], true).refusal?.message).toMatch(
+    / for a session, and stops with the last one: wait for its end, or use /,
+  );
+});
+
+test('a session engine that is kept is locked by the same process as before', () => {
   const lock = lockDataDir(folder, 'session');
-  try {
-    expect(answer({}).refusal?.message).toMatch(
-      / for a session, and stops with the last one: wait for its end, or use /,
-    );
-  } finally {
-    lock.release();
-  }
+  expect([isSessionEngine(folder), dataDirOwner(folder)]).toEqual([true, process.pid]);
+  keepSessionEngine(folder, process.pid);
+  expect([isSessionEngine(folder), dataDirOwner(folder)]).toEqual([false, process.pid]);
+  lock.release();
 });
 
 test('only the refusal of a data folder in use has the PID of a running engine', () => {

@@ -1,20 +1,21 @@
 /**
  * `lifepod up --detach`: starts an engine in the background, or does nothing if one runs with the same options, so that the command may be
- * repeated. In both cases it prints the command that sets KUBECONFIG.
+ * repeated. It takes over an engine that a session has started and that no session uses, so that no session stops it any more. In all cases
+ * it prints the command that sets KUBECONFIG.
  */
 import { existsSync } from 'node:fs';
 import { clientFromKubeconfig, readKubeconfig } from '../../client/kubeconfig.ts';
 import { unappliedOptions } from '../../engine/options/different-options.ts';
 import { kubeconfigPath, readEngineRecord, type UpOptions } from '../../engine/settings.ts';
 import { LIFEPOD_VERSION } from '../../engine/version.ts';
-import { isSessionEngine, UserError } from '../../platform/files.ts';
+import { dataDirOwner, isSessionEngine, UserError } from '../../platform/files.ts';
 import { commandLineOf } from '../../platform/processes.ts';
 import { startDetached } from '../detach.ts';
 import { effectOfKill, hintsFor, waysToStop } from '../hints.ts';
 import { grantKubeconfig, printKubeconfig } from '../kubeconfig/own-kubeconfig.ts';
 import { withoutKubeconfig } from '../service/not-running.ts';
 import { serviceState } from '../service/service-state.ts';
-import { untilReady } from '../session/engine-use.ts';
+import { betweenSessions, keepSessionEngine, untilReady } from '../session/engine-use.ts';
 import { printReady } from '../up.ts';
 
 /** As long as an engine that the command starts itself may take if it reports why its node is not ready. */
@@ -39,7 +40,11 @@ export function runningPid(error: unknown): number | undefined {
 
 async function useRunning(options: UpOptions, pid: number): Promise<void> {
   const { dataDir } = options;
-  const { refusal, isUsable } = answerOfRunning(options, pid, process.env);
+  const answer = isSessionEngine(dataDir)
+    ? await betweenSessions(dataDir, (hasSessions) => answerOfSessionEngine(options, pid, hasSessions))
+    : answerOfRunning(options, pid, process.env);
+  if (answer === undefined) return upDetached(options);
+  const { refusal, isUsable } = answer;
   if (!isUsable) throw refusal;
   if (!existsSync(kubeconfigPath(dataDir))) throw new UserError(withoutKubeconfig(dataDir, pid));
   if (refusal === undefined) {
@@ -52,6 +57,15 @@ async function useRunning(options: UpOptions, pid: number): Promise<void> {
   }
   printKubeconfig(grantKubeconfig(dataDir));
   if (refusal !== undefined) throw refusal;
+}
+
+/** Like answerOfRunning(), and takes the engine over if it is what the options ask for. Returns undefined if the engine has ended. */
+function answerOfSessionEngine(options: UpOptions, pid: number, hasSessions: boolean): RunningAnswer | undefined {
+  const { dataDir } = options;
+  if (dataDirOwner(dataDir) !== pid) return undefined;
+  const answer = answerOfRunning(options, pid, process.env, commandLineOf(pid), hasSessions);
+  if (answer.refusal === undefined) keepSessionEngine(dataDir, pid);
+  return answer;
 }
 
 /** Resolves when the node of a running engine is ready. Rejects with a UserError if it is not within 60 s. */
@@ -74,12 +88,16 @@ export interface RunningAnswer {
   isUsable: boolean;
 }
 
-/** Decides what `up --detach` answers if an engine runs already, for example after an update of lifepod. `args`: its command line. */
+/**
+ * Decides what `up --detach` answers if an engine runs already, for example after an update of lifepod. `args`: its command line.
+ * `hasSessions`: whether it stops with sessions that use it.
+ */
 export function answerOfRunning(
   options: UpOptions,
   pid: number,
   env: NodeJS.ProcessEnv,
   args: readonly string[] = commandLineOf(pid),
+  hasSessions = false,
 ): RunningAnswer {
   const { dataDir } = options;
   const { asRoot, engine, start } = hintsFor({ dataDir }, env);
@@ -95,7 +113,7 @@ export function answerOfRunning(
             : `'${engine('up --install-service')}', which leaves its Pods running`),
       ),
     };
-  if (isSessionEngine(dataDir))
+  if (hasSessions)
     return {
       isUsable: false,
       refusal: new UserError(

@@ -2,9 +2,10 @@
  * How sessions share an engine: a session starts an engine if none runs, and the last session stops an engine that a session has started.
  *
  * Writes the records of sessions. Invariants:
- *  1. An engine that a user has started is never stopped.
+ *  1. An engine that a user has started, or has taken over, is never stopped.
  *  2. An engine with Pods that no session has created is not stopped, because that would delete them.
  */
+import { closeSync, constants, openSync, writeSync } from 'node:fs';
 import type { Node, Pod } from '../../api/generated/types.ts';
 import { NODES, PODS } from '../../api/resources.ts';
 import type { HttpClient } from '../../client/http-client.ts';
@@ -21,7 +22,14 @@ import {
   usesPrivateContainerd,
 } from '../../engine/settings.ts';
 import { settledRecord } from '../../engine/start/first-start.ts';
-import { dataDirOwner, dataDirReleased, ensureDataDir, isSessionEngine, UserError } from '../../platform/files.ts';
+import {
+  dataDirOwner,
+  dataDirReleased,
+  ensureDataDir,
+  isSessionEngine,
+  lockPath,
+  UserError,
+} from '../../platform/files.ts';
 import { removeFolders } from '../../platform/folders/folders.ts';
 import { nodePlatform } from '../../platform/node-js.ts';
 import { onAbort } from '../../platform/on-abort.ts';
@@ -44,6 +52,13 @@ import {
 } from './session-records.ts';
 
 type Say = (line: string) => void;
+
+/** What a session prints. */
+interface Output {
+  say: Say;
+  /** Like say(), for lines that `lifepod run` does not print. */
+  detail: Say;
+}
 
 export interface EngineUse {
   client: HttpClient;
@@ -183,23 +198,23 @@ export async function engineEnded(dataDir: string, record: OwnRecord, signal: Ab
 }
 
 /** Ends the use of the engine. `isClean` is whether all objects of the session are deleted; otherwise another process deletes them later. */
-export async function leaveEngine(dataDir: string, record: OwnRecord, isClean: boolean, say: Say): Promise<void> {
+export async function leaveEngine(dataDir: string, record: OwnRecord, isClean: boolean, output: Output): Promise<void> {
   const gate = await lockGate(dataDir, new AbortController().signal);
   try {
     const isDown = record.isRevoked();
     if (isClean) record.remove();
     else record.abandon();
-    if (isClean && !isDown) await stopUnused(dataDir, say);
+    if (isClean && !isDown) await stopUnused(dataDir, output);
   } finally {
     gate.release();
   }
 }
 
 /** Stops the engine if a session has started it, and if nothing uses it any more. The caller has locked the gate. */
-async function stopUnused(dataDir: string, say: Say): Promise<void> {
+async function stopUnused(dataDir: string, { say, detail }: Output): Promise<void> {
   if (dataDirOwner(dataDir) === undefined || !isSessionEngine(dataDir)) return;
   if (hasLiveSessions(dataDir)) {
-    say('the engine keeps running, because another session uses it');
+    detail('the engine keeps running, because another session uses it');
     return;
   }
   const client = await clientFromKubeconfig(kubeconfigPath(dataDir));
@@ -209,5 +224,26 @@ async function stopUnused(dataDir: string, say: Say): Promise<void> {
     say(await keptPodsLine(client, others, hintsFor({ dataDir }, process.env, [usableKubeconfig(dataDir).path])));
     return;
   }
-  await down(dataDir, say);
+  await down(dataDir, detail);
+}
+
+/**
+ * Calls `use` with whether sessions use the engine, and resolves with its result. Meanwhile no session joins the engine or stops it. Waits
+ * while a session starts or stops the engine, so that it may have ended when `use` is called.
+ */
+export async function betweenSessions<T>(dataDir: string, use: (hasSessions: boolean) => T): Promise<T> {
+  const gate = await lockGate(dataDir, new AbortController().signal);
+  try {
+    return use(hasLiveSessions(dataDir));
+  } finally {
+    gate.release();
+  }
+}
+
+/** Turns the running engine with the PID, which a session has started, into one that no session stops: changes its role in the lock file. */
+export function keepSessionEngine(dataDir: string, pid: number): void {
+  const fd = openSync(lockPath(dataDir), constants.O_WRONLY | constants.O_NOFOLLOW);
+  // A reader sees the old or the new word, because the line keeps its length.
+  writeSync(fd, `${pid} ${'engine'.padEnd('session'.length)}\n`, 0);
+  closeSync(fd);
 }

@@ -122,7 +122,7 @@ async function liveAndLeave(manifests: readonly Manifest[], use: EngineUse, sess
   } finally {
     ending.abort();
     for (const each of use.dead) each.release();
-    await leaveEngine(dataDir, use.record, isClean, session.detail);
+    await leaveEngine(dataDir, use.record, isClean, session);
   }
 }
 

@@ -98,3 +98,18 @@ test('a session on a running engine creates nothing if one object is wrong, and 
   expect(ran).toMatchObject({ code: 7, stdout: 'hi\n' });
   expect(await lifepod.kubectlOk('get', 'pods', '-A', '-o', 'name')).toBe('');
 });
+
+test('up --detach takes over the engine that a session leaves running for a Pod that the session has not created', async () => {
+  await lifepod.cliOk('down');
+  const session = startSession(lifepod.dataDir, 'run', ['busybox:1.28', '--', 'sh', '-c', `echo ready; ${WAIT}`]);
+  await session.printed(/^ready$/m);
+  expect((await lifepod.cli('up', '--detach')).stderr).toContain('for a session, and stops with the last one');
+  await lifepod.apply(pod('keep', { app: [{ name: 'app', script: WAIT }] }));
+  session.signal('SIGINT');
+  expect((await session.ended).stderr).toContain('no session has created these Pods: default/keep; ');
+
+  await lifepod.cliOk('up', '--detach');
+  await lifepod.kubectlOk('delete', 'pod', 'keep');
+  const last = await startSession(lifepod.dataDir, 'run', ['busybox:1.28', '--', 'true']).ended;
+  expect([last.code, engineRuns(lifepod)], last.stderr).toEqual([0, true]);
+});
