@@ -40,6 +40,8 @@ install_npm_packages() {
   npm install --no-save --no-audit --no-fund --loglevel=error --fetch-retries=3 \
     --fetch-retry-mintimeout=1000 --fetch-retry-maxtimeout=5000 >/dev/null ||
     fail "npm could not install the packages: if the messages above are about the network, check whether this machine reaches $registry"
+  [ -x node_modules/node/bin/node ] ||
+    fail "npm has not run the install script of the package 'node': type 'npm rebuild --ignore-scripts=false node', then run this again"
   # npm does not always rewrite this file. It must be newer than package-lock.json, or npm_is_current fails.
   touch node_modules/.package-lock.json
   node_modules/node/bin/node -e "require('lmdb')" ||

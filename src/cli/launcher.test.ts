@@ -127,3 +127,17 @@ test.each([
     stderr: `lifepod: Node.js 24 or newer is missing; ${found}: ${remedy.replace('FOLDER', folder)}\n`,
   });
 });
+
+test.each([
+  ['global', PACKAGE, 'lib/', 'npm rebuild -g --no-bin-links --ignore-scripts=false --prefix FOLDER node'],
+  ['local', 'local/node_modules/lifepod', 'local/', 'npm rebuild --ignore-scripts=false --prefix FOLDER/local node'],
+])(
+  'the launcher of a %s installation says how to run the install script of the package node',
+  async (_, root, at, remedy) => {
+    writeFileSync(file(`${at}node_modules/node/package.json`), '{}');
+    expect((await launched(root)).stderr).toBe(
+      `lifepod: Node.js 24 or newer is missing: the install script of ${folder}/${at}node_modules/node has not run, ` +
+        `type: ${remedy.replace('FOLDER', folder)}\n`,
+    );
+  },
+);
