@@ -94,7 +94,11 @@ describe('readManifest', () => {
     ['two documents', `${stringify(web())}---\n${stringify(web())}`, "couldn't parse as pod: "],
     ['another kind', { ...web(), kind: 'Service' }, 'invalid pod: it is of apiVersion v1 and kind Service'],
     ['another version', { ...web(), apiVersion: 'v2' }, 'invalid pod: it is of apiVersion v2 and kind Pod'],
-    ['no kind', { metadata: { name: 'web' } }, 'invalid pod: it is of apiVersion "" and kind ""'],
+    [
+      'no kind',
+      { metadata: { name: 'web' } },
+      'invalid pod: it is of apiVersion "" and kind "", and must be of apiVersion v1 and kind Pod',
+    ],
     ['no name', web({}, { name: '' }), 'invalid pod: name is needed for the pod'],
     ['a wrong type', web({ restartPolicy: 3 }), 'json: cannot unmarshal number into Go struct field'],
     ['no containers', web({ containers: [] }), 'invalid pod: spec.containers: Required value'],

@@ -87,7 +87,9 @@ async function documentOf(text: string): Promise<unknown> {
   if (!isJsonObject(document)) throw new ManifestError("couldn't parse as pod: it is not an object");
   const { apiVersion, kind } = document;
   if (apiVersion !== 'v1' || kind !== 'Pod') {
-    throw new ManifestError(`invalid pod: it is of apiVersion ${apiVersion ?? '""'} and kind ${kind ?? '""'}`);
+    throw new ManifestError(
+      `invalid pod: it is of apiVersion ${apiVersion ?? '""'} and kind ${kind ?? '""'}, and must be of apiVersion v1 and kind Pod`,
+    );
   }
   return document;
 }
