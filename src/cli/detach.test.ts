@@ -1,10 +1,11 @@
 import { EventEmitter } from 'node:events';
 import { expect, test } from 'vitest';
+import { DEFAULT_DATA_DIR } from '../engine/settings.ts';
 import type { LogOptions } from '../platform/node-js.ts';
 import type { Log } from '../platform/platform.ts';
 import { silentLog } from '../platform/silent-log.ts';
 import { createVirtualTimers } from '../platform/virtual-timers.ts';
-import { startReport } from './detach.ts';
+import { startError, startReport } from './detach.ts';
 import { type EngineStop, outputOf, printReady, stopText } from './up.ts';
 
 function started() {
@@ -87,4 +88,14 @@ test('the ready and stop lines of an engine with a log in JSON are independent o
   for (const logLevel of ['debug', 'warn', 'error'] as const)
     outputOf({ dataDir: '/d', logLevel, logFormat: 'json' }, true, logOf).notices.say('ready');
   expect(lines).toEqual(Array(3).fill('info json ready'));
+});
+
+test('an engine that another one prevents from starting leads to the engine whose kubeconfig the user has', () => {
+  const folders = () => ['/d'];
+  const taken = 'port 6443 on 127.0.0.1 is in use by another engine of lifepod: start this one with --port 0';
+  expect(startError(taken, DEFAULT_DATA_DIR, {}, folders)).toBe(
+    `${taken}; add '--data-dir /d' to use the engine whose kubeconfig you have`,
+  );
+  expect(startError(taken, '/e', {}, folders)).toBe(taken);
+  expect(startError('no space', DEFAULT_DATA_DIR, {}, folders)).toBe('no space');
 });

@@ -19,6 +19,7 @@ import { dataDirOwner, ensureDataDir, UserError } from '../platform/files.ts';
 import { removeFolders } from '../platform/folders/folders.ts';
 import { systemTimers } from '../platform/node-js.ts';
 import type { Timers } from '../platform/platform.ts';
+import { foldersOfUser, orOtherFolder } from './kubeconfig/engine-folders.ts';
 import { InterruptedError, type InterruptingSignal } from './signals.ts';
 import { printWaiting, type ReadyEngine, type StartReport } from './up.ts';
 
@@ -77,13 +78,20 @@ async function startUntil(options: UpOptions, stop: AbortSignal): Promise<ReadyE
     // An engine that reports its failure, or is interrupted, needs no log.
     if (stop.aborted || report !== undefined) removeLog(dataDir, isNewLog ? [logPath] : [], created);
     if (stop.aborted) throw stop.reason;
-    if (report !== undefined && 'error' in report) throw new UserError(report.error);
+    if (report !== undefined && 'error' in report) throw new UserError(startError(report.error, dataDir, process.env));
     throw new UserError(`the engine exited before it was ready: see its log ${logPath}`);
   } finally {
     stop.removeEventListener('abort', interrupt);
     child.unref();
   }
 }
+
+/**
+ * Returns why the engine did not start. If another engine prevents the start, the user may mean that one, whose data folder a command of
+ * sessions or `up` does not use unless it is given.
+ */
+export const startError = (error: string, dataDir: string, env: NodeJS.ProcessEnv, folders = foldersOfUser): string =>
+  error.includes('another engine of lifepod') ? `${error}${orOtherFolder(dataDir, env, folders)}` : error;
 
 /** Removes what this process has created for a first start that has ended. Does nothing if another engine uses the folder. */
 function removeLog(dataDir: string, files: readonly string[], folders: readonly string[]): void {
