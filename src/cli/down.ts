@@ -11,7 +11,13 @@ import { connectOwnRuntime, runtimeAnswers } from '../engine/engine-runtime.ts';
 import { clearMachine } from '../engine/leftovers.ts';
 import { requireRoot } from '../engine/machine-checks.ts';
 import { writeEndingGrace } from '../engine/options/ending-grace.ts';
-import { type EngineRecord, kubeconfigPath, readEngineRecord, writeEngineRecord } from '../engine/settings.ts';
+import {
+  type EngineRecord,
+  kubeconfigPath,
+  readEngineRecord,
+  resolveSettings,
+  writeEngineRecord,
+} from '../engine/settings.ts';
 import { clearFirstStart, settledRecord } from '../engine/start/first-start.ts';
 import { dropBallast } from '../platform/disk-reserve.ts';
 import { dataDirOwner, dataDirReleased, lockDataDir, UserError } from '../platform/files.ts';
@@ -69,6 +75,7 @@ export async function down(
     return;
   }
   if (pid === undefined && record.state === 'up' && (readRecords(dataDir).length > 0 || (await hasPods(dataDir)))) {
+    await refuseBesideOriginal(dataDir, record, signal);
     say('the engine is not running: starting it to end its Pods gracefully');
     // The engine may use any port, because another program may have taken the recorded port while no engine was running.
     await startDetached({ dataDir, anyPort: true }, signal);
@@ -94,6 +101,17 @@ export async function down(
     lock.release();
   }
   say(`nothing from ${dataDir} is running or mounted any more`);
+}
+
+/** Rejects with a UserError if the engine cannot start because another one has its ranges, as that of which the folder is a copy has. */
+async function refuseBesideOriginal(dataDir: string, record: EngineRecord, signal: AbortSignal): Promise<void> {
+  const { otherEngineInRange } = await import('../engine/engine-network.ts');
+  const error = await otherEngineInRange({ ...resolveSettings({ dataDir }, record), dataDir }, signal);
+  if (error === undefined) return;
+  throw new UserError(
+    `the engine of ${dataDir} cannot start to end its Pods: ${error.overlap}; if the folder is a copy of that engine's, nothing of it runs, ` +
+      'and you can remove it; otherwise end that engine first',
+  );
 }
 
 /** Ends a first start, which may be under way or may have been killed, and removes what it has left. */

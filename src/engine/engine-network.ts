@@ -16,21 +16,46 @@ import type { EngineRecord, Settings } from './settings.ts';
 
 /**
  * Rejects with a UserError if the API server cannot listen on one of its addresses. The address for Pods is not examined, because it does
- * not exist before the network is set up.
+ * not exist before the network is set up. If another engine also has the recorded ranges, as beside a copy of its data folder, the error is about the ranges, because another port
+ * would not be sufficient.
  */
-export async function checkAddresses(settings: Settings, record: EngineRecord | undefined): Promise<void> {
+export async function checkAddresses(
+  settings: Settings,
+  record: EngineRecord | undefined,
+  signal: AbortSignal,
+): Promise<void> {
   const { port } = settings;
   const forPods = addressForPods(settings);
   for (const host of listenAddresses(settings)) {
     if (host === forPods) continue;
     await checkPortFree(host, port).catch(async (error: unknown) => {
       if (!(error instanceof PortInUseError) || !(await servesLifepod(host, port))) throw error;
+      if (record !== undefined) await checkRecordedRanges(settings, signal);
       const options = await optionsBeside(settings, record, '--port');
       throw new UserError(
         `port ${port} on ${host} is in use by another engine of lifepod: start this one with options of its own, such as ${options}`,
       );
     });
   }
+}
+
+/** Rejects with the error of ofRecordedRange() if another engine has a route in the recorded ranges. Ignores other errors. */
+async function checkRecordedRanges(settings: Settings, signal: AbortSignal): Promise<void> {
+  const error = await otherEngineInRange(settings, signal);
+  if (error !== undefined) throw ofRecordedRange(error, settings.dataDir);
+}
+
+/** Resolves with the error about a route of another engine in the ranges; undefined if there is none, or if the ranges have another defect. */
+export async function otherEngineInRange(
+  { dataDir, podCidr, serviceCidr }: Pick<Settings, 'dataDir' | 'podCidr' | 'serviceCidr'>,
+  signal: AbortSignal,
+): Promise<RangeOfOtherEngineError | undefined> {
+  try {
+    await checkRanges({ dataDir, instance: dataDir, podCidr, serviceCidr, signal });
+  } catch (error) {
+    if (error instanceof RangeOfOtherEngineError) return error;
+  }
+  return undefined;
 }
 
 /**

@@ -120,7 +120,7 @@ export async function startEngine(
     dropBallast(settings.dataDir);
     progress = await openDataFolder(settings, record, created, platform);
     await migrate(settings.dataDir, platform.log);
-    await checkAddresses(settings, record);
+    await checkAddresses(settings, record, signal);
     await checkNewRanges(settings, record, signal);
     signal.throwIfAborted();
     progress.begin();

@@ -1,4 +1,5 @@
 /** Two engines on one machine: their Services, node ports and host ports, the same port in both, and `lifepod down` of one of them. */
+import { join } from 'node:path';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import type { Node, Service } from '../../../src/api/generated/types.ts';
 import { networkNames } from '../../../src/network/pod-network/names.ts';
@@ -117,6 +118,24 @@ test('an engine with the port or the Pod range of another engine is refused, wit
   expect(await upWith(...(await freeNetwork()), '--pod-cidr', podCidr)).toContain(
     ` of another engine of lifepod: choose another with --pod-cidr, such as --pod-cidr 10.`,
   );
+});
+
+test('the copy of a data folder is refused beside the engine of the original, and down says that nothing of it runs', async () => {
+  const [copy, backups] = [scratchFolder(), scratchFolder()];
+  onTestFinished(async () => {
+    await copy.remove();
+    await backups.remove();
+  });
+  const file = join(backups.path, 'backup.tar');
+  await first.cliOk('backup', file);
+  const onCopy = (...args: string[]) => launch([...args, '--data-dir', copy.path]);
+  expect(await onCopy('restore', file)).toMatchObject({ code: 0 });
+  expect((await onCopy('up', '--detach')).stderr).toContain(
+    ` of another engine of lifepod, and the ranges that ${copy.path} was created with cannot change: end that engine, or `,
+  );
+  const { code, stderr } = await onCopy('down');
+  expect(stderr).toContain(`the engine of ${copy.path} cannot start to end its Pods: `);
+  expect([code, stderr]).toEqual([1, expect.stringContaining('nothing of it runs')]);
 });
 
 const tableOf = ({ dataDir }: Lifepod): string => networkNames({ dataDir, instance: dataDir }).table;
