@@ -67,7 +67,7 @@ export interface Admission {
   adopt(podUid: string): boolean;
   /** Drops a Pod that was removed before it started. */
   forget(pod: Pod): void;
-  /** Called when a Pod that had started has ended and its resources are free. */
+  /** Called when a Pod that had started has ended and its resources are free: checks the Pods that wait for room. */
   cleared(pod: Pod): void;
   /** Called when a Pod that had started has reached a terminal phase, so that it no longer counts: checks the Pods that wait for room. */
   roomMade(): void;

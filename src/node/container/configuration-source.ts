@@ -147,8 +147,8 @@ async function readReferences<T extends KubeObject>(
 }
 
 /**
- * Returns a function that lists the Services for the variables of a Pod's container. The function waits until the Services were listed
- * from the API, because variables cannot be added to a running container, except if the Pod is static, because static Pods start without
+ * Returns a function that lists the Services for the variables of a Pod's container. Unless the Pod is static, the function first
+ * waits until the Services were listed from the API, because variables cannot be added to a running container. Static Pods start without
  * the API. The function returns the same array until a Service is added, changed or deleted, so that results can be cached per array.
  */
 function createServiceLookup({

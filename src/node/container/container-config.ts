@@ -107,7 +107,7 @@ export const terminationMessagesFolder = (podDirectory: string): string => join(
 
 export const etcHostsFile = (podDirectory: string): string => join(podDirectory, 'etc-hosts');
 
-/** Returns where prepareContainer() mounts a subPath's target, so that links that the Pod creates later cannot redirect the mount. */
+/** Returns the path at which prepareContainer() mounts a subPath. Links that the Pod creates later cannot redirect this mount. */
 export const subPathMount = (podDirectory: string, volume: string, container: string, index: number): string =>
   join(podDirectory, 'volume-subpaths', volume, container, String(index));
 
@@ -165,7 +165,7 @@ function portMappings(pod: Pod): NonNullable<SandboxConfig['portMappings']> {
     }));
 }
 
-/** Throws a ContainerConfigError if the container cannot currently be configured as its spec requires. A retry may succeed. */
+/** Returns the container's configuration. Throws a ContainerConfigError if this is currently impossible; a retry may succeed. */
 export function containerConfig(
   pod: Pod,
   container: Container | EphemeralContainer,
@@ -248,7 +248,7 @@ function containerMounts(
   return mounts;
 }
 
-/** Throws a ContainerConfigError if the mount requires recursive read-only mode and the Pod's runtime handler does not support it. */
+/** Whether to make the mount recursively read-only. Throws if the mount requires this and the runtime handler does not support it. */
 function isRecursiveReadOnly({ name, recursiveReadOnly = 'Disabled' }: VolumeMount, env: PodEnvironment): boolean {
   if (recursiveReadOnly === 'Disabled') return false;
   const handler = env.runtimeFeatures?.handlers.find((each) => each.name === (env.runtimeHandler ?? ''));

@@ -11,8 +11,9 @@ import { ContainerConfigError } from './container-config-error.ts';
 type Security = ContainerConfig['security'];
 
 /**
- * `seccompRoot`: the folder of Localhost seccomp profiles. Throws a ContainerConfigError if runAsNonRoot is true and the container would
- * run as root, or only the image gives the user, as a name, so that it is unknown whether the user is root.
+ * Returns the container's security settings for CRI. `seccompRoot`: the folder of Localhost seccomp profiles. Throws a
+ * ContainerConfigError if runAsNonRoot is true and the container would run as root, or may run as root because its user is only known by
+ * a name from the image.
  */
 export function containerSecurity(
   pod: Pod,

@@ -15,7 +15,7 @@ export function writeNodeEnd(podDirectory: string, end: NodeEnd): void {
   writeFileAtomic(nodeEndFile(podDirectory), JSON.stringify(end));
 }
 
-/** Returns undefined if the file does not exist or is not valid JSON. */
+/** Returns the termination that the file records; undefined if the file does not exist or is not valid JSON. */
 export function readNodeEnd(podDirectory: string): NodeEnd | undefined {
   const text = readTextIfPresent(nodeEndFile(podDirectory));
   try {

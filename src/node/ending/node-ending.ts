@@ -63,11 +63,11 @@ export interface NodeEnding {
    */
   refusal(pod: Pod): Refusal | undefined;
   /**
-   * Called when nothing of the Pod runs and its volumes are unmounted, possibly several times. A final phase in the status is not
-   * sufficient: the runtime may have reported an exit that it has not persisted yet, and that it would not know after a restart.
+   * Called, possibly several times, when nothing of the Pod runs and its volumes are unmounted: a shutdown stops waiting for the Pod. A
+   * final phase in the status is not sufficient, because the runtime may lose an exit that it has reported if it is restarted.
    */
   cleared(pod: Pod): void;
-  /** Called when the runtime has no container of the Pod, possibly several times. */
+  /** Called, possibly several times, when the runtime has no container of the Pod: evictions stop waiting for their removal. */
   emptied(podUid: string): void;
   /** Whether the Pod is being deleted in the API or terminated by the node. */
   isEnding(pod: Pod): boolean;

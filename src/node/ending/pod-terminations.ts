@@ -29,7 +29,7 @@ export interface NodeEnds {
   restore(pod: Pod): NodeEnd | undefined;
   /** Returns the termination of the Pod; undefined: the node has not started one. */
   get(podUid: string): NodeEnd | undefined;
-  /** Called when the worker of the Pod no longer exists. */
+  /** Forgets the termination of the Pod. Called when the Pod's worker no longer exists. */
   forget(podUid: string): void;
 }
 

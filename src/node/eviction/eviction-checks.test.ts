@@ -15,7 +15,7 @@ let stop: AbortController;
 let timers: VirtualTimers;
 let pods: Pod[];
 let look: () => { due: Threshold[]; changesAt?: number };
-/** How often the signals were observed, and how often the usage of the Pods was measured. */
+/** How often the signals were observed, the usage of the Pods was measured, and disk space was freed. */
 let counts: { looks: number; measurements: number; freed: number };
 /** The measurements wait for this promise. */
 let gate: Promise<void>;

@@ -23,8 +23,8 @@ import { isOfDisk, type Threshold } from './thresholds.ts';
 
 /**
  * The interval between checks, which is upstream's. Polling is necessary because the kernel does not report changes of all these
- * resources. A check starts earlier if a threshold becomes due or a condition ends before, or if the resources of an evicted Pod
- * become free (see LOOK_AGAIN_MILLIS).
+ * resources. A check starts earlier if a threshold becomes due or a condition ends within the interval, or if the resources of an
+ * evicted Pod become free (see LOOK_AGAIN_MILLIS).
  */
 const LOOK_MILLIS = 10_000;
 /**
@@ -41,9 +41,9 @@ export interface EvictionOptions extends ReliefOptions {
 }
 
 export interface Eviction {
-  /** Called after the Pod has ended and its volumes are removed. */
+  /** Called after the Pod has ended and its volumes are removed. If this ends the wait for the Pod, the next check starts soon. */
   cleared(podUid: string): void;
-  /** Called when the runtime has no container of the Pod, possibly several times. */
+  /** Called, possibly several times, when the runtime has no container of the Pod. Like cleared(), may make the next check start soon. */
   emptied(podUid: string): void;
 }
 

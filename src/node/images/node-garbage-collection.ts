@@ -14,7 +14,7 @@ export interface NodeGarbageOptions
   events: EventRecorder;
 }
 
-/** Returns undefined, and starts nothing, if the runtime does not store images on a disk. */
+/** Starts the garbage collection. Returns undefined, and starts nothing, if the runtime does not store images on a disk. */
 export function startNodeGarbageCollection(options: NodeGarbageOptions): ImageGarbage | undefined {
   const { runtime, nodeName, dataDir, events, ...rest } = options;
   const { imagesInUse, imageFolder } = runtime;

@@ -45,7 +45,7 @@ export function createPodImagePull({ client, puller, kept, warn }: PodImageOptio
     const found = await Promise.all(
       names.map((name) =>
         secrets.get(name, pod.metadata.namespace).catch(async (error: unknown) => {
-          // A node may not read the Secrets of a Pod whose object has been deleted.
+          // A node is not allowed to read the Secrets of a Pod whose object has been deleted.
           const isRefused = isApiError(error, 'Forbidden');
           if (!isRefused && !isApiError(error, 'NotFound')) throw error;
           const copy = await kept?.find<Secret>(pod, 'secrets', name);

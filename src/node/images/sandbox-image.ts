@@ -6,7 +6,7 @@
  * if none is running and the last failure is at least RETRY_MILLIS ago.
  * Invariants:
  *  1. The check ends permanently after it has seen the image or a running sandbox of lifepod, or after a trial has succeeded. If
- *     the image is removed later, the node stays ready, because the runtime pulls the image again when it needs it.
+ *     the image is removed later, the node stays ready, because the runtime pulls a missing image itself.
  *  2. The runtime pulls the image itself, with its own credentials and mirrors: the check only runs a trial sandbox, which makes
  *     the runtime pull. The sandbox has lifepod's labels, so that the next engine removes it as an orphan if this engine is
  *     killed.
@@ -96,7 +96,7 @@ async function runTrialSandbox({ runtime, cgroupDriver, signal }: SandboxImageOp
 }
 
 /**
- * Returns the problem to report for a failed trial. If the image cannot be pulled, it contains the runtime's message without the
+ * Returns the problem to report for a failed trial. If the image cannot be pulled, the text contains the runtime's message without the
  * prefixes that the runtime's internal calls added.
  */
 export function trialFailure({ message }: Error): string {

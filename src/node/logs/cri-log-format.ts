@@ -16,8 +16,8 @@ export interface LogFormat {
 }
 
 /**
- * Converts the options of a request. `now` is the time to which sinceSeconds is relative, in milliseconds since the epoch. sinceTime
- * takes precedence over sinceSeconds; if sinceTime is not a valid time, all records are included.
+ * Returns the LogFormat for the options of a log request. `now` is the time to which sinceSeconds is relative, in milliseconds since the
+ * epoch. sinceTime takes precedence over sinceSeconds; if sinceTime is not a valid time, all records are included.
  */
 export function logFormat(options: LogOptions, now: number): LogFormat {
   const since =
@@ -36,7 +36,7 @@ export function logFormat(options: LogOptions, now: number): LogFormat {
 const SPACE = 0x20;
 const NEWLINE = 0x0a;
 /**
- * A record is dropped if more than this was read of it before its end was read, to limit the use of memory. Runtimes do not write such
+ * To limit the use of memory, a record is dropped if more than this many bytes were read without its end. Runtimes do not write such long
  * records: containerd splits lines at 16 KiB.
  */
 const MAX_RECORD_BYTES = 1 << 20;

@@ -85,7 +85,7 @@ export async function compress(file: string, signal: AbortSignal): Promise<void>
   if (before === undefined) return;
   const unfinished = file + UNFINISHED;
   try {
-    // A stream that opens the file itself may create it after the abort, when this function has already removed it.
+    // Open the file here: a stream that opens a file itself may create the file after the abort, when rm() below has already run.
     const target = (await open(unfinished, 'w', before.mode)).createWriteStream();
     await pipeline(createReadStream(file), createGzip(), target, { signal });
     if ((await sizeOf(file)) === undefined) return;
@@ -207,7 +207,7 @@ function absent(error: NodeJS.ErrnoException): undefined {
   if (error.code !== 'ENOENT') throw error;
 }
 
-/** Formats a time in UTC as in 20260131-093000. */
+/** Formats a time in UTC in the form 20260131-093000. */
 const stamp = (millis: number): string =>
   new Date(millis).toISOString().slice(0, 19).replace(/[-:]/g, '').replace('T', '-');
 

@@ -71,14 +71,14 @@ export async function* followLog(
   let before: Opened | undefined;
   try {
     while (!signal.aborted) {
-      // Check whether the container has ended before the file is read: a later end leads to another round.
+      // Before the file is read, check whether the container has ended. If it ends later, there is another round.
       const last = changes.ended();
       changes.clear();
       if (current === undefined) {
         current = await openCurrent(file.path);
         if (current !== undefined) await begin(current);
       }
-      // Read the rest of the previous file first. The runtime writes what it has buffered to this file while it already writes to the new one.
+      // Read the rest of the previous file first, because the runtime may still flush buffers to it while it writes to the new file.
       const waitMillis = before === undefined || last ? 0 : await untilQuiet(before);
       const isWritten = before === undefined || last || (waitMillis === 0 && (await hasContent(current)));
       if (before !== undefined) {
@@ -100,7 +100,7 @@ export async function* followLog(
           const between = next.aside.filter((path) => !before?.aside.includes(path));
           current = next;
           yield* readFrom(before);
-          // The first file of `between` is the one that was just read. There are others if a slow reader is several rotations behind.
+          // The first file of `between` was just read. There are further files if a slow reader is several rotations behind.
           for (const path of between.slice(1)) yield* readAside(path);
           continue;
         }
@@ -119,8 +119,8 @@ const hasContent = async (cursor: Cursor | undefined): Promise<boolean> =>
   cursor !== undefined && (cursor.position > 0 || (await cursor.handle.stat()).size > 0);
 
 /**
- * A rotated file is complete when it has not been written for this time. No event that Node.js reports shows that the runtime has closed
- * the file, which takes it some milliseconds.
+ * A rotated file counts as complete when it has not been written for this time. The runtime closes the file some milliseconds after the
+ * rotation, and Node.js reports no event for this.
  */
 const QUIET_MILLIS = 200;
 
@@ -183,8 +183,8 @@ interface Changes {
   /** Forgets the changes so far. */
   clear(): void;
   /**
-   * Resolves when the log has changed or ended since clear(), or when the signal has aborted. With `millis` greater than 0, resolves at that
-   * time at the latest.
+   * Resolves when the log has changed or ended since clear(), or when the signal has aborted; if `millis` is greater than 0, after
+   * `millis` milliseconds at the latest.
    */
   next(millis: number): Promise<void>;
   close(): void;

@@ -1,8 +1,8 @@
 /**
  * Keeps the logs of containers from filling the disk: while the engine runs, a container's log has at most maxFiles * maxBytes,
  * plus the amount that the container writes between two checks. Unless a check or the watch of the file fails, checks of a log that is
- * being written are at most intervalMillis apart, and more frequent the faster it fills. A log is also checked when its container has
- * ended. An idle log is not checked.
+ * being written are at most intervalMillis apart; the faster the log fills, the more frequent the checks are. A log is also checked when
+ * its container has ended. An idle log is not checked.
  * Boundary: decides when to rotate; log-files.ts rotates.
  */
 

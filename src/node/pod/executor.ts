@@ -33,8 +33,9 @@ export interface ExecutorPorts extends SandboxPorts, ContainerPorts {
   volumes: VolumePort;
   /** Deletes the files that are no longer needed after the container of this run was removed from the runtime. */
   removeRunFiles(pod: Pod, run: { name: string; attempt: number }): Promise<void>;
-  /** Rejects when `signal` aborts, and with an OutcomeUnknownError if there is no result. The same holds for runHook(). */
+  /** Runs the probe of a container. Rejects when `signal` aborts, and with an OutcomeUnknownError if the probe has no result. */
   runProbe(pod: Pod, action: Action & { kind: 'runProbe' }, signal: AbortSignal): Promise<Omit<ProbeResult, 'serial'>>;
+  /** Runs a hook of a container. Rejects when `signal` aborts, and with an OutcomeUnknownError if the hook has no result. */
   runHook(pod: Pod, action: Action & { kind: 'runHook' }, signal: AbortSignal): Promise<HookResult>;
 }
 

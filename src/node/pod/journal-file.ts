@@ -16,8 +16,8 @@ import type { Log, Timers } from '../../platform/platform.ts';
 
 export interface KeptJournal {
   /**
-   * If the Pod has started, returns its journal; an empty journal if the file is absent or unreadable. Otherwise, deletes the journal
-   * of an earlier life of its UID and returns an empty journal.
+   * Returns the journal of the Pod; an empty journal if the file is absent or unreadable. If the Pod's status has no start time, deletes
+   * the file, which is from an earlier life of the UID, and returns an empty journal.
    */
   read(pod: Pod): Journal;
   /** Writes the journal synchronously. Does nothing if the Pod has no folder. Logs any other failure and deletes the old journal. */
@@ -57,7 +57,7 @@ export function createKeptJournal(
         if ((error as NodeJS.ErrnoException).code === 'ENOENT') return;
         // Only log the error, since the runs are stopped even without a journal.
         log.warn('cannot write the journal of a Pod', { pod: pod.metadata.name, error: String(error) });
-        // Delete the old journal: the Pod's status is newer than a journal that could not be replaced.
+        // Delete the old journal, because the Pod's status is newer.
         rmSync(file, { force: true });
       }
     },

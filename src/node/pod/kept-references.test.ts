@@ -47,7 +47,7 @@ beforeEach(async () => {
   timers = createVirtualTimers();
   kept = keptOf();
 });
-// A copy that a change has begun to write may still add a file while the folder is removed.
+// After a change of an object, a copy may still be in progress, and may add a file while the folder is removed.
 afterEach(() => rm(root, { recursive: true, force: true, maxRetries: 5 }));
 
 const write = async (

@@ -83,7 +83,7 @@ export function createKeptReferences(options: KeptReferencesOptions): KeptRefere
       const references = referencesOf(pod);
       if (references.size === 0 || options.isStatic(pod)) return;
       pods.set(uid, { pod, references });
-      // Before the first copy, so that no later change is missed.
+      // Follow the objects before the first copy is made, so that no change after the copy is missed.
       objects.follow(ownerOf(uid), new Set(references.keys()));
       await copyAll(uid).catch((error: Error) => {
         const fields = { pod: name, error: error.message };

@@ -8,9 +8,9 @@ import type { PodCgroups } from '../resources/pod-cgroups.ts';
 import { ActionError, messageOf } from './action-error.ts';
 
 export interface PodLimits {
-  /** Writes the limits. If this fails, rejects with an ActionError with the reason CreateContainerError. */
+  /** Creates or updates the Pod's control group with its limits. On failure, rejects with an ActionError CreateContainerError. */
   write(pod: Pod): Promise<void>;
-  /** Writes the limits, unless they were written since the last call of forget(). If a write is in progress, only waits for it. */
+  /** Like write(), but if the limits were written since the last call of forget(), or a write is in progress, only waits for it. */
   ensure(pod: Pod): Promise<void>;
   /** Whether the limits were written, or are being written, since the last call of forget(). */
   isWritten(podUid: string): boolean;

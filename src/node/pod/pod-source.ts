@@ -1,6 +1,6 @@
 /**
- * The source of a Pod of this node: the API, or a file (static Pods). The agent writes the Pod's status to its source, and asks the
- * source to release the object of a deleted Pod. Rules that treat static Pods differently check `isStatic`.
+ * The source of a Pod of this node: the API, or a file (static Pods). The agent writes the status of a Pod to the Pod's source, and
+ * asks the source to release the object of a deleted Pod. Rules that treat static Pods differently check `isStatic`.
  */
 import type { Pod, PodStatus } from '../../api/generated/types.ts';
 import type { ResourceClient } from '../../client/client.ts';
@@ -12,7 +12,7 @@ export interface PodSource {
   /** Whether the Pods come from files. Such Pods start without the API, are critical, and tolerate every NoExecute taint. */
   readonly isStatic: boolean;
   writeStatus(pod: Pod, status: PodStatus): Promise<void>;
-  /** Releases the object of a deleted Pod that has nothing left on the node. Sets `removed` if the API no longer had the object. */
+  /** Releases the object of a deleted Pod of which nothing is left on the node. The outcome has `removed` if the API lacks the object. */
   finalize(pod: Pod): Promise<Outcome>;
 }
 

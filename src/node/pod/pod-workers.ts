@@ -21,7 +21,7 @@ import { type PodWorker, startWorker } from './worker/worker.ts';
 
 /** The functions of one part of the agent that are called at the stages of a Pod's life on the node. */
 export interface PodHooks {
-  /** A worker was started. `removed`: the Pod's object no longer exists. */
+  /** A worker was started. `removed`: whether the Pod's object no longer exists. */
   started?(pod: Pod, removed: boolean): void;
   /** The worker has observed the Pod in the runtime. */
   observed?(podUid: string, view: RuntimeView): void;

@@ -12,7 +12,10 @@ import type { ContainerLogs, LoggedAttempt } from '../logs/log-source.ts';
 import type { RuntimeView } from './worker/ports.ts';
 
 export interface RunLookup {
-  /** A worker observed this state of its Pod. A view without runs and sandboxes means that nothing of the Pod is in the runtime. */
+  /**
+   * Stores what a worker has observed of its Pod, and notifies the waiters and listeners. A view without runs and sandboxes means that
+   * nothing of the Pod is in the runtime.
+   */
   observed(podUid: string, view: RuntimeView): void;
   logs(podUid: string, container: string): ContainerLogs | undefined;
   /** Returns the ID of the run of the container that is running; undefined if none is. */

@@ -1,18 +1,18 @@
 /**
- * Decides which changes of a Pod's status are written at once, and which wait for the change that will follow. A restart or a start passes
- * through several states within some hundred milliseconds. One write for all of them leaves clients that read and update the Pod
- * fewer conflicts.
+ * Decides which changes of a Pod's status are written immediately, and which may wait for a further change. A container that starts or
+ * restarts passes through several states within a few hundred milliseconds. A single write for all these states causes fewer conflicts
+ * for clients that read and then update the Pod.
  */
 import { isFinalPhase } from '../../api/core/v1/pod/status/final-phase.ts';
 import type { ContainerStatus, PodCondition, PodStatus } from '../../api/generated/types.ts';
 import { jsonEqual } from '../../machinery/json-value.ts';
 
-/** How long a passing state waits at most: longer than the start of a container takes, too short for a person to notice. */
+/** The longest wait for a step of a container's start. It is longer than a start takes, but too short for a person to notice. */
 export const PASSING_MILLIS = 250;
-/** How long a new observedGeneration waits at most, if nothing else changes. */
+/** The longest wait for a new observedGeneration if nothing else has changed. */
 export const GENERATION_MILLIS = 5000;
 
-/** Fields that may change within a passing state. Other fields are compared by value. */
+/** Fields of which some changes may wait. A change of any other field is written immediately. */
 const COMPARED_IN_PARTS = new Set<string>([
   'observedGeneration',
   'startTime',
@@ -25,16 +25,16 @@ const COMPARED_IN_PARTS = new Set<string>([
   'containerStatuses',
 ]);
 
-/** The condition that the start of a container soon implies. Clients wait for the other conditions. */
+/** A change of this condition may wait, because the start of a container follows soon. Clients wait for the other conditions. */
 const SANDBOX_CONDITION = 'PodReadyToStartContainers';
 
 /** Reasons of waiting containers that are about to start. */
 const ABOUT_TO_START: ReadonlySet<string> = new Set(['ContainerCreating', 'PodInitializing']);
 
 /**
- * Returns how many milliseconds the change from the written status to `next` may wait for a further change. 0: the change must be
- * written at once, because it is the Pod's first status, changes its phase or readiness, shows the end of a run or a step of the
- * termination, is what clients wait for, or is followed by nothing.
+ * Returns how many milliseconds the change from the written status to `next` may wait for a further change: GENERATION_MILLIS if only an
+ * observedGeneration has changed; PASSING_MILLIS if all changes are steps of containers' starts; otherwise 0, for example if `next`
+ * is the Pod's first status, has another phase or readiness, or shows the end of a run or a step of the termination.
  */
 export function mayWaitMillis(written: PodStatus, next: PodStatus): number {
   if (written.startTime === undefined) return 0;
@@ -79,7 +79,7 @@ function areAllPassing(written: readonly ContainerStatus[] = [], next: readonly 
   });
 }
 
-/** Whether the container's change is a step of its start or restart, and hides no end of a run. */
+/** Whether the change is a step of the container's start or restart: it neither shows a new end of a run nor changes the readiness. */
 function isStepOfStart(old: ContainerStatus, next: ContainerStatus): boolean {
   const { waiting, terminated } = next.state ?? {};
   const ends = [old.state?.terminated, old.lastState?.terminated];

@@ -4,7 +4,7 @@ import { isNodeCondition } from '../../lifecycle/conditions.ts';
 
 /**
  * Returns a patch that writes `status`, removes the fields of `pod.status` that `status` lacks, and keeps the stored conditions of
- * other components. `pod` may be older than the stored object, whose newer conditions of other components are kept too.
+ * other components. `pod` may be older than the stored object: conditions that other components added later are kept too.
  */
 export function statusPatch(pod: Pod, status: PodStatus): Record<string, unknown> {
   const removed = Object.keys(pod.status ?? {}).filter((key) => !(key in status));

@@ -30,7 +30,7 @@ function setUp() {
     const pending = Symbol();
     return (await Promise.race([writer.flushed(), settled().then(() => pending)])) !== pending;
   };
-  /** Writes a status, all of which may wait for a further one. `ip`: the address that tells them apart. */
+  /** Writes a status that may wait for the next one if its predecessor was written by pass(). `podIP` distinguishes the statuses. */
   const pass = (podIP: string): void => put('Pending', { startTime: '2026-01-31T00:00:00Z', podIP });
   return { timers, stop, phases, writes, writer, put, pass, flushed };
 }
@@ -87,7 +87,7 @@ test('no status is written after the signal has aborted', async () => {
   expect([phases, await flushed()]).toEqual([['Pending'], true]);
 });
 
-/** Creates a writer that has written the first of the statuses that may wait. */
+/** Creates a writer that has written a first status of pass(), so that the next statuses of pass() may wait. */
 async function setUpWaiting() {
   const parts = setUp();
   parts.pass('10.0.0.1');
@@ -115,7 +115,7 @@ test('a status that may wait is written when its time is over, although later on
   expect(phases).toHaveLength(1);
   timers.advance(1);
   expect(phases).toHaveLength(2);
-  // A status that arrives during the write waits after it.
+  // A status that arrives during the write waits after the end of the write.
   pass('10.0.0.4');
   writes[1]?.resolve();
   await settled();

@@ -1,6 +1,6 @@
 /**
  * Writes the statuses of one Pod, one at a time. If several statuses arrive during a write, only the newest is written. A change that may
- * wait (status-changes.ts) is written together with the change that follows, and at the latest when its time is over.
+ * wait (status-changes.ts) is written together with the change that follows, and at the latest when its waiting time is over.
  */
 import type { Pod, PodStatus } from '../../api/generated/types.ts';
 import { jsonEqual } from '../../machinery/json-value.ts';
@@ -19,20 +19,23 @@ const RETRY_MILLIS = 1000;
 
 export interface StatusWriter {
   write(pod: Pod, status: PodStatus): void;
-  /** Writes a status that waits now, and resolves when none is left. Once the signal has aborted, only waits for the write under way. */
+  /**
+   * Immediately writes a status that may wait, and resolves when no status is left to write. Once the signal has aborted, only waits
+   * for the write in progress.
+   */
   flushed(): Promise<void>;
 }
 
 interface WantedStatus {
   pod: Pod;
   status: PodStatus;
-  /** When it must be written. */
+  /** When the status must be written. */
   due: Millis;
 }
 
 export function createStatusWriter(ports: StatusPorts, signal: AbortSignal): StatusWriter {
   const { timers } = ports;
-  /** The last write, which is under way, has succeeded or has failed. */
+  /** The status of the last write, which may still be in progress. `failed`: whether the write has failed. */
   let written: { status: PodStatus; failed?: boolean } | undefined;
   let wanted: WantedStatus | undefined;
   let writing: Promise<void> | undefined;
@@ -58,7 +61,7 @@ export function createStatusWriter(ports: StatusPorts, signal: AbortSignal): Sta
     wanted = undefined;
     return due;
   };
-  /** Starts to write the wanted status if it is due, or sets the timer. Does nothing during a write, which ends with a call of this. */
+  /** Starts to write the wanted status if it is due, else sets the timer. Does nothing during a write, whose end calls proceed(). */
   const proceed = (): void => {
     timer?.cancel();
     if (wanted === undefined || writing !== undefined || signal.aborted) return;

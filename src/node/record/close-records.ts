@@ -1,7 +1,7 @@
 /**
  * Adds the last steps to records that no agent completed because the Pod was removed while no agent ran, or because the agent died.
- * Pods with workers are skipped, because their workers record the end. closeRecords() must be called after all Pods that still exist
- * in the runtime have workers.
+ * Pods with workers are skipped, because their workers record the end, and so are Pods that exist in the API. closeRecords() must be
+ * called after all Pods that still exist in the runtime have workers.
  */
 
 import { mirroredUid } from '../../api/core/v1/pod/mirror.ts';
@@ -39,7 +39,7 @@ export interface CloseRecordsOptions {
   gone(pod: Pod): void;
 }
 
-/** Checks all records of this node. Resolves when the check has ended; a failure is logged, unless `signal` has aborted. */
+/** Checks all records of this node, and calls gone(). Resolves when this has ended; a failure is logged, unless `signal` has aborted. */
 export async function closeRecords(options: CloseRecordsOptions): Promise<void> {
   const { client, nodeName, log, signal, isKnown, gone } = options;
   /** The Pod of each record, and those RELEVANT_STEPS that the record contains, by the Pod's UID. */

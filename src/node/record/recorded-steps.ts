@@ -1,7 +1,7 @@
 /**
  * Tracks the steps that a Pod's record contains, so that only new steps are recorded. A new agent reports again all steps that are
- * still valid, however old they are. In contrast, a probe result is valid only until the next result of the probe, possibly for a
- * second; therefore fewer results are remembered.
+ * still valid, however old they are. In contrast, a probe result is valid only until the probe's next result, which may come a
+ * second later; therefore fewer results are remembered.
  */
 import type { Transition } from '../../lifecycle/types.ts';
 import { putNewest } from '../bounded-map.ts';

@@ -36,7 +36,7 @@ export interface RecorderOptions {
   nodeName: string;
   timers: Timers;
   log: Log;
-  /** After it has aborted, a request that is waiting for its retry is tried once more, and a request that fails is not retried. */
+  /** After this signal has aborted, a request that waits for its retry is tried once more, and a request that fails is not retried. */
   signal: AbortSignal;
 }
 

@@ -13,7 +13,10 @@ export interface BurstableShares {
   written(): Promise<void>;
 }
 
-/** `group`: the path of the control group. A failed write is logged, and is retried only when the next Pod is added or removed. */
+/**
+ * Returns the functions that update the CPU shares of `group`, the path of the control group. A failed write is logged, and is retried
+ * only when the next Pod is added or removed.
+ */
 export function createBurstableShares(cgroups: Pick<Cgroups, 'set'>, group: string, log: Log): BurstableShares {
   /** The CPU request of each Burstable Pod, in thousandths of a CPU, by UID. */
   const requests = new Map<string, number>();

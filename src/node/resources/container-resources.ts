@@ -21,7 +21,7 @@ import { hugepagesName } from './hugepages.ts';
 const MIN_QUOTA_MICROS = 1000;
 export const MIN_SHARES = 2;
 const MAX_SHARES = 262_144;
-/** If memory runs out, the processes of Pods with this priority class are killed last, like those of Guaranteed Pods. */
+/** If memory runs out, processes of Pods with this priority class are killed last, like processes of Guaranteed Pods. */
 const NODE_CRITICAL_CLASS = 'system-node-critical';
 const GUARANTEED_OOM_SCORE = -997;
 const BEST_EFFORT_OOM_SCORE = 1000;

@@ -170,7 +170,7 @@ describe('createOomReader()', () => {
     count(1);
     expect(await reasons([run('a', 137)])).toEqual(['OOMKilled']);
     count(2);
-    // The second run ends after the runtime has reported the kill of the first.
+    // Run b ends after the runtime has reported the kill of run a.
     expect(await reasons([reported('a'), run('b', undefined)])).toEqual(['OOMKilled', undefined]);
     expect(await reasons([reported('a'), run('b', 137)])).toEqual(['OOMKilled', 'OOMKilled']);
     expect(await reasons([reported('a'), run('b', 137), reported('c')])).toEqual(Array(3).fill('OOMKilled'));

@@ -85,8 +85,8 @@ export function createOomReader({ podDirectory, kills, log }: OomReaderOptions) 
   const judged = new Map<string, string | undefined>();
 
   /**
-   * Returns the account with the verdicts that previous agents persisted or reported in the Pod's status. Marks the runs whose end
-   * the status has shown as judged.
+   * Returns the account with the verdicts that previous agents persisted or reported in the Pod's status. Marks as judged the runs whose
+   * end the status has shown.
    */
   const adopt = (pod: Pod, runs: readonly ContainerObservation[]): OomAccount => {
     const kept = readAccount(file, log);

@@ -28,9 +28,9 @@ export interface MirrorsOptions {
 }
 
 export interface Mirrors {
-  /** Called when the static Pod with the full name has started, changed or ended. */
+  /** Called when the static Pod with the full name has started, changed or ended: reconciles its mirror in the background. */
   changed(fullName: string): void;
-  /** Called when a mirror of this node was added, changed or removed in the API. */
+  /** Called when a mirror of this node was added, changed or removed in the API: reconciles the mirror in the background. */
   seen(mirror: Pod, removed: boolean): void;
   /** Returns the UID of the static Pod whose mirror has this UID; undefined: there is no such mirror. */
   mirrored(uid: string): string | undefined;
@@ -122,7 +122,7 @@ async function deleteMirror(pods: ResourceClient<Pod>, mirror: Pod, gracePeriodS
   }
 }
 
-/** Reads the Pod that has the name of the mirror. Rejects with `taken` if it is on another node, whose Pods this node may not read. */
+/** Reads the Pod that has the name of the mirror. Rejects with `taken` if the API forbids this, as for a Pod of another node. */
 async function readOther(pods: ResourceClient<Pod>, { metadata }: Pod, taken: unknown): Promise<Pod> {
   try {
     return await pods.get(metadata.name, metadata.namespace);
@@ -146,8 +146,8 @@ function mirrorOf(pod: Pod, node: Node): Pod {
 }
 
 /**
- * Returns a connection like `node`, except that its callers request logs and streams of static Pods by the UIDs of their mirrors, which
- * clients of the API know.
+ * Returns a connection that forwards all requests to `node`, but replaces the UID of the requested Pod by the result of `ownUid`. Clients
+ * of the API know only the UID of a static Pod's mirror.
  */
 export function throughMirrors(node: NodeConnection, ownUid: (uid: string) => string): NodeConnection {
   const own = (pod: PodRef): PodRef => ({ ...pod, uid: ownUid(pod.uid) });

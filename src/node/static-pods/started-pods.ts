@@ -40,7 +40,7 @@ export interface SlotsOptions {
   apply(pod: Pod): void;
 }
 
-/** `slots`: the records of the Pods by full name. The returned functions add and remove entries of `slots`. */
+/** Returns functions that add and remove entries of `slots`, which contains the records of the Pods by full name. */
 export function createSlots(slots: Map<string, PodRecord>, options: SlotsOptions): Slots {
   const { records, mirrors, log, signal, apply } = options;
   const enter = (record: PodRecord): void => {

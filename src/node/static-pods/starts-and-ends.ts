@@ -84,7 +84,7 @@ export function shortened({ metadata, ...pod }: Pod, now: number, graceSeconds: 
   return { ...pod, metadata: { ...metadata, ...deletion } };
 }
 
-/** Returns the records of the terminating Pods that a second delete request with the grace period ends sooner, as it changes them. */
+/** Returns the changed records of the terminating Pods that a second delete request with the grace period ends sooner; see shortened(). */
 export const endingSooner = (
   slots: ReadonlyMap<string, PodRecord>,
   now: number,

@@ -42,15 +42,16 @@ export interface StaticPods extends PodSource {
   start(): Promise<void>;
   /** Whether the Pod is a static Pod that has started and not ended. */
   owns(pod: Pod): boolean;
-  /** Called when nothing of the Pod is left on the node. */
+  /** Called when nothing of the Pod is left on the node: deletes its record, and starts Pods that waited for its end. */
   ended(uid: string): void;
   /** Called when a mirror of this node was added, changed or removed in the API. */
   mirrorSeen(mirror: Pod, removed: boolean): void;
-  /** Returns the UID that the node uses for the Pod that has this UID in the API: the UID of the static Pod for a mirror. */
+  /** Converts a UID of the API to the UID that the node uses: for a mirror, the UID of its static Pod; for other Pods, the same UID. */
   ownUid(uid: string): string;
   /**
    * Ends all static Pods gracefully and starts none from then on. Resolves when all of them have been removed and the deletion of their
-   * mirrors has been tried. May be repeated, with a shorter grace period. `gracePeriodSeconds` replaces that of the Pods, at least 1 s.
+   * mirrors has been tried. May be repeated, with a shorter grace period. `gracePeriodSeconds` replaces
+   * the Pods' own grace periods; the minimum is 1 s.
    */
   endAll(gracePeriodSeconds?: number): Promise<void>;
 }
@@ -130,9 +131,9 @@ export function createStaticPods(options: StaticPodsOptions): StaticPods {
 }
 
 /**
- * `startAgain` starts a Pod again from its record if a shutdown has ended the Pod and its file can no longer be read. `retryStarts` does
- * this for the Pods whose new record could not be written; `retryLater` causes its call. `isPossible`: whether the node may start the
- * Pod of the record, and the file cannot be read.
+ * Returns two functions for Pods that a shutdown has ended and whose manifests can no longer be read. `startAgain` starts such a Pod from
+ * its record. If the new record cannot be written, it calls `retryLater`, which causes a later call of `retryStarts`. `isPossible`:
+ * whether the node may start the Pod of the record, and the manifest cannot be read.
  */
 function createSecondStarts(
   tryPut: (record: PodRecord) => boolean,

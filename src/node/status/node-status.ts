@@ -35,7 +35,7 @@ export interface NodeStatusOptions extends RegistrationOptions {
   problems?(): string[];
   /** Reported as the kubelet's version, such as v1.33.0+lifepod. */
   version: string;
-  /** Reads the system information for the status; absent: that of this machine. */
+  /** Reads the system information for the status. Absent: readSystemInfo() reads it from this machine. */
   systemInfo?: typeof readSystemInfo;
   timers: Timers;
   log: Log;

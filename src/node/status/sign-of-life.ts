@@ -50,8 +50,8 @@ export interface OutageClock {
 }
 
 /**
- * `from`: when the previous agent was last alive, according to its clock; undefined: unknown. If `from` is unknown, or in the future
- * according to the clock of this agent, there is no outage.
+ * Creates the clock of the outage that began at `from`, when the previous agent was last alive according to its clock. There is no outage
+ * if `from` is undefined, or in the future according to the clock of this agent.
  */
 export function createOutageClock(from: Millis | undefined, timers: Pick<Timers, 'now'>): OutageClock {
   let end: Millis | undefined;

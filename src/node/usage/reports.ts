@@ -150,7 +150,7 @@ export function nodeUsage(node: string, pair: SamplePair, pods: readonly UsedPod
   };
 }
 
-/** Returns the Pods that have running containers, with no more than what the runtime knows about them. Source: kubelet's /runningpods. */
+/** Returns the Pods that have running containers, with their names, namespaces, UIDs and images. Source: the kubelet's /runningpods. */
 const runningPods = (pods: readonly UsedPod[]) => ({
   kind: 'PodList',
   apiVersion: 'v1',

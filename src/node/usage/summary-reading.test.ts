@@ -10,7 +10,7 @@ import type { Sample } from './sampler.ts';
 import { readSummaryFacts, type SummaryPorts } from './summary-reading.ts';
 
 const { signal } = new AbortController();
-/** A word in the control groups of this process, which counts as the ID of a container with at least one process. */
+/** The first word in the /proc/PID/cgroup file of this process. As a container ID, it stands for a container with a process. */
 const RUNNING = readFileSync('/proc/self/cgroup', 'utf8').split(/[^A-Za-z0-9]+/)[0] ?? '';
 
 let dataDir: string;

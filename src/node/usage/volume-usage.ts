@@ -42,7 +42,7 @@ export function createVolumeReader(
 ): VolumeReader {
   /** The results by Pod UID. A result expires at `until`, which is infinite until the reading has finished. */
   const kept = new Map<string, { reading: Promise<VolumeUsage[]>; until: Millis }>();
-  /** The most recent walk. The next one waits for it, so that only one Pod is measured at a time. */
+  /** The most recent walk. The next walk waits for its end, so that only one Pod is measured at a time. */
   let last: Promise<unknown> = Promise.resolve();
   const foldersFor = (pod: Pod): PodDirectories => directoriesOf(uidOf(pod));
   return {

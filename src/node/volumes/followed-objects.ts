@@ -1,6 +1,6 @@
 /**
- * Follows the ConfigMaps and Secrets that Pods of the node use, and reports which of them change. Each object has a watch of its own, because
- * a node may read no others.
+ * Follows the ConfigMaps and Secrets that Pods of the node use, and reports which of them change. Each object has its own watch, because
+ * a node is not allowed to read other objects.
  * Source: the watch-based manager of pkg/kubelet/util/manager of v1.33 (behavior).
  */
 import { coreResource } from '../../api/resources.ts';
@@ -11,9 +11,9 @@ import type { Platform } from '../../platform/platform.ts';
 import { partsOfKey } from './references.ts';
 
 export interface FollowedObjects {
-  /** Follows the objects with these keys (fileSourceKey) for the owner, in place of those that it followed before. */
+  /** Follows the objects with these keys (fileSourceKey) for the owner, and no other objects from then on. */
   follow(owner: string, keys: ReadonlySet<string>): void;
-  /** Ends what follow() began for the owner. The last owner of an object ends its watch. */
+  /** Follows no objects for the owner from then on. The watch of an object ends when no owner is left. */
   unfollow(owner: string): void;
 }
 

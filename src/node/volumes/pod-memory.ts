@@ -16,7 +16,7 @@ export interface PodMemory {
   ready(): Promise<void>;
 }
 
-/** `folder` is the result of podMemoryFolder(). `signal` aborts a mount under way; it does not unmount the tmpfs. */
+/** Creates the manager of the tmpfs at `folder` (see podMemoryFolder()). `signal` aborts a mount under way, but does not unmount. */
 export function createPodMemory(folder: string, signal: AbortSignal): PodMemory {
   let mounting: Promise<void> | undefined;
   async function mountOnce(): Promise<void> {

@@ -17,8 +17,8 @@ import { folderOf, keepVolume, type PodDirectories, setUpVolume } from './set-up
 import { createFailures, VolumeError } from './volume-error.ts';
 
 /**
- * The maximum number of a Pod's volumes that are set up at the same time. Setting up one may start a program and take about 1 MB
- * of memory.
+ * The maximum number of a Pod's volumes that are set up at the same time. Setting up a volume may start a program and take about
+ * 1 MB of memory.
  */
 const MAX_AT_ONCE = 8;
 /** The delay before an update that failed is retried. */

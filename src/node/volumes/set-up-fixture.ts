@@ -24,8 +24,9 @@ export interface SetUpFixture {
   failures: string[];
   /** The messages of the errors that were logged as warnings. */
   warnings: unknown[];
-  /** The times of all timers that were started through the ports, and of those that may still fire. */
+  /** The times of all timers that were started through the ports. */
   started: number[];
+  /** The times of the started timers that have neither fired nor been canceled. */
   running: Set<number>;
   folder(pod: Pod, volume: Volume): string;
   /** Resolves with the text of a file in the volume. */

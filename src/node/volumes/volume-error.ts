@@ -1,8 +1,8 @@
 import type { Timer, Timers } from '../../platform/platform.ts';
 
 /**
- * The error of a volume that cannot currently be set up, so that a retry may succeed, or that has a problem which does not prevent
- * its setup. Users see the reason and the message in an Event or in the status of the containers.
+ * The failed setup of a volume, which may succeed when it is retried, or a problem that does not prevent the setup. Users see the reason
+ * and the message in an Event or in the status of the containers.
  */
 export class VolumeError extends Error {
   override readonly name = 'VolumeError';

@@ -59,7 +59,7 @@ export interface VolumeManager {
    */
   hostPath(podUid: string, pod: Pod, volumeName: string): string;
   podDirectory(podUid: string): string;
-  /** The ConfigMaps and Secrets that are followed, for the volumes and for others. */
+  /** The ConfigMaps and Secrets that the volumes and other parts of the agent follow. */
   readonly objects: FollowedObjects;
   /** Stops the rotation of tokens and all updates. Volumes stay mounted. */
   close(): void;

@@ -20,12 +20,12 @@ export interface ActionParts {
 
 export interface WorkerActions {
   /**
-   * Starts an action, or cancels the one that a cancel action names. An action that destroys the evidence of how a run ended first waits
-   * for `recorded`, which resolves when the Pod's record contains the evidence or cannot be written; undefined: there is no need to
-   * wait. finalizeDeletion also waits until the newest status is written.
+   * Starts an action, or cancels the action that a cancel action names. An action in FORGETS first waits for `recorded`, which resolves
+   * when the Pod's record shows how the runs ended or cannot be written; undefined: there is no need to wait. finalizeDeletion also
+   * waits until the newest status is written.
    */
   perform(action: Action, recorded: Promise<void> | undefined): void;
-  /** The Pod's object has changed. Ends a finalizeDeletion that the API accepted, since the changed object shows its result. */
+  /** Called when the Pod's object has changed. Ends a finalizeDeletion that the API accepted, since the changed object shows its result. */
   objectChanged(): void;
 }
 

@@ -43,9 +43,9 @@ export const FORGETS: ReadonlySet<Action['kind']> = new Set<Action['kind']>([
   'finalizeDeletion',
 ]);
 /**
- * The types of steps for which the actions in FORGETS do not wait if the same decision reports both, because these steps do not show how
- * a run ended. If an agent dies before it writes such a step, a new agent reports it again. The exception is SandboxStopped of a
- * sandbox that no longer exists, which Removed implies.
+ * The types of steps that do not show how a run ended. An action in FORGETS does not wait until the steps of these types from the same
+ * decision are recorded. If an agent dies before it records such a step, a new agent reports the step again, except SandboxStopped of a
+ * sandbox that no longer exists; the step Removed implies it.
  */
 export const LAST_STEPS: ReadonlySet<string> = new Set(['SandboxStopped', 'Removed', 'Gone']);
 

@@ -7,7 +7,7 @@ export interface WorkerFailures {
   observed(): FailedAction[];
   succeeded(action: Action): void;
   failed(action: Action, error: unknown, at: Millis): FailedAction;
-  /** The runtime did not answer, so it is unknown whether the action succeeded. */
+  /** Stores the action as failed with an unknown outcome, because the runtime did not answer. */
   unanswered(action: Action, error: Error, at: Millis): void;
   /**
    * The cause of the action's failure has changed, so the last failure no longer causes back-off. If an attempt is under way, its
@@ -20,8 +20,8 @@ export function createWorkerFailures(): WorkerFailures {
   const observed = new Map<string, FailedAction>();
   const retryWanted = new Set<string>();
   /**
-   * Forgets the failed starts of earlier attempts once the outcome of a later start of the container is known. They would otherwise be
-   * reported again when the runs of the later attempts have been removed.
+   * Forgets the failed starts of earlier attempts once the outcome of a later start of the container is known, but keeps starts with an
+   * unknown outcome. Otherwise, the failures would be reported again after the runs of the later attempts were removed.
    */
   const forgetEarlierStarts = (later: Action): void => {
     if (later.kind !== 'startContainer') return;

@@ -16,8 +16,8 @@ export interface WorkerImages {
   progress(key: string, progress: PullProgress): void;
   ended(action: Action, key: string): void;
   /**
-   * An image with this name (from storedName()) has appeared in the runtime; undefined: any image may have appeared. `failures`: the
-   * Pod's failed actions. Returns whether the Pod waits for an image that has appeared.
+   * Records that an image with this name (from storedName()) has appeared in the runtime; undefined: any image may have appeared.
+   * `failures`: the Pod's failed actions. Returns whether a container of the Pod waits for an image that has appeared.
    */
   appeared(pod: Pod, name: string | undefined, failures: readonly FailedAction[]): boolean;
 }

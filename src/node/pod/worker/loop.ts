@@ -45,7 +45,7 @@ export function createWorkerLoop(options: LoopOptions): WorkerLoop {
   let hasDecided = false;
   let timer: Timer | undefined;
 
-  /** Starts the loop. If it waits for an observation and has decided before, decides. Does nothing during a decision. */
+  /** Starts the loop or, if the loop is waiting for an observation and has decided before, decides. Does nothing during a decision. */
   const wakeNow = (): void => {
     if (isDeciding || signal.aborted) return;
     if (!isRunning) void run();

@@ -10,13 +10,13 @@ import type { Millis } from '../../../machinery/time.ts';
 export interface WorkerOutages {
   /** Returns the outages that are over and that no decision has taken into account yet. */
   observed(): readonly Outage[];
-  /** A decision has taken the observed outages into account. During a termination, the core's memory includes them from now on. */
+  /** Drops the observed outages after a decision has taken them into account. During a termination, the core's memory includes them. */
   counted(): void;
-  /** A call was not answered. `since`: the time from which the runtime did not answer. */
+  /** Starts an outage because a call was not answered. `since`: the time from which the runtime did not answer. */
   unanswered(since: Millis): void;
   /** Whether the state is unknown because the runtime did not answer. */
   isUnknown(): boolean;
-  /** An observation starts now. Returns a function to call once the observation has succeeded. */
+  /** An observation starts now. Returns a function to call on success; it ends the outage unless a later call was not answered. */
   observing(): (now: Millis) => void;
 }
 

@@ -32,7 +32,7 @@ export interface Outcome {
   hook?: HookResult;
   /** The version of the Pod's fields that the downward API files now contain. */
   downward?: string;
-  /** The object no longer exists in the API. */
+  /** Set if the object no longer exists in the API. */
   removed?: true;
 }
 
@@ -56,20 +56,20 @@ export interface WorkerPorts {
 }
 
 export interface PodWorker {
-  /** The object has changed. `removed`: it no longer exists in the API. */
+  /** Called when the object has changed: decides again. `removed`: whether the object no longer exists in the API. */
   update(pod: Pod, removed: boolean): void;
   /** The node terminates the Pod. If called several times, the shortest grace period and the first reason apply. */
   end(by: Omit<NodeEnd, 'at'>): void;
-  /** The state of this Pod in the runtime may have changed. */
+  /** Called when the state of this Pod in the runtime may have changed: observes the Pod and decides. */
   changed(): void;
   /** The cause of the action's failure has changed, so the action is retried without back-off. `key`: from actionKey(). */
   retry(key: string): void;
-  /** An image with this name (from storedName()) has appeared in the runtime; undefined: any image may have appeared. */
+  /** Called when the image of this name (from storedName(); undefined: any) has appeared: retries containers and volumes that need it. */
   imageAppeared(name: string | undefined): void;
   /** Returns the newest known version of the object. */
   pod(): Pod;
   /** Writes a status that waits for further changes, and resolves when no status is left to write, or the worker has stopped. */
   flushed(): Promise<void>;
-  /** Stops the worker and aborts its actions under way, after it has started to write a status that waits. Containers keep running. */
+  /** Starts to write a status that waits, then stops the worker and aborts its actions under way. Containers keep running. */
   stop(): void;
 }

@@ -4,7 +4,7 @@ import type { Outcome } from './ports.ts';
 
 export interface WorkerResults {
   observed(): { probes: Record<string, ProbeResult>; hooks: Record<string, HookResult> };
-  /** Sets the results of hooks that rebuildMemory() knows from before this agent. Called before the first decision. */
+  /** Sets the results of hooks that rebuildMemory() has recovered from an earlier agent. Called before the first decision. */
   recovered(hooks: Record<string, HookResult>): void;
   absorb(action: Action, outcome: Outcome): void;
   /** Drops the results of all runs except those with these container IDs. */

@@ -6,8 +6,8 @@
  *     after the action ended succeeds. Otherwise a decision could see an action that is neither under way nor done. Every action with
  *     an unknown outcome stays in flight until such an observation, too.
  *  2. An action that succeeded but had no effect counts as failed.
- *  3. A failure is logged as a warning once: a retry, also as the next attempt of its container, that fails with the same message is logged
- *     for debugging only, because the back-off may repeat it for days.
+ *  3. A failure is logged as a warning once. If a retry or the next attempt of the container fails with the same message, this is logged
+ *     for debugging only, because the retries may go on for days.
  */
 import { type Action, actionKey } from '../../../lifecycle/types.ts';
 import type { Millis } from '../../../machinery/time.ts';
@@ -15,6 +15,7 @@ import { CHANGES_RUNTIME, missingEffect, shows } from './effects.ts';
 import type { RuntimeView, WorkerPorts } from './ports.ts';
 import type { WorkerState } from './state.ts';
 
+/** An action from its start until its effect is known. */
 export interface Flight {
   action: Action;
   key: string;
@@ -25,7 +26,7 @@ export interface Flight {
 
 export interface WorkerFlights {
   begin(action: Action): Flight;
-  /** The action's call has ended. `unknown`: the runtime did not answer. */
+  /** Called when the action's call has ended. `unknown`: the runtime did not answer. The flight may go on; see invariant 1. */
   end(flight: Flight, outcome: 'succeeded' | 'failed' | 'unknown'): void;
   /** Ends the flight of the action with this key without an observation of its effect. */
   drop(key: string): void;
@@ -116,7 +117,7 @@ export function createWorkerFlights(
 /** Identifies an action and its retries: the attempts of a container are retries of each other. */
 const retryKey = (action: Action): string => actionKey('attempt' in action ? { ...action, attempt: 0 } : action);
 
-/** Returns fields of the log that name the action and its object: the container with its image, or the volume that failed. */
+/** Returns the log fields that identify the action and its object, such as the container with its image or the volume that failed. */
 function logFields(action: Action, error: unknown, { containers }: RuntimeView): Record<string, unknown> {
   const { kind } = action;
   const id = 'id' in action ? action.id : undefined;

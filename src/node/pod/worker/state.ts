@@ -11,7 +11,7 @@ import { createWorkerResults, type WorkerResults } from './results.ts';
 /** The input with which a worker starts. */
 export interface WorkerStart {
   pod: Pod;
-  /** The object no longer exists in the API. */
+  /** Whether the object no longer exists in the API. */
   removed: boolean;
   nodeEnd?: NodeEnd | undefined;
   /** The journal that the previous worker of the Pod wrote; absent: there is none. */
