@@ -1,6 +1,6 @@
 /**
  * Builds the runtime's configuration of a Pod's sandbox and of a container from the spec and the facts of the node.
- * Boundary: pure. configuration-source.ts reads the objects that the spec refers to, and container-files.ts creates the files and mounts.
+ * Boundary: the functions are pure. configuration-source.ts reads the referenced objects; container-files.ts creates files and mounts.
  * Invariants: the same input gives the same configuration. Mounted paths are in the Pod's folder or belong to the Pod's volumes.
  */
 

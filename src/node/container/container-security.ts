@@ -1,6 +1,6 @@
 /**
  * Computes the security context of a container: the container's own settings take precedence over the Pod's settings. Also
- * checks runAsNonRoot. Pure.
+ * checks runAsNonRoot. The functions are pure.
  * Source: "Configure a Security Context" of the v1.33 documentation; pkg/kubelet/kuberuntime security_context (error texts).
  */
 import { join } from 'node:path';

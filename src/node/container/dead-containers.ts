@@ -22,7 +22,7 @@ type Run = Pick<ContainerObservation, 'id' | 'name' | 'attempt' | 'state'>;
 /**
  * Returns the removable runs of each container, oldest first. For a Pod that has ended, these are the run whose end the status shows
  * and all earlier runs, but only the runs before the first run that has not exited. For other Pods, these are the exited runs before the
- * running run of a container; none if the Pod is being deleted. Pure.
+ * running run of a container; none if the Pod is being deleted. The function is pure.
  */
 export function deadContainers({ pod, containers }: PodContainers): Run[][] {
   if (hasEnded(pod))

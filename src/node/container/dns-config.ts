@@ -1,5 +1,5 @@
 /**
- * Computes the resolver configuration of a Pod from its DNS policy and the node's configuration. Pure.
+ * Computes the resolver configuration of a Pod from its DNS policy and the node's configuration. The functions are pure.
  * Source: "DNS for Services and Pods" of the v1.33 documentation; pkg/kubelet/network/dns (behavior and limits).
  */
 import type { Pod } from '../../api/generated/types.ts';

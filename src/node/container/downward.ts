@@ -1,5 +1,6 @@
 /**
- * Implements the downward API: formats a Pod's fields and a container's resources as text for variables and volumes. Pure.
+ * Implements the downward API: formats a Pod's fields and a container's resources as text for variables and volumes.
+ * The functions are pure.
  * Source: "Downward API" of the v1.33 documentation; pkg/fieldpath and pkg/api/v1/resource (behavior).
  */
 

@@ -1,5 +1,5 @@
 /**
- * Computes the environment variables of a container. Pure: the objects that variables refer to are passed in.
+ * Computes the environment variables of a container. No I/O: the caller passes the objects that variables refer to.
  * The order is: envFrom, then env, then those variables of Services whose names are not set yet. A variable in env may refer to earlier
  * variables and to variables of Services.
  * Source: pkg/kubelet makeEnvironmentVariables and pkg/kubelet/envvars of v1.33 (behavior and error texts).

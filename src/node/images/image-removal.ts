@@ -25,14 +25,14 @@ export interface RemovalOptions {
 
 export interface ImageRemoval {
   /**
-   * Lists the images, and removes the unused ones that have been unused for `policy.maxAgeMillis`. A failed removal is only
+   * Lists the images, and removes images that have been unused for `policy.maxAgeMillis`. A failed removal is only
    * logged. Returns when the next unused image reaches that age; undefined if there is no such image or `maxAgeMillis` is 0.
    */
   freeOld(signal: AbortSignal): Promise<Millis | undefined>;
   /**
-   * Removes unused images until it has freed `wantedBytes`, or has tried all images. Rejects at the end if an image could not be
-   * removed. `oldEnoughAt` is when the first of the images that it skipped as too young becomes old enough; undefined if it
-   * skipped none.
+   * Removes unused images until `wantedBytes` are freed or all images were tried, but skips images that are too young. Rejects at
+   * the end if an image could not be removed. `oldEnoughAt` is when the first of the skipped images becomes old enough; undefined if
+   * no image was skipped.
    */
   free(wantedBytes: number, signal: AbortSignal): Promise<{ freedBytes: number; oldEnoughAt: Millis | undefined }>;
 }
@@ -115,13 +115,13 @@ interface ImageTimes {
 }
 
 interface ImageHistory {
-  /** Records a listing. `images` are all existing images, and `used` those in use. The images of the first listing count as old. */
+  /** Records a listing. `images` are all existing images, `used` the images in use. The images of the first listing count as old. */
   update(images: readonly ImageInfo[], used: ReadonlySet<ImageInfo>, now: Millis): void;
   forget(id: string): void;
   timesOf(id: string): ImageTimes;
   /**
-   * Compares two images: the one whose last use is longer ago comes first; if the times are equal, the one that was first seen
-   * earlier.
+   * Compares two images for sorting: the image whose last use is longer ago comes first; if these times are equal, the image that was
+   * first seen earlier comes first.
    */
   inRemovalOrder(a: ImageInfo, b: ImageInfo): number;
 }

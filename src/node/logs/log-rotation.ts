@@ -155,8 +155,8 @@ function untilFull(written: number, inMillis: number, bytesLeft: number, longest
 }
 
 /**
- * Resolves at the first change of the file, at once if the file no longer has the given size, or when `signal` aborts. Rejects if the
- * watch cannot begin, for example because the file no longer exists, or fails. The watch ends at the first event, because the kernel
+ * Resolves at the first change of the file, immediately if the file no longer has the given size, or when `signal` aborts. Rejects if the
+ * watch fails or cannot begin, for example because the file no longer exists. The watch ends at the first event, because the kernel
  * reports an event for each line that is written.
  */
 function written(path: string, size: number, signal: AbortSignal): Promise<void> {

@@ -10,7 +10,7 @@ import { createManifests, type Manifests } from './manifests.ts';
 let root: string;
 let stop: AbortController;
 let timers: VirtualTimers;
-/** The times of the timers that have been set, relative to the start, without those for changes of the folder. */
+/** The times of the timers that were set for 1 s or more. Timers after changes of the folder are shorter. */
 let retries: number[];
 let errors: string[];
 let manifests: Manifests;

@@ -28,7 +28,7 @@ export interface NodeReportsOptions {
   pods(): NodePod[];
   /** The settings of the node, as a KubeletConfiguration without kind, for /configz. */
   configuration: Readonly<Record<string, unknown>>;
-  /** The metrics that /metrics reports, together with those of the volumes of claims. */
+  /** The metrics that /metrics reports, in addition to the metrics of the claims' volumes. */
   metrics: Metrics;
   /**
    * The folder that contains the Pods' folders and pods-memory, the tmpfs of all Pods. The disk of this folder is reported as the

@@ -3,7 +3,7 @@
  *
  * Samples are taken only on request. A request waits for a second sample, one second after the first, if there is no earlier
  * sample to reuse.
- * Source: metrics-server (behavior), which however samples every 15 s even without requests.
+ * Source: the behavior of metrics-server, except that metrics-server samples every 15 s even without requests.
  *
  * Invariants:
  *  1. The sampler takes at most one sample per second, however many requests there are. Concurrent requests share their samples.

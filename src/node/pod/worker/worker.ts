@@ -6,8 +6,8 @@
  * Invariants:
  *  1. Statuses are written one at a time, and the newest status wins; the last one is written before the object is deleted.
  *     A run is removed only after its end is recorded, or cannot be recorded.
- *  2. There is no polling: only events, such as a change in the runtime or of the object or the end of an action, and a timer wake the
- *     worker.
+ *  2. There is no polling: a timer and events wake the worker, such as a change in the runtime, a change of the object, or the end of an
+ *     action.
  *  3. After a call that the runtime did not answer, nothing is decided until an observation succeeds. The time until then is an
  *     outage. Probes and hooks are exceptions, since their container may have exited.
  */
