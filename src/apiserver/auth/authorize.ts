@@ -1,5 +1,5 @@
 /**
- * Authorizes requests, and creates the errors for those that are not allowed.
+ * Authorizes requests, and creates the errors for requests that are not allowed.
  * Source: k8s.io/apiserver/pkg/endpoints/filters/authorization.go and handlers/responsewriters/errors.go of v1.33 (behavior and wording).
  */
 import { ApiError, forbidden } from '../../machinery/status.ts';
@@ -10,8 +10,8 @@ import { isPrivileged } from './authorization/authorizer.ts';
 import { attributesOf, requestAttributes } from './request-attributes.ts';
 
 /**
- * Rejects with 403 Forbidden if the user may not send the request. Returns undefined if the user may do everything, so that most requests of
- * administrators and components do not wait for a promise.
+ * Rejects with 403 Forbidden if the user may not send the request. Returns undefined if the user may do everything, so that requests of
+ * administrators do not wait for a promise.
  */
 export const authorizeResource = (
   authorizer: Authorizer,
@@ -21,8 +21,8 @@ export const authorizeResource = (
   privileged(exchange) ? undefined : authorize(authorizer, exchange, resourceAttributes(exchange, route));
 
 /**
- * Like authorizeResource(), for a request for no known resource: for a path such as /apis, or for a resource, a subresource or a method that
- * the server does not serve. `segments`: those of the path.
+ * Like authorizeResource(), for all other requests: for a path such as /apis, or for a resource, a subresource or a method that the server
+ * does not serve. `segments`: the decoded segments of the path.
  */
 export const authorizeOther = (
   authorizer: Authorizer,

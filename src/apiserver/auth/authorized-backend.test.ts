@@ -12,7 +12,10 @@ const pod = { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'p', namespace: '
 const never = new AbortController().signal;
 const MERGE = 'application/merge-patch+json';
 
-/** `allowed`: the requests that the authorizer allows, as it is asked for them. */
+/**
+ * Returns the API of `user` on a backend that only records its calls. `allowed`: the requests that the authorizer allows, as texts like in
+ * `asked`.
+ */
 function backendOf(allowed: readonly string[], user = jane) {
   const called: string[] = [];
   const asked: string[] = [];

@@ -1,7 +1,8 @@
 /**
- * The backend as the components of the same process call it: each request needs the rights of its user, as a request over HTTPS does.
+ * Wraps the backend for components of the same process: the user of each request needs the same rights as for a request over HTTPS.
  *
- * Boundary: the HTTP server authorizes the requests of its clients itself, because the responses to these depend on more than a resource.
+ * Boundary: the HTTP server authorizes the requests of its clients itself, because clients also send requests for other paths, and for
+ * resources that do not exist.
  */
 import type { Attributes, Authorizer } from '../../ports/authorizer.ts';
 import type { ListOptions, ResourceBackend } from '../../ports/backend.ts';

@@ -1,5 +1,5 @@
 /**
- * Impersonation: a request can be sent as another user, if its sender may impersonate this user.
+ * Implements impersonation: a sender can send a request as another user if the sender may impersonate this user.
  * Source: WithImpersonation of k8s.io/apiserver/pkg/endpoints/filters of v1.33 (behavior). One difference: headers without a user are a bad
  * request (400) instead of an internal error.
  */
@@ -17,7 +17,7 @@ const ANONYMOUS = 'system:anonymous';
 const AUTHENTICATED = 'system:authenticated';
 const UNAUTHENTICATED = 'system:unauthenticated';
 
-/** A ServiceAccount's name as a user. Upstream's parts: a namespace and a name without colons. */
+/** The name of the user that a ServiceAccount is. Its last parts are the namespace and the name of the ServiceAccount, without colons. */
 const SERVICE_ACCOUNT = /^system:serviceaccount:([^:]+):([^:]+)$/;
 
 /** Whether the headers ask for impersonation. */
@@ -27,8 +27,9 @@ export const isImpersonating = (headers: IncomingHttpHeaders): boolean => {
 };
 
 /**
- * Returns the user as whom the request is to be handled. `headers`: all values of each header. Rejects with 403 Forbidden if the sender may
- * not impersonate the user, one of the groups, the UID or one of the extra values; and with 400 BadRequest if the headers name no user.
+ * Resolves to the user as whom the request is to be handled, which is the sender if the headers request no impersonation. `headers`: all
+ * values of each header. Rejects with 403 Forbidden if the sender may not impersonate the user, one of the groups, the UID or one of the
+ * extra values, and with 400 BadRequest if the headers contain groups, a UID or extra values, but no user.
  */
 export async function impersonate(authorizer: Authorizer, sender: UserInfo, headers: Headers): Promise<UserInfo> {
   const wanted = requestedUser(headers);
@@ -41,10 +42,10 @@ export async function impersonate(authorizer: Authorizer, sender: UserInfo, head
   return withSystemGroups(wanted);
 }
 
-/** The user that the headers name, with exactly these groups. */
+/** The user that the headers request. */
 interface Requested {
   name: string;
-  /** Absent if the headers name none: a ServiceAccount then has its own. */
+  /** Absent if the headers contain no groups: withSystemGroups() then adds the groups of a ServiceAccount. */
   groups?: readonly string[];
   uid?: string;
   extra: Readonly<Record<string, readonly string[]>>;
@@ -62,7 +63,7 @@ function requestedUser(headers: Headers): Requested | undefined {
   return { name, ...(groups.length === 0 ? {} : { groups }), ...(uid === '' ? {} : { uid }), extra };
 }
 
-/** Node.js decodes the bytes of headers as Latin-1; names of users are UTF-8. */
+/** Decodes the values of a header again: Node.js decodes the bytes of headers as Latin-1, but the names of users are UTF-8. */
 const valuesOf = (values: readonly string[] = []): string[] =>
   values.map((value) => Buffer.from(value, 'latin1').toString('utf8'));
 
@@ -86,7 +87,10 @@ function unescaped(key: string): string {
 
 type What = Omit<ResourceAttributes, 'user' | 'verb'>;
 
-/** Returns what the sender must be allowed to impersonate. */
+/**
+ * Yields the resources that the sender must be allowed to impersonate: the user or ServiceAccount, the groups, the extra values and the
+ * UID.
+ */
 function* rightsToBe({ name, groups = [], uid, extra }: Requested): Generator<What> {
   const account = SERVICE_ACCOUNT.exec(name);
   yield account === null

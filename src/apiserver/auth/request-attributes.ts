@@ -1,6 +1,6 @@
 /**
- * The attributes of a request by its method and path alone, whether or not the server serves the path. A user who may not read a
- * resource gets the same response whether or not it exists.
+ * Determines the attributes of a request, by which it is authorized, from its method, path and query, whether or not the server serves the
+ * path. So a user who may not read a resource gets the same response whether or not the resource exists.
  * Source: RequestInfo of k8s.io/apiserver/pkg/endpoints/request of v1.33 (behavior).
  */
 import { type FieldRequirement, parseFieldSelector } from '../../machinery/field-selector.ts';
@@ -19,7 +19,10 @@ const VERBS: Readonly<Record<string, string>> = {
   DELETE: 'delete',
 };
 
-/** The verbs that a path can contain before its resource: that of the deprecated watches, and that of proxies, which are no longer served. */
+/**
+ * The verbs that a path can contain before its resource: `watch` in the deprecated paths for watches, and `proxy`, which is no longer
+ * served.
+ */
 const VERBS_IN_PATHS = ['watch', 'proxy'];
 
 /** The subresources of Namespaces, by which /namespaces/NAME/SUBRESOURCE differs from /namespaces/NAME/PLURAL. */
@@ -32,7 +35,7 @@ interface Request {
 
 type WithoutUser<T> = Omit<T, 'user'>;
 
-/** `segments`: those of the path, decoded. */
+/** Returns the attributes of a request for any path. `segments`: the decoded segments of the path. */
 export function requestAttributes(
   { method, query }: Request,
   segments: readonly string[],
@@ -99,7 +102,10 @@ export function attributesOf(request: ResourceRequest, selector: string | null |
   };
 }
 
-/** Returns the requirements of a field selector; undefined if there is none, or if it is invalid: the server then refuses the request. */
+/**
+ * Returns the requirements of a field selector; undefined if there is no selector, or if the selector is invalid: the server then refuses
+ * the request.
+ */
 function selectedFields(selector: string | null | undefined): FieldRequirement[] | undefined {
   if (!selector) return undefined;
   try {
@@ -110,8 +116,8 @@ function selectedFields(selector: string | null | undefined): FieldRequirement[]
 }
 
 /**
- * Returns the only name that a list or watch selects, so that a rule for single objects can allow the request; undefined if the request does
- * not select one name.
+ * Returns the only name that the field selector of a list or watch selects, so that a rule for single objects can allow the request.
+ * Returns undefined if the selector does not require a valid name.
  */
 function selectedName(requirements: readonly FieldRequirement[] = []): string | undefined {
   const only = requirements.find(({ field, op }) => field === 'metadata.name' && op === '=')?.value;

@@ -16,7 +16,7 @@ export const PIECE_CHARS = 64 * 1024;
 export const WHOLE_CHARS = 128 * 1024;
 /** The fastest compression level, because speed matters more than size within one network. */
 const GZIP_LEVEL = 1;
-/** The memory of one compressor: its window, tables and buffers. */
+/** An estimate of the memory of one compressor: its window, tables and buffers. */
 const GZIP_BYTES = 300 * 1024;
 
 /**
@@ -40,7 +40,7 @@ export function* evenly(texts: Iterable<string>): Generator<string> {
   if (piece !== '') yield piece;
 }
 
-/** Like evenly(), for bytes. */
+/** Splits the concatenation of the parts into pieces of PIECE_CHARS bytes. The last piece may be shorter. */
 export function* evenBytes(parts: Iterable<Uint8Array>): Generator<Uint8Array> {
   let waiting: Uint8Array[] = [];
   let length = 0;

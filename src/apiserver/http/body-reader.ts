@@ -52,7 +52,7 @@ function arrived(request: IncomingMessage, user: UserInfo, unfinished: Unfinishe
   const part = unfinished.completed(request.readableLength, user.name);
   if (part === undefined) return undefined;
   const body = (request.read() as Buffer | null) ?? NO_BODY;
-  // Without this, the request would not end, because nothing else reads its end.
+  // Without resume(), the request would never emit `end`, because no other code reads it to its end.
   request.resume();
   return { body, part };
 }

@@ -26,7 +26,7 @@ export interface ExpectedKind {
   kind: string;
   /** The full name of the kind's type. */
   schema: string;
-  /** Other versions of the group in which the kind is the same, so that a body of one of them is read too. */
+  /** Other versions of the group that a body may have, because the kind is the same in these versions. */
   olderVersions?: readonly string[];
 }
 

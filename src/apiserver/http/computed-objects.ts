@@ -1,4 +1,7 @@
-/** Reads kinds whose objects are not stored: those that never change, or are computed from stored objects and the usage of the node. */
+/**
+ * Reads kinds whose objects are not stored. The objects of such a kind either never change, or are computed from stored objects and the
+ * resource usage that the node reports.
+ */
 import type { KindDefinition } from '../../api/kind.ts';
 import type { KubeList, KubeObject } from '../../machinery/meta.ts';
 import { isApiError, notFound } from '../../machinery/status.ts';
@@ -11,7 +14,10 @@ import type { ResourceRoute } from './routes.ts';
 
 type Computed = NonNullable<KindDefinition['computed']>;
 
-/** Computes one object. Rejects with 404 NotFound if the stored object does not exist or the node reports no usage for it. */
+/**
+ * Resolves to one object of the kind. Rejects with 404 NotFound if the object does not exist: no constant object has the name, the stored
+ * object from which it is computed does not exist, or the node reports no usage for the stored object.
+ */
 export async function getComputed(
   server: ServerContext,
   exchange: Exchange,
@@ -34,7 +40,10 @@ export async function getComputed(
   return object;
 }
 
-/** Computes the objects for which the node reports usage and which the namespace and the selectors match. Ignores other options. */
+/**
+ * Lists the objects that the selectors match. If the objects are computed, lists only those in the namespace for which the node reports
+ * usage. Ignores all other options.
+ */
 export async function listComputed(
   server: ServerContext,
   exchange: Exchange,

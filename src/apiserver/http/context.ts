@@ -26,7 +26,7 @@ export interface ServerContext {
   readonly waits: Waits;
   /** Limits the number of open watches. */
   readonly watches: Places;
-  /** Limits the number of open requests for logs, exec, attach and port-forward. */
+  /** Limits the number of open requests for logs, exec, attach, port-forward and the proxies of Pods, Services and Nodes. */
   readonly streams: Places;
   /** Limits the number of open streams of all port-forward requests together. */
   readonly forwarded: StreamRoom;

@@ -13,9 +13,7 @@ export interface Upgrade {
    * the signal of the exchange. `head`: the bytes after the request that have already been read.
    */
   take(): { socket: Socket; head: Buffer };
-  /**
-   * Like take(), but the end of the connection aborts the signal, as for a response: for a connection whose messages are the response.
-   */
+  /** Like take(), for a connection whose messages are the response: the end of the connection still aborts the signal. */
   takeToAnswer(): { socket: Socket; head: Buffer };
 }
 
@@ -33,7 +31,7 @@ export interface Exchange {
   route?: ResourceRoute;
   /** The annotations for the audit event of the request. */
   readonly audit: Map<string, string>;
-  /** Records the request in the audit log. Absent if it is not recorded. */
+  /** Records the request in the audit log. Absent if the request is not recorded. */
   auditing?: RequestAudit;
   /** Marks the request as long-running, such as a watch or a followed log: the server's close() ends it instead of waiting for it. */
   endWithServer(): void;
@@ -87,7 +85,10 @@ export function acceptsGzip(request: IncomingMessage): boolean {
   return /(^|[,\s])gzip(?!\s*;\s*q=0(\.0*)?\s*(,|$))/i.test(String(request.headers['accept-encoding'] ?? ''));
 }
 
-/** Returns the context of a request for a resource. `resource`, `verb` and other fields may differ from those of the route. */
+/**
+ * Returns the context of a request for a resource. `given`: fields that replace those of the exchange and the route, such as `resource` and
+ * `verb`.
+ */
 export const requestContext = (
   { user, signal, audit }: Exchange,
   { verb, ref, subresource, namespace, name }: ResourceRoute,

@@ -11,10 +11,10 @@ export interface MediaRange {
 /** The number of wildcards in the range: a type is preferred to a range that contains it. */
 const wildcards = ({ type }: MediaRange): number => type.split('*').length - 1;
 
-/** The parsed headers, because a client sends the same header with each request. */
+/** A cache of parsed headers: a client usually sends the same header with each request. */
 const parsed = new Map<string, readonly MediaRange[]>();
 const MAX_PARSED = 100;
-/** Longer headers are parsed each time. */
+/** Headers that are longer are not cached. */
 const MAX_PARSED_CHARACTERS = 512;
 
 /** Returns the media ranges of an Accept header with a quality above 0, best first. An absent or empty header accepts anything. */

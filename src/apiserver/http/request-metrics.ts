@@ -1,7 +1,7 @@
 /**
  * Metrics of HTTP requests. Calls of the registry within this process are not counted.
  * Source of the names and labels: v1.33 metrics reference, apiserver_request_*, apiserver_longrunning_requests and
- * apiserver_current_*_requests, whose values here are current ones, while upstream's are the maximum of the last second.
+ * apiserver_current_*_requests. The last ones report current values here, but the maximum of the last second upstream.
  */
 import type { Metrics } from '../../platform/metrics.ts';
 import type { Verb } from '../../ports/request.ts';
@@ -21,11 +21,11 @@ const VERBS: Readonly<Record<Verb, string>> = {
 };
 
 export interface RequestMetrics {
-  /** Adds to the number of requests in flight that are like this one. */
+  /** Adds `change` to the number of requests in flight with the same kind of method, readOnly or mutating. */
   inFlight(exchange: Exchange, change: 1 | -1): void;
-  /** Adds to the number of requests like this one that wait to be in flight. */
+  /** Adds `change` to the number of requests with the same kind of method that wait to be in flight. */
   queued(exchange: Exchange, change: 1 | -1): void;
-  /** Counts a request that was refused because too many requests are in flight. */
+  /** Counts a request that was refused with 429 because too many requests are in flight. */
   dropped(exchange: Exchange): void;
   /** Marks a request that runs until its client or the server ends it, such as a watch or a stream. */
   markLongRunning(exchange: Exchange): void;

@@ -71,7 +71,7 @@ export async function serveResource(server: ServerContext, exchange: Exchange, r
     created = true;
   });
   await record(answer);
-  // A short response is copied at once and keeps no object.
+  // Hold only the object of a long response: a short response is encoded and passed on at once, and then needs the object no longer.
   if (answer.kind === kind.kind && objectBytes(answer as KubeObject) > WHOLE_CHARS)
     exchange.outgoing.hold(answer as KubeObject);
   const parts = representation.object(answer);
@@ -79,7 +79,10 @@ export async function serveResource(server: ServerContext, exchange: Exchange, r
   return sendParts(exchange, created ? 201 : 200, representation.contentType, parts);
 }
 
-/** Returns the kind of the response: that of the resource, except for a document that is a subresource. */
+/**
+ * Returns the kind of the object in the response: the kind of the document for a subresource such as scale, otherwise the kind of the
+ * resource.
+ */
 const shownKind = (kind: KindDefinition, definition: SubresourceDefinition | undefined): KindDefinition =>
   definition?.document === undefined
     ? kind
@@ -140,7 +143,7 @@ function write(
   };
 }
 
-/** Returns the context of a write. `body` is its body, unless it is no longer needed. */
+/** Returns the context of a write. `body`: the body of the request; undefined if the body is no longer needed. */
 const writeContext = (server: ServerContext, exchange: Exchange, route: ResourceRoute, body?: ReadBody) =>
   requestContext(exchange, route, { outside: waitsOutside(server.waits, exchange.signal, body) });
 

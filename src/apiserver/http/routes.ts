@@ -12,7 +12,9 @@ export interface ResourceRoute {
   namespace?: string;
   name?: string;
   subresource?: string;
-  /** The path below a subresource with `subpaths` (proxy), such as ['stats', 'summary']; undefined for all others. */
+  /**
+   * The decoded segments of the path after a subresource with `subpaths` (proxy), such as ['stats', 'summary']. Undefined for other paths.
+   */
   subpath?: readonly string[];
 }
 
@@ -46,7 +48,7 @@ export function findPath(catalog: Pick<KindCatalog, 'find'>, segments: readonly 
   const version = segments[core ? 1 : 2] ?? '';
   const afterVersion = core ? 2 : 3;
   const watch = segments[afterVersion] === 'watch';
-  // Indexes instead of parts of the array, because each request comes here.
+  // Use indexes instead of copies of parts of the array, because this function runs for each request.
   const first = watch ? afterVersion + 1 : afterVersion;
   const find = (resource = ''): KindDefinition | undefined => catalog.find({ group, version, resource });
   // The path /namespaces/NAME/PLURAL addresses objects in the Namespace if PLURAL names a kind. Otherwise, /namespaces/NAME and
@@ -104,7 +106,10 @@ const PROXY_VERBS: Readonly<Record<string, Verb>> = {
   OPTIONS: 'get',
 };
 
-/** Adds the verb to the path. `watch`: the query parameter. Throws 405 MethodNotAllowed if the path does not support the verb. */
+/**
+ * Returns the route: the path together with the verb that the method means. `watch`: the value of the query parameter. Throws 405
+ * MethodNotAllowed if the path does not support the verb.
+ */
 export function findRoute(path: ResourcePath, method: string, watch: boolean): ResourceRoute {
   const { kind, namespace, name, subresource, subpath } = path;
   const ref = { group: kind.group, version: kind.version, resource: kind.plural };

@@ -2,9 +2,9 @@
 import { architecture } from '../../platform/architecture.ts';
 
 /**
- * `version` is for example v1.33.0+lifepod.0.1.0; `gitCommit` is the hash of a commit, and
- * `buildDate` its time; undefined if they are unknown. Clients expect a `goVersion`: it is that of Node.js, in the same form. Source:
- * component-base/version of v1.33, whose date is also 1970 if it is unknown.
+ * Returns the content of /version. `version`: for example v1.33.0+lifepod.0.1.0. `gitCommit`: the hash of the commit; undefined if unknown.
+ * `buildDate`: the time of the commit; undefined if unknown. Clients expect the field goVersion, which contains the version of Node.js.
+ * Source: component-base/version of v1.33, which also uses the year 1970 for an unknown date.
  */
 export const versionInfo = (
   version: string,

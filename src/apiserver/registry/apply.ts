@@ -27,7 +27,7 @@ import { keyOf, readCurrent } from './reads/list.ts';
 import { apiVersionOf, type Resource } from './resources.ts';
 import { changeObject, findSubresource } from './update.ts';
 
-/** onCreated() is also called in a dry run. */
+/** The options of a server-side apply. applyObject() calls onCreated() also in a dry run. */
 export type ApplyOptions = Sent<PatchOptions>;
 
 export async function applyObject(
@@ -97,7 +97,10 @@ export async function applyObject(
   }
 }
 
-/** Applies the configuration to an object, or to the document that is the subresource, and returns the new object or document. */
+/**
+ * Applies the configuration to an object, or to the document that a subresource such as scale serves. Returns the new object or document,
+ * and the new entries of the object's managedFields.
+ */
 function* applyToLive(
   live: {
     old: KubeObject;
@@ -124,7 +127,10 @@ interface AppliedKind {
   schema: string;
 }
 
-/** Returns the kind of the configurations: that of the resource, except for a document that is a subresource, such as a Scale. */
+/**
+ * Returns the kind that a configuration must have: the kind of the document for a subresource such as scale, otherwise the kind of the
+ * resource.
+ */
 function appliedKind({ apiVersion, kind }: Resource, subresource: SubresourceDefinition | undefined): AppliedKind {
   const body = subresource?.document === undefined ? undefined : subresource.bodyKind;
   if (body === undefined) return { apiVersion, kind: kind.kind, schema: kind.schema };
@@ -182,8 +188,8 @@ async function configOf(
 }
 
 /**
- * Returns `decoded` without the fields that `given`, the configuration as the client sent it, does not contain or sets to null.
- * Decoding adds empty required fields, of which the client must not become the owner.
+ * Returns `decoded` without the fields that `given`, the configuration as the client sent it, does not contain or sets to null. The client
+ * must not become the owner of the empty required fields that decoding adds.
  */
 function asGiven(decoded: JsonValue, given: JsonValue): JsonValue {
   if (Array.isArray(decoded) && Array.isArray(given)) {

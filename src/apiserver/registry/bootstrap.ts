@@ -1,6 +1,6 @@
 /**
- * Creates the objects that every cluster has: the system namespaces, the system PriorityClasses, the ServiceCIDR with the configured ranges,
- * and the Service `kubernetes`, through which Pods reach the API server.
+ * Creates and corrects the objects that every cluster has: the system namespaces, the system PriorityClasses, the ServiceCIDR with the
+ * configured ranges, and the Service `kubernetes`, through which Pods reach the API server.
  * Source: the controllers of v1.33's API server (systemnamespaces, defaultservicecidr, kubernetesservice).
  */
 
@@ -23,8 +23,8 @@ export interface BootstrapOptions {
 }
 
 /**
- * Creates the missing objects. Corrects the type and the ports of the Service `kubernetes`, or replaces the Service if its
- * cluster IP does not match the options.
+ * Creates the missing objects. Adds a second configured range to the ServiceCIDR. Corrects the type and the ports of the Service
+ * `kubernetes`, or replaces this Service if its cluster IP does not match the options.
  */
 export async function bootstrap(api: ResourceApi, options: BootstrapOptions): Promise<void> {
   for (const name of SYSTEM_NAMESPACES) {
@@ -91,7 +91,7 @@ export async function ensure(create: () => Promise<unknown>): Promise<void> {
   }
 }
 
-/** Returns undefined for a NotFound error, and throws every other one. */
+/** Returns undefined for a NotFound error, and throws every other error. */
 export function absent(error: unknown): undefined {
   if (isApiError(error, 'NotFound')) return undefined;
   throw error;

@@ -55,8 +55,9 @@ const tooManyValues = (): ApiError =>
   entityTooLarge(`the object would have more than ${MAX_VALUES} values, including those of its managedFields`);
 
 /**
- * Throws 413 RequestEntityTooLarge if a client's object has too many values with its defaults, which may be several times as many as in the
- * body, so that such an object is not validated. Ignores the status, which most writes drop. `old`: the object that is replaced.
+ * Throws 413 RequestEntityTooLarge if a client's object has more than MAX_VALUES values and more values than `old`, the object that it
+ * replaces. Call it before the validation: the defaults may have added several times as many values as the body has. Ignores the status of
+ * the new object, which most writes drop.
  */
 export function refuseManyValues(object: KubeObject, old: KubeObject | undefined, { source }: Sender): void {
   if (source !== 'client') return;
@@ -74,8 +75,9 @@ async function transact(store: Store, txn: Txn): Promise<TxnResult> {
 }
 
 /**
- * Returns the written object in its served form. Uses the object in the cache if that object still has the written revision, so
- * that the response and other readers share one encoded text. The text for the response to a client is made from the text in the store.
+ * Returns the written object in its served form. Uses the object in the cache if that object still has the written revision, so that the
+ * response and other readers share one encoded text. For a client, the text of the response is derived from the stored text, so that the
+ * object is not encoded again.
  */
 function written({ cache }: Storage, resource: Resource, { key, object, text, sender }: Put, revision: number) {
   const cached = cache.get(key);
@@ -87,7 +89,7 @@ function written({ cache }: Storage, resource: Resource, { key, object, text, se
   return served;
 }
 
-/** The source of a write; undefined for writes that free memory, which are not limited. */
+/** The source of a write. Writes that free memory pass undefined instead, and are not limited. */
 type Sender = Pick<RequestContext, 'source'>;
 
 interface Put extends Encoded {
@@ -96,11 +98,14 @@ interface Put extends Encoded {
   sender: Sender | undefined;
 }
 
-/** Whether a plugin changes other objects alongside, such as a quota, for which writes take turns: otherwise all but one fail at each attempt. */
+/**
+ * Whether a write also changes other objects, such as a quota. Such writes take turns: otherwise, all but one of several concurrent writes
+ * that change the same quota would conflict and start over.
+ */
 export const changesObjects = (alongside: readonly Alongside[]): boolean =>
   alongside.some(({ object }) => object !== undefined);
 
-/** Returns the transaction with what the objects that plugins change alongside add to it. */
+/** Adds the conditions, puts and deletes for the objects in `alongside` to the transaction, and returns the transaction. */
 function withAlongside(txn: Required<Txn>, alongside: readonly Alongside[]): Txn {
   for (const { key, modRevision, object, deleted } of alongside) {
     txn.compare.push({ key, modRevision });
@@ -111,10 +116,10 @@ function withAlongside(txn: Required<Txn>, alongside: readonly Alongside[]): Txn
 }
 
 /**
- * Runs the transaction that puts the object, and the objects that plugins change alongside, which are small. Until the cache counts the
- * object, reserves the room (see object-memory-limit.ts) by which a client's write makes the object grow. Throws 507 InsufficientStorage if
- * there is no room or the store is full, and 413 RequestEntityTooLarge if a client's write makes the object grow to more than MAX_VALUES
- * values, including those of managedFields. Only the limit of the store applies to uncached kinds.
+ * Runs the transaction that writes the object and the objects in `alongside`, which are small and do not count. If a client's write makes
+ * the object grow, reserves room for the growth (see object-memory-limit.ts) until the cache counts the object. Throws 507
+ * InsufficientStorage if there is no room or the store is full, and 413 RequestEntityTooLarge if a client's write makes the object grow to
+ * more than MAX_VALUES values, including those of managedFields. Only the limit of the store applies to uncached kinds.
  */
 async function transactInRoom(
   context: Storage,
@@ -137,7 +142,7 @@ async function transactInRoom(
 }
 
 /**
- * Stores a new object and resolves to it. Resolves to undefined if the key exists, or if one of the conditions `guards` is not met.
+ * Stores a new object and resolves to it. Resolves to undefined if the key exists, or if one of the conditions in `guards` is not met.
  * Rejects with 413 RequestEntityTooLarge or 507 InsufficientStorage if the object exceeds a limit on its size, the room or the store.
  */
 export async function insert(
@@ -154,8 +159,8 @@ export async function insert(
 }
 
 /**
- * The result of a MakeChange function: `put` stores a new state of the object, `delete` deletes the object, both with the changes of the
- * objects that `alongside` returns; `keep` writes nothing.
+ * The result of a MakeChange function: `put` stores a new state of the object, `delete` deletes the object. Both also write the changes of
+ * other objects that `alongside` returns. `keep` writes nothing.
  */
 export type Change =
   | { action: 'put'; object: KubeObject; alongside?: () => Alongside[] }
@@ -187,11 +192,11 @@ interface Place {
   name: string;
   dryRun: boolean | undefined;
   /**
-   * The client that makes the change: its write fails if the object grows and there is no room. Absent for components of lifepod,
-   * and for writes that delete the object, or begin or shorten its termination.
+   * The source of the change. A client's write fails if the object grows and there is no room. Absent for writes that delete the object, or
+   * begin or shorten its termination: such writes are not limited.
    */
   sender?: Sender | undefined;
-  /** Ends the attempts: after a conflict, the change is not tried again once the sender has gone. */
+  /** The signal of the request. Once it has aborted, the change is not tried again after a conflict. */
   signal: AbortSignal;
 }
 
@@ -199,7 +204,7 @@ interface Place {
 export interface Steps {
   /** Lets other work run if this work has taken long. */
   betweenSteps: BetweenSteps;
-  /** Waits for something else without holding up other work. */
+  /** Awaits the promise of an admission plugin, without occupying the slot for long work meanwhile. */
   outside: Outside;
 }
 

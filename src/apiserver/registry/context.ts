@@ -1,4 +1,4 @@
-/** Defines the dependencies that the parts of the registry share. */
+/** Defines the dependencies that all functions of the registry share. */
 import type { Log, Timers } from '../../platform/platform.ts';
 import type { SerialByKey } from '../../platform/serial-by-key.ts';
 import type { RequestContext } from '../../ports/request.ts';

@@ -1,7 +1,7 @@
 /**
- * Implements the verbs delete and deletecollection. A delete only sets the deletionTimestamp if the deletion of the object is
- * graceful (see KindDefinition.deletion()) or if the object has finalizers, which the delete may add for the garbage collector (propagation.ts);
- * otherwise, the delete removes the object immediately. Once the deletionGracePeriodSeconds are 0, the update that removes the last
+ * Implements the verbs delete and deletecollection. A delete only sets the deletionTimestamp if the deletion is graceful (see
+ * KindDefinition.deletion()) or the object has finalizers. The delete itself may add finalizers for the garbage collector (propagation.ts).
+ * Otherwise, the delete removes the object immediately. Once the deletionGracePeriodSeconds are 0, the update that removes the last
  * finalizer removes the object (see update.ts).
  * Source: upstream's rest.BeforeDelete and generic registry (behavior and wording).
  */
@@ -42,7 +42,7 @@ export async function deleteObject(
   return action === 'delete' && !kind.returnsDeletedObject ? deleted(resource, object) : object;
 }
 
-/** Returns the change that deletes the object, and changes other objects as the admission plugins say. */
+/** Returns the change that deletes the object, and writes the changes of other objects that admission plugins add to the transaction. */
 export function deletionAlongside(
   context: RegistryContext,
   resource: Resource,
@@ -88,8 +88,8 @@ function deletionOf(resource: Resource, old: KubeObject, options: DeleteOptions,
 }
 
 /**
- * Returns the finalizers of the object after the delete request; the same list if they do not change. Once the grace period of a graceful
- * deletion has ended, no request changes them.
+ * Returns the finalizers of the object after the delete request: the list of `metadata` itself if they do not change. Once the grace period
+ * of a graceful deletion has ended, no request changes them.
  */
 function finalizersOf({ kind }: Resource, metadata: ObjectMeta, options: DeleteOptions): string[] | undefined {
   const { finalizers = [], deletionTimestamp, deletionGracePeriodSeconds } = metadata;

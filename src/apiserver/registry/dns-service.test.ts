@@ -141,7 +141,7 @@ test.each([
   expect(service.spec).not.toHaveProperty('selector');
 });
 
-test('while another Service has the address, kube-dns has another one, which leads to the address of the DNS', async () => {
+test('while another Service has the address of the DNS, kube-dns has another cluster IP, which leads to this address', async () => {
   const { registry } = await startRegistry();
   await registry.create(SERVICES, 'default', foreign('own-dns', { clusterIP: ADDRESS }));
   await ensureDnsService(registry, SERVICE_CIDR);

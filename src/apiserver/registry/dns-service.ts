@@ -1,6 +1,6 @@
 /**
- * The Service `kube-dns` and its EndpointSlice, through which clients find the cluster DNS. Pods do not depend on them: their resolv.conf
- * contains the address on which the DNS listens, and this address belongs to the machine.
+ * Creates and corrects the Service `kube-dns` and its EndpointSlice, through which clients find the cluster DNS. Pods need neither: the
+ * resolv.conf of a Pod contains the address on which the DNS listens, and this address belongs to the machine.
  * Source: the Service that kubeadm v1.33 creates (name, labels, names of the ports).
  */
 
@@ -26,7 +26,8 @@ const PORTS = [
 
 /**
  * Creates the Service and the slice, and corrects or replaces them if they differ. `serviceCidr`: the configured ranges, as in
- * BootstrapOptions. The Service gets the address on which the DNS listens; if another object has it, any other address.
+ * BootstrapOptions. The cluster IP of the Service is the address on which the DNS listens, or any free address if another object has that
+ * one. Leaves an object that is being deleted unchanged: the caller calls again when the deletion has ended.
  */
 export async function ensureDnsService(api: ResourceApi, serviceCidr: string): Promise<void> {
   const address = dnsServiceAddress(serviceCidr);
@@ -37,7 +38,6 @@ export async function ensureDnsService(api: ResourceApi, serviceCidr: string): P
 async function ensureService(api: ResourceApi, address: string): Promise<void> {
   const found = (await api.get(SERVICES, NAMESPACE, NAME).catch(absent)) as Service | undefined;
   if (found === undefined) return createService(api, address);
-  // The end of its deletion is the next reason to call this function.
   if (found.metadata.deletionTimestamp !== undefined) return;
   const { spec = {}, metadata } = found;
   if (isForeign(spec, address) || (spec.clusterIP !== address && (await isFree(api, address)))) {
@@ -57,13 +57,16 @@ async function ensureService(api: ResourceApi, address: string): Promise<void> {
   await api.update(SERVICES, wanted as KubeObject);
 }
 
-/** Returns whether the Service leads to Pods or to a name, or has no cluster IP of the family of the DNS. */
+/** Returns whether the Service has a selector, a type other than ClusterIP, or no cluster IP of the family of the DNS. */
 const isForeign = ({ type, clusterIP, selector }: NonNullable<Service['spec']>, address: string): boolean =>
   type !== 'ClusterIP' || familyOf(clusterIP) !== familyOf(address) || Object.keys(selector ?? {}).length > 0;
 
 const familyOf = (address: string | undefined): string | undefined => parseIp(address ?? '')?.family;
 
-/** Creates the Service, with the address if no other object has it. A Service that exists, such as one that is being deleted, remains. */
+/**
+ * Creates the Service, with `address` as its cluster IP unless another object has this address. Does nothing if the Service exists, even if
+ * it is being deleted.
+ */
 async function createService(api: ResourceApi, address: string): Promise<void> {
   const create = (clusterIP: string | undefined) =>
     ensure(() => api.create(SERVICES, NAMESPACE, wantedService(clusterIP) as KubeObject));
@@ -73,7 +76,7 @@ async function createService(api: ResourceApi, address: string): Promise<void> {
   });
 }
 
-/** Resolves with whether a new Service could get the address. */
+/** Resolves to true if a new Service could have the address as its cluster IP. */
 async function isFree(api: ResourceApi, address: string): Promise<boolean> {
   const { metadata, ...rest } = wantedService(address);
   const probe = { ...rest, metadata: { ...metadata, name: undefined, generateName: `${NAME}-` } };

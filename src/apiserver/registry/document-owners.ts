@@ -12,7 +12,10 @@ const setOf = ({ fieldsV1 }: ManagedFieldsEntry): FieldSet => fieldsV1 as FieldS
 const withFields = (entry: ManagedFieldsEntry, set: FieldSet): ManagedFieldsEntry[] =>
   set === undefined || Object.keys(set).length === 0 ? [] : [{ ...entry, fieldsV1: set }];
 
-/** Returns the entries of the document: those of the object, with the `fields` that both have. `apiVersion`: that of the document. */
+/**
+ * Returns the managedFields entries of the document: the object's entries, reduced to `fields`, the fields that the object and the document
+ * have in common. `apiVersion`: the version of the document.
+ */
 export const ownersOfDocument = (
   entries: readonly ManagedFieldsEntry[],
   fields: JsonObject,
@@ -24,8 +27,8 @@ const isSameManager = (a: ManagedFieldsEntry, b: ManagedFieldsEntry): boolean =>
   a.manager === b.manager && a.operation === b.operation && (a.subresource ?? '') === (b.subresource ?? '');
 
 /**
- * Returns the entries of the object after a write of the document: the `fields` that both have are owned like in the document, all others
- * like before. `apiVersion`: that of the object.
+ * Returns the managedFields entries of the object after a write of the document. The owners of `fields`, the fields that both have in
+ * common, are those in `ofDocument`; all other fields keep their owners in `entries`. `apiVersion`: the version of the object.
  */
 export function ownersOfObject(
   entries: readonly ManagedFieldsEntry[],

@@ -1,4 +1,4 @@
-/** Stores the Events with which the API server reports changes of objects. Their source is the component `apiserver`. */
+/** Stores the Events with which the API server reports changes of objects. The source of these Events is the component `apiserver`. */
 
 import type { CoreV1Event } from '../../api/generated/types.ts';
 import type { EventDraft } from '../../api/kind.ts';

@@ -31,7 +31,10 @@ export const writerOf = (
   time: formatTime(timers.now()),
 });
 
-/** Returns the other versions of the resource's kind, for the owners that wrote in them. */
+/**
+ * Returns a function that finds another version of the resource's kind by its apiVersion. Owners may have written the object in that
+ * version.
+ */
 export const versionsOf =
   (resource: Resource): OtherVersions =>
   (apiVersion) => {

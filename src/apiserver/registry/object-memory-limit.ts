@@ -23,10 +23,10 @@ const SMALL_GROWTH_BYTES = 16 * 1024;
 
 export interface ObjectRoom {
   /**
-   * Reserves room for the number of `bytes` by which a write makes an object grow. Returns a function that ends the reservation;
-   * call it when the write has failed, or when the cache counts the written bytes. If the object `exists`, a small growth may use the
-   * reserve. Reserves nothing if `bytes` is not positive, or if the write is not limited, as those of components of lifepod. Throws
-   * 507 InsufficientStorage if there is not enough room.
+   * Reserves room for the number of `bytes` by which a write makes an object grow. Returns a function that ends the reservation; call it
+   * when the write has failed, or when the cache counts the written bytes. If the object `exists`, a small growth may use the reserve.
+   * Reserves nothing if `bytes` is not positive, or if the write is not limited (`isLimited`), such as a write of a component of lifepod.
+   * Throws 507 InsufficientStorage if there is not enough room.
    */
   take(isLimited: boolean, bytes: number, exists: boolean): () => void;
 }

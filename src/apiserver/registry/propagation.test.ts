@@ -50,7 +50,7 @@ test.each<[string, string | undefined]>([
   expect(deleteOptions(new URLSearchParams(query), undefined).propagationPolicy).toBe(expected);
 });
 
-test('the kinds that orphan their dependents by default, and those that have none, are those of v1.33, and PodRecords', () => {
+test('the same kinds as in v1.33 orphan their dependents by default or are ignored by the garbage collector, and PodRecords are ignored too', () => {
   const names = (matches: (propagation: KindDefinition['propagation']) => boolean) =>
     kinds.filter(({ propagation }) => matches(propagation)).map(({ kind }) => kind);
   expect(names((propagation) => typeof propagation === 'object')).toEqual(['ReplicationController', 'Job']);
@@ -89,7 +89,7 @@ describe('in the registry', () => {
     await registry.delete(PODS, 'default', 'a', { propagationPolicy: 'Background' });
     const waiting = (await registry.delete(PODS, 'default', 'a', { gracePeriodSeconds: 0 })) as Pod;
     expect(waiting.metadata).toMatchObject({ finalizers: ['foregroundDeletion'], deletionGracePeriodSeconds: 0 });
-    // Neither does a delete after the grace period.
+    // A delete after the grace period changes nothing either.
     await registry.delete(PODS, 'default', 'a', { gracePeriodSeconds: 0, propagationPolicy: 'Background' });
     expect((await registry.get(PODS, 'default', 'a')).metadata.finalizers).toEqual(['foregroundDeletion']);
   });

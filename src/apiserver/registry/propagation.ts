@@ -10,8 +10,9 @@ const FINALIZERS = { Orphan: 'orphan', Foreground: 'foregroundDeletion' } as con
 const OF_DEPENDENTS: ReadonlySet<string> = new Set(Object.values(FINALIZERS));
 
 /**
- * Returns the finalizers of an object after a delete request. The propagation policy of the request decides. Without a policy, a finalizer
- * that the object already has decides, and then the default of the kind.
+ * Returns the finalizers of an object after a delete request. The propagation policy of the request decides. Without a policy, the
+ * finalizers that the object already has stay; if there are none, the default of the kind decides. A kind that the garbage collector
+ * ignores gets none of its finalizers.
  */
 export function finalizersAfterDelete(
   { propagation }: Pick<KindDefinition, 'propagation'>,
@@ -32,7 +33,7 @@ export function finalizersAfterDelete(
 
 /**
  * Returns the propagation policy in the options of a delete, whose values may have wrong types; undefined if there is none.
- * `orphanDependents` is the older form, and precedes.
+ * `orphanDependents` is the older form of the policy, and takes precedence.
  */
 export function propagationPolicyOf(options: {
   propagationPolicy?: unknown;

@@ -76,8 +76,8 @@ export async function createSubresource(
 }
 
 /**
- * Handles a POST of an object of a kind that is only created, such as a Binding, like a POST to the subresource of the object that has the
- * same name.
+ * Creates an object of a kind that is never stored, such as a Binding: handles the request like a POST to the subresource of the object
+ * that has the same name.
  */
 export function createForSubresource(
   context: RegistryContext,
@@ -92,7 +92,10 @@ export function createForSubresource(
   return createSubresource(context, context.resources.find(resource), target, body, { ...options, request });
 }
 
-/** `alongside`: returns other objects that are written in the same transaction; called after apply() of the definition. */
+/**
+ * Writes the object that the definition's apply() computes from `body`, and resolves to the written object. `alongside`: called after
+ * apply(); returns other objects that are written in the same transaction.
+ */
 async function applyTo(
   context: RegistryContext,
   resource: Resource,

@@ -39,7 +39,10 @@ export const strictLog: Log = {
 
 export const SERVICE_CIDR = '10.96.0.0/24';
 
-/** The user of the calls in tests, who may do everything, and create mirror Pods as nodes may. */
+/**
+ * The user who sends the requests of tests. The groups permit every request, including the creation of mirror Pods, which only nodes may
+ * create.
+ */
 export const TEST_USER: UserInfo = { name: 'tester', groups: ['system:masters', 'system:nodes'] };
 
 export interface Started {

@@ -43,13 +43,16 @@ interface Request {
   subresource: SubresourceDefinition | undefined;
   /** Creates the error for a body that cannot be decoded, as in DecodeOptions, which also defines the default. */
   refuse?: (cause: string) => ApiError;
-  /** The admission plugins that handle the request. */
+  /** The admission plugins that handle the request; undefined if there are none. */
   chain: AdmissionChain | undefined;
-  /** Ends what plugins have reserved for the current attempt to write; does nothing if there is nothing. */
+  /** Ends the reservations that admission plugins have made for the current attempt to write. */
   release: () => void;
 }
 
-/** Returns the subresource; undefined if `name` is empty or absent. Throws 404 if it is not served, 405 if it lacks the verb. */
+/**
+ * Returns the definition of the subresource; undefined if `name` is empty or absent. Throws 404 if the kind has no such subresource, and
+ * 405 if the subresource does not support the verb.
+ */
 export function findSubresource(
   { kind }: Resource,
   name: string | undefined,
@@ -214,7 +217,7 @@ function checkPreconditions({ resource, key, name }: Request, sent: ObjectMeta, 
 
 /**
  * Copies from `old` the fields that no update may change. Deletes selfLink, and managedFields, which setOwners() sets later. Like upstream,
- * stores no empty lists, which remain when a patch removes the last finalizer or owner.
+ * deletes the empty list that remains when a patch removes the last finalizer or owner.
  */
 function keepSystemFields(metadata: ObjectMeta, old: ObjectMeta): void {
   metadata.name = old.name;

@@ -5,8 +5,8 @@
  * Invariants:
  *  1. Only one message at a time is passed on in each direction, so that a slow reader slows down the sender.
  *  2. The runtime gets only input and terminal sizes from the client. The API server parses the sizes first (terminal-sizes.ts).
- *  3. A client that is still connected gets exactly one metav1.Status on the error channel, after all output, and then a normal
- *     close. The Status is that of the runtime or, if the runtime sent none, explains why the connection to the runtime ended.
+ *  3. A client that is still connected gets exactly one metav1.Status on the error channel, after all output, and then a normal close. The
+ *     Status comes from the runtime. If the runtime sent none, the Status explains why the connection to the runtime ended.
  */
 import type { WebSocket } from 'ws';
 import type { Status } from '../../machinery/meta.ts';

@@ -104,14 +104,14 @@ describe('a watch', () => {
     },
   );
 
-  test('over WebSocket sends Tables if the client asks for them', async () => {
+  test('a watch over WebSocket sends Tables if the client asks for them', async () => {
     await create('a');
     const { next, socket } = await open(WATCH, [], { accept: 'application/json;as=Table;v=v1;g=meta.k8s.io' });
     expect(JSON.parse((await next()).text)).toMatchObject({ type: 'ADDED', object: { kind: 'Table' } });
     socket.terminate();
   });
 
-  test('in protobuf sends binary messages, without the length that precedes an event in a body', async () => {
+  test('a watch over WebSocket in protobuf sends binary messages, without the length that precedes an event in a body', async () => {
     await create('a');
     const { next, socket } = await open(WATCH, [], { accept: 'application/vnd.kubernetes.protobuf' });
     const { text, binary } = await next();
@@ -122,7 +122,7 @@ describe('a watch', () => {
     socket.terminate();
   });
 
-  test('in protobuf sends a long event as one message, whether it is initial or later', async () => {
+  test('a watch over WebSocket in protobuf sends a long event as one message, whether the event is initial or later', async () => {
     const data = { text: 'x'.repeat(100_000) };
     await create('initial', data);
     const { next, socket } = await open(WATCH, [], { accept: 'application/vnd.kubernetes.protobuf' });
@@ -137,7 +137,7 @@ describe('a watch', () => {
     socket.terminate();
   });
 
-  test('sends the columns of Tables in the first event, even a long one', async () => {
+  test('a watch over WebSocket sends the columns of Tables in the first event, even a long one', async () => {
     const { next, socket } = await open(`${WATCH}&includeObject=Object`, [], {
       accept: 'application/json;as=Table;v=v1;g=meta.k8s.io',
     });
@@ -149,7 +149,7 @@ describe('a watch', () => {
     socket.terminate();
   });
 
-  test('accepts the only subprotocol that the client offers, and never returns a token', async () => {
+  test('a watch accepts the only subprotocol that the client offers, and never returns a token', async () => {
     const { socket } = await open(WATCH, ['base64url.bearer.authorization.k8s.io.c2VjcmV0', 'base64.binary.k8s.io']);
     expect(socket.protocol).toBe('base64.binary.k8s.io');
     socket.terminate();
@@ -160,11 +160,11 @@ describe('a watch', () => {
     ['/api/v1/namespaces/default/nothing?watch=1', '404: the server could not find the requested resource'],
     [`${WATCH}&labelSelector=%21%21`, '400: '],
     [`${WATCH}&resourceVersion=x`, '4'],
-  ])('that cannot start is refused with a Status: %s', async (path, message) => {
+  ])('a watch that cannot start is refused with a Status: %s', async (path, message) => {
     await expect(open(path)).rejects.toThrow(message);
   });
 
-  test('with an invalid handshake is refused', async () => {
+  test('a watch with an invalid WebSocket handshake is refused', async () => {
     const headers = { Connection: 'Upgrade', Upgrade: 'websocket', 'Sec-WebSocket-Version': '13' };
     expect(await server.call('GET', WATCH, { headers })).toMatchObject({
       code: 400,
@@ -178,7 +178,7 @@ describe('a watch', () => {
     expect([code, json.kind]).toEqual([200, 'ConfigMapList']);
   });
 
-  test('occupies a place until its client has closed or lost the connection', async () => {
+  test('a watch occupies a place until its client has closed or lost the connection', async () => {
     const [first, second] = await Promise.all([open(WATCH), open(WATCH)]);
     await expect(open(WATCH)).rejects.toThrow('429: Too many requests, please try again later.');
     const ended = watchSignals.map((signal) => once(signal, 'abort'));
@@ -189,7 +189,7 @@ describe('a watch', () => {
     for (const { socket } of await Promise.all([open(WATCH), open(WATCH)])) socket.terminate();
   });
 
-  test('drops the messages of its client and answers pings', async () => {
+  test('a watch over WebSocket drops the messages of its client and answers pings', async () => {
     const { socket, next } = await open(WATCH);
     socket.send('ignored');
     socket.send(Buffer.alloc(100_000));
@@ -200,7 +200,7 @@ describe('a watch', () => {
     socket.terminate();
   });
 
-  test('is cut if its client does not read', async () => {
+  test('a watch over WebSocket is cut if its client does not read', async () => {
     const { socket, closed } = await open(WATCH);
     socket.pause();
     const text = 'x'.repeat(1024 * 1024 - 1000);
@@ -210,7 +210,7 @@ describe('a watch', () => {
     expect(await closed).toBe(1006);
   });
 
-  test('ends normally when the server closes', async () => {
+  test('a watch over WebSocket ends normally when the server closes', async () => {
     const { closed } = await open(WATCH);
     await server.server.close();
     expect(await closed).toBe(1000);
@@ -222,7 +222,7 @@ describe('a log', () => {
     [[], '', true],
     [['binary.k8s.io'], 'binary.k8s.io', true],
     [['unknown', 'base64.binary.k8s.io'], 'base64.binary.k8s.io', false],
-  ])('with the subprotocols %j is sent as messages of %j', async (offered, protocol, isBinary) => {
+  ])('a log with the subprotocols %j is sent as messages of %j', async (offered, protocol, isBinary) => {
     const { socket, next, closed } = await open(LOG, offered);
     expect(socket.protocol).toBe(protocol);
     const received = [await next(), await next(), await next()];
@@ -232,13 +232,13 @@ describe('a log', () => {
     expect(await closed).toBe(1000);
   });
 
-  test('with unknown subprotocols is refused', async () => {
+  test('a log with unknown subprotocols is refused', async () => {
     await expect(open(LOG, ['v4.channel.k8s.io'])).rejects.toThrow(
       '400: unable to negotiate protocol: client supports [v4.channel.k8s.io], server supports [binary.k8s.io base64.binary.k8s.io]',
     );
   });
 
-  test('that is followed ends with the connection of its client, and gives up its place', async () => {
+  test('a log that is followed ends with the connection of its client, and gives up its place', async () => {
     const { socket, next, closed } = await open(`${LOG}?follow=true`);
     await next();
     await expect(open(LOG)).rejects.toThrow('429');
@@ -249,12 +249,12 @@ describe('a log', () => {
     expect(await (await open(LOG)).closed).toBe(1000);
   });
 
-  test('that cannot be read is refused with a Status', async () => {
+  test('a log that cannot be read is refused with a Status', async () => {
     await expect(open(LOG.replace('/p/', '/absent/'))).rejects.toThrow('404: pods "absent" not found');
     await expect(open(`${LOG}?container=x`)).rejects.toThrow('400: container x is not valid for pod p');
   });
 
-  test('with a length of 20 MB arrives whole', async () => {
+  test('a log of 20 MB arrives whole', async () => {
     pieces = Array.from({ length: 320 }, (_, index) => String(index % 10).repeat(64 * 1024));
     const { next, closed } = await open(LOG);
     let length = 0;

@@ -1,9 +1,9 @@
 /**
- * Answers a request with the messages of a WebSocket instead of a body: the events of a watch, or the pieces of a log.
+ * Sends the response to a watch or a request for a log as messages of a WebSocket instead of a body.
  * Source: wsstream and WatchServer.HandleWS of v1.33.
  *
  * Invariants:
- *  1. The waiting messages count as the waiting bytes of a body would (outgoing.ts).
+ *  1. Messages that wait for the client count like the waiting bytes of a body (outgoing.ts).
  *  2. The messages of the client are read and dropped, one at a time.
  */
 import { Writable } from 'node:stream';
@@ -20,8 +20,8 @@ const NORMAL_CLOSURE = 1000;
 export type OpenMessages = (protocol: string | undefined) => Promise<void>;
 
 /**
- * Returns undefined if the client requests no WebSocket: the response then has a body. Throws 400 BadRequest if the client's handshake
- * is not valid.
+ * Returns a function that opens the WebSocket that the client requests. Returns undefined if the client requests none: the response then
+ * has a body. Throws 400 BadRequest if the client's handshake is not valid.
  */
 export function messagesOf({ unfinished }: ServerContext, exchange: Exchange): OpenMessages | undefined {
   const { request, upgrade } = exchange;

@@ -6,8 +6,8 @@ import { drainedOrClosed } from '../http/wait-for-drain.ts';
 const PIECE_BYTES = 64 * 1024;
 
 /**
- * Returns a function that passes its bytes to `take` in pieces: each piece when `take` has handled the previous piece and its
- * target `to` accepts more.
+ * Returns a function that passes bytes to `take` in pieces: each piece when `take` has handled the previous piece, and the stream `to`, to
+ * which `take` writes, accepts more.
  */
 export const inPieces =
   (take: (bytes: Uint8Array) => Promise<void>, to: Writable) =>

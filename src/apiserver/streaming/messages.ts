@@ -11,8 +11,8 @@ const CHUNK_BYTES = 1024;
 type Parts = Pick<Unfinished, 'begin'>;
 
 /**
- * Counts the bytes of each message from their arrival until the reader of messageStream() has consumed the message. `socket` is
- * the connection of the WebSocket, `owner` its user. Closes the WebSocket if `unfinished` refuses a message.
+ * Counts the bytes of each message from their arrival until the reader of messageStream() has consumed the message. `socket`: the
+ * connection of the WebSocket. `owner`: the name of its user. Closes the WebSocket if `unfinished` refuses a message.
  */
 export function countMessages(webSocket: WebSocket, socket: Duplex, unfinished: Parts, owner?: string): void {
   let part: UnfinishedPart | undefined;

@@ -2,8 +2,8 @@
  * Passes the messages of clients with older WebSocket subprotocols to the container runtime. The first byte of a message is its
  * channel; in the base64 subprotocols, the channel is a digit and the rest is base64.
  *
- * The runtime buffers whole messages, and reads a terminal size until the size is complete, however long it is. So the runtime gets
- * only small messages, and only sizes that were parsed first (terminal-sizes.ts).
+ * The runtime buffers whole messages, and reads a terminal size to its end, however long the size is. So the API server splits long
+ * messages, and passes on only terminal sizes that it has parsed (terminal-sizes.ts).
  */
 import type { Writable } from 'node:stream';
 import { drainedOrClosed } from '../http/wait-for-drain.ts';

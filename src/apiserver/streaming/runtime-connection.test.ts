@@ -12,7 +12,7 @@ test('data that the runtime sent before it closed is read despite failed writes'
   peer.socket.end(output);
   peer.socket.destroySoon();
   await peer.closed;
-  // The peer answers the first write with a reset, so the next writes fail.
+  // The peer responds to the first write with a reset, so the next writes fail.
   for (let count = 0; count < 5; count++) await new Promise<void>((resolve) => socket.write('late', () => resolve()));
   const pieces: Buffer[] = [];
   socket.on('data', (piece) => pieces.push(piece));

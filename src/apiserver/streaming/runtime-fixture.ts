@@ -1,4 +1,4 @@
-/** For tests: starts a server that serves streams like a container runtime, and lets the test control its side of each stream. */
+/** For tests: starts a server that serves streams like a container runtime, and lets the test control the runtime's side of each stream. */
 import { once } from 'node:events';
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';

@@ -9,13 +9,13 @@
  * Boundary: the request is already authorized; the node selects the run of the container.
  *
  * Invariants:
- *  1. Nothing is sent to the client before the runtime has accepted the connection, so that its refusal can be sent as a
+ *  1. Nothing is sent to the client before the runtime has accepted the connection, so that a refusal by the runtime can be sent as a
  *     metav1.Status.
  *  2. The end of either side ends the other side; the server's close() ends both.
  *  3. Only data in progress is buffered: the slower side slows down the faster side.
  *  4. The API server passes only whole frames and messages of limited length to the runtime. If a client breaks the protocol, the
  *     API server reports the error to the client and ends the connection.
- *  5. A command starts only in its turn (execTurn): its last stream is not opened earlier.
+ *  5. A command starts only in its turn (execTurn): the last stream of the command is not opened before the turn begins.
  */
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
@@ -55,13 +55,13 @@ interface Wanted {
   connect(signal: AbortSignal): Promise<StreamEndpoint>;
   /** The requested streams of a process; absent for port-forward. */
   streams?: StreamSelection;
-  /** The start of the command; present only for exec. */
+  /** The turn in which the command starts; present only for exec. */
   start?: CommandStart;
-  /** The ports in the query of a port-forward; usually empty unless the client uses an older protocol. Absent for other requests. */
+  /** The ports in the query of a port-forward. Usually, only clients with older protocols send them. Absent for exec and attach. */
   ports?: readonly number[];
 }
 
-/** Resolves when the stream has ended. May reject only before anything has been sent to the client. */
+/** Serves one exec, attach or port-forward. Resolves when the stream has ended. Rejects only if nothing has been sent to the client yet. */
 export async function serveStream(server: ServerContext, exchange: Exchange, route: ResourceRoute): Promise<void> {
   const { request, upgrade } = exchange;
   const pod = (await server.backend.get(requestContext(exchange, route))) as Pod;
@@ -178,7 +178,7 @@ async function serveOlder(stream: Stream, offered: readonly string[]): Promise<v
   const runtime = await connect(inTurn(stream), (url, signal) => connectWebSocket(url, older, signal));
   const webSocket = await accept(stream, offered.length === 0 ? undefined : older, runtime);
   const [client, far] = [messageStream(webSocket, true), messageStream(runtime, true)];
-  // Ignore the runtime's first message, which has only a channel and is sent before the command starts.
+  // Ignore the runtime's first message, which consists only of a channel and is sent before the command starts.
   far.on('data', (message: string | Buffer) => message.length > 1 && wanted.start?.started());
   return join(client, far, server.timers, exchange.signal, {
     fromClient: olderMessages({ name: older, command: wanted.streams !== undefined }, far),

@@ -40,14 +40,14 @@ export function upgradeFilter(catalog: KindCatalog): (request: IncomingMessage) 
   };
 }
 
-/** Whether the URL may be that of a watch: findRoute() decides, and its failures are sent as HTTP responses. */
+/** Whether the URL may be the URL of a watch. findRoute() decides later, and the errors that it throws are sent as HTTP responses. */
 function isWatch(url: string): boolean {
   const [path = '', ...query] = url.split('?');
   if (!/^\/apis?\//.test(path)) return false;
   return path.includes('/watch/') || flag(new URLSearchParams(query.join('?')), 'watch') === true;
 }
 
-/** Returns a function that returns whether a URL is the path of such a subresource of one of the kinds. */
+/** Returns a function that tests whether a URL ends, before its query, with the name of a wanted subresource of one of the kinds. */
 function subresourcePaths(
   kinds: readonly KindDefinition[],
   isWanted: (definition: SubresourceDefinition) => boolean,
@@ -59,7 +59,7 @@ function subresourcePaths(
   return (url) => names.length > 0 && ending.test(url);
 }
 
-/** Like subresourcePaths(), but for the subresources that forward requests. */
+/** Returns a function that tests whether a URL begins with the path of a subresource that forwards requests (proxy). */
 function proxyPaths(kinds: readonly KindDefinition[]): (url: string) => boolean {
   const paths = kinds.flatMap(({ plural, subresources }) =>
     Object.entries(subresources)
@@ -81,7 +81,7 @@ export function answerOn(request: IncomingMessage, socket: Socket): ServerRespon
   const response = new ServerResponse(request);
   response.shouldKeepAlive = false;
   response.assignSocket(socket);
-  // Node.js reports to a response that its connection is full, and has sent its bytes, only while it serves the connection itself.
+  // Node.js updates writableNeedDrain and emits `drain` only for responses on connections that it serves itself.
   Object.defineProperty(response, 'writableNeedDrain', { get: () => !response.destroyed && socket.writableNeedDrain });
   socket.on('drain', () => response.emit('drain'));
   response.once('finish', () => {
@@ -92,8 +92,8 @@ export function answerOn(request: IncomingMessage, socket: Socket): ServerRespon
 }
 
 /**
- * Returns an Upgrade that calls `taken` when the connection is taken, with whether its messages are the response. The connection may be
- * taken once, and only before the response has begun.
+ * Returns an Upgrade for the connection. Calls `taken` when the connection is taken, with true for takeToAnswer() and false for take().
+ * Take the connection only once, and only before the response has begun.
  */
 export function takeable(
   response: ServerResponse,

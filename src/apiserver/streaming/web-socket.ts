@@ -43,13 +43,16 @@ export function olderProtocol(offered: readonly string[], command: boolean): str
   return firstKnown(offered, command ? OLDER_PROTOCOLS.command : OLDER_PROTOCOLS.ports);
 }
 
-/** The subprotocol of a log whose messages are text. Source of both: wsstream.NewDefaultReaderProtocols of v1.33. */
+/**
+ * The subprotocol of a log whose messages are base64 text. Source of this name and the next one: wsstream.NewDefaultReaderProtocols of
+ * v1.33.
+ */
 export const BASE64_LOG = 'base64.binary.k8s.io';
 const BINARY_LOG = 'binary.k8s.io';
 
 /**
- * Returns the first known subprotocol of a log that the client offers; undefined if the client offers none, which means binary messages.
- * Throws 400 BadRequest if no offered subprotocol is known.
+ * Returns the first known subprotocol of a log that the client offers. Returns undefined if the client offers none: the messages are then
+ * binary. Throws 400 BadRequest if no offered subprotocol is known.
  */
 export const logProtocol = (offered: readonly string[]): string | undefined =>
   offered.length === 0 ? undefined : firstKnown(offered, [BINARY_LOG, BASE64_LOG]);
@@ -82,9 +85,8 @@ export function checkHandshake({ method, headers }: IncomingMessage): void {
 
 /**
  * Responds with 101 and the subprotocol `protocol`, if any, and resolves to the paused WebSocket. The request must have passed
- * checkHandshake(). If the client has ended its side of the connection, or ws refuses the handshake, destroys the connection and
- * rejects. Later protocol violations are
- * reported by events of the WebSocket.
+ * checkHandshake(). If the client has ended its side of the connection, or ws refuses the handshake, destroys the connection and rejects.
+ * Later protocol violations are reported by events of the WebSocket object.
  */
 export function acceptWebSocket(
   request: IncomingMessage,
@@ -104,7 +106,7 @@ export function acceptWebSocket(
   delete request.headers['sec-websocket-protocol'];
   if (protocol !== undefined) server.on('headers', (lines) => lines.push(`Sec-WebSocket-Protocol: ${protocol}`));
   return new Promise((resolve, reject) => {
-    // ws would end the connection without a callback.
+    // Check this first: ws would end such a connection without calling back.
     if (!socket.readable || !socket.writable) {
       socket.destroy();
       reject(badRequest('the client has ended its connection'));

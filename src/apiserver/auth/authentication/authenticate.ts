@@ -1,11 +1,11 @@
 /**
- * Authenticates the requests of clients: an ordered list of authenticators, a file each.
+ * Authenticates the requests of clients with an ordered list of authenticators, each of which has a file of its own.
  *
- * Boundary: an authenticator finds out who sends a request. What the user may do is authorization.
+ * Boundary: an authenticator determines the user who sends a request. Authorization decides what the user may do.
  * Invariants:
  *  1. The first authenticator that knows the user decides. A request with credentials of which none is valid gets 401, also for a path
  *     that needs no authentication.
- *  2. Without credentials, a request is that of system:anonymous, for health and version only.
+ *  2. A request without credentials has the user system:anonymous if it is for health or version, and otherwise gets 401.
  *  3. No token is logged, and none is forwarded to a Pod.
  * Source: k8s.io/apiserver/pkg/authentication and pkg/kubeapiserver/authenticator of v1.33 (order and behavior).
  */
@@ -42,7 +42,7 @@ export interface AuthenticationSettings {
 }
 
 export interface AuthenticationOptions extends AuthenticationSettings {
-  /** The key of ServiceAccount tokens, and their issuer, which is also the audience of the API. */
+  /** The key that signs the tokens of ServiceAccounts. `issuer`: the issuer of these tokens, which is also the audience of the API. */
   tokenKey: TokenKey;
   issuer: string;
   read: ReadObject;
@@ -55,11 +55,14 @@ export interface AuthenticationOptions extends AuthenticationSettings {
 
 export interface Authentication {
   /**
-   * Returns the user of the request; no promise if the connection is that of a known user, because most requests are. `anonymous`: whether a
-   * request without credentials is allowed. Rejects with 401 Unauthorized. Removes tokens from the subprotocols of the request.
+   * Returns, or resolves to, the user of the request. Returns no promise if the user of the connection is known from an earlier request, as
+   * for most requests. `anonymous`: whether a request without credentials is allowed. Rejects with 401 Unauthorized if the user is unknown.
+   * Removes tokens from the subprotocols of the request.
    */
   authenticate(request: IncomingMessage, anonymous: boolean): UserInfo | Promise<UserInfo>;
-  /** Judges a token for a TokenReview. `audiences`: those of the API if empty. */
+  /**
+   * Judges a token for a TokenReview. `audiences`: the token must be for one of them; if the list is empty, for the audience of the API.
+   */
   judgeToken(token: string, audiences: readonly string[]): Promise<TokenJudgement>;
 }
 
@@ -89,7 +92,7 @@ export function createAuthentication(options: AuthenticationOptions): Authentica
   return {
     authenticate(request, anonymous) {
       takeTokenProtocols(request);
-      // The authenticator of certificates is the first that is asked, so that its user needs no other.
+      // A user who is known by certificate needs no other authenticator, because certificates come first in the list.
       return knownUser(request.socket, options.certificateNow()) ?? askAll(request, anonymous);
     },
     async judgeToken(token, requested) {

@@ -1,4 +1,4 @@
-/** Tests who a request is from, over HTTPS, with the real registry. What an authenticated user may do is not the subject. */
+/** Tests, over HTTPS and with the real registry, as which user a request is authenticated. The tests do not cover authorization. */
 import { createPrivateKey, createPublicKey, createSecretKey, randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
@@ -32,7 +32,7 @@ async function uidOf(resource: typeof PODS, namespace: string | undefined, name:
   return { name, uid: metadata.uid ?? '' };
 }
 
-/** An issuer whose clock differs from that of the server. */
+/** Creates an issuer whose clock is ahead of the clock of the server by `offsetSeconds`. */
 const issuer = (offsetSeconds = 0) => createTokenIssuer(at.pki, TOKEN_ISSUER, () => Date.now() + offsetSeconds * 1000);
 const tokenOf = async (...options: Parameters<ReturnType<typeof issuer>['issue']>[2][]): Promise<string> =>
   (await issuer().issue('default', account, ...options)).status.token;
@@ -90,7 +90,7 @@ describe('tokens of ServiceAccounts', () => {
     expect((await reviewed(token))?.error).toMatch(/^pod UID \(.+\) does not match service account pod ref claim/);
   });
 
-  test('a token that is bound to a Node or a Secret is refused as soon as that is deleted', async () => {
+  test('a token that is bound to a Node or a Secret is refused as soon as this object is deleted', async () => {
     await at.api.create(NODES, undefined, { apiVersion: 'v1', kind: 'Node', metadata: { name: 'n2' } });
     await at.api.create(SECRETS, 'default', { apiVersion: 'v1', kind: 'Secret', metadata: { name: 's1' } });
     const ofNode = await tokenOf({ node: await uidOf(NODES, undefined, 'n2') });
@@ -156,7 +156,7 @@ describe('tokens of ServiceAccounts', () => {
       user: { username: 'system:serviceaccount:default:default', uid: account.uid, groups: GROUPS },
       audiences: [TOKEN_ISSUER],
     });
-    // The label says that the Secret is in use.
+    // The use of the token has set a label of its Secret to the date of today.
     const labels = async () => (await at.api.get(SECRETS, 'default', 'legacy')).metadata.labels;
     const today = new Date().toISOString().slice(0, 10);
     await expect.poll(labels).toEqual({ 'kubernetes.io/legacy-token-last-used': today });
@@ -224,7 +224,7 @@ describe('hostile tokens', () => {
       const { code, json } = await as(token);
       expect([token.slice(0, 40), code]).toEqual([token.slice(0, 40), 401]);
       expect(json).toMatchObject({ kind: 'Status', reason: 'Unauthorized', message: 'Unauthorized' });
-      // The token proves nothing about a path that needs no authentication either.
+      // The token is also refused on a path that needs no authentication.
       expect((await as(token, '/healthz')).code).toBe(401);
     }
     for (const token of tokens) expect((await reviewed(token))?.authenticated).toBeUndefined();

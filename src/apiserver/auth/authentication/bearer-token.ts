@@ -7,7 +7,7 @@ import type { IncomingMessage } from 'node:http';
 import { upgradeKind } from '../../streaming/upgrading-connection.ts';
 import { CredentialError, type RequestAuthenticator, type TokenAuthenticator } from './credentials.ts';
 
-/** The limit on a token, which is also that on the headers of a request. */
+/** The limit on a token. Node.js has the same limit for all headers of a request together. */
 const MAX_TOKEN_CHARS = 16 * 1024;
 const SUBPROTOCOL = 'base64url.bearer.authorization.k8s.io.';
 const PROTOCOLS = 'sec-websocket-protocol';
@@ -26,7 +26,9 @@ export const bearerTokens = (tokens: TokenAuthenticator, audiences: readonly str
   };
 };
 
-/** Like TokenAuthenticator, but rejects a token that no authenticator knows. */
+/**
+ * Like TokenAuthenticator, but rejects with a CredentialError if no authenticator knows the token, or if the token exceeds MAX_TOKEN_CHARS.
+ */
 export async function authenticateToken(tokens: TokenAuthenticator, token: string, audiences: readonly string[]) {
   const found = token.length > MAX_TOKEN_CHARS ? undefined : await tokens(token, audiences);
   if (found === undefined) throw new CredentialError('invalid bearer token');
@@ -34,8 +36,7 @@ export async function authenticateToken(tokens: TokenAuthenticator, token: strin
 }
 
 /**
- * Authenticates requests for a WebSocket with a token in a subprotocol. Removes the token from the request, also if it is not valid, so
- * that neither the negotiation of the subprotocol nor a Pod to which the request is forwarded gets it.
+ * Authenticates requests for a WebSocket with the token in a subprotocol, which takeTokenProtocols() has already removed from the request.
  */
 export const webSocketTokens = (tokens: TokenAuthenticator, audiences: readonly string[]): RequestAuthenticator => {
   return (request) => {
@@ -44,14 +45,17 @@ export const webSocketTokens = (tokens: TokenAuthenticator, audiences: readonly 
   };
 };
 
-/** The subprotocols that takeTokenProtocols() has removed, and those that it has left. */
+/** The tokens in the subprotocols that takeTokenProtocols() has removed, still encoded, and the subprotocols that remain. */
 interface Protocols {
   encoded: string[];
   others: string[];
 }
 const taken = new WeakMap<IncomingMessage, Protocols>();
 
-/** Removes the subprotocols that contain tokens from the headers of the request. Must precede webSocketTokens(). */
+/**
+ * Removes the subprotocols that contain tokens, valid or not, from the headers of the request, so that neither the negotiation of the
+ * subprotocol nor a Pod to which the request is forwarded gets them. Must be called before webSocketTokens().
+ */
 export function takeTokenProtocols(request: IncomingMessage): void {
   const { headers } = request;
   const header = headers[PROTOCOLS];
@@ -69,7 +73,10 @@ export function takeTokenProtocols(request: IncomingMessage): void {
   delete headersDistinct[PROTOCOLS];
 }
 
-/** Returns the token; undefined if the client sends none. Throws a CredentialError if the subprotocol is malformed. */
+/**
+ * Returns the token; undefined if the client sends none. Throws a CredentialError if the token is malformed, if there are several tokens,
+ * or if the client offers no other subprotocol.
+ */
 function webSocketToken(protocols: Protocols | undefined): string | undefined {
   if (protocols === undefined) return undefined;
   const [encoded = '', ...more] = protocols.encoded;

@@ -1,5 +1,5 @@
 /**
- * Authenticates nodes that join by bootstrap tokens: Secrets of the type bootstrap.kubernetes.io/token in kube-system.
+ * Authenticates nodes that join with bootstrap tokens, which are in Secrets of the type bootstrap.kubernetes.io/token in kube-system.
  * Source: plugin/pkg/auth/authenticator/token/bootstrap and k8s.io/cluster-bootstrap of v1.33.
  */
 import { timingSafeEqual } from 'node:crypto';
@@ -35,11 +35,17 @@ function equal(one: string, other: string): boolean {
   return left.length === right.length && timingSafeEqual(left, right);
 }
 
-/** A token whose expiration cannot be parsed has expired. */
+/**
+ * Returns whether the token has expired. A token without an expiration never expires; a token whose expiration cannot be parsed has
+ * expired.
+ */
 const hasExpired = (expiration: string, now: Millis): boolean =>
   expiration !== '' && !(now < (parseTime(expiration) ?? Number.NEGATIVE_INFINITY));
 
-/** Returns undefined if a group is not one that bootstrap tokens may have. */
+/**
+ * Returns the groups of the token, sorted: DEFAULT_GROUP and those in `extra`. Returns undefined if a bootstrap token may not have one of
+ * them.
+ */
 function groupsIn(extra: string): string[] | undefined {
   const groups = extra === '' ? [] : extra.split(',');
   if (!groups.every((group) => GROUP.test(group))) return undefined;

@@ -7,7 +7,10 @@ import { API_SERVER } from '../../../ports/request.ts';
 import { CredentialError, type ReadObject } from './credentials.ts';
 import type { LabelSecret } from './legacy-token.ts';
 
-/** Returns a function that reads the objects to which credentials are bound. A failed read makes the credentials invalid. */
+/**
+ * Returns a function that reads the objects to which credentials are bound. The function resolves to undefined if the object does not
+ * exist. It rejects with a CredentialError, so that the credentials are not valid, if the read fails with another ApiError.
+ */
 export function createObjectReader(backend: ResourceBackend): ReadObject {
   const api = apiFor(backend, API_SERVER);
   return async (resource, namespace, name) => {
@@ -22,7 +25,7 @@ export function createObjectReader(backend: ResourceBackend): ReadObject {
   };
 }
 
-/** Returns a function that labels Secrets. A failed write is logged: it does not make the credentials invalid. */
+/** Returns a function that labels Secrets in the background. A failed write is only logged, and does not make the credentials invalid. */
 export function createSecretLabeler(backend: ResourceBackend, log: Log): LabelSecret {
   const api = apiFor(backend, API_SERVER);
   return (namespace, name, label, value) => {

@@ -20,13 +20,13 @@ interface Known extends Authenticated {
   expiresAt: Millis;
 }
 
-/** The users of connections, because parsing a certificate takes longer than a small request. */
+/** A cache of the users of connections, because parsing a certificate takes longer than handling a small request. */
 const known = new WeakMap<TLSSocket, Known>();
 
 /**
- * The authenticator returns undefined if the client presents no certificate, or if the subject of the certificate does not have exactly one
- * common name. It throws a CredentialError if the certificate is not a valid one of lifepod's authority. TLS verifies a certificate only
- * when a session begins, so the end of its validity is checked for each request.
+ * Creates the authenticator, which returns undefined if the client presents no certificate, or if the subject of the certificate does not
+ * have exactly one common name. It throws a CredentialError if the certificate is not a valid one of lifepod's authority. TLS verifies a
+ * certificate only when a session begins, so the end of its validity is checked for each request.
  */
 export const clientCertificates =
   (now: () => Millis): RequestAuthenticator =>
@@ -65,7 +65,7 @@ function userOf(socket: TLSSocket): Known | undefined {
     expiresAt: Date.parse(certificate.valid_to),
     user: {
       name,
-      // With this group, requests of the connection share one user.
+      // Add the group here, so that all requests of the connection share one user object.
       groups: groups.includes(AUTHENTICATED_GROUP) ? groups : [...groups, AUTHENTICATED_GROUP],
       extra: { [CREDENTIAL_ID]: [`X509SHA256=${fingerprint}`] },
     },

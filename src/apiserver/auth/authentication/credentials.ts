@@ -1,4 +1,6 @@
-/** The common parts of all authenticators: their forms, their results, their errors, and how several of them are combined. */
+/**
+ * The common parts of all authenticators: their types, their results, their errors, and a function that combines several authenticators.
+ */
 import type { IncomingMessage } from 'node:http';
 import type { KubeObject, ResourceRef } from '../../../machinery/meta.ts';
 import type { Log } from '../../../platform/platform.ts';
@@ -10,20 +12,20 @@ export interface Authenticated {
   audiences?: readonly string[];
 }
 
-/** A credential that an authenticator is responsible for, but rejects. The message contains no credential. */
+/** Thrown by an authenticator for credentials of its kind that are not valid. The message contains no credential. */
 export class CredentialError extends Error {
   override readonly name = 'CredentialError';
 }
 
 /**
- * Resolves to the user; to undefined if the request has no credentials of the authenticator's kind. Rejects with a CredentialError if it
- * has some that are not valid.
+ * Resolves to the user, or to undefined if the request has no credentials of the authenticator's kind. Rejects with a CredentialError if
+ * the request has credentials of this kind that are not valid.
  */
 export type RequestAuthenticator = (
   request: IncomingMessage,
 ) => Authenticated | undefined | Promise<Authenticated | undefined>;
 
-/** Like RequestAuthenticator, for a token. `audiences`: those of which the token must have at least one. */
+/** Like RequestAuthenticator, for a token. `audiences`: the token must be for at least one of these audiences. */
 export type TokenAuthenticator = (
   token: string,
   audiences: readonly string[],
@@ -43,8 +45,9 @@ export const AUTHENTICATED_GROUP = 'system:authenticated';
 export const CREDENTIAL_ID = 'authentication.kubernetes.io/credential-id';
 
 /**
- * Asks the authenticators in their order. The first that knows the user decides. If none does, the errors of all that reject their
- * credentials become one. Source: k8s.io/apiserver/pkg/authentication/request/union of v1.33.
+ * Returns a function that asks the authenticators in their order, and resolves to the first user that it gets. If no authenticator knows
+ * the user, the function rejects with a CredentialError that contains the messages of all errors, or resolves to undefined if there are
+ * none. Source: k8s.io/apiserver/pkg/authentication/request/union of v1.33.
  */
 export function firstOf<Given extends unknown[]>(
   authenticators: readonly ((...given: Given) => Authenticated | undefined | Promise<Authenticated | undefined>)[],
@@ -70,7 +73,7 @@ export function firstOf<Given extends unknown[]>(
 const textOf = (error: unknown): string => (error as Error)?.stack ?? String(error);
 
 /**
- * Adapts an authenticator for tokens without audiences: they are valid for the audiences of the API.
+ * Turns an authenticator of tokens without audiences into a TokenAuthenticator: such a token is valid for the audiences of the API.
  * Source: authenticator.WrapAudienceAgnosticToken of v1.33.
  */
 export const forAudiences =

@@ -9,12 +9,15 @@ import { request } from 'node:https';
 const MAX_DOCUMENT_BYTES = 1024 * 1024;
 
 export interface FetchOptions {
-  /** The certificates of trusted authorities in PEM; undefined for those of Node.js. */
+  /** The certificates of trusted authorities in PEM; undefined for the authorities that Node.js trusts. */
   caPem: string | undefined;
   signal?: AbortSignal;
 }
 
-/** Rejects if the URL is not an https URL, the issuer does not respond, or the document is too long. */
+/**
+ * Sends a GET request, and resolves to the response, whatever its status is. Rejects if the URL is not an https URL, the issuer does not
+ * respond, or the document is too long.
+ */
 export async function fetchFromIssuer(url: string, { caPem, signal }: FetchOptions): Promise<Response> {
   const options = { agent: false, headers: { accept: 'application/json' } };
   const outgoing = request(url, {
@@ -36,7 +39,7 @@ export async function fetchFromIssuer(url: string, { caPem, signal }: FetchOptio
     chunks.push(chunk);
   }
   const status = response.statusCode ?? 0;
-  // Response accepts no other codes.
+  // The constructor of Response throws for other codes.
   return status >= 200 && status <= 599
     ? new Response(status === 204 || status === 304 ? null : Buffer.concat(chunks), { status })
     : Response.error();

@@ -58,7 +58,7 @@ export function legacyTokens({
     }
     const labels = secret.metadata.labels ?? {};
     const today = formatTime(now()).slice(0, 'YYYY-MM-DD'.length);
-    // The label says which Secrets are still in use. It has a date, so that a token in constant use causes one write a day.
+    // The label shows that the Secret is still in use. Its value is a date, so that a token in constant use causes only one write a day.
     if (labels[LAST_USED] !== today) labelSecret(namespace, secretName, LAST_USED, today);
     if (labels[INVALID_SINCE]) {
       const which = `the token in secret ${namespace}/${secretName} for service account ${namespace}/${name}`;

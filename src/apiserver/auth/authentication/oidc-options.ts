@@ -1,12 +1,15 @@
-/** The configuration of the OpenID Connect issuer, apart from the authenticator, so that commands do not load its libraries. */
+/**
+ * The signature algorithms that tokens of an OpenID Connect issuer may use. This file is separate from the authenticator, so that commands
+ * do not load the libraries of the authenticator.
+ */
 export const SIGNING_ALGORITHMS = ['RS256', 'RS384', 'RS512', 'ES256', 'ES384', 'ES512', 'PS256', 'PS384', 'PS512'];
 
 export interface OidcOptions {
   /** The issuer (iss claim), an https URL. */
   issuerUrl: string;
-  /** One of the audiences of the tokens. */
+  /** The audience that each token must have, perhaps among others. */
   clientId: string;
-  /** The claim that contains the name of the user. The name is unique only for `sub`. */
+  /** The claim that contains the name of the user. Only the values of the claim `sub` are unique. */
   usernameClaim: string;
   /** The prefix of the names of users. */
   usernamePrefix: string;
@@ -15,7 +18,10 @@ export interface OidcOptions {
   groupsPrefix: string;
   /** The claims that a token must have, with their values. */
   requiredClaims: Readonly<Record<string, string>>;
-  /** The certificates of the authorities that may sign that of the issuer, in PEM; undefined for those of Node.js. */
+  /**
+   * The certificates, in PEM, of the authorities that may sign the certificate of the issuer; undefined for the authorities that Node.js
+   * trusts.
+   */
   caPem: string | undefined;
   /** The algorithms that may sign the tokens: some of SIGNING_ALGORITHMS. */
   signingAlgorithms: readonly string[];

@@ -14,9 +14,12 @@ import { type FetchOptions, fetchFromIssuer } from './issuer-client.ts';
 import type { OidcOptions } from './oidc-options.ts';
 import { unverified } from './signed-tokens.ts';
 
-/** By how much the beginning of a token may be in the future. Source: go-oidc. */
+/** How far in the future the validity of a token (nbf) may begin. Source: go-oidc. */
 const NOT_BEFORE_LEEWAY_SECONDS = 300;
-/** How long the configuration of the issuer is not requested again after a failure. Source: the interval of v1.33. */
+/**
+ * After a failure, the configuration of the issuer is not requested again for this time. Also the time limit of the request. Source: the
+ * interval of v1.33.
+ */
 const RETRY_MILLIS = 10_000;
 /**
  * The shortest time between two requests for the keys of the issuer. A token with an unknown key causes a request, and any client can send
@@ -24,7 +27,10 @@ const RETRY_MILLIS = 10_000;
  */
 const KEYS_INTERVAL_MILLIS = 1000;
 
-/** Returns a function that resolves to the user of a token, or to undefined if the token is not one of the issuer. */
+/**
+ * Returns a function that resolves to the user of a token, or to undefined if the token is not from this issuer. The function rejects with
+ * a CredentialError if the token is not valid, or if the configuration of the issuer is not available.
+ */
 export function oidcTokens(options: OidcOptions, { now, log }: { now: () => Millis; log: Log }) {
   const keys = issuerKeys(options, now, log);
   return async (token: string): Promise<UserInfo | undefined> => {
@@ -58,7 +64,7 @@ async function verified(token: string, keys: RemoteJWKSet, options: OidcOptions,
   }
 }
 
-/** Returns the user whom verified claims describe. Throws a CredentialError if they do not meet the requirements. */
+/** Returns the user whom verified claims describe. Throws a CredentialError if the claims do not meet the requirements in the options. */
 export function userOf(claims: JWTPayload, options: OidcOptions): UserInfo {
   const { usernameClaim, usernamePrefix, requiredClaims } = options;
   const name = claims[usernameClaim];
@@ -90,7 +96,10 @@ function groupsIn(claims: JWTPayload, { groupsClaim, groupsPrefix }: OidcOptions
   return groups.map((group) => `${groupsPrefix}${group}`);
 }
 
-/** Returns a function that resolves to the keys of the issuer. Rejects with a CredentialError if its configuration is not available. */
+/**
+ * Returns a function that resolves to the keys of the issuer, and rejects with a CredentialError if the issuer's configuration is not
+ * available.
+ */
 function issuerKeys({ issuerUrl, caPem }: OidcOptions, now: () => Millis, log: Log): () => Promise<RemoteJWKSet> {
   let found: Promise<RemoteJWKSet> | undefined;
   let retryAt: Millis = Number.NEGATIVE_INFINITY;

@@ -1,7 +1,7 @@
 /**
  * Authenticates ServiceAccounts by the tokens of TokenRequests. A token is valid only as long as the objects to which it is bound exist:
- * the ServiceAccount, and the Pod, the Secret or the Node. They are read for each request, so that a token is refused as soon as one of
- * them is deleted.
+ * the ServiceAccount, and the Pod, the Secret or the Node. The objects are read for each request, so that a token is refused as soon as one
+ * of them is deleted.
  * Source: pkg/serviceaccount/claims.go and k8s.io/apiserver/pkg/authentication/serviceaccount of v1.33 (behavior and wording).
  */
 import type { JWTPayload } from 'jose';
@@ -87,16 +87,16 @@ async function boundUser(payload: JWTPayload, options: ServiceAccountTokenOption
   };
   if (secret !== undefined) await check(SECRETS, namespace, 'secret', secret);
   if (pod !== undefined) await check(PODS, namespace, 'pod', pod);
-  // The node of a Pod's token only says where the Pod runs: the token is bound to the Pod.
+  // If the token is bound to a Pod, the claim `node` only says where the Pod runs, and is not checked.
   if (node !== undefined && pod === undefined) await check(NODES, undefined, 'node', node);
   return { ...serviceAccountUser(namespace, name, uid), extra: extraOf(payload.jti, pod, node) };
 }
 
-/** Objects with finalizers or a grace period are deleted when the time of their deletion has passed. */
+/** Whether the deletionTimestamp is more than LEEWAY_MILLIS in the past. Before that, the object counts as existing. */
 const isDeleted = ({ metadata }: KubeObject, now: Millis): boolean =>
   metadata.deletionTimestamp !== undefined && Date.parse(metadata.deletionTimestamp) < now - LEEWAY_MILLIS;
 
-/** Returns the user that is the ServiceAccount. */
+/** Returns the user as which the ServiceAccount is authenticated. */
 export const serviceAccountUser = (namespace: string, name: string, uid: string): UserInfo => ({
   name: `system:serviceaccount:${namespace}:${name}`,
   uid,

@@ -8,7 +8,7 @@ import { createHash, type KeyObject } from 'node:crypto';
 import { compactVerify, decodeJwt, decodeProtectedHeader, type JWTPayload } from 'jose';
 import { CredentialError } from './credentials.ts';
 
-/** How many verified payloads are kept. */
+/** The number of verified payloads that are kept. The oldest is dropped first. */
 const MAX_VERIFIED = 1024;
 
 export interface TokenKey {
@@ -19,12 +19,15 @@ export interface TokenKey {
 }
 
 /**
- * Resolves to the payload of a token of `issuer`, or to undefined if the token is not a JWT, has another issuer or another algorithm.
- * Rejects with a CredentialError if the signature is not valid.
+ * Resolves to the payload of a token of `issuer`, or to undefined if the token is not a JWT, or has another issuer or another algorithm.
+ * Rejects with a CredentialError if the token names another key, or if its signature is not valid.
  */
 export type VerifyToken = (token: string, issuer: string) => Promise<JWTPayload | undefined>;
 
-/** Source: JWTTokenAuthenticator of pkg/serviceaccount/jwt.go of v1.33 (behavior and wording). */
+/**
+ * Returns a function that verifies tokens with the key. Source: JWTTokenAuthenticator of pkg/serviceaccount/jwt.go of v1.33 (behavior and
+ * wording).
+ */
 export function tokenVerifier({ publicKey, keyId, algorithm }: TokenKey): VerifyToken {
   const verified = new Map<string, JWTPayload>();
   return async (token, issuer) => {
@@ -54,8 +57,8 @@ export function unverified(token: string) {
 }
 
 /**
- * Returns the audiences of the token that are also requested. A token without audiences is valid for those of the API. Throws a
- * CredentialError if there is none.
+ * Returns the audiences of the token that are also requested. A token without audiences is valid for `ofApi`, the audiences of the API.
+ * Throws a CredentialError if the token has no requested audience.
  */
 export function commonAudiences(
   { aud = [] }: JWTPayload,

@@ -37,10 +37,10 @@ export function readTokenFile(path: string): TokenFile {
   return (token) => users.get(hashOf(token));
 }
 
-/** Tokens are found by their hashes, so that the time of a comparison says nothing about a token. */
+/** Returns the hash of a token. Tokens are looked up by hash, so that the time of a look-up reveals nothing about a token. */
 const hashOf = (token: string): string => createHash('sha256').update(token).digest('base64');
 
-/** A field is quoted, with doubled quotes in it, or contains no quotes. */
+/** A field and the comma or line break after it. The field is in quotes, with each inner quote doubled, or contains no quotes. */
 const FIELD = /(?:"((?:[^"]|"")*)"|([^",\r\n]*))(,|\r?\n|$)/y;
 
 /** Splits CSV text into records, without empty lines. Format: RFC 4180. */

@@ -10,7 +10,10 @@ export const isPrivileged = ({ groups }: UserInfo): boolean => groups.includes(P
 const ALLOWED: Promise<Decision> = Promise.resolve({ allowed: true, reason: '' });
 const DENIED: Promise<Decision> = Promise.resolve({ allowed: false, reason: '' });
 
-/** Allows members of system:masters everything, and asks `others` for all other users. By default, these may do nothing. */
+/**
+ * Returns an authorizer that allows members of system:masters everything, and asks `others` about all other users. Without `others`, all
+ * other users may do nothing. rulesFor() returns only the rules of `others`.
+ */
 export const privilegedOr = (others?: Authorizer): Authorizer => ({
   authorize(attributes) {
     if (isPrivileged(attributes.user)) return ALLOWED;

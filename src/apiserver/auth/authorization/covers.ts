@@ -18,8 +18,8 @@ const COMPARED_PER_STEP = 1000;
 const NOBODY = { name: '', groups: [] };
 
 /**
- * Returns the rights of `wanted` that none of the lists `held` contains; 1000 of them if there are more. Rules with more than a million rights
- * together count as missing. A step compares a thousand rights.
+ * Returns the rights of `wanted` that none of the lists `held` contains; at most 1000 of them. After a million compared rights, stops and
+ * counts the current rule as missing. A step compares a thousand rights.
  */
 export function* missingRights(
   held: readonly (readonly PolicyRule[])[],
@@ -98,6 +98,6 @@ function describe({ apiGroups, resources, nonResourceURLs, resourceNames, verbs 
   return `{${shown.join(', ')}}`;
 }
 
-/** A list of texts as Go's %q shows it, such as `["a" "b"]`. */
+/** Returns the list of texts as Go's %q prints it, such as `["a" "b"]`. */
 export const quotedList = (texts: readonly string[]): string =>
   `[${texts.map((text) => JSON.stringify(text)).join(' ')}]`;

@@ -27,7 +27,7 @@ export const role = (namespace: string, name: string, ...rules: PolicyRule[]): R
   rules,
 });
 
-/** A rule about resources of the core group. `resources` and `verbs` are separated by spaces. */
+/** Returns a rule about resources of the core group. `verbs` and `resources`: lists with spaces between the items. */
 export const rule = (verbs: string, resources: string, ...resourceNames: string[]): PolicyRule => ({
   apiGroups: [''],
   resources: resources.split(' '),
@@ -35,7 +35,7 @@ export const rule = (verbs: string, resources: string, ...resourceNames: string[
   ...(resourceNames.length === 0 ? {} : { resourceNames }),
 });
 
-/** A subject by its text, such as `User jane`, `Group team` and `ServiceAccount ns/name`. */
+/** Returns the subject that a text describes, such as `User jane`, `Group team` or `ServiceAccount ns/name`. */
 function subject(text: string): RbacV1Subject {
   const [kind = '', name = ''] = text.split(/ (.*)/s);
   if (kind !== 'ServiceAccount') return { apiGroup, kind, name };
@@ -51,7 +51,7 @@ export const clusterRoleBinding = (name: string, roleName: string, ...subjects: 
   subjects: subjects.map(subject),
 });
 
-/** `roleText`: such as `Role reader` or `ClusterRole view`. */
+/** Returns a RoleBinding. `roleText`: the role, such as `Role reader` or `ClusterRole view`. `subjects`: texts such as `User jane`. */
 export function roleBinding(namespace: string, name: string, roleText: string, ...subjects: string[]): RoleBinding {
   const [kind = '', roleName = ''] = roleText.split(' ');
   return {

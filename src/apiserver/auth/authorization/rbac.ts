@@ -1,5 +1,5 @@
 /**
- * RBAC: allows what the roles allow that bindings grant to the user or the user's groups.
+ * The RBAC authorizer: bindings grant roles to users and groups, and a request is allowed if a role that is granted to the user allows it.
  *
  * Boundary: this file reads roles and bindings through RbacObjects, which are indexed by subject and namespace, and writes nothing.
  * Invariants:
@@ -17,7 +17,7 @@ import type { UserInfo } from '../../../ports/request.ts';
 import { rulesAllow } from './rule-index.ts';
 import { describeSubject, inNamespace, userKeys } from './subjects.ts';
 
-/** The roles and bindings. The objects are frozen: a changed object is another object. */
+/** The roles and bindings. The objects are frozen: when an object changes, another object replaces it. */
 export interface RbacObjects {
   /** Resolves once the objects that existed at the start have been read. */
   readonly synced: Promise<void>;
@@ -75,7 +75,7 @@ export function createRbac(objects: RbacObjects): Authorizer {
   };
 }
 
-/** Returns the roles that are granted to the user in the cluster, then those in the namespace. */
+/** Yields the roles that are granted to the user in the whole cluster, and then the roles that are granted in the namespace. */
 function* grantsTo(objects: RbacObjects, user: UserInfo, namespace: string): Generator<Grant> {
   const keys = userKeys(user);
   for (const subject of keys)
@@ -99,7 +99,7 @@ export function rulesOf(
   return role && (role.rules ?? NO_RULES);
 }
 
-/** Upstream names the resource in the singular. */
+/** Returns the message about a role that does not exist. As upstream, the message names the resource in the singular. */
 function missingRole({ roleRef }: Pick<RoleBinding, 'roleRef'>): string {
   const { apiGroup, kind, name } = roleRef;
   return `${groupResourceText({ group: apiGroup, resource: kind.toLowerCase() })} ${JSON.stringify(name)} not found`;

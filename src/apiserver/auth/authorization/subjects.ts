@@ -1,5 +1,5 @@
 /**
- * The subjects of bindings as keys of an index, and the keys of the subjects that a user is.
+ * Converts the subjects of bindings to keys of an index, and determines the keys of the subjects that mean a user.
  * Source: appliesToUser of pkg/registry/rbac/validation/rule.go of v1.33 (behavior).
  */
 import type { ClusterRoleBinding, RbacV1Subject, RoleBinding } from '../../../api/generated/types.ts';
@@ -7,7 +7,10 @@ import type { UserInfo } from '../../../ports/request.ts';
 
 const SERVICE_ACCOUNT_USER = 'system:serviceaccount:';
 
-/** The key of a subject; undefined if no user can be the subject. `namespace`: that of the binding. */
+/**
+ * Returns the key of a subject; undefined if the subject can mean no user. `bindingNamespace`: the namespace of the binding, which may be
+ * empty.
+ */
 function subjectKey({ kind, name, namespace }: RbacV1Subject, bindingNamespace: string): string | undefined {
   if (kind === 'User') return `User ${name}`;
   if (kind === 'Group') return `Group ${name}`;
@@ -16,7 +19,7 @@ function subjectKey({ kind, name, namespace }: RbacV1Subject, bindingNamespace: 
   return `ServiceAccount ${SERVICE_ACCOUNT_USER}${ofAccount}:${name}`;
 }
 
-/** Returns the keys of the subjects of a binding, each once. Those of a RoleBinding begin with its namespace. */
+/** Returns the keys of the subjects of a binding, each key once. The keys begin with the namespace of the binding, see inNamespace(). */
 export function bindingKeys({ metadata, subjects = [] }: RoleBinding | ClusterRoleBinding): string[] {
   const { namespace = '' } = metadata;
   const keys = new Set<string>();
@@ -27,10 +30,10 @@ export function bindingKeys({ metadata, subjects = [] }: RoleBinding | ClusterRo
   return [...keys];
 }
 
-/** The key of a subject in the index of the bindings of a namespace; the empty namespace is that of ClusterRoleBindings. */
+/** Returns the key of a subject in the index of bindings in the namespace. The namespace is empty for ClusterRoleBindings. */
 export const inNamespace = (namespace: string, key: string): string => `${namespace}/${key}`;
 
-/** Returns the keys of all subjects that the user is: the name, as that of a user and of a ServiceAccount, and the groups. */
+/** Returns the keys of all subjects that mean the user: the user by name, the ServiceAccount if the user is one, and the user's groups. */
 export function userKeys({ name, groups }: UserInfo): string[] {
   const keys = [`User ${name}`];
   if (name.startsWith(SERVICE_ACCOUNT_USER)) keys.push(`ServiceAccount ${name}`);
@@ -38,7 +41,10 @@ export function userKeys({ name, groups }: UserInfo): string[] {
   return keys;
 }
 
-/** Describes a subject by its key, such as `User "jane"` or `ServiceAccount "default/kube-system"`, which is upstream's order. */
+/**
+ * Describes a subject by its key, such as `User "jane"` or, for the account `default` in kube-system, `ServiceAccount
+ * "default/kube-system"`, in upstream's order.
+ */
 export function describeSubject(key: string): string {
   const space = key.indexOf(' ');
   const [kind, name] = [key.slice(0, space), key.slice(space + 1)];

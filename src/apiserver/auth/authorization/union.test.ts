@@ -31,7 +31,7 @@ test.each<[string, Authorizer[], Decision, string[]]>([
   expect(ask).toEqual(order);
 });
 
-test('the rules and the errors of all are combined', async () => {
+test('the rules and the errors of all authorizers are combined', async () => {
   expect(await firstThatAllows([yes, never]).rulesFor(user, '')).toEqual({
     roles: [[{ verbs: ['yes'] }], [{ verbs: ['never'] }]],
     errors: ['unknown'],

@@ -1,16 +1,19 @@
 /**
- * Limits how long each of many things may take, all of them the same time. They reach their deadlines in the order in which they begin, so one
- * timer is enough: a timer for each request would cost more than the rest of its bounds.
+ * Gives many items, such as requests, the same time limit. The items reach their deadlines in the order in which they begin, so one timer
+ * is enough: a timer for each request would cost more than all other limits on the request.
  */
 import type { Millis } from '../../../machinery/time.ts';
 import type { Timer, Timers } from '../../../platform/platform.ts';
 
 export interface Deadlines<T> {
-  /** Calls `late` with the item after the time, unless end() is called before. An item may begin only once. */
+  /**
+   * Starts the time limit of the item. Calls `late` with the item when the time is over, unless end() is called before. Call it once per
+   * item.
+   */
   begin(item: T): void;
-  /** Has no effect on an item that has not begun, or has ended. */
+  /** Ends the time limit of the item. Has no effect on an item that has not begun, or has ended. */
   end(item: T): void;
-  /** Keeps no timer any longer than an item needs it. Until then, a timer may outlive the items for which it was set. */
+  /** From now on, cancels the timer as soon as no item is left. Before close(), the timer may outlive the items for which it was set. */
   close(): void;
 }
 

@@ -1,6 +1,6 @@
 /**
- * Lets only one piece of work of several owners run in each turn of the event loop, so that other work gets a turn as often as if there were
- * a single piece. The owners take turns, however much work each of them has.
+ * Lets only one piece of work run in each turn of the event loop, so that the rest of the process waits for one piece at most. The owners
+ * of the work take turns, however many pieces each of them has.
  */
 
 /** Resolves in a turn of the event loop in which no other call resolves. The promises of one owner resolve in the order of the calls. */
@@ -30,7 +30,8 @@ export function createFairTurns(): FairTurns {
 }
 
 /**
- * Returns a function that returns whether it has been called more than `limit` times with the same key in the current turn of the event loop.
+ * Returns a function that counts its calls by key in each turn of the event loop. The function returns true from the call number `limit` +
+ * 1 with the same key on.
  */
 export function limitPerTurn(limit: number): (key: string) => boolean {
   const counts = new Map<string, number>();

@@ -1,9 +1,9 @@
 /**
- * Limits the requests in flight: those that the server handles at the same time, except for long-running ones, which have limits of their own
- * (see limits.ts).
+ * Limits the requests in flight, that is, the requests that the server handles at the same time. Long-running requests do not count: they
+ * have limits of their own (see limits.ts).
  *
- * A request for which its user may have no place (see shared-places.ts) waits in the queue of this user. Users with waiting requests take
- * turns. A request that waits too long, or finds no place in the queue, gets 429 TooManyRequests.
+ * If a user may not have one more request in flight (see shared-places.ts), a request waits in the user's queue. Users with waiting
+ * requests take turns. A request that waits too long, or finds no place in the queue, gets 429 TooManyRequests.
  *
  * This has the effect of upstream's API Priority and Fairness with its suggested configuration: system:masters is exempt, components of
  * the cluster have a share of their own, and users do not wait for each other. It is not configurable, so there are no FlowSchemas and no
@@ -26,10 +26,10 @@ import { turnToBegin } from './turns.ts';
 const QUEUE_MILLIS = 15_000;
 
 /**
- * Returns a function that the caller must call once when the request has ended; without a promise if the request may begin at once, as those
- * of members of system:masters. Otherwise resolves with the function when the user may have one more request in flight. Rejects with 429
- * TooManyRequests if the user has too many waiting requests, or if this one has waited for QUEUE_MILLIS, and with the reason of the request's
- * signal if the client disconnects before its turn.
+ * Counts the request as in flight when its user may have one more. Returns, or resolves to, a function that the caller must call once when
+ * the request has ended. Returns no promise if the request may begin at once, like each request of a member of system:masters. Rejects with
+ * 429 TooManyRequests if the user has too many waiting requests, or if this request has waited for QUEUE_MILLIS, and with the reason of the
+ * request's signal if the client disconnects before its turn.
  */
 export type EnterFlight = (exchange: Exchange) => (() => void) | Promise<() => void>;
 
@@ -72,9 +72,9 @@ interface Waiting {
 const NEEDS_NO_PLACE = (): void => undefined;
 
 interface FairQueue {
-  /** Returns a function that ends the place of a request, or undefined if the request must wait for one. */
+  /** Takes a place for a request. Returns a function that frees the place, or undefined if the request must wait. */
   enter(user: UserInfo): (() => void) | undefined;
-  /** Resolves like enter() when the request gets a place. Rejects as described at WhileInFlight. */
+  /** Resolves, when the request gets a place, to a function that frees the place. Rejects as described at EnterFlight. */
   wait(user: UserInfo, signal: AbortSignal): Promise<() => void>;
 }
 
@@ -118,7 +118,7 @@ export function fairQueue({ inFlight, queued }: QueueLimits, timers: Timers): Fa
   return {
     enter(user) {
       if (isPrivileged(user)) return NEEDS_NO_PLACE;
-      // A new request must not overtake the waiting ones of its user.
+      // A new request must not overtake the waiting requests of the same user.
       return lines.has(user.name) ? undefined : take(user);
     },
     async wait(user, signal) {
@@ -126,7 +126,7 @@ export function fairQueue({ inFlight, queued }: QueueLimits, timers: Timers): Fa
       if (free === undefined) throw busy();
       const turn = Promise.withResolvers<() => void>();
       const leaveLine = join({ user, proceed: turn.resolve });
-      // Leave the queue at once: a place that a request without interest gets would never be free again.
+      // Leave the queue at once: a place that is given to a request that no longer waits would never be freed.
       const giveUp = (error: unknown): void => {
         leaveLine();
         turn.reject(error);

@@ -5,8 +5,9 @@ import { createDeadlines, type Deadlines } from './deadlines.ts';
 import { STALLED_MILLIS } from './outgoing.ts';
 
 /**
- * Returns limits on complete responses, until end() is called when they close. Closes the connection of a client that has not read the response
- * within STALLED_MILLIS: the connection would count as in use for as long as the client wants.
+ * Returns the deadlines for complete responses: call begin() when the server has written a response, and end() when the response closes.
+ * Closes the connection of a client that has not read the response after STALLED_MILLIS. Otherwise, a client that does not read could
+ * occupy a connection forever.
  */
 export const lateReaders = (timers: Timers): Deadlines<ServerResponse> =>
   createDeadlines(timers, STALLED_MILLIS, (response) => response.destroy());

@@ -1,6 +1,6 @@
 /**
- * Limits the connections, TLS handshakes, watches, logs and streams that clients keep open, and the requests that wait. The limits are such
- * that requests of users who are neither administrators nor components cannot occupy all connections.
+ * Limits the connections, TLS handshakes, watches, logs and streams that clients keep open, and the requests that wait. The limits on
+ * requests are so low that users who are neither administrators nor components cannot occupy all connections.
  */
 import type { Server } from 'node:https';
 import type { Socket } from 'node:net';
@@ -14,13 +14,13 @@ import { sharedPlaces } from './shared-places.ts';
 export interface Limits {
   /**
    * The maximum number of open connections. A connection beyond the limit is closed immediately, and so are all idle connections and those
-   * whose client has sent no whole head of a request within HEADLESS_MILLIS. Those that other listeners have accepted, such as the
-   * connections of Pods, may be three quarters of them.
+   * whose client has sent no whole head of a request within HEADLESS_MILLIS. Other listeners, such as the listener for Pods, may have three
+   * quarters of the connections.
    */
   connections: number;
   /**
-   * The maximum number of requests of HTTP/2 on all connections together. Those to other addresses than loopback may have three quarters of
-   * them. A connection of HTTP/1.1 has one at a time.
+   * The maximum number of HTTP/2 requests on all connections together. Connections to other addresses than loopback may have three quarters
+   * of these requests. A connection of HTTP/1.1 has one request at a time, which does not count.
    */
   requests: number;
   /**
@@ -33,7 +33,7 @@ export interface Limits {
   /** The maximum number of requests that wait to be in flight. */
   queued: number;
   watches: number;
-  /** The maximum number of open requests for logs, exec, attach, port-forward and the proxies of Pods and Services. */
+  /** The maximum number of open requests for logs, exec, attach, port-forward and the proxies of Pods, Services and Nodes. */
   streams: number;
   /** The maximum number of streams of all port-forward requests together. Each forwarded connection has two. */
   forwarded: number;
@@ -67,7 +67,7 @@ export const busy = () => tooManyRequests('Too many requests, please try again l
 
 /** Limits the number of concurrent requests of one type, such as watches. Each request occupies a place. */
 export interface Places {
-  /** Runs the request, which occupies a place until it ends. Rejects with 429 TooManyRequests if its user may have no place now. */
+  /** Runs the request, which occupies a place until it ends. Rejects with 429 TooManyRequests if the user may not have a place now. */
   within(user: UserInfo, request: () => Promise<void>): Promise<void>;
 }
 
@@ -114,12 +114,13 @@ export function limitedWaits(limit: number, limitBytes = WAITING_BYTES): Waits {
  */
 export const HEADLESS_MILLIS = 1000;
 
-/** The part of the connections that other listeners may have, so that Pods leave some to the administrator. */
+/** The part of the connections that other listeners may have, so that Pods cannot take all connections from the administrator. */
 const PART_OF_OTHERS = 0.75;
 
 /**
- * Limits the connections that the server accepts. Returns a function that counts a connection of another listener, which is about to be passed
- * to the server, and returns whether there is room for it. `closeIdle`: closes the connections on which no request is in progress.
+ * Limits the connections that the server accepts. Returns a function that counts a connection of another listener, which is about to be
+ * passed to the server, and returns true if there is room for the connection. `closeIdle`: closes the connections on which no request is in
+ * progress.
  */
 export function boundConnections(
   server: Server,
@@ -130,7 +131,9 @@ export function boundConnections(
   let isFull = false;
   let open = 0;
   let ofOthers = 0;
-  /** The connections after the handshake, except upgraded ones, oldest first, each with the time since when it is open. */
+  /**
+   * The connections of HTTP/1.1 whose TLS handshake is complete, except upgraded ones, oldest first, each with the time of its handshake.
+   */
   const established = new Map<Socket, Millis>();
   const closeHeadless = (): void => {
     const latest = timers.now() - HEADLESS_MILLIS;
@@ -175,7 +178,7 @@ export function boundConnections(
   });
   server.on('secureConnection', (socket) => {
     waiting.delete(addressOf(socket));
-    // The streams of a connection of HTTP/2 are not in a line (pipelining.ts). closeIdle() closes those without requests.
+    // isHandling() does not know the requests of HTTP/2 connections. closeIdle() closes HTTP/2 connections without requests.
     if (socket.alpnProtocol === 'h2') return;
     established.set(socket, timers.now());
     socket.once('close', () => established.delete(socket));

@@ -1,5 +1,5 @@
 /**
- * Counts the response bytes that wait in the server because its clients read more slowly than it writes.
+ * Counts the response bytes that wait in the server because clients read more slowly than the server writes.
  *
  * Invariant: while the total exceeds the budget, the client with the most waiting bytes is cut, unless it is the only one with
  * waiting bytes. An object that waits for several watches counts once in the total, because they share the object and its text.
@@ -13,8 +13,8 @@ import { createHeldObjects, type HeldObjects, type Holder } from './held-objects
 /** The budget for the waiting bytes of all clients together. */
 const BUDGET_BYTES = 64 * 1024 * 1024;
 /**
- * How long the server waits for a client to read the waiting bytes of a long body, or the last events of an ended watch. Then the client
- * is cut. Source: --request-timeout of v1.33.
+ * How long the server waits for a client to read the waiting bytes of a long body, the last bytes of any response, or the last events of an
+ * ended watch. Then the server closes the connection. Source: --request-timeout of v1.33.
  */
 export const STALLED_MILLIS = 60_000;
 
@@ -31,7 +31,7 @@ export interface Outgoing extends Pick<Holder, 'hold' | 'release'> {
    * nothing and returns false.
    */
   write(data: string | Uint8Array): boolean;
-  /** Resolves when the connection accepts more or is closed. Cuts the client if that takes longer than `within` milliseconds, if set. */
+  /** Resolves when the connection accepts more or is closed. If `within` is set, cuts the client after this number of milliseconds. */
   ready(within?: number): Promise<void>;
   /** Ends the response, with `data` as the last or only part of the body. Its bytes count until the connection has sent them. */
   end(data?: string | Uint8Array): void;
@@ -39,7 +39,7 @@ export interface Outgoing extends Pick<Holder, 'hold' | 'release'> {
   destroy(): void;
   /**
    * Counts `bytes`, the memory of an object that the response needs, until drop() is called or the response closes. Has no effect on a
-   * closed response. An object for which keep() was called several times counts until as many calls of drop().
+   * closed response. If keep() is called several times for an object, the object counts until drop() has been called as often.
    */
   keep(object: object, bytes: number): void;
   /** Stops counting the object. `bytes` must be the value that was passed to keep(). */
@@ -130,7 +130,9 @@ class Client implements Outgoing {
   readonly #shared: Shared;
   /** Undefined before the first call of hold(), because most responses hold no object. */
   #holder: Holder | undefined;
-  /** The kept objects, each with its memory and the number of calls of keep() without a matching drop(); undefined before the first of them. */
+  /**
+   * The kept objects, each with its memory and the number of calls of keep() without a matching drop(). Undefined before the first keep().
+   */
   #own: Map<object, { times: number; bytes: number }> | undefined;
   #ownBytes = 0;
   /** The unsent bytes of the output at the last call of refresh(). */

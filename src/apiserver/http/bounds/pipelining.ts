@@ -2,7 +2,10 @@
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 
-/** The limit on waiting requests of one connection. Each takes a few kB of memory. Clients that pipeline send only a few ahead. */
+/**
+ * The limit on waiting requests of one connection. Each request takes a few kB of memory. Clients that pipeline send only a few requests
+ * ahead.
+ */
 const MAX_WAITING = 100;
 
 /** The unfinished requests of one connection. */

@@ -1,11 +1,11 @@
 /**
- * Shares a limited number of places, such as those of requests in flight or of watches, between users, so that no user can take all of them.
+ * Shares a limited number of places, for example for requests in flight or for watches, between users, so that no user can take all places.
  *
  * Invariants:
  *  1. Members of system:masters get any free place.
  *  2. A quarter of the places is only for members of system:masters and for components of the cluster.
- *  3. Another user gets a place only if the user has fewer places than would be free for all others: a user alone gets half of them, two
- *     users a third each. So a place is free for the next user, however many places each user asks for.
+ *  3. Any other user gets a place only if the user has fewer places than are free: a single user gets at most half of the places for users,
+ *     two users get at most a third each. So the next user finds a free place, however many places the others ask for.
  */
 
 import type { UserInfo } from '../../../ports/request.ts';
@@ -28,7 +28,7 @@ export const isComponent = ({ name, groups }: UserInfo): boolean =>
 
 export function sharedPlaces(limit: number): SharedPlaces {
   const limitOfOthers = Math.ceil(limit * PART_OF_OTHERS);
-  /** The number of places of each user that has some, except for members of system:masters. */
+  /** The number of places that each user has, except members of system:masters. Users without places are absent. */
   const held = new Map<string, number>();
   let taken = 0;
   let takenByOthers = 0;

@@ -1,6 +1,7 @@
 /**
- * Gives the work for requests turns of the event loop. All users who are neither administrators nor components have one turn after another, so
- * that their long responses, or their many requests at a time, delay the requests of others and the rest of the engine by one piece of work.
+ * Decides in which turn of the event loop a piece of work for a request runs. For users who are neither administrators nor components, only
+ * one piece runs in each turn, so that their long responses, and their many requests at a time, delay other requests and the rest of the
+ * engine by one piece of work only.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { UserInfo } from '../../../ports/request.ts';
@@ -8,7 +9,7 @@ import { isPrivileged } from '../../auth/authorization/authorizer.ts';
 import { createFairTurns, limitPerTurn } from './fair-turns.ts';
 import { isComponent } from './shared-places.ts';
 
-/** The number of requests of a user that begin in one turn of the event loop; further ones begin one per turn. */
+/** The number of requests of a user that may begin in one turn of the event loop. Further requests of all users begin one per turn. */
 const REQUESTS_PER_TURN = 16;
 
 const fairTurns = createFairTurns();

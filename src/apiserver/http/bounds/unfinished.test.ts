@@ -194,7 +194,7 @@ test('a body that has arrived as a whole is complete at once if it has room and 
     proceeded = part;
   });
   expect(proceeded).toBeUndefined();
-  // This one would have room, but must not overtake the waiting one.
+  // There is room for this body, but it must not overtake the part that waits.
   expect(unfinished.completed(66_000)).toBeUndefined();
   const small = [unfinished.completed(10), unfinished.completed(10)];
   expect(small).not.toContain(undefined);

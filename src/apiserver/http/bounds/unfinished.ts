@@ -13,11 +13,14 @@ const MAX_SMALL = 1024;
 
 export interface Unfinished {
   /**
-   * Begins a part of the user `owner`. If later all parts that are being read are together larger than the limit, the parts of this user are
-   * larger than those of any other user, and this part is the largest of them, the part ends and `refuse` is called.
+   * Begins a part of the user `owner`. Whenever all parts that are being read exceed the limit together, the largest part of the user with
+   * the most bytes ends. If that is this part, `refuse` is called.
    */
   begin(refuse: () => void, owner?: string): UnfinishedPart;
-  /** Returns a complete part of a body that has arrived as a whole; undefined if it has no room now. */
+  /**
+   * Returns a complete part for a body that has arrived as a whole. Returns undefined if there is no room now, or if other parts wait for
+   * room.
+   */
   completed(bytes: number, owner?: string): CompletePart | undefined;
 }
 

@@ -23,7 +23,7 @@ function bodyOf(bytes: number, value: unknown = {}) {
   return { body: { room: part, value }, happened, giveRoom: room.resolve };
 }
 
-/** Begins a wait without a body that lasts until the returned function is called. Resolves once the wait counts. */
+/** Begins a wait of a request without a body. Resolves once the wait counts, to a function that ends the wait. */
 async function beginWait(waits: Waits, signal = new AbortController().signal) {
   const waiting = Promise.withResolvers<void>();
   const over = waitsOutside(waits, signal)(waiting.promise, []).catch(() => undefined);

@@ -9,20 +9,26 @@ import { structureBytes, uncachedBytes } from '../../cache/stored-object.ts';
 import type { Waits } from './limits.ts';
 import type { CompletePart } from './unfinished.ts';
 
-/** The body of a request: the room that it has, and its value, which may have many more fields than the object that is made from it. */
+/**
+ * The body of a request: its room among the complete parts, and its decoded value, which may have many more fields than the object that the
+ * registry makes of the body.
+ */
 export interface ReadBody {
   room: CompletePart;
   value: unknown;
 }
 
-/** Returns the function `outside` of a RequestContext. `signal` is that of the request; `body` is its body, if it still needs one. */
+/**
+ * Returns the function `outside` of a RequestContext. `signal`: the signal of the request. `body`: the body of the request; undefined if
+ * the body is no longer needed.
+ */
 export function waitsOutside(
   waits: Waits,
   signal: AbortSignal,
   body?: ReadBody,
 ): NonNullable<RequestContext['outside']> {
   return async (waiting, kept) => {
-    // A promise that needs nothing else settles within one turn, and is not worth the loss of the room.
+    // Do not give up the room for a promise that settles within one turn of the event loop.
     const isOver = await Promise.race([waiting.then(yes, yes), nextTurn(false)]);
     if (isOver) return waiting;
     // Only the largest object counts, because the objects before and after a change share their content, or the cache has one of them.

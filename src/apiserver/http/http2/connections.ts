@@ -1,4 +1,4 @@
-/** The connections of HTTP/2: counts their requests, and closes those that have none for too long. */
+/** Counts the requests of the HTTP/2 connections, and closes connections that have had no request for too long. */
 import type { ServerHttp2Session } from 'node:http2';
 import type { TLSSocket } from 'node:tls';
 import type { Millis } from '../../../machinery/time.ts';
@@ -17,13 +17,15 @@ export interface Connection {
 }
 
 export interface Connections {
-  /** Adds a connection until it is closed. */
+  /** Adds a connection. The connection is removed when it is closed. */
   add(socket: TLSSocket, session: ServerHttp2Session): Connection;
   /** Returns the number of requests of all connections. */
   requests(): number;
   /** Lets clients begin no more requests. Each connection ends with its last request. */
   close(): void;
-  /** Closes the connections without requests, except those whose clients have had no time to send one. */
+  /**
+   * Closes the connections without requests, except connections that are so new that the client may not have sent its first request yet.
+   */
   closeIdle(): void;
   /** Closes all connections. */
   destroy(): void;
@@ -66,11 +68,11 @@ class Open {
   requests = 0;
   readonly #timers: Timers;
   readonly #idleMillis: Millis;
-  /** Until when the connection is new. It is not new after its first request. */
+  /** The time until which the connection counts as new; 0 after its first request. closeUnlessNew() leaves new connections open. */
   #newUntil: Millis;
-  /** When the connection is closed if it has no requests until then. */
+  /** The time at which the connection is closed if it has no request then. */
   #idleUntil: Millis;
-  /** A connection has at most one timer, which is not replaced with each request. */
+  /** The only timer of the connection. Requests do not replace it: when it fires too early, it is set again. */
   #timer: Timer | undefined;
   /** Whether the socket ends soon: after LINGER_MILLIS, or with the server. */
   #isEnding = false;
@@ -118,7 +120,8 @@ class Open {
 
   #closeIfIdle(): void {
     if (this.requests > 0 || this.#isEnding) return;
-    // Also if the session is closed already, as that of a client without credentials: Node.js waits until the client ends the connection.
+    // Cut the connection even if its session has been closed, like the session of a client without credentials: Node.js would wait until
+    // the client ends the connection.
     this.close();
     const cut = this.#timers.at(this.#timers.now() + LINGER_MILLIS, () => this.socket.destroy());
     this.socket.once('close', () => cut.cancel());

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { connect, type TLSSocket } from 'node:tls';
 import type { TestServer } from '../../server-fixture.ts';
 
-/** Source: RFC 9113, section 6. */
+/** The types of frames. Source: RFC 9113, section 6. */
 export const FRAMES = {
   data: 0,
   headers: 1,
@@ -70,7 +70,10 @@ export const get = (path: string, ...more: [string, string][]): [string, string]
 
 export interface FrameClient {
   socket: TLSSocket;
-  /** Resolves with the first received frame of the type, on the stream if given, including earlier ones. Rejects if the connection ends. */
+  /**
+   * Resolves to the first frame of the type, on the stream if given. The frame may have been received before the call. Rejects if the
+   * connection ends.
+   */
   until(type: number, stream?: number): Promise<Frame>;
   /** The received frames. */
   frames: Frame[];
@@ -80,7 +83,7 @@ export interface FrameClient {
 export interface FrameClientOptions {
   settings?: Buffer;
   anonymous?: boolean;
-  /** The address of the server, if it is not its first one. */
+  /** The address to connect to. The default is the first address of the server. */
   host?: string;
   /** Whether the client keeps its side of the connection open when the server has ended its own. */
   allowHalfOpen?: boolean;

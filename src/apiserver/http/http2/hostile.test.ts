@@ -58,7 +58,7 @@ test('a client that resets its streams at once starts only a limited number of r
     await turns(1);
   }
   await client.closed;
-  // The burst that nghttp2 allows.
+  // nghttp2 allows a burst of resets before it ends the connection.
   expect(list.mock.calls.length).toBeLessThan(2000);
   expect((await at.call('GET', CONFIG_MAPS)).code).toBe(200);
 });
@@ -132,7 +132,7 @@ test.each<[string, [string, string][]]>([
   const [first, second] = [block.subarray(0, 16_384), block.subarray(16_384)];
   client.socket.write(frame(FRAMES.headers, END_STREAM, 1, first));
   client.socket.write(frame(FRAMES.continuation, END_HEADERS, 1, second));
-  // nghttp2 encodes a status that its table has not as a literal.
+  // nghttp2 encodes the status as a literal, because its table of headers does not contain 431.
   expect((await client.until(FRAMES.headers, 1)).payload.toString('latin1')).toContain('431');
   client.socket.write(request(3, CONFIG_MAPS));
   await client.until(FRAMES.data, 3);
@@ -196,7 +196,7 @@ test('requests beyond the limit of a connection, or of all connections together,
   await using own = await startTestServer({ limits: { ...DEFAULT_LIMITS, requests: 150 } });
   const clients = [await frameClient(own), await frameClient(own)];
   for (const client of clients) {
-    // The client knows the limit before it sends requests, as clients do that count their streams.
+    // Like a client that counts its streams, wait until the settings with the limit have arrived before sending requests.
     await client.until(FRAMES.settings);
     for (let index = 0; index < 101; index++) client.socket.write(request(2 * index + 1, `${CONFIG_MAPS}?watch=1`));
     await client.until(FRAMES.reset);

@@ -1,4 +1,6 @@
-/** Tests which protocol clients get, and what is special about HTTP/2. The project `http2` runs the other tests of the server with it. */
+/**
+ * Tests which protocol clients get, and behavior that only HTTP/2 has. The project `http2` runs the other tests of the server with HTTP/2.
+ */
 import { once } from 'node:events';
 import { type ClientHttp2Session, type ClientHttp2Stream, connect, constants } from 'node:http2';
 import { connect as connectTls } from 'node:tls';
@@ -12,7 +14,7 @@ import { plainHeaders } from './request.ts';
 
 const open = ({ server, pki }: TestServer, settings = {}): ClientHttp2Session => {
   const { certificate: cert, key } = pki.admin;
-  // A client of Node.js, too, counts what it has not sent on streams that were reset.
+  // Set a high limit: the client of Node.js, like its server, keeps counting the unsent output of streams that were reset.
   const limits = { maxSessionMemory: 1000 };
   const session = connect(`https://${server.host}:${server.port}`, {
     ca: pki.caCertificate,

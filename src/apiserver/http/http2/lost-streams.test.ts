@@ -1,4 +1,4 @@
-/** Tests that clients of HTTP/2 that leave streams or connections unfinished do not take them from others. */
+/** Tests that HTTP/2 clients that leave streams or connections unfinished do not occupy them forever. */
 import { once } from 'node:events';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { createVirtualTimers } from '../../../platform/virtual-timers.ts';
@@ -50,7 +50,7 @@ test('a connection that its client keeps open after GOAWAY is closed after two m
   for (const { socket } of [client, other]) socket.destroy();
 });
 
-test('connections to further addresses leave a quarter of the requests to loopback', async () => {
+test('connections to other addresses than loopback leave a quarter of the requests to loopback', async () => {
   await using own = await startTestServer({ limits: { ...DEFAULT_LIMITS, requests: 8 } });
   await own.server.listenOn(OTHER);
   const client = await frameClient(own, { host: OTHER });

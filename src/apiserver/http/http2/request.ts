@@ -23,7 +23,7 @@ class Http2Request extends IncomingMessage {
     });
     stream.pause();
     stream.once('end', () => {
-      // A reset ends the stream as well.
+      // The stream also emits `end` when it is reset.
       this.complete = !stream.aborted;
       if (this.complete) this.push(null);
     });
@@ -45,9 +45,9 @@ class Http2Request extends IncomingMessage {
   }
 }
 
-/** The headers in the forms that IncomingMessage has. */
+/** The headers of a request, as the properties rawHeaders, headers and headersDistinct of an IncomingMessage have them. */
 export interface PlainHeaders {
-  /** The names and values in turn. */
+  /** The names and values, alternately. */
   raw: string[];
   joined: IncomingHttpHeaders;
   distinct: NodeJS.Dict<string[]>;
@@ -55,7 +55,8 @@ export interface PlainHeaders {
 
 /**
  * Returns the headers that the request would have in HTTP/1.1: without the pseudo-headers, with a Host, and with one Cookie. A body of
- * unknown length has Transfer-Encoding, by which the handlers recognize it. `raw`: the names and values of the client in turn.
+ * unknown length has Transfer-Encoding, by which the handlers recognize it. `raw`: the names and values as the client sent them,
+ * alternately.
  * Source: RFC 9113, sections 8.2.3 and 8.3.1.
  */
 export function plainHeaders(headers: IncomingHttpHeaders, raw: readonly string[], hasBody: boolean): PlainHeaders {
@@ -85,7 +86,10 @@ export function plainHeaders(headers: IncomingHttpHeaders, raw: readonly string[
   return { raw: plain, joined, distinct };
 }
 
-/** `raw`: the names and values of the headers in turn. `connection`: the connection that has the stream. */
+/**
+ * Returns the request on the stream. `raw`: the names and values of the headers, alternately. `connection`: the connection that has the
+ * stream.
+ */
 export function requestOf(
   stream: ServerHttp2Stream,
   headers: IncomingHttpHeaders,

@@ -25,7 +25,10 @@ export class Http2Response {
   readonly socket: Socket;
   readonly #stream: ServerHttp2Stream;
   readonly #headers = new Map<string, Value>();
-  /** Not that of the stream: Node.js ends the stream of a HEAD request before its response. */
+  /**
+   * Whether end() was called. The state of the stream does not show this: Node.js ends the stream of a HEAD request before the response
+   * ends.
+   */
   #ended = false;
 
   constructor(stream: ServerHttp2Stream, request: IncomingMessage) {
@@ -58,7 +61,7 @@ export class Http2Response {
     return this.#stream.writableNeedDrain;
   }
 
-  /** Throws, as ServerResponse does, if HTTP allows no such name or value. */
+  /** Throws, like ServerResponse, if the name or the value is not valid in HTTP. */
   setHeader(name: string, value: Value): this {
     validateHeaderName(name);
     for (const each of [value].flat()) validateHeaderValue(name, String(each));
@@ -99,7 +102,7 @@ export class Http2Response {
     if (this.destroyed || this.#ended) return this;
     this.#ended = true;
     const stream = this.#stream;
-    // The client need not send the rest of its body. The end of the response must be sent before.
+    // Tell the client not to send the rest of its body, but only after the end of the response has been sent.
     if (!this.req.complete) stream.once('finish', () => setImmediate(() => this.#refuseBody()));
     this.#sendHead(chunk.length === 0);
     if (!stream.writableEnded) stream.end(chunk);
@@ -139,14 +142,15 @@ export class Http2Response {
       if (!OF_CONNECTIONS.has(name)) headers[name] = typeof value === 'object' ? [...value] : value;
     }
     this.#stream.respond(headers, { endStream: isWhole || !this.#hasBody });
-    // The other streams of the connection continue. Source: Go's net/http.
+    // `Connection: close` ends the connection only after its other streams have ended. Source: Go's net/http.
     if (this.#headers.get('connection') === 'close') this.#stream.session?.close();
   }
 
   #refuseBody(): void {
     const stream = this.#stream;
     if (stream.destroyed) return;
-    // The stream may be closed because the rest has arrived meanwhile. Nothing reads it, so that Node.js would wait forever for its end.
+    // The stream is already closed if the rest of the body has arrived meanwhile. Destroy it in any case: no code reads the rest, so
+    // Node.js would wait forever for the end of the body.
     if (!stream.closed) stream.close(constants.NGHTTP2_NO_ERROR);
     stream.destroy();
   }

@@ -1,12 +1,13 @@
 /**
- * Serves HTTP/2 on the connections of a server whose clients choose it by ALPN. The server itself serves the others with HTTP/1.1.
+ * Serves HTTP/2 to clients that choose HTTP/2 by ALPN. The HTTPS server itself serves all other clients with HTTP/1.1.
  *
- * Each stream becomes a request and a response with the interfaces of HTTP/1.1. Upgrades need HTTP/1.1, as upstream.
+ * Each stream becomes a request and a response with the interfaces of HTTP/1.1. As upstream, an upgrade needs HTTP/1.1.
  *
  * Invariants:
- *  1. A connection has at most MAX_STREAMS requests, and all connections together have at most `limits.requests`, a quarter of them only
- *     for connections to loopback. A request counts until its stream is closed and its handler has returned, so that a client that resets its streams starts no more handlers.
- *  2. A connection without requests is closed after a time (connections.ts), whatever else its client sends.
+ *  1. A connection has at most MAX_STREAMS requests, and all connections together have at most `limits.requests`, a quarter of which are
+ *     only for connections to loopback. A request counts until its stream is closed and its handler has returned, so that a client cannot
+ *     start more handlers by resetting its streams.
+ *  2. A connection without requests is closed after `idleMillis` (connections.ts), whatever else its client sends.
  *  3. Node.js and nghttp2 limit what clients send besides requests: resets, CONTINUATION frames, settings, pings, empty frames.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
@@ -20,18 +21,21 @@ import { type Connection, type Connections, createConnections } from './connecti
 import { requestOf } from './request.ts';
 import { Http2Response } from './response.ts';
 
-/** Source: the default of --http2-max-streams-per-connection of v1.33. */
+/** The limit on open streams of one connection. Source: the default of --http2-max-streams-per-connection of v1.33. */
 const MAX_STREAMS = 100;
-/** The part of all requests that connections to further addresses may have, so that Pods leave some to the administrator. */
+/**
+ * The part of all requests that connections to other addresses than loopback may have, so that Pods cannot take all requests from the
+ * administrator.
+ */
 const PART_OF_OTHERS = 0.75;
 const LOOPBACK = ['127.0.0.1', '::1', '::ffff:127.0.0.1'];
 /** The limits on the headers of a request, including their names. Node.js has the same limits for HTTP/1.1. */
 const MAX_HEAD_BYTES = 16 * 1024;
 const MAX_HEADERS = 1000;
-/** Node.js resets a stream whose headers exceed these limits. A request between both limits gets a response. */
+/** Node.js resets a stream whose headers exceed these limits. If the headers exceed only the limits above, the client gets 431. */
 const MOST_HEAD_BYTES = 64 * 1024;
 const MOST_HEADERS = 2000;
-/** Per header, besides its name and value: the bytes that separate them in HTTP/1.1. */
+/** The bytes that a header takes in HTTP/1.1 in addition to its name and value. */
 const SEPARATOR_BYTES = 4;
 /**
  * The memory of a connection, in megabytes, beyond which Node.js refuses streams: no limit, because Node.js 24 continues to count the
@@ -40,11 +44,15 @@ const SEPARATOR_BYTES = 4;
 const CONNECTION_MEGABYTES = 1_000_000;
 
 /**
- * How much of a body the client may send before the server has read it: a body of 900 kB takes 0.7 s instead of 1.1 s with the 64 KiB of
- * HTTP/2, if packets take 10 ms. A body that waits for its handler takes this memory. Source: v1.33 (MaxUploadBufferPerStream).
+ * How much of a body the client may send before the server reads it. With a delay of 10 ms per packet, a body of 900 kB takes 0.7 s, but
+ * 1.1 s with the default of HTTP/2, 64 KiB. A body takes up to this amount of memory while it waits for its handler. Source: v1.33
+ * (MaxUploadBufferPerStream).
  */
 const STREAM_WINDOW_BYTES = 256 * 1024;
-/** The same for all streams of a connection. Node.js reads them at once, so that it limits no memory. */
+/**
+ * The same limit for all streams of a connection together. It does not limit memory, because Node.js reads the bytes of a connection at
+ * once.
+ */
 const CONNECTION_WINDOW_BYTES = 1024 * 1024;
 
 /** Resolves when the request has been handled. Must not reject. */
@@ -89,10 +97,10 @@ export function serveHttp2(
     },
     maxHeaderListPairs: MOST_HEADERS,
     maxSessionMemory: CONNECTION_MEGABYTES,
-    // A Pod behind the proxy may send a header twice that has one value.
+    // A Pod behind the proxy may repeat a header that should occur only once.
     strictSingleValueFields: false,
   });
-  // Node.js has closed the connection.
+  // Ignore the error: Node.js has already closed the connection.
   http2.on('sessionError', () => undefined);
   let accepted: TLSSocket;
   http2.on('session', (session) => {
@@ -109,7 +117,7 @@ export function serveHttp2(
   return connections;
 }
 
-/** Passes the connections whose clients choose HTTP/2 to `serve`, and others to the server. */
+/** Passes connections whose clients choose HTTP/2 to `serve`, and all other connections to the server. */
 function dispatch(server: Server, serve: (socket: TLSSocket) => void): void {
   const [serveHttp1] = server.listeners('secureConnection') as ((socket: TLSSocket) => void)[];
   server.removeAllListeners('secureConnection');
@@ -119,9 +127,9 @@ function dispatch(server: Server, serve: (socket: TLSSocket) => void): void {
   });
 }
 
-/** Returns the status of the response to a request that has no handler, as Node.js responds in HTTP/1.1; undefined if it has one. */
+/** Returns the status with which a request is refused, as Node.js refuses it in HTTP/1.1; undefined if the request is to be handled. */
 function refusalOf({ ':path': path, expect }: IncomingHttpHeaders, raw: readonly string[]): number | undefined {
-  // Node.js announces the limit on headers, but a client need not obey, and Node.js allows any size until the client has read it.
+  // Check the size here: a client may ignore the limit that Node.js announces, and Node.js enforces no limit until the client has read it.
   const count = raw.length / 2;
   const bytes = raw.reduce((sum, text) => sum + text.length, count * SEPARATOR_BYTES);
   if (count > MAX_HEADERS || bytes > MAX_HEAD_BYTES) return 431;

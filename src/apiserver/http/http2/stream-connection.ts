@@ -4,8 +4,8 @@ import type { Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
 
 /**
- * A part of the interface of a socket. The object lives as long as the stream: its close event is that of the stream, and destroy() resets
- * only the stream.
+ * A part of the interface of a socket. The object lives as long as the stream: its close event is the close event of the stream, and
+ * destroy() resets only the stream, not the shared connection.
  */
 export class StreamConnection {
   readonly shared: TLSSocket;
@@ -69,13 +69,13 @@ export const tlsConnectionOf = (socket: Socket): TLSSocket =>
     ? (socket as unknown as StreamConnection).shared
     : (socket as TLSSocket);
 
-/** Whether the stream has ended for both sides, or one of them has reset it. */
+/** Whether both sides have ended the stream, or one side has reset it. */
 export const isOver = (stream: ServerHttp2Stream): boolean => stream.destroyed || stream.closed;
 
 const RESET = new Error('the server has reset the stream');
 
 /**
- * Resets the stream with INTERNAL_ERROR, so that the client sees that its response is incomplete. Drops what waits to be sent. Node.js's
- * close() would end the stream before it resets it, and the response would seem complete.
+ * Resets the stream with INTERNAL_ERROR, so that the client sees that its response is incomplete. Drops the bytes that wait to be sent.
+ * Node.js's close() would end the stream before the reset, and the response would seem complete.
  */
 export const reset = (stream: ServerHttp2Stream): void => void stream.destroy(RESET);

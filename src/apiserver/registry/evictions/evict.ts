@@ -1,10 +1,10 @@
 /**
- * Evicts Pods: asks the PodDisruptionBudgets (judge.ts), adds the condition DisruptionTarget to the Pod, and deletes the Pod.
+ * Evicts Pods: checks the PodDisruptionBudgets (judge.ts), adds the condition DisruptionTarget to the Pod, and deletes the Pod.
  *
  * Invariants:
- *  1. The condition and the charge of the budget are one transaction, which fails if the Pod or the budget has changed since they were
- *     judged: concurrent evictions, also through several API servers on one store, never take more than a budget allows.
- *  2. A Pod that was not charged because it was not ready is deleted only if it has not changed since.
+ *  1. One transaction writes the condition and charges the budget. It fails if the Pod or the budget has changed since judge() saw them.
+ *     Therefore, concurrent evictions never take more than a budget allows, even through several API servers on one store.
+ *  2. If the budget is not charged because the Pod is not ready, the Pod is deleted only if it has not changed since judge() saw it.
  * Source: pkg/registry/core/pod/storage/eviction.go of v1.33 (behavior and wording), which charges the budget before it adds the condition.
  */
 import type { Eviction, Pod, PodDisruptionBudget } from '../../../api/generated/types.ts';
@@ -24,7 +24,10 @@ import { judge, type Verdict } from './judge.ts';
 
 const BUDGETS = resourcePrefix(POD_DISRUPTION_BUDGETS.group, POD_DISRUPTION_BUDGETS.resource);
 
-/** How often a Pod that changes between its condition and its deletion is judged. Source: EvictionsRetry of v1.33. */
+/**
+ * How often judge() decides about a Pod that keeps changing after its condition is written and before it is deleted. Source: EvictionsRetry
+ * of v1.33.
+ */
 const MAX_ATTEMPTS = 20;
 
 /** A step of an eviction that changes the Pod, and the other objects that `alongside` returns after `apply`. */
@@ -40,15 +43,15 @@ export interface EvictionRequest {
   name: string;
   eviction: Eviction;
   options: Sent<WriteOptions>;
-  /** Returns the Pod with the condition. */
+  /** Returns the Pod with the condition DisruptionTarget. */
   mark: NonNullable<SubresourceDefinition['apply']>;
-  /** Writes the Pod. Returns the written Pod. */
+  /** Writes the change of the Pod, and resolves to the written Pod. */
   change(change: PodChange): Promise<KubeObject>;
 }
 
 /**
- * Throws 400 BadRequest if the Eviction has another name than the Pod, 404 NotFound if the Pod does not exist, 409 Conflict if the Pod does
- * not match the preconditions, and the errors of judge().
+ * Evicts the Pod. In a dry run, only checks whether the eviction is allowed. Throws 400 BadRequest if the Eviction has another name than
+ * the Pod, 404 NotFound if the Pod does not exist, 409 Conflict if the Pod does not match the preconditions, and the errors of judge().
  */
 export async function evict(context: RegistryContext, request: EvictionRequest): Promise<void> {
   const { resource, namespace, name, eviction, options } = request;
@@ -61,7 +64,7 @@ export async function evict(context: RegistryContext, request: EvictionRequest):
   let { uid } = preconditions ?? {};
   for (let attempt = 1; ; attempt++) {
     const { pod, verdict } = await mark(context, request, { ...preconditions, uid }, isDryRun);
-    // The uid protects another Pod of the same name.
+    // Compare the uid from now on, so that a new Pod of the same name is not evicted.
     uid = pod.metadata.uid ?? '';
     const { resourceVersion } = pod.metadata;
     const state = isPinned || verdict.isProvisional ? { uid, resourceVersion } : { uid };

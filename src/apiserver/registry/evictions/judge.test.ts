@@ -50,17 +50,17 @@ describe('a Pod is evicted without its budget', () => {
     ['runs its defer containers', pod({ ...READY, phase: 'Terminating' }), false],
     ['has other labels', pod(READY, { labels: { app: 'other' } }), false],
     ['is in another namespace', pod(READY, { namespace: 'b' }), false],
-  ])('if it %s', (_, of, isProvisional) => {
+  ])('a Pod is evicted without its budget if the Pod %s', (_, of, isProvisional) => {
     expect(judge(of, [FULL], NOW)).toEqual({ isProvisional });
   });
 
-  test('if the budget has no selector', () => {
+  test('a Pod is evicted without the budget if the budget has no selector', () => {
     expect(judge(pod(READY), [budget({}, { selector: undefined })], NOW)).toEqual({ isProvisional: false });
   });
 });
 
 describe('a ready Pod', () => {
-  test('takes a disruption from its budget', () => {
+  test('an eviction of a ready Pod takes a disruption from its budget', () => {
     const disruptedPods = { y: '2026-01-31T11:59:00Z' };
     const { charged, isProvisional } = judge(pod(READY), [budget({ disruptionsAllowed: 2, disruptedPods })], NOW);
     expect(isProvisional).toBe(false);
@@ -69,14 +69,14 @@ describe('a ready Pod', () => {
     expect(charged?.status?.conditions).toBeUndefined();
   });
 
-  test('sets the condition when it takes the last disruption', () => {
+  test('an eviction that takes the last disruption sets the condition of the budget', () => {
     const { charged } = judge(pod(READY), [budget()], NOW);
     expect(charged?.status?.conditions).toMatchObject([
       { type: 'DisruptionAllowed', status: 'False', reason: 'InsufficientPods', observedGeneration: 2 },
     ]);
   });
 
-  test('is refused with the cause if its budget allows no disruption', () => {
+  test('an eviction is refused with the cause if the budget allows no disruption', () => {
     expect(refused(pod(READY), [FULL])).toEqual({
       kind: 'Status',
       apiVersion: 'v1',
@@ -93,7 +93,7 @@ describe('a ready Pod', () => {
     });
   });
 
-  test('is refused for ten seconds while the controller has not seen the newest budget', () => {
+  test('an eviction is refused for ten seconds while the controller has not seen the newest budget', () => {
     for (const observedGeneration of [1, undefined])
       expect(refused(pod(READY), [budget({ observedGeneration })])).toMatchObject({
         message: MESSAGE,
@@ -110,7 +110,7 @@ describe('a ready Pod', () => {
       });
   });
 
-  test('is refused if several budgets select it', () => {
+  test('an eviction is refused if several budgets select the Pod', () => {
     expect(refused(pod(READY), [budget(), budget({}, {}, 'other')])).toMatchObject({
       status: 'Failure',
       message: 'This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.',
@@ -118,7 +118,7 @@ describe('a ready Pod', () => {
     });
   });
 
-  test('is refused if the status of its budget is not valid', () => {
+  test('an eviction is refused if the status of the budget is not valid', () => {
     const many = Object.fromEntries(Array.from({ length: 2001 }, (_, i) => [`p${i}`, '2026-01-31T12:00:00Z']));
     expect(refused(pod(READY), [budget({ disruptionsAllowed: -1 })])).toMatchObject({
       message: 'poddisruptionbudget.policy "web" is forbidden: pdb disruptions allowed is negative',
@@ -152,7 +152,7 @@ describe('a Pod that is not ready', () => {
       { unhealthyPodEvictionPolicy: 'IfHealthyBudget' },
       'refused',
     ],
-  ])('if %s', (_, status, spec, result) => {
+  ])('a Pod that is not ready is judged by its budget and policy: %s', (_, status, spec, result) => {
     const budgets = [budget(status, spec)];
     if (result === 'refused') expect(refused(pod(), budgets).code).toBe(429);
     else if (result === 'free') expect(judge(pod(), budgets, NOW)).toEqual(processing);

@@ -1,7 +1,7 @@
 /**
  * Decides whether a Pod may be evicted now, and what the eviction takes from a PodDisruptionBudget. Pure.
- * Source: pkg/registry/core/pod/storage/eviction.go of v1.33 (behavior and wording), except that a Pod whose defer containers run is evicted
- * like one that is being deleted, because it already counts as disrupted.
+ * Source: pkg/registry/core/pod/storage/eviction.go of v1.33 (behavior and wording), except that a Pod whose defer containers run is
+ * treated like a Pod that is being deleted: both already count as disrupted.
  */
 import { hasEnded } from '../../../api/core/v1/pod/status/final-phase.ts';
 import { isHealthy, isTerminating } from '../../../api/core/v1/pod/status/healthy.ts';
@@ -14,14 +14,16 @@ import {
 import { ApiError, forbidden } from '../../../machinery/status.ts';
 import { formatTime, type Millis } from '../../../machinery/time.ts';
 
-/** While more evicted Pods than this are not confirmed by the controller, the budget allows no further eviction. */
+/**
+ * The maximum number of evicted Pods in `disruptedPods` that the controller has not confirmed. Beyond it, the budget allows no eviction.
+ */
 const MAX_DISRUPTED_PODS = 2000;
 const RETRY_SECONDS = 10;
 
 export interface Verdict {
   /** The budget after the eviction; undefined if the eviction takes nothing from a budget. */
   charged?: PodDisruptionBudget;
-  /** Whether the verdict holds only as long as the Pod does not change, because it may become ready. */
+  /** Whether the verdict holds only as long as the Pod does not change: a Pod that is not ready may become ready. */
   isProvisional: boolean;
   /** The error if the Pod changes before it is deleted. If absent, a changed Pod is judged again. */
   ifChanged?: ApiError;
@@ -55,8 +57,9 @@ const severalBudgets = (): ApiError =>
   });
 
 /**
- * `budgets`: those of the Pod's namespace. Throws 429 TooManyRequests if the Pod's budget does not allow the eviction, 500 if several budgets
- * select the Pod, and 403 Forbidden if the status of the budget is not valid.
+ * Returns how the Pod may be evicted. `budgets`: the budgets in the Pod's namespace. Throws 429 TooManyRequests if the Pod's budget does
+ * not allow the eviction or the controller has not processed it yet, 500 if several budgets select the Pod, and 403 Forbidden if the
+ * budget's status is not valid.
  */
 export function judge(pod: Pod, budgets: readonly PodDisruptionBudget[], now: Millis): Verdict {
   if (hasEnded(pod) || isTerminating(pod)) return { isProvisional: false };
@@ -75,7 +78,7 @@ function mayEvictUnhealthy(budget: PodDisruptionBudget): boolean {
   return currentHealthy >= desiredHealthy && desiredHealthy > 0;
 }
 
-/** Takes a disruption from the budget. The controller counts the Pod as disrupted from then on. */
+/** Returns the budget with one disruption less, and with the Pod in `disruptedPods`. Throws 429 or 403 as described at judge(). */
 function charge(budget: PodDisruptionBudget, pod: Pod, now: Millis): PodDisruptionBudget {
   const { name, generation = 0 } = budget.metadata;
   const status = statusOf(budget);

@@ -34,7 +34,7 @@ interface Lagging extends Started {
   afterCatchUp<T>(call: Promise<T>): Promise<T>;
 }
 
-/** Starts a registry whose watch cache gets no event of the writes that follow until catchUp(). */
+/** Starts a registry whose watch cache gets no events of later writes until catchUp() is called. */
 async function lagging(): Promise<Lagging> {
   let held: (() => void)[] | undefined;
   const store = delayWatch(createMemoryStore(), (deliver) => {

@@ -2,7 +2,8 @@
  * Waits until the watch cache has reached a revision of the store. The store may call the listener of the cache some time after a
  * write has resolved (see store/store.ts), so every step that must see earlier writes waits here before it reads the cache.
  *
- * If the cache is already there, nothing waits: the functions return undefined, and the caller continues in the same turn.
+ * If the cache has already reached the revision, the functions return undefined, and the caller continues in the same turn of the event
+ * loop.
  */
 import { tooLargeResourceVersion } from '../../../machinery/status.ts';
 import type { RegistryContext } from '../context.ts';
@@ -41,8 +42,8 @@ export const untilFresh = (context: RegistryContext, resourceVersion: string | u
   resourceVersion ? untilRevision(context, parseResourceVersion(resourceVersion)) : untilCurrent(context);
 
 /**
- * Calls the listener once the cache contains each write that had resolved before the call: immediately if it already does. Use it to
- * end a reservation of which the cache takes over the count.
+ * Calls the listener once the cache contains each write that had resolved before the call: immediately if it already does. Use it to end a
+ * reservation when the cache counts the object itself.
  */
 export function whenCurrent({ cache, store }: Pick<RegistryContext, 'cache' | 'store'>, listener: () => void): void {
   const revision = store.revision();
@@ -50,7 +51,7 @@ export function whenCurrent({ cache, store }: Pick<RegistryContext, 'cache' | 's
   else onceReached(cache, revision, listener);
 }
 
-/** Calls the listener at the first change with which the cache has reached the revision. Returns a function that removes it. */
+/** Calls the listener at the first change with which the cache has reached the revision. Returns a function that removes the listener. */
 function onceReached(cache: RegistryContext['cache'], revision: number, listener: () => void): () => void {
   const stop = cache.onChange(() => {
     if (cache.revision() < revision) return;

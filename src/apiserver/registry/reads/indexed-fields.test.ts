@@ -108,7 +108,8 @@ test('a list by an indexed field equals a scan after any writes', async () => {
   await fc.assert(
     fc.asyncProperty(writes, writes, fc.integer({ min: 1, max: 3 }), async (before, after, limit) => {
       const started = await startWithWidgets();
-      // The first round builds the indexes, and the second one reads what the later writes have made of them.
+      // The lists of the first round build the indexes. The lists of the second round use the indexes after further writes have changed
+      // them.
       for (const each of [before, after]) {
         await run(started, each);
         for (const query of queries) {

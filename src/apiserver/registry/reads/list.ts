@@ -40,9 +40,9 @@ export function keyOf(resource: Resource, namespace: string | undefined, name: s
 }
 
 /**
- * Returns the current object in its stored form; undefined if the object does not exist. The result contains each write that had
- * resolved before the call. Reads uncached kinds from the store, and others, too, if the cache does not reach the newest revision in time:
- * a delay of the cache must not refuse a client whose token is bound to the object. Source: upstream reads the object from etcd.
+ * Returns the current object in its stored form; undefined if the object does not exist. The result contains each write that had resolved
+ * before the call. Reads the object from the store if its kind is uncached, or if the cache does not reach the newest revision in time: a
+ * delay of the cache must not make the token of a client invalid that is bound to the object. Source: upstream reads the object from etcd.
  */
 export async function readCurrent(
   context: RegistryContext,

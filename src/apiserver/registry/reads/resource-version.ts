@@ -22,13 +22,15 @@ export function parseResourceVersion(text: string | undefined): number {
 }
 
 /**
- * Whether the list shows its resourceVersion exactly, if it has one other than 0: resourceVersionMatch says so, or is absent from a list
- * with a limit. Source: "Resource versions" of the v1.33 API concepts.
+ * Whether the list must show exactly the state at its resourceVersion, if it has one other than 0: resourceVersionMatch is Exact, or is
+ * absent although the list has a limit. Source: "Resource versions" of the v1.33 API concepts.
  */
 export const isExact = ({ resourceVersionMatch: match, limit = 0 }: ListOptions): boolean =>
   match === 'Exact' || (!match && limit > 0);
 
-/** Whether the list may show an earlier revision, which is read from the store. The first page of the newest revision never does. */
+/**
+ * Whether the list may need a read from the store: the list continues an earlier page, or must show exactly a resourceVersion other than 0.
+ */
 export const mayReadStore = (options: ListOptions): boolean =>
   options.continue !== undefined || (isExact(options) && parseResourceVersion(options.resourceVersion) !== 0);
 

@@ -47,7 +47,10 @@ function indexedFieldsOf(kind: KindDefinition): IndexedField[] {
   return fields;
 }
 
-/** Returns the value that the requirements demand of the kind's first indexed field for which they demand one that is not empty. */
+/**
+ * Returns the first indexed field of the kind that must equal a value that is not empty, together with this value; undefined if there is
+ * none.
+ */
 function indexedValue(kind: KindDefinition, requirements: readonly FieldRequirement[]): FieldValue | undefined {
   for (const by of requirements.length === 0 ? [] : indexedFieldsOf(kind)) {
     const exact = requirements.find(({ field, op, value }) => field === by.field && op === '=' && value !== '');

@@ -7,8 +7,8 @@ import { tooManyRequests } from '../../../machinery/status.ts';
 import type { WatchOptions } from '../../../ports/backend.ts';
 
 /**
- * Enough for 64 watches with selectors of 16 KiB, the maximum size of a request's headers. A label selector has at most 1000
- * requirements.
+ * The limit on all selectors together: 64 watches may have selectors of 16 KiB, the maximum size of a request's headers. A label selector
+ * has at most 1000 requirements.
  */
 const LIMIT_CHARS = 1024 * 1024;
 /**

@@ -53,7 +53,7 @@ async function watchSelected(
 ): Promise<void> {
   const selection = parseSelection(resource.kind, options);
   const revision = parseResourceVersion(options.resourceVersion);
-  // A watch from a given revision without initial events needs no state: it gets the changes when the cache does.
+  // A watch from a given revision without initial events does not read the current state, and so need not wait for the cache.
   if (revision === 0 || options.sendInitialEvents) {
     const behind = untilFresh(context, options.resourceVersion);
     if (behind !== undefined) await behind;

@@ -1,4 +1,4 @@
-/** Creates an EndpointSlice that leads to a program of the machine itself, or corrects it. */
+/** Creates or corrects an EndpointSlice whose endpoint is a process of lifepod itself, such as its DNS. */
 import { isDeepStrictEqual } from 'node:util';
 import type { EndpointSlice } from '../../../api/generated/types.ts';
 import { ENDPOINT_SLICES } from '../../../api/resources.ts';
@@ -7,8 +7,8 @@ import type { ResourceApi } from '../../../ports/backend.ts';
 import { absent, ensure } from '../bootstrap.ts';
 
 /**
- * Makes the endpoints and ports of the slice those of `wanted`, and adds the labels of `wanted`. The end of the deletion of a slice is the next
- * reason to call this function.
+ * Creates the slice if it is absent, replaces it if its addressType differs from `wanted`, and otherwise sets the endpoints and ports of
+ * `wanted` and adds its labels. Leaves a slice that is being deleted unchanged: the caller calls again when the deletion has ended.
  */
 export async function ensureSlice(api: ResourceApi, wanted: EndpointSlice): Promise<void> {
   const { name, namespace } = wanted.metadata;

@@ -1,6 +1,6 @@
 /**
- * The endpoint of the Service `kubernetes`: the address at which Pods reach the API server. The proxy of Services translates the cluster IP
- * to it.
+ * Creates and corrects the endpoint of the Service `kubernetes`: the address at which Pods reach the API server. The proxy of Services
+ * translates the cluster IP of the Service to this address.
  * Source: the endpoint reconciler of v1.33's API server (pkg/controlplane/reconcilers: names, labels, the name of the port).
  */
 import { isDeepStrictEqual } from 'node:util';
@@ -16,18 +16,21 @@ import { ensureSlice } from './ensure-slice.ts';
 const [NAMESPACE, NAME] = ['default', 'kubernetes'];
 
 export interface ApiEndpoint {
-  /** The address of the API server that Pods reach. */
+  /** The address at which Pods reach the API server. */
   ip: string;
   port: number;
 }
 
-/** Creates the Endpoints and the EndpointSlice `default/kubernetes`, and corrects them if they differ. */
+/**
+ * Creates the Endpoints and the EndpointSlice `default/kubernetes`, and corrects them if they differ. Leaves an object that is being
+ * deleted unchanged.
+ */
 export async function ensureKubernetesEndpoints(api: ResourceApi, { ip, port }: ApiEndpoint): Promise<void> {
   const ports = [{ name: 'https', port, protocol: 'TCP' }];
   const endpoints = ensureEndpoints(api, {
     apiVersion: 'v1',
     kind: 'Endpoints',
-    // The slice is written here and not copied from the Endpoints, as upstream.
+    // This file also writes the slice, so, like upstream, tell the controller that copies Endpoints to slices to skip these Endpoints.
     metadata: { name: NAME, namespace: NAMESPACE, labels: { [SKIP_MIRROR_LABEL]: 'true' } },
     subsets: [{ addresses: [{ ip }], ports }],
   });

@@ -8,7 +8,10 @@ import { ProtocolError } from '../protocol-error.ts';
 import { firstHeaderBlockPrefix, headerBlock } from './header-block.ts';
 
 export type Frame =
-  /** A piece of a DATA frame's payload as it arrived; `fin` on the last piece means that the sender has ended its side of the stream. */
+  /**
+   * A piece of the payload of a DATA frame. `fin` is true only on the last piece, and means that the sender has ended its side of the
+   * stream.
+   */
   | { type: 'data'; streamId: number; bytes: Uint8Array; fin: boolean }
   | { type: 'synStream'; streamId: number; associatedId: number; fin: boolean; unidirectional: boolean; block: Buffer }
   | { type: 'synReply'; streamId: number; fin: boolean }
@@ -113,7 +116,7 @@ export type FrameParser = (bytes: Uint8Array) => Frame[];
 
 /** `sender` names the sender of the bytes in error messages. */
 export function createFrameParser(sender: string): FrameParser {
-  /** The beginning of a control frame, or of the head of a frame, that is not complete yet. */
+  /** The received bytes of a control frame, or of the head of a DATA frame, that is not complete yet. */
   let held: Buffer = Buffer.alloc(0);
   /** The DATA frame whose payload is arriving. */
   let data: { streamId: number; fin: boolean; left: number } | undefined;

@@ -41,8 +41,8 @@ export function headerBlock(headers: Readonly<Record<string, string>>): Buffer {
 }
 
 /**
- * Decodes the next header block of a connection. Must be called for all blocks in their order. Throws a ProtocolError if the block is
- * not valid; the reader must not be used afterwards.
+ * Decodes the next header block of a connection. Must be called for all header blocks of the connection, in their order. Throws a
+ * ProtocolError if the block is not valid; the reader must not be used afterwards.
  */
 export type HeaderReader = (block: Uint8Array) => Map<string, string>;
 

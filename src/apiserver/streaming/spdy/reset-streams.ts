@@ -21,8 +21,8 @@ export interface JoinedStream {
 
 export interface ResetStreams {
   /**
-   * Must be called when the client opens a stream. Pairs the stream with the other stream of its request, if that has been opened,
-   * and returns the new stream.
+   * Must be called when the client opens a stream. Pairs the stream with the other stream that has the same request ID, if that stream has
+   * been opened, and returns the new stream.
    */
   opened(streamId: number, headers: ReadonlyMap<string, string>): JoinedStream;
   /** Must be called when the client has reset the stream. */
@@ -34,7 +34,7 @@ export interface ResetStreams {
 }
 
 export function resetStreams(): ResetStreams {
-  /** The streams whose other stream has not been opened, by request ID. */
+  /** The streams that are not paired yet, by request ID. */
   const single = new Map<string, JoinedStream>();
   /** The reset streams that count, oldest reset first. `until` is the value of performance.now() at which a stream stops counting. */
   const kept: { stream: JoinedStream; until: number }[] = [];

@@ -17,8 +17,8 @@ export function sendData(side: Writable, streamId: number, bytes: Uint8Array, fi
 }
 
 /**
- * Performs `work`, and sends the frames that it writes to this side together when it ends, also if it fails. A write to a socket takes much
- * longer than the rest of the work on a small frame.
+ * Performs `work`, and sends the frames that `work` writes to this side together at its end, even if `work` fails: a write to a socket
+ * takes much longer than the rest of the work on a small frame.
  */
 export async function inOneWrite(side: Writable, work: () => Promise<void>): Promise<void> {
   side.cork();
@@ -29,7 +29,7 @@ export async function inOneWrite(side: Writable, work: () => Promise<void>): Pro
   }
 }
 
-/** Within inOneWrite(): sends the frames that were written so far, and awaits `work`, which may take long. */
+/** To be called within inOneWrite(): sends the frames that were written so far, and then awaits `work`, which may take long. */
 export async function afterFlush(side: Writable, work: () => Promise<void>): Promise<void> {
   side.uncork();
   try {

@@ -1,7 +1,7 @@
 /**
  * Implements the client side of a SPDY/3.1 connection to the container runtime.
  *
- * Boundary: provides byte streams with headers, to which channels.ts gives their meaning. The runtime opens no streams.
+ * Boundary: provides byte streams with headers. channels.ts gives the streams their meaning. The runtime opens no streams.
  *
  * Invariants:
  *  1. Frames are handled one after another. While the receiver of a stream's data is busy, the connection is not read, so the
@@ -25,8 +25,8 @@ export interface SpdyStream {
 
 export interface SpdyConnection {
   /**
-   * Opens a stream. Resolves when the peer has replied, which it does before it accepts data. `receive` is called with the peer's
-   * data; nothing more is read until `receive` resolves. Rejects if the peer refuses the stream or the connection ends first.
+   * Opens a stream. Resolves when the peer has replied. The peer replies before it accepts data. `receive` is called with the peer's data;
+   * nothing more is read until `receive` resolves. Rejects if the peer refuses the stream or the connection ends first.
    */
   open(headers: Readonly<Record<string, string>>, receive: (bytes: Uint8Array) => Promise<void>): Promise<SpdyStream>;
   /** Resolves when the connection has ended and all received data has been delivered. Never rejects. */

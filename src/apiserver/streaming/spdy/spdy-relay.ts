@@ -48,7 +48,7 @@ export interface RelayRules {
   once: boolean;
   /** The command starts with stream number `atStream`, counted from 1. The relay awaits turn() before it opens this stream. */
   start?: { atStream: number; turn(): Promise<void> };
-  /** Called for each piece of data from the runtime. */
+  /** Called for each piece of a DATA frame from the runtime. */
   output?(): void;
   /** The limit on the streams of all connections together. */
   room?: StreamRoom;
@@ -59,7 +59,7 @@ export interface SpdyRelay {
   fromClient(bytes: Uint8Array): Promise<void>;
   /** Relays the frames in the runtime's bytes. After it has rejected with a ProtocolError, the runtime's bytes must be discarded. */
   fromRuntime(bytes: Uint8Array): Promise<void>;
-  /** Resolves when the runtime has replied to or reset every opened stream. After the call, the relay opens no more streams. */
+  /** Resolves when the runtime has replied to, or reset, every opened stream. After the call, the relay opens no more streams. */
   replied(): Promise<unknown>;
   /** Sends a GOAWAY frame to the client, which reports that the client broke the protocol. */
   refuse(): void;

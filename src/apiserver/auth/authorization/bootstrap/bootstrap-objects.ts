@@ -1,4 +1,4 @@
-/** The roles and bindings that every cluster has, as objects. */
+/** Creates the roles and bindings that every cluster has, from the texts of their rules and subjects. */
 import type {
   ClusterRole,
   ClusterRoleBinding,
@@ -13,7 +13,9 @@ import { roleSubjects, roleTexts } from './namespace-roles.ts';
 import { ownAggregatedTexts, ownControllerRoleTexts, ownRoles } from './own-roles.ts';
 import { ruleOf } from './rule-text.ts';
 
-/** With the value "false", the API server never changes the role or binding. */
+/**
+ * The annotation of roles and bindings for their correction at each start. With the value "false", the API server never changes the object.
+ */
 export const AUTO_UPDATE = 'rbac.authorization.kubernetes.io/autoupdate';
 
 export interface BootstrapObjects {
@@ -39,7 +41,7 @@ function aggregationLabels(name: string): Record<string, string> {
   return Object.fromEntries(targets.map((role) => [aggregationLabel(role), 'true']));
 }
 
-/** A subject by its text, such as `Group system:masters` and `ServiceAccount kube-system/kube-dns`. */
+/** Returns the subject that a text describes, such as `Group system:masters` or `ServiceAccount kube-system/kube-dns`. */
 function subjectOf(text: string): RbacV1Subject {
   const [kind = '', name = ''] = text.split(' ');
   if (kind !== 'ServiceAccount') return { apiGroup: RBAC_GROUP, kind, name };

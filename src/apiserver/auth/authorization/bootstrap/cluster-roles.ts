@@ -9,7 +9,7 @@ const REVIEW_ACCESS = 'create subjectaccessreviews in authorization.k8s.io';
 
 const HEALTH = '/healthz,/livez,/readyz,/version,/version/';
 
-/** The rules of roles, as texts: see rule-text.ts. */
+/** The rules, as texts (see rule-text.ts), by the name of the role. */
 export const clusterRoleTexts: Readonly<Record<string, readonly string[]>> = {
   'system:monitoring': ['get /healthz,/healthz/*,/livez,/livez/*,/metrics,/metrics/slis,/readyz,/readyz/*'],
   'system:discovery': [`get /api,/api/*,/apis,/apis/*,/openapi,/openapi/*,${HEALTH}`],
@@ -165,7 +165,7 @@ export const clusterRoleTexts: Readonly<Record<string, readonly string[]>> = {
 /** The roles whose rules are those of the roles with the label `rbac.authorization.k8s.io/aggregate-to-NAME`. */
 export const aggregatedRoles = ['admin', 'edit', 'view'] as const;
 
-/** The roles with a label of an aggregated role, by the name of the aggregated role. */
+/** The roles that have the label of an aggregated role, by the name of the aggregated role. */
 export const aggregatedTo: Readonly<Record<string, readonly string[]>> = {
   admin: ['edit', 'system:aggregate-to-admin'],
   edit: ['view', 'system:aggregate-to-edit'],
@@ -187,6 +187,6 @@ export const clusterRoleSubjects: Readonly<Record<string, readonly string[]>> = 
   'system:kube-scheduler': ['User system:kube-scheduler'],
   'system:volume-scheduler': ['User system:kube-scheduler'],
   'system:service-account-issuer-discovery': ['Group system:serviceaccounts'],
-  // The Node authorizer decides about nodes.
+  // No subjects: the Node authorizer decides about the requests of nodes.
   'system:node': [],
 };

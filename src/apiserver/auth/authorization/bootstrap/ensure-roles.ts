@@ -7,7 +7,9 @@ import { absent, ensure } from '../../../registry/bootstrap.ts';
 import { bootstrapObjects } from './bootstrap-objects.ts';
 import { type Reconciliation, reconcileBinding, reconcileRole } from './reconcile.ts';
 
-/** The writes run concurrently, because the store flushes concurrent writes together. */
+/**
+ * Creates or corrects all bootstrap roles and bindings. The writes run concurrently, because the store flushes concurrent writes together.
+ */
 export async function ensureRoles(api: ResourceApi): Promise<void> {
   const { clusterRoles, roles, clusterRoleBindings, roleBindings } = bootstrapObjects();
   await Promise.all([
@@ -18,7 +20,7 @@ export async function ensureRoles(api: ResourceApi): Promise<void> {
   ]);
 }
 
-/** Starts over if a client changes the object meanwhile. */
+/** Creates or corrects one role or binding. Starts over if a client changes the object meanwhile. */
 async function ensureOne<T extends KubeObject>(
   api: ResourceApi,
   ref: ResourceRef,

@@ -1,11 +1,14 @@
 /**
- * The ClusterRoles that only lifepod has: those of its own controllers, and those for requests that upstream's components send only here.
- * Upstream's roles remain unchanged.
+ * The ClusterRoles that only lifepod has: roles of its own controllers, and additional roles for requests that lifepod's implementations of
+ * upstream's components send, but upstream's components do not. Upstream's roles remain unchanged.
  */
 
 const EVENTS = 'create,patch,update events in core,events.k8s.io';
 
-/** The rules of controllers that upstream does not have, or runs as the API server, by the name of the controller. See rule-text.ts. */
+/**
+ * The rules, as texts (see rule-text.ts), of controllers that upstream does not have or runs as a part of its API server, by the name of
+ * the controller.
+ */
 export const ownControllerRoleTexts: Readonly<Record<string, readonly string[]>> = {
   'event-ttl-controller': ['delete events'],
   'ipallocator-repair-controller': ['get services', 'create,delete,get ipaddresses in networking.k8s.io', EVENTS],
@@ -19,15 +22,15 @@ export const ownControllerRoleTexts: Readonly<Record<string, readonly string[]>>
 };
 
 interface OwnRole {
-  /** See rule-text.ts. */
+  /** The rules, as texts: see rule-text.ts. */
   rules: readonly string[];
   /** The ServiceAccounts in kube-system to which the role is bound. */
   accounts: readonly string[];
 }
 
-/** Further roles of upstream's components, by name. */
+/** The additional roles of upstream's components, by name. */
 export const ownRoles: Readonly<Record<string, OwnRole>> = {
-  // The status of a Pod with defer containers says why the Pod is deleted, before it is deleted.
+  // Before these controllers delete a Pod with defer containers, they write the reason for the deletion to the status of the Pod.
   'system:lifepod:deletion-reasons': {
     rules: ['patch pods/status'],
     accounts: [
@@ -39,12 +42,13 @@ export const ownRoles: Readonly<Record<string, OwnRole>> = {
       'statefulset-controller',
     ],
   },
-  // The controller waits for what remains in a namespace instead of asking again, and patches the conditions of the namespace.
+  // The controller watches the objects that remain in a namespace instead of listing them again, and patches the conditions of the
+  // namespace.
   'system:lifepod:namespace-controller': {
     rules: ['watch * in *', 'patch namespaces/status'],
     accounts: ['namespace-controller'],
   },
-  // The controller is also that of ephemeral volumes, and provides the class local-path.
+  // The controller also handles ephemeral volumes, and creates the StorageClass local-path.
   'system:lifepod:persistent-volume-binder': {
     rules: ['create,delete persistentvolumeclaims', 'create storageclasses in storage.k8s.io'],
     accounts: ['persistent-volume-binder'],
@@ -57,10 +61,11 @@ export const ownRoles: Readonly<Record<string, OwnRole>> = {
   },
 };
 
-/** Rules that upstream's aggregated roles have besides their own, by the name of the aggregated role. */
+/** Rules that lifepod adds to upstream's aggregated roles, by the name of the aggregated role. */
 export const ownAggregatedTexts: Readonly<Record<string, readonly string[]>> = {
   // The subresource ends a container of a Pod that is being deleted. A user with this role can also delete the Pod by force.
   edit: ['update pods/defer'],
-  // A record tells no more than the status, the Events and the logs of its Pod. The add-on that serves metrics elsewhere brings the second rule.
+  // A PodRecord contains no more than the status, the Events and the logs of its Pod. In other clusters, the second rule comes with the
+  // add-on that serves metrics.
   view: ['read podrecords in lifepod.io', 'read nodes,pods in metrics.k8s.io'],
 };

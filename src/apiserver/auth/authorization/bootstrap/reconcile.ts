@@ -1,6 +1,6 @@
 /**
- * Decides how an existing role or binding becomes the one that every cluster has. Only what is missing is added: rules, subjects, labels and
- * annotations that a user has added remain.
+ * Decides how to change an existing role or binding so that it contains everything that it must have in every cluster. Only adds what is
+ * missing: rules, subjects, labels and annotations that a user has added remain.
  * Source: k8s.io/component-helpers/auth/rbac/reconciliation of v1.33 (behavior), as the API server calls it at its start.
  */
 import type {
@@ -16,7 +16,10 @@ import { runAtOnce } from '../../../../platform/work-in-turns.ts';
 import { missingRights } from '../covers.ts';
 import { AUTO_UPDATE } from './bootstrap-objects.ts';
 
-/** `recreate`: the binding refers to another role, which cannot change. */
+/**
+ * The write that is necessary; undefined if there is none. `recreate`: delete a binding that refers to another role, because its roleRef is
+ * immutable, and create `object`.
+ */
 export type Reconciliation<T> = { action: 'create' | 'update' | 'recreate'; object: T } | undefined;
 
 type AnyRole = Role | ClusterRole;
@@ -40,7 +43,10 @@ export function reconcileRole<T extends AnyRole>(existing: T | undefined, expect
   return changeOf(existing, wanted);
 }
 
-/** Most roles have not changed since the last start, which takes much less time to find out than what they grant. */
+/**
+ * Returns the rules that must be added. Compares the lists first, because most roles have not changed since the last start, and this
+ * comparison takes much less time than missingRights().
+ */
 const missingRules = (existing: PolicyRule[] = [], expected: PolicyRule[] = []): readonly PolicyRule[] =>
   isSame(existing, expected) ? [] : runAtOnce(missingRights([existing], expected));
 
@@ -60,7 +66,7 @@ const isSame = (a: object, b: object): boolean => jsonEqual(a as JsonValue, b as
 const changeOf = <T extends KubeObject>(existing: T, object: T): Reconciliation<T> =>
   isProtected(existing) || isSame(existing, object) ? undefined : { action: 'update', object };
 
-/** Labels and annotations that exist with another value remain. */
+/** Returns the metadata with the missing labels and annotations. Existing ones keep their values. */
 const withMissing = (existing: ObjectMeta, { labels, annotations }: ObjectMeta): ObjectMeta => ({
   ...existing,
   labels: { ...labels, ...existing.labels },

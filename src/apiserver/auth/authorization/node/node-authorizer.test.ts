@@ -16,7 +16,10 @@ const authorizer = createNodeAuthorizer({
 });
 const n1: UserInfo = { name: 'system:node:n1', groups: ['system:nodes', 'system:authenticated'] };
 
-/** The request by its text: `get secrets ns/own`, `list pods ?spec.nodeName=n1`, `patch pods/status ns/own`, `get leases.coordination.k8s.io`. */
+/**
+ * Returns the attributes of the request that a text describes: `get secrets ns/own`, `list pods ?spec.nodeName=n1`, `patch pods/status
+ * ns/own` or `get leases.coordination.k8s.io`.
+ */
 function attributes(text: string, user = n1): Attributes {
   const [verb = '', what = '', ...where] = text.split(' ');
   const [kind = '', subresource] = what.split('/');

@@ -1,11 +1,12 @@
 /**
- * The Node authorizer: a node may read and write only what belongs to itself and to its Pods.
+ * The Node authorizer: a node may read and write only the objects that belong to the node and to its Pods.
  *
  * Boundary: decides by the attributes of a request and by NodeRelations alone. The admission plugin NodeRestriction checks the contents of
  * the objects that a node writes.
  * Invariants:
  *  1. A request of a user that is not a node is never allowed here, and gets no reason.
- *  2. The rules of upstream's role system:node decide about a request for another resource, whatever the role in the API contains.
+ *  2. For paths, and for resources without an entry in RULES, the rules of upstream's role system:node decide, even if the role with this
+ *     name in the API has other rules.
  *
  * Source: plugin/pkg/auth/authorizer/node/node_authorizer.go of v1.33 (behavior and wording).
  */
@@ -56,7 +57,7 @@ type Rule = (asked: Asked) => Decision;
 
 interface Asked extends ResourceAttributes {
   nodeName: string;
-  /** Whether the named object belongs to the node. */
+  /** Allows the request if the named object belongs to the node. */
   relation(): Decision;
 }
 
@@ -164,7 +165,10 @@ function pod(asked: Asked): Decision {
   return name ? relation() : denied('can only list/watch pods with spec.nodeName field selector');
 }
 
-/** lifepod's own kind. NodeRestriction limits writes to records of the node's Pods. The name of a record contains the UID of its Pod. */
+/**
+ * PodRecords are a kind of lifepod. NodeRestriction limits writes to records of the node's Pods. A node may get any record by its name,
+ * which contains the UID of the Pod.
+ */
 function podRecord(asked: Asked): Decision {
   const { verb, subresource, nodeName } = asked;
   if (subresource) return NO_OPINION;
@@ -175,7 +179,7 @@ function podRecord(asked: Asked): Decision {
     : denied('can only list/watch podrecords with nodeName field selector');
 }
 
-/** The rules by group and resource. */
+/** The rules by GROUP/RESOURCE; the core group is the empty text. */
 const RULES: Readonly<Record<string, Rule>> = {
   '/secrets': readOne,
   '/configmaps': readOne,

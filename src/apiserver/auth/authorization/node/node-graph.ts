@@ -1,11 +1,11 @@
 /**
- * Records which objects belong to a node: those to which the Pods of the node refer, the PersistentVolumes of their claims, and the Secrets
- * of these volumes.
+ * Records which objects belong to a node: the Pods of the node, the objects to which these Pods refer, the PersistentVolumes of their
+ * claims, and the Secrets of these volumes.
  *
  * Boundary: pure. The caller reports each Pod and PersistentVolume that exists, changes or is deleted.
  * Invariants:
  *  1. The relations depend only on the objects that exist, not on the order in which they were reported.
- *  2. A question costs a fixed number of look-ups, and one more per PersistentVolume that names the same Secret.
+ *  2. relates() makes a fixed number of look-ups, and one more for each PersistentVolume that names the Secret in question.
  *  3. Mirror Pods relate their node to no other object, because the node itself creates them.
  *
  * Source: plugin/pkg/auth/authorizer/node/graph.go of v1.33 (behavior).
@@ -24,7 +24,7 @@ export interface NodeRelations {
 }
 
 export interface NodeGraph extends NodeRelations {
-  /** Takes in a new or changed Pod, which must not be modified afterwards. */
+  /** Records a new or changed Pod. The caller must not modify the Pod afterwards. */
   putPod(pod: Pod): void;
   /** Forgets the Pod with the name and namespace of `pod`. */
   removePod(pod: Pod): void;
@@ -37,7 +37,7 @@ const keyOf = (resource: string, namespace: string, name: string): string => `${
 export function createNodeGraph(): NodeGraph {
   /** For each node, how many references of its Pods there are to each object. */
   const nodes = new Map<string, Map<string, number>>();
-  /** The Pods that are bound to a node, as they were counted, by key. */
+  /** The recorded Pods that are bound to a node, by key. The counts in `nodes` include their references. */
   const pods = new Map<string, Pod>();
   /** The PersistentVolumes that have a claim, with the key of the claim, by name. */
   const volumes = new Map<string, { volume: PersistentVolume; claim: string }>();
@@ -60,7 +60,7 @@ export function createNodeGraph(): NodeGraph {
       const { nodeName } = pod.spec ?? {};
       const key = podKey(pod);
       const before = pods.get(key);
-      // The new references are counted first, so that those that remain are not forgotten meanwhile.
+      // Count the new references before the old ones are removed, so that the count of an object with both does not drop to 0 meanwhile.
       if (nodeName) {
         count(nodes, nodeName, podKeys(pod), 1);
         pods.set(key, pod);
