@@ -2,12 +2,10 @@
  * Applies manifests for tests. A test whose subject is `kubectl apply` runs kubectl; the others only need the objects, and an apply over
  * one connection takes a small part of the processor time that kubectl takes to start.
  */
-import { readFileSync } from 'node:fs';
 import { parseAllDocuments } from 'yaml';
 import { kinds } from '../../src/api/kinds.ts';
-import type { HttpClient } from '../../src/client/http-client.ts';
-import { clientFromKubeconfig, readKubeconfig } from '../../src/client/kubeconfig.ts';
 import type { KubeList, KubeObject } from '../../src/machinery/meta.ts';
+import type { Connect } from './connection.ts';
 
 /** Returns the objects of a manifest: one object, a List, or YAML documents with objects and Lists. */
 function objectsOf(manifest: object | string): KubeObject[] {
@@ -22,24 +20,19 @@ function objectsOf(manifest: object | string): KubeObject[] {
  * Returns a function that applies a manifest on the server, object by object. Objects without a namespace belong to the namespace of the
  * kubeconfig's context. The function rejects with the error of the API, or if the kind is unknown.
  */
-export function applier(kubeconfig: string): (manifest: object | string) => Promise<void> {
-  // An engine that has been restarted may listen on another port, which changes the kubeconfig.
-  let connected: { text: string; client: HttpClient } | undefined;
-  return async (manifest) => {
-    const text = readFileSync(kubeconfig, 'utf8');
-    if (connected?.text !== text) connected = { text, client: await clientFromKubeconfig(kubeconfig) };
-    const { client } = connected;
-    const { namespace = 'default' } = await readKubeconfig(kubeconfig);
+export const applier =
+  (connect: Connect) =>
+  async (manifest: object | string): Promise<void> => {
+    const { api, namespace } = await connect();
     for (const object of objectsOf(manifest)) {
       const kind = kinds.find((kind) => `${kind.group}/${kind.version}/${kind.kind}` === nameOf(object));
       if (kind === undefined) throw new Error(`no built-in kind is ${object.apiVersion} ${object.kind}`);
       const ref = { group: kind.group, version: kind.version, resource: kind.plural };
       const where = kind.namespaced ? (object.metadata.namespace ?? namespace) : undefined;
       const options = { fieldManager: 'test', force: true, fieldValidation: 'Strict' } as const;
-      await client.api.patch(ref, where, object.metadata.name, 'application/apply-patch+yaml', object, options);
+      await api.patch(ref, where, object.metadata.name, 'application/apply-patch+yaml', object, options);
     }
   };
-}
 
 const nameOf = ({ apiVersion = '', kind }: KubeObject): string =>
   `${apiVersion.includes('/') ? apiVersion : `/${apiVersion}`}/${kind}`;

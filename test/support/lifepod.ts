@@ -19,11 +19,13 @@ import { type CommandResult, runCommand } from '../../src/platform/processes.ts'
 import { containerdPaths } from '../../src/runtime/containerd/paths.ts';
 import { loadImageArchives } from '../../src/runtime/images/load.ts';
 import { applier } from './apply.ts';
+import { connector } from './connection.ts';
 import { followLog, keepLogEnd, printLogEnds } from './engine-logs.ts';
 import { busyboxArchive } from './images.ts';
 import { killEngine } from './kill-engine.ts';
 import { KUBECTL } from './kubectl.ts';
 import { LAUNCHER, REPOSITORY } from './launcher.ts';
+import { objectReader } from './read-objects.ts';
 
 export { LAUNCHER, REPOSITORY };
 
@@ -81,7 +83,7 @@ export interface LifepodClient {
    * output if kubectl ends before.
    */
   until(args: string[], done: (line: string, lines: readonly string[]) => boolean): Promise<string[]>;
-  /** Runs `kubectl get` and resolves with the parsed object. */
+  /** Resolves with what `kubectl get -o json` prints, without kubectl: see read-objects.ts. */
   get<T = Record<string, unknown>>(...args: string[]): Promise<T>;
 }
 
@@ -192,6 +194,8 @@ export function clientOf(dataDir: string, kubeconfig: string, namespace?: string
   const env = { ...process.env, ...FEW_COLLECTIONS, KUBECONFIG: kubeconfig, HOME: dataDir };
   const kubectl = (args: string[], input?: string): Promise<CommandResult> =>
     runCommand(KUBECTL, args, { env, signal: AbortSignal.timeout(DEADLINE_MILLIS), input });
+  const connect = connector(kubeconfig);
+  const read = objectReader(connect);
   const self: LifepodClient = {
     dataDir,
     kubeconfig,
@@ -206,9 +210,9 @@ export function clientOf(dataDir: string, kubeconfig: string, namespace?: string
     kubectl: (...args) => kubectl(args),
     kubectlInput: (input, ...args) => kubectl(args, input),
     kubectlOk: async (...args) => succeeded(`kubectl ${args.join(' ')}`, await kubectl(args)),
-    apply: applier(kubeconfig),
+    apply: applier(connect),
     until: (args, done) => untilLine(KUBECTL, args, env, done),
-    get: async (...args) => JSON.parse(succeeded('kubectl get', await kubectl(['get', ...args, '-o', 'json']))),
+    get: async <T>(...args: string[]) => (await read(...args)) as T,
   };
   return self;
 }

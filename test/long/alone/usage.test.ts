@@ -142,7 +142,7 @@ test('kubectl top nodes shows the CPU and memory usage of the node', async () =>
 
 test('kubectl explain and kubectl get can read PodMetrics, and the name pods still means the core kind', async () => {
   expect(await lifepod.kubectlOk('explain', 'podmetrics.containers.usage')).toContain('metrics.k8s.io');
-  const one = await lifepod.get('podmetrics', 'holder');
+  const one = JSON.parse(await lifepod.kubectlOk('get', 'podmetrics', 'holder', '-o', 'json'));
   expect(one).toMatchObject({ kind: 'PodMetrics', metadata: { labels: { app: 'holder' } } });
   // The name pods still means the core kind.
   expect(await lifepod.kubectlOk('get', 'pods,nodes', '-o', 'name')).toBe('pod/burner\npod/holder\nnode/node-1\n');

@@ -1,0 +1,25 @@
+/** The connection of a test to the API of its engine, for requests that need no kubectl. */
+import { readFileSync } from 'node:fs';
+import { clientFromKubeconfig, readKubeconfig } from '../../src/client/kubeconfig.ts';
+import type { ResourceApi } from '../../src/ports/backend.ts';
+
+export interface Connection {
+  api: ResourceApi;
+  /** The namespace of the kubeconfig's context. */
+  namespace: string;
+}
+
+export type Connect = () => Promise<Connection>;
+
+/** Returns a function that returns the connection. An engine that has been restarted may have another port, and so another kubeconfig. */
+export function connector(kubeconfig: string): Connect {
+  let last: { text: string; connection: Connection } | undefined;
+  return async () => {
+    const text = readFileSync(kubeconfig, 'utf8');
+    if (last?.text !== text) {
+      const { namespace = 'default' } = await readKubeconfig(kubeconfig);
+      last = { text, connection: { api: (await clientFromKubeconfig(kubeconfig)).api, namespace } };
+    }
+    return last.connection;
+  };
+}
