@@ -1,4 +1,4 @@
-/** Tests watches and logs over WebSocket. test/e2e/own-engine/web-sockets.test.ts uses a real engine. */
+/** Tests watches and logs over WebSocket. test/e2e/web-sockets.test.ts uses a real engine. */
 import { once } from 'node:events';
 import type { IncomingMessage } from 'node:http';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
