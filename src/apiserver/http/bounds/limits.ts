@@ -131,9 +131,7 @@ export function boundConnections(
   let isFull = false;
   let open = 0;
   let ofOthers = 0;
-  /**
-   * The connections of HTTP/1.1 whose TLS handshake is complete, except upgraded ones, oldest first, each with the time of its handshake.
-   */
+  /** The connections of HTTP/1.1 after the TLS handshake, except upgraded ones, oldest first, each with the time of its handshake. */
   const established = new Map<Socket, Millis>();
   const closeHeadless = (): void => {
     const latest = timers.now() - HEADLESS_MILLIS;
