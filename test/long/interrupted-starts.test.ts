@@ -62,7 +62,7 @@ test.each([
       expect(readdirSync(dataDir)).toEqual([]);
     } else {
       // The engine became ready before it received the signal, which then stops it, unless it runs in the background.
-      expect(stderr).toMatch(/^lifepod \S+ is ready after .*\n(warning: .*\n)*$/);
+      expect(stderr).toMatch(/^lifepod \S+ is ready after .*\n(warning: .*\n)*(lifepod has stopped, .*\n)?$/);
       await launch(['down', '--data-dir', dataDir]);
     }
     expect(await (await watchLeaks(dataDir)).left()).toEqual([]);
