@@ -64,7 +64,7 @@ const subtractAmounts = (a: Amounts, b: Amounts): Amounts => ({
 });
 
 export interface PodAmounts {
-  /** The maximum that all Pods together may use; their common control group gets its CPU shares and other limits from it. */
+  /** The maximum that all Pods together may use. It determines the CPU shares and the limits of their common control group. */
   limits: Amounts;
   /**
    * The total that Pods can request: the limits minus the hard eviction thresholds of memory and disk space, so that Pods that use only

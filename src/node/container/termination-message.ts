@@ -48,7 +48,10 @@ export async function readTerminationMessage(options: TerminationMessageOptions,
   return readLogEnd(logFile, signal);
 }
 
-/** Reads the start of the file. The container may have replaced the file, so links are not followed, and opening a pipe does not block. */
+/**
+ * Returns the start of the file; '' if the file does not exist, and an error text if the file cannot be read. The container may have
+ * replaced the file, so links are not followed, and opening a pipe does not block.
+ */
 async function readStart(file: string): Promise<string> {
   const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants;
   try {

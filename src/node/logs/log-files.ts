@@ -219,7 +219,7 @@ const timeOf = (name: string): number => {
 
 /**
  * Returns the name of the next rotated file. It sorts after `newest`, the name of the newest rotated file, which is undefined if
- * there is none. The name is upstream's. Milliseconds are added if upstream's name would not sort after `newest`, because both
+ * there is none. The name has upstream's form. Milliseconds are added if upstream's name would not sort after `newest`, because both
  * rotations are in the same second or the clock was set back.
  */
 function nameAfter(newest: string | undefined, now: number): string {

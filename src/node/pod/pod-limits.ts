@@ -10,7 +10,7 @@ import { ActionError, messageOf } from './action-error.ts';
 export interface PodLimits {
   /** Creates or updates the Pod's control group with its limits. On failure, rejects with an ActionError CreateContainerError. */
   write(pod: Pod): Promise<void>;
-  /** Like write(), but if the limits were written since the last call of forget(), or a write is in progress, only waits for it. */
+  /** Like write(), but does nothing if the limits were written since the last call of forget(), and joins a write in progress. */
   ensure(pod: Pod): Promise<void>;
   /** Whether the limits were written, or are being written, since the last call of forget(). */
   isWritten(podUid: string): boolean;

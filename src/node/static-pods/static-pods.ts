@@ -44,7 +44,7 @@ export interface StaticPods extends PodSource {
   owns(pod: Pod): boolean;
   /** Called when nothing of the Pod is left on the node: deletes its record, and starts Pods that waited for its end. */
   ended(uid: string): void;
-  /** Called when a mirror of this node was added, changed or removed in the API. */
+  /** Called when a mirror of this node was added, changed or removed in the API: reconciles the mirror. */
   mirrorSeen(mirror: Pod, removed: boolean): void;
   /** Converts a UID of the API to the UID that the node uses: for a mirror, the UID of its static Pod; for other Pods, the same UID. */
   ownUid(uid: string): string;

@@ -10,7 +10,7 @@ const TICKS_PER_SECOND = 100;
 
 export interface MachineUsage {
   at: Millis;
-  /** The CPU time that all cores together have been in use since the machine started. It excludes idle time and iowait. */
+  /** The total CPU time of all cores since the machine started, without idle time and iowait. */
   cpuNanoSeconds: number;
   bootedAt: Millis;
   memory: { usageBytes: number; workingSetBytes: number; availableBytes: number; rssBytes: number };

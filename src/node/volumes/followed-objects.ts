@@ -30,7 +30,7 @@ interface Followed {
 
 const NONE: ReadonlySet<string> = new Set();
 
-/** `changed` is called with the key of each followed object that is added, updated or deleted, and once if it exists already. */
+/** Calls `changed` with the key of each followed object that is added, updated or deleted, and once if the object exists already. */
 export function followObjects(
   { client, timers, log, signal }: FollowedObjectsOptions,
   changed: (key: string) => void,

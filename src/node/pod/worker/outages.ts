@@ -20,7 +20,7 @@ export interface WorkerOutages {
   observing(): (now: Millis) => void;
 }
 
-/** `first`: the time before the worker's start in which no agent ran; undefined: there is none. */
+/** Creates the outages of a worker. `first`: the time before the worker's start in which no agent ran; undefined: there was none. */
 export function createWorkerOutages(first: Outage | undefined): WorkerOutages {
   let over: readonly Outage[] = first === undefined ? [] : [first];
   let unknownSince: Millis | undefined;

@@ -58,7 +58,7 @@ export interface WorkerPorts {
 export interface PodWorker {
   /** Called when the object has changed: decides again. `removed`: whether the object no longer exists in the API. */
   update(pod: Pod, removed: boolean): void;
-  /** The node terminates the Pod. If called several times, the shortest grace period and the first reason apply. */
+  /** Terminates the Pod for the node. If this is called several times, the shortest grace period and the first reason apply. */
   end(by: Omit<NodeEnd, 'at'>): void;
   /** Called when the state of this Pod in the runtime may have changed: observes the Pod and decides. */
   changed(): void;

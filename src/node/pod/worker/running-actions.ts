@@ -26,7 +26,7 @@ export interface Flight {
 
 export interface WorkerFlights {
   begin(action: Action): Flight;
-  /** Called when the action's call has ended. `unknown`: the runtime did not answer. The flight may go on; see invariant 1. */
+  /** Called when the action's call has ended: ends the flight, now or later (invariant 1). `unknown`: the runtime did not answer. */
   end(flight: Flight, outcome: 'succeeded' | 'failed' | 'unknown'): void;
   /** Ends the flight of the action with this key without an observation of its effect. */
   drop(key: string): void;

@@ -167,6 +167,6 @@ function carryOut(
   if (forgets && transitions.some(({ type }) => !LAST_STEPS.has(type))) recorded = ports.recorded();
   for (const action of actions) perform(action, recorded);
   if (status !== undefined) statuses.write(pod, status);
-  // A later worker could not derive the status from evidence that no longer exists.
+  // Write the status now, because a later worker could not derive it from evidence that no longer exists.
   if (forgets) void statuses.flushed();
 }
