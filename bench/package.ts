@@ -25,7 +25,7 @@ export async function packageSizeAndStart(): Promise<void> {
   await runCommandOk('bash', [join(REPOSITORY, 'scripts/build.sh')]);
   const folder = await mkdtemp(join(tmpdir(), 'lifepod-bench-'));
   const dataDir = join(folder, 'data');
-  // The cache of compiled code is in the folder, so that the first start does not find it.
+  // HOME is the scratch folder, so that the first start finds no cache of compiled code.
   const env = { PATH: process.env['PATH'] ?? '', HOME: folder };
   try {
     const { lifepod, root, packedBytes } = await installPackage(folder);

@@ -1,6 +1,6 @@
 /**
  * Measures Services in a running engine: the time from Ready to the first answer through the cluster IP, and the memory of the engine with
- * many Services, which have no selectors: their EndpointSlices have addresses of no Pods.
+ * many Services. These Services have no selectors, and the addresses in their EndpointSlices belong to no Pods.
  */
 import { connect } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -28,7 +28,7 @@ const server = (name: string): Pod => ({
         name: 'app',
         image: BUSYBOX,
         command: ['nc', '-ll', '-p', '8080', '-e', 'echo', name],
-        // A Pod that is Ready listens.
+        // With this probe, a Pod becomes Ready only when its server listens.
         readinessProbe: { tcpSocket: { port: 8080 }, periodSeconds: 1 },
       },
     ],
@@ -83,7 +83,7 @@ async function remove(client: Client, name: string): Promise<void> {
   watch.stop();
 }
 
-/** Measures with a Service of the name, whose only Pod is created and deleted in each round. */
+/** Creates a Service, and in each round measures fromReady() with a new Pod. Resolves with the median and the maximum as text. */
 async function measureRounds(client: Client, name: string): Promise<string> {
   const times: number[] = [];
   const address = await createService(client, name);
@@ -127,7 +127,7 @@ export async function servicesOfEngine(): Promise<void> {
     const before = await residentMebibytes(pid);
     const began = performance.now();
     await createMany(client);
-    // The rules of a Service contain those of all Services that were created before.
+    // When this Service works, the rules contain all Services that were created before it.
     await fromReady(client, 'last', await createService(client, 'last'));
     const seconds = (performance.now() - began) / 1000;
     const during = await residentMebibytes(pid);

@@ -1,7 +1,7 @@
 /**
- * Measures Services: throughput and latency through a cluster IP against the address of the Pod, the rules for many Services, and the change
- * of one endpoint among them against the change of one element. These rules are in a network namespace of their own, and packets stay on
- * loopback and in namespaces. Measures Services in an engine, too (service-engine.ts).
+ * Measures Services: throughput and latency through a cluster IP compared with the Pod's address, the rules for many Services, and the
+ * change of one endpoint among them compared with the change of one element. These rules are in a network namespace of their own, and
+ * packets stay on loopback and in namespaces. Measures Services in an engine, too (service-engine.ts).
  */
 
 import { deleteTable, openTable } from '../src/network/nftables/table.ts';
@@ -38,7 +38,7 @@ async function millisOf(act: () => Promise<unknown>): Promise<number> {
 const clusterIp = (index: number): string => `10.96.${index >> 8}.${index & 255}`;
 const podIp = (index: number): string => `10.${128 + (index >> 16)}.${(index >> 8) & 255}.${index & 255}`;
 
-/** Takes in the Service with the index, whose last endpoint has the number `last`. */
+/** Adds or updates the Service with the index. `last` selects the address of its last endpoint. */
 function take(section: ServicesSection, index: number, last = 0): void {
   const ip = clusterIp(index);
   const service = serviceOf(`s${index}`, { clusterIP: ip, clusterIPs: [ip] });

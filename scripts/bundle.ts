@@ -14,15 +14,15 @@ const ENTRIES = ['cli/main', 'network/dns-server/main', 'apiserver/yaml/worker']
 
 const DATA = ['**/*.proto', 'cli/completion/completion.*', 'api/{facts,generated}/*.json'];
 
-/** Packages that stay outside: lmdb is a native library, and protobufjs loads a package in a way that works only from its own file. */
+/** Packages that are not bundled: lmdb is a native library, and protobufjs loads a package in a way that works only from its own file. */
 const OUTSIDE = /^(?:lmdb|protobufjs)(?:$|\/)/;
 
-/** Matches expressions of a module that mean its own place. */
+/** Matches the expression with which a module refers to its own URL. */
 const OWN_URL = /\bimport\.meta\.url\b/g;
 
 /**
- * Returns an expression for the URL that the module has in TARGET if it is not joined with others, as JavaScript. The files are all in a
- * folder `dist`.
+ * Returns a JavaScript expression for the URL that the module would have in TARGET if it were not joined with other modules. All files are
+ * in a folder named `dist`.
  */
 function placeOf(id: string): string {
   if (!id.startsWith(SOURCES)) throw new Error(`${id} uses its own place, which it does not have in a joined file`);

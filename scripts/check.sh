@@ -4,8 +4,8 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 MOST_CHARACTERS=72
-# Prints the hash and subject of each commit, except merges, that origin/main does not contain, or main if there is no origin, and of the
-# last 20 commits: in a fresh clone, origin/main contains all.
+# Prints the hash and subject of the last 20 commits, and of all commits that origin/main (main if there is no origin) does not contain,
+# without merges. The last 20 commits are included because origin/main of a fresh clone contains all commits.
 new_commits() {
   git log --no-merges --format='%h %s' -n 20 HEAD
   local base

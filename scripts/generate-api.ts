@@ -143,7 +143,7 @@ function declaration(type: string): string {
   return `export interface ${publicName(type)} {\n${lines.join('\n')}\n}`;
 }
 
-/** The descriptions of the fields of a type: lifepod's own before those of the model, and these before those of embedded types. */
+/** Returns the descriptions of the fields of a type. lifepod's own override those of the model, which override those of embedded types. */
 function fieldDescriptions(type: string): Record<string, string> {
   const model = modelName(type);
   const embedded = (typeFacts(type)?.fields ?? []).filter(({ inline }) => inline);
@@ -189,7 +189,7 @@ const lines: string[] = [
 ];
 const docs: Record<string, ReturnType<typeof docsOf>> = {};
 const seen = new Set(ROOTS);
-// A set can grow while it is iterated.
+// The loop also visits the types that it adds to the set.
 for (const type of seen) {
   docs[type] = docsOf(type);
   if (!MACHINERY.has(publicName(type))) lines.push(declaration(type));

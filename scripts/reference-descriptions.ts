@@ -1,7 +1,7 @@
 /**
  * The descriptions of fields whose value is an object. The models have none, because their generator omits a description next to a $ref.
- * The key is the JSON name of the field, or the name of its type with the field where fields of the name have several meanings. A field
- * without an entry is described by its type.
+ * The key is the JSON name of the field, or TYPE.FIELD where the meaning of the field depends on the type. A field without an entry gets
+ * the description of its type.
  */
 export const REFERENCE_DESCRIPTIONS: Readonly<Record<string, string>> = {
   metadata: 'The metadata that every object of its kind has: name, namespace, labels, annotations, and more.',

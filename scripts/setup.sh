@@ -17,7 +17,7 @@ fail() {
 
 # Succeeds if the installed packages match package-lock.json. npm writes node_modules/.package-lock.json at the end of an installation; if
 # that file is older than package-lock.json, the installation is outdated. If node_modules is a link to that of another checkout, as in a
-# worktree, the files of both checkouts are compared instead of their ages.
+# worktree, the package-lock.json files of both checkouts are compared instead of ages.
 npm_is_current() {
   [ -x node_modules/node/bin/node ] &&
     [ -f node_modules/.package-lock.json ] &&
@@ -33,7 +33,7 @@ install_npm_packages() {
   [ ! -L node_modules ] || fail "node_modules is a link to $(readlink -f node_modules), whose packages are not those of package-lock.json: remove the link, then run this again"
   command -v npm >/dev/null || fail "npm is missing: install Node.js 20 or newer with npm, then run this again"
   local registry
-  # Without the name and the password that the address may contain.
+  # The messages show the address without the user name and the password that it may contain.
   registry=$(npm config get registry | sed 's#//[^/@]*@#//#') || registry="npm's registry"
   say "installing the npm packages of package-lock.json (Node.js 24, the libraries, the test tools) from $registry, which needs the network"
   # npm's own pauses between attempts, of up to a minute, would leave a machine without a network silent for minutes.

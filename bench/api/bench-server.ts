@@ -1,6 +1,6 @@
 /**
- * Starts the API server of a checkout as a process of its own, with the options of Node.js with which this checkout runs an engine, and as
- * there with a cache of compiled code: without it, a start would mostly measure how long Node.js takes to strip types.
+ * Starts the API server of a checkout as a process of its own, with the Node.js options and the cache of compiled code with which this
+ * checkout runs an engine. Without the cache, a start would mostly measure how long Node.js takes to strip types.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { createPrivateKey } from 'node:crypto';
@@ -17,11 +17,11 @@ import { PODS, pod, SERVICE_ACCOUNTS, serviceAccount, TEMPLATE } from './objects
 const program = join(import.meta.dirname, 'server.ts');
 
 export interface BenchServer {
-  /** The API, as the administrator. */
+  /** The API, with the administrator's credentials. */
   admin: Target;
-  /** The constant answers of the same process. */
+  /** The server of constant answers in the same process (server.ts). */
   constants: Target;
-  /** Resolves with the API, as the user of a new client certificate. */
+  /** Resolves with the API, with a new client certificate of the user. */
   user(name: string): Promise<Target>;
   residentMebibytes(): Promise<number>;
   /** Resolves with the CPU time that the process has used, in milliseconds. */

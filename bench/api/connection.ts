@@ -1,6 +1,6 @@
 /**
- * A small HTTP/1.1 client over TLS. It parses no more than it must, so that the client's own work does not hide that of the server, with
- * which it shares two cores.
+ * A small HTTP/1.1 client over TLS. It parses no more than it must, so that the client takes little CPU time from the server, with which
+ * it shares two cores.
  */
 import { once } from 'node:events';
 import { connect, type TLSSocket } from 'node:tls';
@@ -103,7 +103,7 @@ export class Connection {
         if (!receiving.chunked) return true;
       }
       if (!receiving.chunked) return true;
-      // Each chunk but the first begins after the line end of the one before.
+      // Each chunk but the first begins after the line end of the previous chunk.
       const start = receiving.pieces.length === 0 ? 0 : LINE_END.length;
       const end = this.rest.indexOf(LINE_END, start);
       if (end < 0) return false;

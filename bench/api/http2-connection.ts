@@ -1,6 +1,6 @@
 /**
- * A small HTTP/2 client over TLS, for the same purpose as that of HTTP/1.1 in connection.ts: it understands no more than it must. It gives
- * the server all the window that HTTP/2 allows, and does not decode headers: a response whose status is not 200 is a failure.
+ * A small HTTP/2 client over TLS. Like the HTTP/1.1 client in connection.ts, it parses no more than it must. It gives the server the
+ * largest window that HTTP/2 allows, and does not decode headers: a response whose status is not 200 is a failure.
  */
 import { once } from 'node:events';
 import { connect, type TLSSocket } from 'node:tls';

@@ -1,4 +1,4 @@
-/** The floor of writes: puts of LMDB that are durable when they count, with the options of the store. */
+/** The floor of writes: plain puts to LMDB with the options of the store, each of which counts when it is durable. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -6,7 +6,7 @@ import { Connection, type Target } from './connection.ts';
 export interface Figure {
   what: string;
   value: number;
-  /** A rate is better if it is higher, the others if they are lower. `×` is a ratio of two figures of the same round. */
+  /** A rate (/s) is better if it is higher, a figure of another unit if it is lower. `×` is a ratio of two figures of the same round. */
   unit: '/s' | 'ms' | 'µs' | 'MiB' | '×';
 }
 
@@ -72,7 +72,7 @@ export const perSecond = (what: string, value: number): Figure => ({ what, value
 export const millis = (what: string, value: number): Figure => ({ what, value, unit: 'ms' });
 export const mebibytes = (what: string, value: number): Figure => ({ what, value, unit: 'MiB' });
 
-/** Measures the rate of the requests, and the CPU time of the server for one, which varies less with other load on the machine. */
+/** Measures the rate of the requests, and the server's CPU time per request, which varies less with other load on the machine. */
 export function loadOf(
   server: BenchServer,
   what: string,

@@ -1,4 +1,4 @@
-/** Measures the cost of RBAC: a member of system:masters, for whom RBAC is not asked, and a user with a Role send the same requests. */
+/** Measures the cost of RBAC: a member of system:masters, for whom RBAC is not evaluated, and a user with a Role send the same requests. */
 import { startNewServer } from './bench-server.ts';
 import type { Connection } from './connection.ts';
 import { AT_ONCE, loadOf, type Measure, openMany, type Request, rateOf, type Section } from './measure.ts';

@@ -85,7 +85,7 @@ async function load(target: Pick<Load, 'address' | 'port'>): Promise<Measured> {
 }
 
 interface Summary {
-  /** In microseconds, as p99. */
+  /** The percentiles p50 and p99 of the latency are in microseconds. */
   p50: number;
   p99: number;
   lost: number;

@@ -1,4 +1,4 @@
-/** A worker thread that sends UDP messages at a constant rate and posts one message, the time that each response took. */
+/** A worker thread that sends UDP messages at a constant rate, and then posts one message with the times of all responses. */
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -40,7 +40,7 @@ async function run({ address, port, message, perSecond, seconds }: Load): Promis
   });
   const began = performance.now();
   for (let sent = 0; sent < total; ) {
-    // Timers are late, so that several queries may be due.
+    // Timers fire late, so several queries may be due at once.
     const due = Math.min(total, Math.ceil(((performance.now() - began) * perSecond) / 1000));
     for (; sent < due; sent++) {
       const query = Buffer.from(message);

@@ -17,7 +17,7 @@ const [apiFolder, machineryFolder] = process.argv.slice(2);
 if (apiFolder === undefined || machineryFolder === undefined)
   throw new Error('usage: node scripts/facts/compile.ts API_FOLDER APIMACHINERY_FOLDER');
 
-/** The types with a JSON form of their own (the reader lists them), and types that only Go code uses. */
+/** Types that the facts omit: types with a JSON form of their own, which src/api/facts/facts.ts lists, and types that only Go code uses. */
 const LEFT_OUT = new Set([
   'Duration',
   'FieldsV1',
@@ -124,7 +124,7 @@ function resolve(type: string, source: Source, user: Source): Resolved {
 const marker = (markers: readonly string[], name: string): string | undefined =>
   markers.find((each) => each.startsWith(`${name}=`))?.slice(name.length + 1);
 
-/** The words at the end of a field's line. */
+/** Returns the words at the end of a field's line in the facts, which come from the field's markers and tags. */
 function flags(source: Source, field: GoField, { goName }: Resolved): string[] {
   const { markers, tags } = field;
   const keys = markers.filter((each) => each.startsWith('listMapKey=')).map((each) => each.slice('listMapKey='.length));
@@ -181,7 +181,7 @@ function fieldLine(source: Source, user: Source, typeName: string, field: GoFiel
   if (json === '' && (options.includes('inline') || field.embedded)) return `... ${number} ${type}`;
   if (json === '') throw new Error(`${source.path}.${typeName}.${field.name} has no name in JSON`);
   const omitempty = options.includes('omitempty');
-  // The words say where OpenAPI does not follow from omitempty.
+  // `optional` and `required` mark the fields whose requirement in OpenAPI does not follow from omitempty.
   const optional = !omitempty && field.markers.includes('optional') ? ['optional'] : [];
   const required = omitempty && field.markers.includes('required') ? ['required'] : [];
   return [
@@ -194,7 +194,7 @@ function fieldLine(source: Source, user: Source, typeName: string, field: GoFiel
   ].join(' ');
 }
 
-/** The struct that a declaration such as `type List metav1.List` copies, with the package of that struct; the type itself otherwise. */
+/** Returns the fields and the package of the struct that a declaration such as `type List metav1.List` copies; else those of the type. */
 function structOf(source: Source, type: GoType): { source: Source; fields: GoField[] | undefined } {
   const [, alias, name] = /^(\w+)\.(\w+)$/.exec(type.underlying ?? '') ?? [];
   const home = sources.get(source.imports.get(alias ?? '') ?? '');
@@ -204,7 +204,7 @@ function structOf(source: Source, type: GoType): { source: Source; fields: GoFie
     : { source, fields: type.fields };
 }
 
-/** The lines of a type; undefined if the type does not belong to the API. */
+/** Returns the lines of a type in the facts; undefined if the type does not belong to the API. */
 function typeLines(source: Source, name: string, type: GoType): string[] | undefined {
   const message = source.messages.get(name);
   if (type.underlying?.startsWith('[]') && message !== undefined) return [`[] 1 ${type.underlying}`];

@@ -47,7 +47,8 @@ const lmdb = async (historyRevisions = 10_000, folder = `lmdb${folders++}`): Pro
   keep(await openLmdbStore({ directory: join(directory, folder), historyRevisions }));
 
 /**
- * Collects the events of a watch. until() resolves to them once there are `count`: a write may resolve before its listeners are called.
+ * Collects the events of a watch. until() resolves to the events once there are `count`, because a write may resolve before its listeners
+ * are called.
  */
 function follow(store: Store, prefix = '', afterRevision?: number) {
   const events: StoreEvent[] = [];

@@ -7,7 +7,7 @@ import { LAUNCHER, launch } from '../support/lifepod.ts';
 import { pod } from '../support/manifests.ts';
 import { lifepod, test } from '../support/shared-engine.ts';
 
-/** Completion gives up after a second, so that a loaded machine may need several attempts. */
+/** Repeats the check until it succeeds, because completion gives up after a second, which is too short on a loaded machine. */
 const eventually = (check: () => Promise<void>): Promise<void> => vi.waitFor(check, { timeout: 120_000 });
 
 test('completion offers Pods, their containers and defer containers, and namespaces', async () => {

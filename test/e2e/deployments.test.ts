@@ -135,7 +135,7 @@ test('the Pods of a Deployment run the defer containers for the reasons Replaced
     },
   });
   await rolledOut();
-  /** Returns the names of the defer containers that have run when the Pod is gone. */
+  /** Waits until the Pod has been deleted, and resolves with the names of the defer containers that completed. */
   const ranIn = async (name: string): Promise<string[]> => {
     await record.gone(name);
     const statuses = record.now(name).status?.deferContainerStatuses ?? [];

@@ -32,7 +32,7 @@ test('a Pod is reached only as its NetworkPolicy allows it, from its first conta
   expect(await lifepod.kubectlOk(...get)).toBe('hello\n');
 });
 
-/** Answers each line of a connection. */
+/** Returns a shell command that answers each line of a connection to the port. */
 const SERVE = (port: number): string => `nc -ll -p ${port} -e sh -c 'while read line; do echo hello; done'`;
 
 test('policies by Pods, ports up to endPort and address blocks apply, and a connection that is no longer allowed is cut', async () => {

@@ -25,7 +25,10 @@ const SAFE: SecurityContext = {
   seccompProfile: { type: 'RuntimeDefault' },
 };
 
-/** A Pod that restricted allows, with an init, an app and a defer container, unless `change` changes the container `name`, or `spec` the Pod. */
+/**
+ * Returns a Pod that the level restricted allows, with an init, an app and a defer container. `change` overrides fields of the container
+ * `name`, and `spec` overrides fields of the Pod.
+ */
 function safePod(podName: string, name = '', change: Partial<Container> = {}, spec: Partial<PodSpec> = {}): object {
   const safe = (own: string, script: string) => {
     const changed = own === name ? change : {};
@@ -129,7 +132,7 @@ async function expectRefusals(
 test('a baseline namespace rejects what each control forbids, and runs other Pods', async () => {
   await label('enforce=baseline');
   await expectRefusals('baseline:latest', BASELINE, BASELINE_PODS);
-  // procMount needs hostUsers: false, which is never accepted, so that validation rejects it first.
+  // procMount needs hostUsers: false, which lifepod never accepts, so validation rejects the Pod before the Pod Security admission.
   const unmasked = safePod('unmasked', 'app', context({ procMount: 'Unmasked' }));
   expect((await lifepod.kubectlInput(JSON.stringify(unmasked), 'create', '-f', '-')).stderr).toContain(
     'Invalid value: "Unmasked": `hostUsers` must be false to use `Unmasked`',

@@ -334,11 +334,11 @@ describe.concurrent('probes', () => {
       const startedAt = Date.parse(statusOf(record.now('timing'), 'app').state?.running?.startedAt ?? '');
       expect(first - startedAt).toBeGreaterThanOrEqual(2000);
       expect(first - startedAt).toBeLessThan(6000);
-      // How much later each request is than a series from 0 on. On a busy machine, single requests are late, also the first.
+      // The offset of each request from a series with one request per second. On a busy machine, single requests, even the first, are late.
       const offsets = asked.slice(0, 7).map(({ at }, index) => at - index * 1000);
       const [middle = 0] = offsets.toSorted((a, b) => a - b).slice(3);
       const late = offsets.map((offset) => Math.abs(offset - middle)).sort((a, b) => a - b);
-      // If each period began with the response of the probe before, four requests would differ by twice LATE_MILLIS or more.
+      // If each period began with the response to the previous probe, four requests would differ by twice LATE_MILLIS or more.
       expect(late[3]).toBeLessThan(1.5 * LATE_MILLIS);
       await finished('timing');
     });

@@ -59,7 +59,7 @@ test('kubectl cluster-info dump prints the objects and logs of a namespace, to i
   }
 });
 
-/** Starts a server that responds with a text. */
+/** Starts a server that responds with the text, and with the method, URL and body of the request. */
 async function serve(text: string, host: string): Promise<Server> {
   const server = createServer((request, response) => {
     let body = '';

@@ -22,7 +22,7 @@ async function create(name: string, spec: object): Promise<NonNullable<Service['
   return (await lifepod.get<Service>('service', name)).spec as NonNullable<Service['spec']>;
 }
 
-/** Resolves with what a server of SERVE answers to the machine, or with the code of the error. */
+/** Connects from the machine to a server of SERVE. Resolves with the answer, or with the code of the error. */
 function ask(address: string, port: number): Promise<string> {
   return new Promise((resolve) => {
     let answer = '';
@@ -53,7 +53,7 @@ async function datagramSocket({ onTestFinished }: Cleanup, address: string, port
   return socket;
 }
 
-/** Answers datagrams to port 8080 of the Pod with its name. The busybox of Debian has no server of UDP. */
+/** Answers datagrams to port 8080 of the Pod with its name. Debian's busybox has no UDP server. */
 async function answerDatagrams({ onTestFinished }: Cleanup, name: string): Promise<void> {
   const { status } = await record.until(name, isReady);
   const { dataDir } = lifepod;

@@ -63,7 +63,7 @@ async function applySickPods(): Promise<void> {
   await lifepod.kubectlOk('delete', 'pod', 'retrying', '--wait=false');
 }
 
-/** Resolves when the API shows every trouble. */
+/** Resolves when the API shows the trouble of every Pod. */
 async function untilSick(): Promise<void> {
   await Promise.all([
     record.until('well', isReady),
@@ -114,7 +114,7 @@ test('lifepod status names each Pod that is not well, with the cause and the com
     expect(healthy).toBe(false);
     return Object.fromEntries(troubles.flatMap(({ kind, name, reason }) => (kind === 'Pod' ? [[name, reason]] : [])));
   };
-  // The containers of two Pods fail again and again, and their Pods are well while they run.
+  // The containers of two Pods fail again and again, and these Pods are healthy while their containers run.
   await expect.poll(reasonsByPod, { timeout: 120_000 }).toEqual({
     unready: 'NotReady',
     imageless: expect.stringMatching(/^(ErrImagePull|ImagePullBackOff)$/),

@@ -196,7 +196,7 @@ describe.concurrent('termination of Pods', () => {
       );
       const began = Date.now();
       await lifepod.kubectlOk('delete', 'pod', 'pulling', '--wait=false');
-      // Its grace period is ten minutes.
+      // The Pod is deleted long before its grace period of ten minutes ends.
       expect((await record.gone('pulling')) - began).toBeLessThan(50_000);
       await givenUp;
     });

@@ -5,7 +5,7 @@ import { condition, inPhase, isReady, OOM_REASONS, statusOf, waitsFor } from '..
 import { lifepod, record, testInFileNamespace as test } from '../support/shared-engine.ts';
 
 const sh = (script: string): object => ({ exec: { command: ['sh', '-c', script] } });
-/** Ends with code 4 after its stop signal, so that a Pod that is not restarted fails. */
+/** A shell script that exits with code 4 after its stop signal, so that a Pod that does not restart its containers fails. */
 const STOPPED = 'trap "exit 4" TERM; while :; do sleep 3600 & wait $!; done';
 const DEAF = { name: 'app', script: 'sleep 3600; true' };
 const once = { restartPolicy: 'Never', terminationGracePeriodSeconds: 1 };

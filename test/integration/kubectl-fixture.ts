@@ -53,7 +53,7 @@ export interface KubectlFixture {
   close(): Promise<void>;
 }
 
-/** `program`: the path of the kubectl. */
+/** Starts the API server, and returns a client that runs the kubectl at the path `program`. */
 export async function startKubectlFixture(program = KUBECTL): Promise<KubectlFixture> {
   const folder = mkdtempSync(join(tmpdir(), 'lifepod-kubectl-'));
   mkdirSync(join(folder, 'home'));

@@ -104,7 +104,7 @@ test('following a log continues across rotations and loses no line', async () =>
   await rotatedToTheEnd();
 });
 
-/** Resolves when the current file is smaller than the limit, so that no rotation follows, and the older files are compressed. */
+/** Resolves when the current file is smaller than the limit, so no rotation follows, and all older files but the newest are compressed. */
 const rotatedToTheEnd = (): Promise<void> =>
   new Promise((resolve) => {
     const look = (): void => {

@@ -1,4 +1,4 @@
-/** Compares the whole network of a machine before the network of Pods is set up and after it is removed. The machine is a network namespace. */
+/** Compares the whole network of a machine, a network namespace, before the network of Pods is set up and after its removal. */
 import { existsSync } from 'node:fs';
 import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -21,7 +21,7 @@ const NODE = '192.0.2.10';
 const CLIENT = '192.0.2.20';
 const PROGRAM = join(import.meta.dirname, '../support/network-of-namespace.ts');
 
-/** Connects the machine with a client, which announces itself to it as a router of IPv6. */
+/** Connects the machine with a client, and adds the default route that the machine would have if the client announced an IPv6 router. */
 async function connectMachine(machine: NetworkNamespace, client: NetworkNamespace): Promise<void> {
   await machine.runOk('sysctl', ['-qw', 'net.ipv4.ip_forward=0', 'net.ipv6.conf.all.forwarding=0']);
   for (const namespace of [machine, client])
@@ -113,7 +113,7 @@ test('a machine whose Pod network was removed is as it was before, except that i
       'net/ipv6/conf/eth0/accept_ra 2',
       'net/ipv6/conf/eth0/forwarding 1',
       'net/ipv6/conf/lo/forwarding 1',
-      // The kernel gives it to routers.
+      // The kernel adds this route on routers.
       'route anycast fe80:: dev eth0 table local proto kernel metric 0 pref medium',
     ],
   ]);

@@ -1,4 +1,4 @@
-/** Tests the rules for NetworkPolicies with real sockets: Pods are network namespaces that a machine, another one, connects. */
+/** Tests the rules for NetworkPolicies with real sockets. Each Pod is a network namespace, and so is the machine, which connects the Pods. */
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { NetworkPolicy, NetworkPolicySpec } from '../../src/api/generated/types.ts';
 import { type NftTable, openTable } from '../../src/network/nftables/table.ts';

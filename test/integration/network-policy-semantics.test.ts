@@ -13,7 +13,7 @@ const PODS = {
   guest: { namespace: 'two', labels: { app: 'guest' } },
 };
 const NAMES = Object.keys(PODS) as (keyof typeof PODS)[];
-/** `web` is also the name of a port of the Pod `web`; the Pod `client` gives the same name to another port. */
+/** The number of the port that each Pod names `web`. The Pod `client` gives this name to another port than the others. */
 const PORTS = { web: 8080, client: 8081, twin: 8080, guest: 8080 };
 
 const { signal } = new AbortController();
@@ -42,7 +42,7 @@ afterAll(async () => {
 const placeOf = (name: string): Place =>
   name === 'node' ? network.node : (network.pods[NAMES.indexOf(name as never)] as Place);
 
-/** Replaces all policies. They are in the namespace `one`, and select the Pod `web` unless the spec selects others. */
+/** Replaces all policies. The new policies are in the namespace `one`, and select the Pod `web` unless the spec selects others. */
 async function enforce(...specs: Partial<NetworkPolicySpec>[]): Promise<void> {
   for (let index = 0; index < 3; index++) {
     const spec = specs[index];

@@ -1,4 +1,4 @@
-/** A nft(8) that does not end delays no rules for ever. A program that waits takes its place; later, the real one writes the rules. */
+/** Tests that an nft(8) that never ends does not delay rules forever. First, a program that waits replaces nft(8); later, nft(8) runs. */
 import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';

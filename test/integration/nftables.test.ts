@@ -28,7 +28,7 @@ beforeEach(async () => {
 
 const open = () => openTable({ name, signal, namespace: namespace.name });
 
-/** Returns what the kernel has of the table, with chains, sets and elements in alphabetical order. */
+/** Resolves with the table as the kernel lists it, with chains, sets and elements in alphabetical order. */
 async function contents(): Promise<string[]> {
   const { nftables } = JSON.parse(await namespace.runOk('nft', ['--json', 'list', 'table', 'inet', name])) as {
     nftables: Record<string, { elem?: unknown[]; handle?: number; chain?: string }>[];
@@ -39,7 +39,7 @@ async function contents(): Promise<string[]> {
       const [[kind, object] = ['', {}]] = Object.entries(entry);
       const { handle: _, ...rest } = object;
       rest.elem?.sort((a, b) => (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1));
-      // Rules keep their order in a chain.
+      // The index keeps rules in the order of their chain.
       return `${kind} ${JSON.stringify(rest)}${kind === 'rule' ? ` ${String(index).padStart(5, '0')}` : ''}`;
     })
     .sort()
@@ -249,7 +249,7 @@ describe('the owner of the nftables table, while it follows the changes of other
   });
   afterEach(() => following.abort());
 
-  /** Resolves with the ID of the monitor's process when it listens. */
+  /** Resolves with the ID of the monitor's process when a process other than `other` listens. */
   async function listening(other?: number): Promise<number> {
     const find = async (): Promise<number> =>
       Number(LISTENER.exec(await namespace.runOk('cat', ['/proc/net/netlink']))?.[1] ?? 0);

@@ -1,6 +1,6 @@
 /**
  * Tests the build of the npm package: dist/ contains JavaScript in place of the sources, and the data files that lifepod reads. The
- * installed package needs no package of the development and little space, and runs Pods. Tests the setup of a worktree, whose node_modules
+ * installed package needs no development packages and little space, and runs Pods. Tests the setup of a worktree, whose node_modules
  * is a link.
  */
 import {
@@ -52,7 +52,7 @@ test('the installed package is small, has no file of the development, and starts
   );
   expect(packedBytes).toBeLessThan(4 * MEBIBYTE);
   expect(bytesIn(root)).toBeLessThan(60 * MEBIBYTE);
-  // The PATH is that of a service. On it is no Node.js, or the one of the machine.
+  // This is the PATH of a service. It contains no Node.js, or only the machine's.
   const env = { PATH: '/usr/sbin:/usr/bin:/sbin:/bin', HOME: prefix };
   const run = (...args: string[]): Promise<string> => runCommandOk(lifepod, args, { env });
   expect(await run('version')).toContain(process.version);
@@ -76,10 +76,10 @@ test.each([
   const packages = realpathSync(join(REPOSITORY, 'node_modules'));
   for (const name of ['scripts', 'src']) symlinkSync(join(REPOSITORY, name), join(worktree, name));
   symlinkSync(packages, join(worktree, 'node_modules'));
-  // It is newer than the installation.
+  // This file is newer than the installation.
   const lock = readFileSync(join(packages, '../package-lock.json'), 'utf8');
   writeFileSync(join(worktree, 'package-lock.json'), `${lock}${added}`);
-  // An installation would use this program.
+  // An installation would run this npm.
   writeFileSync(join(folder, 'npm'), '#!/bin/sh\necho npm was run; exit 1\n', { mode: 0o755 });
   const PATH = `${folder}:${process.env['PATH']}`;
   const result = await runCommand('bash', [join(worktree, 'scripts/setup.sh')], { env: { ...process.env, PATH } });

@@ -1,6 +1,6 @@
 /**
- * Host ports, Services and NetworkPolicies of attached Pods, and Pods that an older version attached to a bridge. The machine is a network namespace, so that the tests can change settings
- * of its kernel.
+ * Tests host ports, Services and NetworkPolicies of attached Pods, and Pods that an older version attached to a bridge. The machine is a
+ * network namespace, so that the tests can change settings of its kernel.
  */
 import { randomBytes } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
@@ -80,7 +80,7 @@ afterAll(async () => {
 
 const BRIDGE_NETFILTER = '/proc/sys/net/bridge/bridge-nf-call-iptables';
 
-/** Does nothing if the kernel has no br_netfilter. */
+/** Sets whether the rules of the machine see bridged packets. Does nothing if the kernel has no br_netfilter. */
 const setBridgeNetfilter = (setting: string): Promise<unknown> =>
   inside(machine, 'sh', '-c', `if [ -e ${BRIDGE_NETFILTER} ]; then echo ${setting} > ${BRIDGE_NETFILTER}; fi`);
 
@@ -154,7 +154,7 @@ test('a UDP client that keeps its port reaches the first and the next Pod that h
 const CLUSTER_IP = '10.214.77.20';
 const NODE_PORT = 30_080;
 
-/** The rules of a Service whose only endpoint is the address; without an address, it has none. */
+/** Returns the rules of a Service whose only endpoint is the address; without an address, the Service has no endpoints. */
 function serviceTo(address?: string): Section {
   const service = serviceOf('web', {
     type: 'NodePort',
@@ -255,7 +255,7 @@ test('on a machine without a default route, cluster IPs answer the machine and P
     'ECONNREFUSED',
   ]);
 
-  // A program may have deleted the route, or stopped the interface, which deletes it, too.
+  // A program may have deleted the route, or stopped the interface, which deletes the route, too.
   await route('delete', options.serviceCidr);
   await setUp();
   await table.set('services', serviceTo(web.ip));
@@ -268,7 +268,6 @@ test('on a machine without a default route, cluster IPs answer the machine and P
 
 const API = { ips: ['127.0.0.1', GATEWAY], port: 8080 };
 
-/** The rules of the Service `kubernetes`, whose endpoint is the gateway. */
 test('Pods and the machine reach the cluster DNS, and a neighbor that routes there does not', async () => {
   const [dns = ''] = options.serviceIps;
   const pod = await start('dns-client');
@@ -279,7 +278,7 @@ test('Pods and the machine reach the cluster DNS, and a neighbor that routes the
   const answers = await Promise.all([
     ...[pod.name, machine, client].map((from) => ask(from, dns, 53)),
     ask(client, dns, 53, 'udp'),
-    // The packets of the neighbor do reach the address, and its own DNS is not hidden.
+    // The neighbor's packets do reach the address at another port, and port 53 of the machine's other address.
     ask(client, dns, 54),
     ask(client, NODE, 53),
   ]);
@@ -288,6 +287,7 @@ test('Pods and the machine reach the cluster DNS, and a neighbor that routes the
   await setUp();
 });
 
+/** Returns the rules of the Service `kubernetes`, whose endpoint is the gateway. */
 function serviceToApi(): Section {
   const service = serviceOf('kubernetes', { clusterIP: options.serviceIps[1] as string, ports: [portOf(443)] });
   const section = new ServicesSection({
@@ -309,7 +309,7 @@ test('Pods and the machine reach the API at the gateway and at its cluster IP, a
   for (const ip of [GATEWAY, clusterIp]) await inside(client, 'ip', 'route', 'add', ip, 'via', NODE);
   await setUp();
   await using _server = await serve(machine, port, 'api');
-  // Without the rules, a neighbor would reach it.
+  // Without the rules, a neighbor would reach the API.
   expect(await ask(client, GATEWAY, port)).toBe(`api to ${CLIENT}`);
   await setUp({ api: API });
   const table = openTable({

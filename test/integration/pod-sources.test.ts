@@ -12,7 +12,7 @@ const RANGES: PodRange[] = [
   { family: 'IPv4', cidr },
   { family: 'IPv6', cidr: cidr6 },
 ];
-/** Remembers the source addresses of the datagrams that arrive. */
+/** nftables rules that record the source addresses of the datagrams that arrive. */
 const RECORDER = `
   table inet recorder {
     set from_ip { type ipv4_addr; flags dynamic; size 100; }
@@ -60,7 +60,7 @@ async function attachPods(...numbers: number[]): Promise<void> {
   );
 }
 
-/** Sends datagrams, one from each address, which the sender is given first, and at last one from its own address. */
+/** Sends one datagram from each address in `from`, which the sender has only meanwhile, and then one from the sender's own address. */
 async function send(sender: Place, to: string, ...from: string[]): Promise<void> {
   for (const address of from) await sender.namespace.run('ip', 'address', 'add', address, 'dev', 'lo', 'nodad');
   const all: Datagram[] = [...from.map((address) => ({ to, from: address, text: 'x' })), { to, text: 'x' }];

@@ -54,7 +54,7 @@ const hairpinRules = (pods: readonly Place[]): Section =>
     ],
   ]);
 
-/** Makes the Services and slices the only ones. */
+/** Applies the rules for exactly these Services and slices. */
 async function apply(services: Service[], slices: EndpointSlice[]): Promise<void> {
   const keyOf = ({ metadata }: Service): string => `${metadata.namespace}/${metadata.name}`;
   for (const key of known) if (!services.some((service) => keyOf(service) === key)) section.update(key, undefined, []);
@@ -75,7 +75,7 @@ async function apply(services: Service[], slices: EndpointSlice[]): Promise<void
   await table.set('services', section.section());
 }
 
-/** Makes the host port one of the first Pod, and the only one; undefined: there is none. */
+/** Applies the rules for one host port, which belongs to the first Pod; undefined: for no host port. */
 async function applyHostPort(hostPort: number | undefined): Promise<void> {
   const ranges = [{ family: 'IPv4', cidr: POD_CIDRS[0] }] as const;
   const pod = {
@@ -91,7 +91,7 @@ async function applyHostPort(hostPort: number | undefined): Promise<void> {
   await table.set('host-ports', hostPortSection(rules, ranges, new Map([['pod0', pod]]), new Map()));
 }
 
-/** Applies one Service whose endpoints are the Pods with the options, in order; undefined: the Pod is none. */
+/** Applies one Service whose endpoints are the Pods with the options, in order; undefined: the Pod is not an endpoint. */
 async function applyOne(spec: ServiceSpec, pods: (EndpointOptions | undefined)[], status = {}): Promise<void> {
   const service = { ...serviceOf('web', spec), status };
   const chosen = pods.flatMap((options, index) =>

@@ -11,7 +11,7 @@ const { signal } = new AbortController();
 test('all stale entries of a frontend are deleted, however many there are, and no others', async () => {
   await using namespace = await createNetworkNamespace();
   const clients = 250;
-  // Each client has been sent to another endpoint.
+  // The flow of each client has an endpoint of its own.
   const insert = (address: string, firstPort: number): string => `
     for i in $(seq 1 ${clients}); do
       conntrack -I -p udp -t 600 -s 10.99.0.12 -d ${address} --sport $((${firstPort} + i)) --dport 53 \\

@@ -13,10 +13,10 @@ import { lifepod, useOwnEngine } from '../support/own-engine.ts';
 
 const scratch = scratchFolder();
 afterAll(() => scratch.remove());
-/** These files exist once `slow-runc` creates a container, and once the engine has been killed meanwhile. */
+/** The file `creating` exists once `slow-runc` is creating a container, and `killed` once the engine has been killed meanwhile. */
 const [creating, killed] = [join(scratch.path, 'creating'), join(scratch.path, 'killed')];
 useOwnEngine(() => {
-  // A handler that does not create the first container, except that of the sandbox, before the engine is killed, nor soon afterwards.
+  // An OCI runtime whose first `create` of a container that is not a sandbox waits for the kill of the engine, and fails 3 s later.
   const program = join(scratch.path, 'slow-runc');
   const script = `#!/bin/sh
 case "$*" in *' create '*)

@@ -253,7 +253,7 @@ describe.concurrent('defer containers', () => {
     await record.until('reached', runs('one'));
     const config = new KubeConfig();
     config.loadFromFile(lifepod.kubeconfig);
-    // kubectl attach refuses names of containers that its own Pod type does not know.
+    // The test does not use kubectl attach, which refuses names of containers that its own Pod type does not know.
     const [input, output] = [new PassThrough(), new PassThrough()];
     await new Attach(config).attach('default', 'reached', 'one', output, null, input, false);
     input.write('hello\n');

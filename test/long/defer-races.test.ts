@@ -39,7 +39,7 @@ describe('a Pod is deleted while its init container starts', () => {
       },
     });
 
-  /** Creates Pods, and deletes each 0 to 250 ms after it got an address: its sandbox runs, and its init container is about to start. */
+  /** Creates Pods, and deletes each 0 to 250 ms after it got an address, when its sandbox runs and its init container is about to start. */
   async function deleteSoonAfterItsAddress({ names, namespace }: Fleet): Promise<void> {
     const pods = (await clientFromKubeconfig(lifepod.kubeconfig)).resource<Pod>(PODS);
     const record = await recordPods(lifepod, namespace);

@@ -1,4 +1,4 @@
-/** An informer of client-go, the library of upstream's own components, in protobuf over HTTP/2, while the engine is killed again and again. */
+/** Tests an informer of client-go, upstream's own library, in protobuf over HTTP/2, while the engine is killed repeatedly. */
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
@@ -95,7 +95,7 @@ test('an informer of client-go in protobuf has the right objects after a minute 
     }
     await (await maps()).create(configMap('end', 0));
     await informer.until('add end 0');
-    // One is that of kubectl, which reads the metrics. The engine counts from its last start.
+    // The engine counts connections since its last start. One of them is that of kubectl, which reads the metrics.
     const metrics = await lifepod.kubectlOk('get', '--raw', '/metrics');
     const [, opened] = /^lifepod_apiserver_connections_total\{protocol="HTTP\/2"\} (\d+)$/m.exec(metrics) ?? [];
     expect(Number(opened)).toBeGreaterThan(1);

@@ -1,4 +1,4 @@
-/** Ctrl+C at a dozen moments of first starts of `lifepod up`, with and without --detach, and of `lifepod demo`: one line, and nothing left. */
+/** Tests that Ctrl+C during first starts of `lifepod up` and during `lifepod demo` results in one line, and leaves nothing behind. */
 import { existsSync, mkdirSync, readdirSync, watch } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';

@@ -1,6 +1,6 @@
 /**
  * Tests a Pod one of whose containers was removed from containerd by another program. containerd refuses to remove the sandbox of the Pod
- * until it is restarted. The engine must retry with back-off, and must report why the Pod still exists.
+ * until containerd is restarted. The engine must retry with back-off, and must report why the Pod still exists.
  */
 
 import { readFileSync } from 'node:fs';

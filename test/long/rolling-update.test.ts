@@ -1,7 +1,7 @@
 /**
  * Rolls a Deployment behind a Service over several times under a constant load, from another Pod and through a node port. No request may
  * fail. The PreExit entry of each Pod waits until its server gets no more requests (test/support/drained-server.ts), because neither the
- * specification nor Kubernetes orders the end of a Pod after the change of the rules.
+ * specification nor Kubernetes guarantees that a Pod ends only after the rules have changed.
  */
 import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -21,10 +21,10 @@ import { isReady } from '../support/pods.ts';
 useOwnEngine();
 
 const REQUESTS = 20_000;
-/** Each load must have a part of the requests. */
+/** The minimum number of requests of each load. */
 const LEAST_EACH = 2000;
 const LEAST_ROLLOUTS = 3;
-/** If this many rollouts are not enough for the requests, the load is not what this test is about. */
+/** The maximum number of rollouts. If the loads need more for their requests, they are too slow for this test. */
 const MOST_ROLLOUTS = 30;
 const PORT = 8080;
 const PROGRAMS = join(REPOSITORY, 'test/support');
@@ -83,7 +83,7 @@ class Load {
     });
   }
 
-  /** Resolves when the last requests have their responses. */
+  /** Ends the load. Resolves when the last requests have their responses. */
   async end(): Promise<void> {
     this.#child.stdin.end();
     await this.#ended;

@@ -70,7 +70,7 @@ const engineHasLock = (): Promise<void> =>
   );
 
 interface Step {
-  /** Begins before the session is started, or before the previous signal is sent. */
+  /** When to send the signal: when the output matches, or when the promise resolves. The function is called before the session starts. */
   at: (() => Promise<unknown>) | RegExp;
   signal: NodeJS.Signals;
 }

@@ -1,6 +1,6 @@
 /**
- * Tests that, after a reboot of the machine, the rules for Services and NetworkPolicies apply to the first packets of Pods: to those that
- * their first init container sends, and to those that another machine, which tries to connect all the time, sends to it.
+ * Tests that, after a reboot of the machine, the rules for Services and NetworkPolicies apply to the first packets of Pods: to the packets
+ * that the first init container sends, and to those of another machine, which tries to connect all the time.
  */
 import { expect, test } from 'vitest';
 import { pod, WAIT } from '../support/manifests.ts';
@@ -48,7 +48,7 @@ const get = (seconds: number, address: string, port: number): string =>
 
 /**
  * Returns a Pod whose first container serves the port KNOCKED, and asks the other machine through the Service, and directly at the refused
- * port. The static Pod asks through the Service first, the other Pod at the refused port. Each appends the answers, or `failed` if the
+ * port. The static Pod asks through the Service first, the other Pod at the refused port. Each Pod appends the answers, or `failed` if the
  * Service gives none, to its trace file. Then the app container appends `app` to it.
  */
 function earlyPod(name: (typeof NAMES)[number]): Record<string, unknown> {

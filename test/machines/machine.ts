@@ -117,7 +117,7 @@ async function startMachine(version: ContainerdVersion): Promise<Machine> {
     },
     async reboot(how) {
       const ready = console.ready();
-      // The connection may end before the command, or neither of them, because nothing closes it when the machine crashes.
+      // The connection may end before the command. After a crash, neither of them ends, because nothing closes the connection.
       await Promise.race([run(REBOOT[how]).catch(() => undefined), ready]);
       await disconnect();
       await ready;

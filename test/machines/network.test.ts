@@ -1,5 +1,5 @@
 /**
- * Tests the network of Pods on another kernel than that of the machine that runs the tests: with SCTP, with br_netfilter, and after reboots
+ * Tests the network of Pods on a kernel other than that of the machine that runs the tests: with SCTP, with br_netfilter, and after reboots
  * of the machine. lifepod runs with its private containerd, which enforces NetworkPolicies. Each test continues in the state that the
  * previous one left.
  */
@@ -29,7 +29,7 @@ serviceTests(machine);
 bootTests(machine);
 
 test('lifepod down --uninstall-service leaves nothing behind after the crash of the machine', async () => {
-  // As sudo sets the variables for the user who types the commands.
+  // sudo sets these variables for the user who types the commands.
   const printed = await machine().ok(`export SUDO_UID=65534 SUDO_GID=65534 SUDO_USER=nobody
     lifepod kubeconfig
     lifepod down --uninstall-service`);

@@ -14,7 +14,7 @@ export const [ALLOWED, REFUSED] = [80, 81];
 /** The port of the virtual machine to which the other machine tries to connect. */
 export const KNOCKED = 8099;
 
-/** The file that the other machine writes when it has succeeded. */
+/** The file that the other machine writes when it has connected to KNOCKED. */
 export const KNOCKS = '/var/tmp/knocks';
 
 const inOutside = 'ip netns exec outside';

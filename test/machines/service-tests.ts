@@ -1,6 +1,6 @@
 /**
- * Tests Services and NetworkPolicies between two Pods of one node, for TCP, UDP and SCTP, whether or not the kernel shows bridged packets to
- * the rules.
+ * Tests Services and NetworkPolicies between two Pods of one node, for TCP, UDP and SCTP, whether or not the kernel passes bridged packets
+ * to the rules.
  */
 import { expect, test } from 'vitest';
 import type { Pod } from '../../src/api/generated/types.ts';
@@ -22,7 +22,7 @@ const OTHER_IP = '10.0.2.15';
 const FOLDERS = { '/machine': '/usr/bin', '/lib': '/usr/lib', '/lib64': '/usr/lib64' };
 const mounts = Object.entries(FOLDERS).map(([mountPath, path], index) => ({ name: `m${index}`, mountPath, path }));
 
-/** Answers each connection, or datagram, with the address of the client. The clients ask at the same time. */
+/** Answers each connection or datagram with `web to` and the client's address. The backlog is for clients that connect at the same time. */
 const SERVE = ['TCP4-LISTEN', 'UDP4-RECVFROM', 'SCTP4-LISTEN']
   .map((kind) => {
     const backlog = kind.endsWith('LISTEN') ? ',backlog=64' : '';
@@ -162,7 +162,7 @@ async function answers(
 const nameOf = ({ from, address, port }: Question, protocol: Protocol): string =>
   `${from} ${address}:${port} ${protocol}`;
 
-/** Returns what answers() resolves with if each server answers as `answer` says. */
+/** Returns the result of answers() if `answer` returns the answer to each question. */
 const all = <T>(answer: (question: Question, protocol: Protocol) => T): Record<string, T> =>
   Object.fromEntries(
     QUESTIONS.flatMap((question) =>

@@ -28,7 +28,7 @@ async function create({ client, during }: SimulatedCluster, { spec, job, pod }: 
   await during(client.resource<CronJob>(CRON_JOBS).create(object));
 }
 
-/** Returns the minute in the name of a Job or of its Pod. */
+/** Returns the scheduled time, in minutes since the epoch, from the name of a Job or of its Pod. */
 const minuteOf = (name: string): number => Number(/^tick-(\d+)/.exec(name)?.[1]);
 
 test('a CronJob runs a Job each minute, and keeps the last three that succeeded and the last that failed', async () => {

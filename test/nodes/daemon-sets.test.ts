@@ -1,4 +1,4 @@
-/** DaemonSets on simulated nodes, with the real scheduler: nodes come, are tainted and go, and updates keep their amounts. */
+/** DaemonSets on simulated nodes, with the real scheduler: nodes are added, tainted and removed, and updates keep to their limits. */
 import { expect, test } from 'vitest';
 import type { ControllerRevision, DaemonSet, DaemonSetSpec, Node, Pod } from '../../src/api/generated/types.ts';
 import { CONTROLLER_REVISIONS, DAEMON_SETS, NODES, PODS } from '../../src/api/resources.ts';
@@ -22,7 +22,7 @@ async function deployed(cluster: SimulatedCluster, nodes: number, spec: Partial<
   await cluster.until<DaemonSet>(DAEMON_SETS, isComplete(nodes));
 }
 
-/** Whether each of so many nodes has one available Pod of the current template, and the status is up to date. */
+/** Returns a condition: each of `nodes` nodes has one available Pod of the current template, and the status is up to date. */
 const isComplete =
   (nodes: number) =>
   ([agent]: readonly DaemonSet[]): boolean => {

@@ -10,7 +10,7 @@ const sum = (sets: readonly ReplicaSet[], count: (set: ReplicaSet) => number | u
 const sizeOf = ({ spec }: ReplicaSet): number => spec?.replicas ?? 0;
 const availableOf = ({ status }: ReplicaSet): number => status?.availableReplicas ?? 0;
 
-/** A change of the variable V in the template. */
+/** Returns a change of a Deployment's spec that sets the variable V in the template. */
 const version = (value: string): object => ({
   template: { spec: { containers: [{ name: 'app', env: [{ name: 'V', value }] }] } },
 });

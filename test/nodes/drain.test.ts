@@ -25,11 +25,11 @@ import type { ApiError } from '../../src/machinery/status.ts';
 import { isReady, simpleDeployment, simplePod, simpleReplicaSet } from '../support/simulated-nodes/objects.ts';
 import { type SimulatedCluster, startSimulatedCluster } from '../support/simulated-nodes/simulated-cluster.ts';
 
-/** How long a Pod takes to terminate, and a new one to become available, which is longer. */
+/** How long a Pod takes to terminate, and how long a new Pod takes to become available. */
 const STOP_MILLIS = 30_000;
 const START_MILLIS = 90_000;
 
-/** Returns the spec of Pods of which a node has room for two. */
+/** Returns the spec of Pods so large that a node has room for only two of them. */
 const podSpec = (nodeSelector: Record<string, string> = {}) => {
   const readinessProbe = { exec: { command: ['check'] }, periodSeconds: 10 };
   const resources = { requests: { cpu: '1' } };
@@ -42,7 +42,7 @@ const WEB = {
   ...deployment,
   spec: { ...deployment.spec, template: { ...deployment.spec?.template, spec: podSpec() } },
 } as Deployment;
-/** The nodes that have this label are those on which the page shows the other Pod. */
+/** The label of the nodes on which the page shows the other Pod. */
 const OTHERS = { others: 'run-here' };
 const X = {
   ...other,
@@ -65,7 +65,7 @@ const stateOf = (pod: Pod): string => {
 
 class Example {
   readonly #cluster: SimulatedCluster;
-  /** The names that the page gives the Pods, by UID, and the names that are left. */
+  /** The names that the page gives to Pods, by UID. The lists contain the names that no Pod has yet. */
   readonly #names = new Map<string, string>();
   readonly #left = ['a', 'b', 'c', 'd', 'e', 'f'].map((letter) => `pod-${letter}`);
   readonly #othersLeft = ['pod-x', 'pod-y'];
@@ -74,7 +74,7 @@ class Example {
     this.#cluster = cluster;
   }
 
-  /** Waits until the table is as on the page. At no time are fewer Pods of the Deployment available than the budget requires. */
+  /** Waits until the table is as on the page, and checks that at least two Pods of the Deployment are available meanwhile. */
   async table(expected: Record<string, string[]>): Promise<void> {
     let shown: Record<string, string[]> = {};
     const text = JSON.stringify(expected);
@@ -89,7 +89,7 @@ class Example {
     });
   }
 
-  /** Waits until the controller has counted the Pods. */
+  /** Waits until the status of the budget contains these numbers. */
   async budget(numbers: [currentHealthy: number, disruptionsAllowed: number]): Promise<void> {
     await this.#cluster.until<PodDisruptionBudget>(POD_DISRUPTION_BUDGETS, ([budget]) => {
       const { currentHealthy, disruptionsAllowed } = budget?.status ?? {};
@@ -97,7 +97,7 @@ class Example {
     });
   }
 
-  /** Cordons the node and evicts its Pods, in the order of their names, as `kubectl drain` does again and again until all are evicted. */
+  /** Cordons the node, and tries once to evict each of its Pods, ordered by name; `kubectl drain` repeats this. Returns the results. */
   async drain(node: string): Promise<Record<string, string>> {
     const { client, during } = this.#cluster;
     const change = { spec: { unschedulable: true } };
@@ -132,7 +132,7 @@ class Example {
     return known;
   }
 
-  /** The Pods by node, each with its state, as in the tables of the page. */
+  /** Returns the Pods by node, each with its state, as in the tables of the page. */
   #tableOf(pods: readonly Pod[]): Record<string, string[]> {
     const places = [...new Set(pods.map(({ spec }) => spec?.nodeName ?? 'without a node'))].sort();
     const at = (place: string): Pod[] => pods.filter(({ spec }) => (spec?.nodeName ?? 'without a node') === place);
@@ -147,7 +147,7 @@ class Example {
   }
 }
 
-/** Until the controller has seen an eviction, three Pods are healthy, of which the eviction has taken one from the budget. */
+/** The message reports three healthy Pods until the controller has seen the eviction before, and two Pods afterwards. */
 const REFUSED = expect.stringMatching(/^429: The disruption budget web needs 2 healthy pods and has [23] currently$/);
 
 test('a cluster of three nodes is drained node by node as on the page "Disruptions"', async () => {

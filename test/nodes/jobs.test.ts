@@ -109,7 +109,7 @@ test('a Job counts its Pods only after their defer containers, waits for these w
   expect(gone.status?.failed).toBeUndefined();
   await patch(cluster, { suspend: false });
   const announced = await until(cluster, is('FailureTarget'));
-  // The list runs with the reason DeadlineExceeded, and the Pods are not counted yet.
+  // The defer containers run with the reason DeadlineExceeded, and the Job does not count the Pods yet.
   expect([announced.status?.failed, announced.status?.terminating]).toEqual([undefined, 2]);
   const reasons = (all: readonly Pod[]): (string | undefined)[] => all.map(({ status }) => status?.termination?.reason);
   await cluster.until<Pod>(PODS, (all) => reasons(all).join() === 'DeadlineExceeded,DeadlineExceeded');

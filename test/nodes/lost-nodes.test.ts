@@ -9,7 +9,7 @@ const STRATEGIC = 'application/strategic-merge-patch+json';
 /** Longer than any wait of the controllers. */
 const LONG_MILLIS = 1_200_000;
 
-/** Defer containers, whose names begin with `defer-`, run for a second. */
+/** Starts a cluster in virtual time. Its defer containers, whose names begin with `defer-`, run for a second. */
 const start = (nodes: number): Promise<SimulatedCluster> =>
   startSimulatedCluster({
     nodes,
@@ -37,7 +37,7 @@ const nodesOf = (cluster: SimulatedCluster): Promise<readonly Node[]> => cluster
 const readyOn = (pods: readonly Pod[], ...names: string[]): number =>
   pods.filter((pod) => isReady(pod) && isOn(...names)(pod)).length;
 
-/** Returns the Events of the Pods of the node, each as `<reason> <message>`, once there are some with the reason. */
+/** Resolves with the Events of the Pods that have the reason, as `<component> <type> <message>`, once there are as many as Pods. */
 async function eventsOf(cluster: SimulatedCluster, pods: readonly Pod[], reason: string): Promise<string[]> {
   const names = new Set(pods.map(({ metadata }) => metadata.name));
   const isOfPods = ({ involvedObject, reason: found }: CoreV1Event): boolean =>
@@ -96,7 +96,7 @@ test('the Pods of a dead agent become not Ready, are evicted after 300 s and rep
   );
   await cluster.until<Pod>(PODS, (pods) => readyOn(pods, 'node-1', 'node-2') === 6);
 
-  // No agent has ended the Pods.
+  // The Pods still exist, because the dead agent has not ended them.
   await cluster.pass(LONG_MILLIS);
   expect((await podsOf(cluster)).filter(isOn('node-3')).map(isDeleting)).toEqual([true, true]);
   await cluster.removeNode('node-3');
@@ -144,7 +144,7 @@ test('while no agent lives, no Pod is evicted and no node keeps a NoExecute tain
   );
 });
 
-/** A Pod `db` on node-2 with a defer container, which a finalizer keeps after its end. */
+/** Returns a Pod `db` on node-2 with a defer container. A finalizer keeps the Pod after its end. */
 const keptPod = (): Pod => {
   const pod = simplePod('db', { nodeName: 'node-2', deferContainers: [ENTRY] });
   return { ...pod, metadata: { ...pod.metadata, finalizers: ['example.com/keep'] } };
@@ -153,7 +153,7 @@ const isOver = (pod: Pod): boolean => {
   const reason = conditionOf(pod, 'Deferred')?.reason;
   return reason !== undefined && reason !== 'DeferContainersRunning';
 };
-/** Removes the finalizer, and waits until the Pod is gone. */
+/** Removes the finalizer, and waits until no Pod exists. */
 async function letGo(cluster: SimulatedCluster): Promise<void> {
   const change = { metadata: { finalizers: [] } };
   const pods = cluster.client.resource<Pod>(PODS);

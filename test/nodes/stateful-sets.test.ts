@@ -30,7 +30,7 @@ async function created(
   await cluster.during(cluster.client.resource<StatefulSet>(STATEFUL_SETS).create(object));
 }
 
-/** Whether so many Pods are available and have the current template, and the status is up to date. */
+/** Returns a condition: `replicas` Pods are available and have the current template, and the status is up to date. */
 const isComplete =
   (replicas: number) =>
   ([set]: readonly StatefulSet[]): boolean => {
@@ -114,7 +114,7 @@ test('a Pod that is deleted, replaced or scaled down has no successor before its
   await created(cluster, 2, { podManagementPolicy: 'Parallel', template: { ...template, spec } });
   await completed(cluster, 2, '1');
   const alive = new Map<string, string>();
-  /** Checks that no Pod replaces another one that the API still had when its list could not have ended. */
+  /** Checks that no Pod is replaced within 60 s of its deletion, because its defer containers cannot have ended by then. */
   const began = new Map<string, number>();
   const check = (pods: readonly Pod[]): void => {
     for (const pod of pods) {

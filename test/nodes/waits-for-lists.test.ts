@@ -29,7 +29,7 @@ const NEW_VERSION = {
 
 interface Lists {
   cluster: SimulatedCluster;
-  /** When each list began, by the name of the Pod. */
+  /** The time at which each list of defer containers began, by the name of the Pod. */
   begun: ReadonlyMap<string, number>;
   isRunning(pod: Pod): boolean;
 }

@@ -4,7 +4,7 @@
  * still run the sources, as users of a clone do.
  *
  * Writes node_modules/.cache/lifepod-tests/HASH, a folder for each version of the sources, so that a run continues undisturbed while
- * another one builds. A later run uses the folder again, and removes those that no run has used for a day. To run the tests with the
+ * another one builds. A later run uses the folder again, and removes folders that no run has used for a day. To run the tests with the
  * sources, set LIFEPOD_TEST_LAUNCHER to the path of bin/lifepod.
  */
 import { createHash } from 'node:crypto';
@@ -27,7 +27,10 @@ import { LAUNCHER_VARIABLE, REPOSITORY } from './launcher.ts';
 
 const BUILDS = join(REPOSITORY, 'node_modules/.cache/lifepod-tests');
 const INPUTS = ['src/**/*.{ts,proto,json}', 'src/cli/completion/*', 'bin/*', 'scripts/bundle.ts', 'package-lock.json'];
-/** The parts of the checkout that bin/lifepod and the modules use beside dist/. The launcher must be a copy, because it looks for dist/ next to itself. */
+/**
+ * The parts of the checkout to which a build has links, because bin/lifepod and the modules use them. The launcher must be a copy,
+ * because it looks for dist/ next to itself.
+ */
 const LINKS = ['.git', 'examples', 'node_modules', 'package.json'];
 const UNUSED_MILLIS = 86_400_000;
 

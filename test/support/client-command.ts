@@ -15,7 +15,7 @@ export interface ClientCommand {
   ended: Promise<CommandResult>;
 }
 
-/** Starts the command with the engine's kubeconfig and bin/ on the PATH. It is killed after the deadline. */
+/** Starts the command with the engine's kubeconfig and bin/ on the PATH. Kills the command after the deadline. */
 export function startClient(
   lifepod: RunningLifepod,
   command: string,

@@ -11,7 +11,7 @@ export interface Sandbox {
   /** A network namespace of `ip netns`; also the ID of the sandbox. */
   name: string;
   hostPorts?: readonly HostPort[];
-  /** The network namespace of `ip netns` that is the machine; absent: the namespace of this process. */
+  /** The network namespace of `ip netns` that stands for the machine; absent: the namespace of this process. */
   machine?: string;
 }
 
@@ -53,7 +53,7 @@ export async function detach(instance: Instance, sandbox: Sandbox): Promise<void
   rmSync(recordPath(instance, sandbox), { force: true });
 }
 
-/** Calls each plugin of the configuration with the result of the previous one. */
+/** Calls each plugin of the configuration, for DEL in reverse order, with the result of the previous one. Resolves with the last result. */
 async function callPlugins(instance: Instance, sandbox: Sandbox, command: 'ADD' | 'DEL'): Promise<unknown> {
   const { name, machine } = sandbox;
   const portMappings = portMappingsOf(sandbox);

@@ -11,7 +11,7 @@ export interface Connection {
 
 export type Connect = () => Promise<Connection>;
 
-/** Returns a function that returns the connection. An engine that has been restarted may have another port, and so another kubeconfig. */
+/** Returns a function that resolves with the connection. Each call reads the kubeconfig: a restarted engine may have another port. */
 export function connector(kubeconfig: string): Connect {
   let last: { text: string; connection: Connection } | undefined;
   return async () => {

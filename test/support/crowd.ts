@@ -35,7 +35,7 @@ const over = once(lines, 'close').then(() => {
   isOver = true;
 });
 
-/** Sends one request, and calls `sent` when it has been sent. Resolves to the status code when the response has arrived. */
+/** Sends one request, and calls `sent` once its connection is established. Resolves to the status code when the response arrives. */
 async function ask(agent: Agent, sent: () => void): Promise<number> {
   const headers = endlessBody === '' ? {} : { 'content-length': endlessBody.length + 1 };
   const outgoing = request({ ...address, agent, method, path, headers });

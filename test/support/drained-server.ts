@@ -1,13 +1,13 @@
 /**
- * A web server that runs in Pods: `node drained-server.ts PORT`. It answers each request with the name of its machine after a moment, as a
- * server that works, and ends at SIGTERM without waiting for anything. GET /ready is for probes. GET /drain is for a PreExit entry: from then
- * on, each response closes its connection, and the response to /drain comes when no request has arrived for QUIET_MILLIS.
+ * A web server that runs in Pods: `node drained-server.ts PORT`. It answers each request with its host name after a short delay, as a
+ * busy server does, and ends at SIGTERM without waiting for anything. GET /ready is for probes. GET /drain is for a PreExit entry: after
+ * it, each response closes its connection, and the response to /drain is sent when no request has arrived for QUIET_MILLIS.
  */
 import { createServer, type ServerResponse } from 'node:http';
 import { hostname } from 'node:os';
 
 const WORK_MILLIS = 20;
-/** Longer than a change of endpoints takes to get into the rules, and much longer than the time between two requests of the load. */
+/** Longer than lifepod takes to apply changed endpoints to its rules, and much longer than the time between two requests of the load. */
 const QUIET_MILLIS = 2000;
 
 const draining: ServerResponse[] = [];

@@ -8,13 +8,13 @@ import { join } from 'node:path';
 const LINES = 100;
 const MAX_BYTES = 64 * 1024;
 
-/** The data folders of the engines. The value is the end of the log if the engine has been stopped. */
+/** The end of an engine's log by its data folder; undefined while the engine has not been stopped. */
 const engines = new Map<string, string | undefined>();
 
-/** Prints the end of the engine's log when a test fails. */
+/** Registers an engine, so that printLogEnds() prints the end of its log. */
 export const followLog = (dataDir: string): void => void engines.set(dataDir, undefined);
 
-/** Call this before the data folder is removed. The end of the log is still printed if the running test fails. */
+/** Stores the end of the log before the data folder is removed, so that printLogEnds() can still print it if the running test fails. */
 export const keepLogEnd = (dataDir: string): void => void engines.set(dataDir, endOfLog(dataDir));
 
 function endOfLog(dataDir: string): string {

@@ -15,7 +15,7 @@ process.stdin.once('close', () => {
 });
 
 async function cleanUp(): Promise<void> {
-  // Loaded only now, because most guardians have nothing to do, and every start of an engine in the tests starts one.
+  // These modules are loaded only now, because every engine of the tests has a guardian, and most guardians have nothing to do.
   const { clearMachine } = await import('../../src/engine/leftovers.ts');
   const { nodePlatform } = await import('../../src/platform/node-js.ts');
   const { runCommand } = await import('../../src/platform/processes.ts');

@@ -87,7 +87,7 @@ const below = (names: readonly string[], inner: unknown): object =>
 const LONG_NAME = 'a'.repeat(200_000);
 const MANY_NAMES = Array.from({ length: 1000 }, (_, index) => `e${index}`);
 
-/** A container whose fields have long paths. If others own all of them, each is a conflict, and the error message lists all paths. */
+/** A container whose fields have long paths. If other managers own all fields, the error message lists all paths as conflicts. */
 const containerOfLongPaths = {
   name: LONG_NAME,
   image: 'busybox:1.28',

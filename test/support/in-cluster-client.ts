@@ -1,8 +1,8 @@
 /**
- * A client of the API as it runs in a Pod: it reads the path of a URL, by default the Pods of a namespace, with the mounted token, and
- * verifies the server with the mounted certificate of the authority. `in-cluster-client.ts URL…` prints a line of JSON for each URL, a
- * Reached; `env` stands for the URL that the environment variables of the Service `kubernetes` describe. The variables CREDENTIALS and
- * SERVER_NAME replace the folder of the credentials and the name that the certificate must have.
+ * A client of the API as in a Pod: `in-cluster-client.ts URL…` sends a GET request to each URL, without a path for the Pods of the
+ * namespace `default`, with the mounted token and CA certificate, and prints the result as a line of JSON, a Reached. `env` stands for the
+ * URL that the environment variables of the Service `kubernetes` describe. The variables CREDENTIALS and SERVER_NAME replace the folder of
+ * the credentials and the name that the certificate must have.
  */
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
@@ -10,7 +10,7 @@ import type { IncomingMessage } from 'node:http';
 import { request } from 'node:https';
 import { join } from 'node:path';
 
-/** The response: `status` and `kind` of the object; or the code of the error. */
+/** The result of a request: the HTTP status code and the kind of the returned object, or the code of the error. */
 export interface Reached {
   status?: number;
   kind?: string;

@@ -1,6 +1,6 @@
 /**
- * Installs the npm package that `npm pack` creates from dist/, in the layout of `npm install -g`, without a registry: the packages that it
- * needs at run time are copied from node_modules, and no other package is in reach.
+ * Installs the npm package that `npm pack` creates from dist/, in the layout of `npm install -g`, without a registry: the packages that
+ * lifepod needs at run time are copied from node_modules, and no other package can be imported.
  */
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, realpathSync, statSync, symlinkSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -18,7 +18,7 @@ export interface InstalledPackage {
   files: string[];
 }
 
-/** The part of the output of `npm pack --json` for a package that this needs. */
+/** The fields of the output of `npm pack --json` that this file needs. */
 interface Packed {
   filename: string;
   size: number;
@@ -29,7 +29,7 @@ interface LockFile {
   packages: Record<string, { dev?: boolean; devOptional?: boolean }>;
 }
 
-/** Installs the package into `prefix`, an existing folder. scripts/build.sh has created dist/. */
+/** Installs the package into `prefix`, an existing folder. scripts/build.sh must have created dist/. */
 export async function installPackage(prefix: string): Promise<InstalledPackage> {
   const pack = ['pack', '--json', '--ignore-scripts', '--loglevel=error', '--pack-destination', prefix];
   const [packed] = JSON.parse(await runCommandOk('npm', pack, { cwd: REPOSITORY })) as Packed[];
@@ -56,7 +56,7 @@ function copyRunTimePackages(target: string): void {
   const { packages } = JSON.parse(readFileSync(join(REPOSITORY, 'package-lock.json'), 'utf8')) as LockFile;
   for (const [path, { dev, devOptional }] of Object.entries(packages)) {
     const name = path.replace(/^node_modules\//, '');
-    // Optional packages are installed only on the platforms for which they are.
+    // npm installs optional packages only on the platforms that they support.
     if (path === '' || dev === true || devOptional === true || !existsSync(join(installed, name))) continue;
     mkdirSync(dirname(join(target, name)), { recursive: true });
     cpSync(join(installed, name), join(target, name), { recursive: true, verbatimSymlinks: true });

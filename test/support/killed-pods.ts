@@ -73,7 +73,7 @@ const failOnce = (wait: string): string =>
 export const ENTRIES = ['one', 'two', 'three', 'four'] as const;
 export const GRACE_SECONDS = 100;
 
-/** Keeps a Pod that has ended, so that a recording that starts after it shows its last status. */
+/** Keeps a Pod in the API after its end, so that a recording that starts later still contains its last status. */
 const FINALIZER = 'tests.lifepod.io/recorded';
 
 /** Returns a Pod with four entries, the second of which fails once. `work` returns the script between the two log lines of an entry. */
@@ -96,7 +96,7 @@ export function killedPod(lifepod: RunningLifepod, name: string, work: (step: st
   return { ...manifest, metadata: { name, finalizers: [FINALIZER] } };
 }
 
-/** Waits until the Pod has ended, and removes it. */
+/** Waits until the Pod has ended, removes its finalizers, and waits until the Pod has been deleted. */
 export async function removeEnded(lifepod: RunningLifepod, engine: MortalEngine, name: string): Promise<void> {
   await engine.record().until(name, ({ metadata }) => metadata.deletionGracePeriodSeconds === 0);
   const patch = JSON.stringify({ metadata: { finalizers: null } });

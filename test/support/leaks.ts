@@ -1,6 +1,6 @@
 /**
  * Detects leaks: a test lists an engine's resources on the machine while the engine runs, and later checks that none of them is left.
- * test/integration/network-left.test.ts compares everything in the network of a machine, also what this file does not know.
+ * test/integration/network-left.test.ts compares the whole network of a machine, including resources that this file does not list.
  */
 import { mountsOf, processesNaming } from '../../src/engine/leftovers.ts';
 import { type IpRange, parseIp, parseIpRange, rangesOverlap } from '../../src/machinery/ip.ts';
@@ -11,7 +11,7 @@ import { configuredRanges } from '../../src/network/pod-network/ranges.ts';
 import { runCommand, runCommandOk } from '../../src/platform/processes.ts';
 import { containerdPaths } from '../../src/runtime/containerd/paths.ts';
 
-/** What belongs to an engine in the network of the machine. */
+/** The data folder, network interfaces and address ranges of an engine. */
 interface Owned {
   dataDir: string;
   links: readonly string[];
@@ -68,8 +68,8 @@ async function networkParts(owned: Owned): Promise<string[]> {
 
 export interface LeakWatch {
   /**
-   * What existed when watchLeaks() was called: network parts, processes and mounts, one per line. Network namespaces are listed as mounts in
-   * the data folder.
+   * The network parts, processes and mounts that existed when watchLeaks() was called, one per line. Network namespaces are listed as
+   * mounts in the data folder.
    */
   parts: string[];
   /** Resolves with the network parts, processes and mounts that exist now. */

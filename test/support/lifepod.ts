@@ -80,7 +80,7 @@ export interface LifepodClient {
   apply(manifest: object | string): Promise<void>;
   /**
    * Runs kubectl until `done` returns true for a line of its output, kills kubectl, and resolves with the lines so far. Rejects with the
-   * output if kubectl ends before.
+   * output if kubectl ends before that.
    */
   until(args: string[], done: (line: string, lines: readonly string[]) => boolean): Promise<string[]>;
   /** Resolves with what `kubectl get -o json` prints, without kubectl: see read-objects.ts. */
@@ -101,8 +101,8 @@ export interface RunningLifepod extends LifepodClient {
 /** An engine that a test has started and must stop. */
 export interface Lifepod extends RunningLifepod {
   /**
-   * Does what `lifepod down` does, and removes the data folder. Rejects if that fails, and if the engine has refused a request of one of its
-   * own components, whose role then lacks a right that it needs.
+   * Does what `lifepod down` does, and removes the data folder. Rejects if that fails, or if the engine has refused a request of one of its
+   * own components, because then the component's role lacks a right.
    */
   stop(): Promise<void>;
 }
@@ -112,7 +112,7 @@ const succeeded = (what: string, result: CommandResult): string => {
   return result.stdout;
 };
 
-/** Variables of programs such as sudo, with which a user may run the tests: lifepod starts as root itself. */
+/** Unsets the variables with which sudo and similar programs name the invoking user, so that lifepod acts as if root had started it. */
 const NO_INVOKING_USER = { SUDO_UID: undefined, DOAS_USER: undefined, PKEXEC_UID: undefined };
 
 export const launch = (args: string[], env: NodeJS.ProcessEnv = {}, launcher = LAUNCHER): Promise<CommandResult> =>
@@ -127,13 +127,13 @@ const WHATEVER_THE_DISK_HAS_LEFT = ['--eviction-hard', 'memory.available<100Mi',
 export interface EngineOptions {
   /** Options of `lifepod up`, in addition to those that every test uses. */
   options?: string[];
-  /** Becomes the data folder. Absent: a new scratch folder. */
+  /** The scratch folder that becomes the data folder. Absent: a new one. */
   scratch?: Scratch;
-  /** The program that starts the engine first, such as that of an older version. Absent: the launcher of all other commands. */
+  /** The program that starts the engine for the first time, such as an older version of lifepod. Absent: LAUNCHER. */
   launcher?: string;
 }
 
-/** Returns options of `lifepod up` with a port and address ranges that nothing uses: other tests may use the default ones. */
+/** Returns options of `lifepod up` with a free port and unused address ranges, because other tests may use the default ones. */
 export async function freeNetwork(): Promise<string[]> {
   const { podCidr, serviceCidr } = await chooseFreeRanges();
   return ['--port', '0', '--pod-cidr', podCidr, '--service-cidr', serviceCidr];
@@ -159,16 +159,16 @@ export async function startLifepod(extra: EngineOptions = {}): Promise<Lifepod> 
   }
 }
 
-/** Does what `lifepod image load` does, without the start of a process, because almost every file of tests needs it. */
+/** Loads the image as `lifepod image load` does, but without starting a process, to save time in almost every test file. */
 async function loadBusybox(dataDir: string): Promise<void> {
   const endpoint = readEngineRecord(dataDir)?.containerRuntimeEndpoint ?? `unix://${containerdPaths(dataDir).socket}`;
   const signal = AbortSignal.timeout(DEADLINE_MILLIS);
   await loadImageArchives({ endpoint, timers: systemTimers() }, [await busyboxArchive()], signal);
 }
 
-/** Does what `lifepod down` does, without the start of a process if the engine is running. Rejects if that fails. */
+/** Does what `lifepod down` does, but starts a process only if the engine is not running. Rejects if that fails. */
 async function endEngine(dataDir: string): Promise<void> {
-  // The command starts an engine again that was killed, and that engine must be a process of lifepod.
+  // After a kill, down() starts the engine again, and the engine must be a process of lifepod, not the test process.
   if (dataDirOwner(dataDir) === undefined) succeeded('lifepod down', await launch(['down', '--data-dir', dataDir]));
   else await down(dataDir, () => undefined, { signal: AbortSignal.timeout(DEADLINE_MILLIS) });
 }

@@ -8,7 +8,7 @@ export interface Neighbor extends NetworkNamespace {
   machineIp: string;
 }
 
-/** The network is a part of 198.18.0.0/15, which is reserved for benchmarks (RFC 2544). */
+/** Creates a neighbor in a random /24 network of 198.18.0.0/15, which is reserved for benchmarks (RFC 2544). */
 export async function createNeighbor(): Promise<Neighbor> {
   const neighbor = await createNetworkNamespace();
   const link = `lpt${neighbor.name.slice(-8)}`;

@@ -36,7 +36,10 @@ export const inside = (namespace: string, ...command: string[]): Promise<Command
 export const reaches = async (namespace: string, address: string): Promise<boolean> =>
   (await inside(namespace, 'busybox', 'ping', '-c', '1', '-W', '5', address)).code === 0;
 
-/** Resolves with the answer of a server of serve(); the empty text if it cannot be reached. `namespace` absent: that of this process. */
+/**
+ * Asks a server of serve() from a namespace, by default that of this process. Resolves with the answer; with the empty text if the server
+ * cannot be reached.
+ */
 export async function ask(
   namespace: string | undefined,
   address: string,
@@ -48,7 +51,10 @@ export async function ask(
   return (await runCommand(program, args)).stdout;
 }
 
-/** Resolves with the code of the error with which a TCP connection to the address fails; the empty text if it succeeds. */
+/**
+ * Opens a TCP connection, and resolves with the code of the error, such as ECONNREFUSED; with the empty text if the connection succeeds or
+ * has no result after 20 s.
+ */
 export async function whyRefused(namespace: string, address: string, port: number): Promise<string> {
   const program = `require('node:net').connect(${port}, '${address}').setTimeout(20000, () => process.exit())
     .on('error', ({ code }) => process.stdout.write(code)).on('connect', () => process.exit());`;
@@ -110,7 +116,7 @@ export function connect(namespace: string, address: string, port: number): Conne
   );
 }
 
-/** The program sends its standard input, and writes what it receives to its standard output. */
+/** Runs a JavaScript program that sends its standard input to a server, and writes the received data to its standard output. */
 function exchanging(namespace: string, program: string): Connection {
   const child = spawn('ip', ['netns', 'exec', namespace, process.execPath, '-e', program], {
     stdio: ['pipe', 'pipe', 'inherit'],
@@ -125,7 +131,7 @@ function exchanging(namespace: string, program: string): Connection {
   };
 }
 
-/** Like connect(), with datagrams that all have the same source port. */
+/** Like connect(), but sends UDP datagrams, all from the same source port. */
 export function exchangeDatagrams(namespace: string, address: string, port: number): Connection {
   const program = `
 const socket = require('node:dgram').createSocket('udp4');

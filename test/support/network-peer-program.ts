@@ -14,8 +14,8 @@ export interface Command {
    */
   op: 'listen' | 'open' | 'say' | 'close' | 'measure';
   /**
-   * The microseconds for a message and its answer on an open connection, or for a connection with one message and its answer; or the
-   * mebibytes per second in one direction on one connection.
+   * What to measure. `roundTrip`: the microseconds for a message and its answer on an open connection. `connection`: the same, with the
+   * time to open the connection. `throughput`: the mebibytes per second in one direction on one connection.
    */
   what?: 'roundTrip' | 'connection' | 'throughput';
   protocol?: 'tcp' | 'udp';
@@ -23,7 +23,7 @@ export interface Command {
   port?: number;
   name?: string;
   localPort?: number;
-  /** The ID of the command that opened what is used. */
+  /** The ID of the command that opened the server or connection to use. */
   handle?: number;
 }
 

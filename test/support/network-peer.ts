@@ -33,7 +33,7 @@ export class NetworkPeer {
     });
   }
 
-  /** Answers each message to the port, by TCP or UDP, with the name and the address of the sender. Resolves with a function that stops this. */
+  /** Answers each message to the port, over TCP or UDP, with `name` and the sender's address. Resolves with a function that stops this. */
   async listen(name: string, port: number): Promise<() => Promise<void>> {
     const handle = await this.#command({ op: 'listen', name, port });
     return async () => {
@@ -59,7 +59,7 @@ export class NetworkPeer {
     return answer;
   }
 
-  /** Resolves with what the program measures (see Command.what). */
+  /** Measures connections to the destination, and resolves with the number that Command.what describes. */
   async measure(what: NonNullable<Command['what']>, destination: Destination): Promise<number> {
     return Number(await this.#send({ op: 'measure', what, ...destination }).answer);
   }

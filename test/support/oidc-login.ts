@@ -81,7 +81,7 @@ async function authorize(login: Login, verifier: string): Promise<string> {
   return code;
 }
 
-/** Resolves with an ID token. */
+/** Logs in as the account, and resolves with an ID token. */
 export async function logIn(login: Login): Promise<string> {
   const verifier = base64Url(randomBytes(32));
   const form = new URLSearchParams({

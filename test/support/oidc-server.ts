@@ -1,7 +1,7 @@
 /**
  * An OpenID Connect issuer on loopback, over HTTPS with an authority of its own: the server of the package oidc-provider. It accepts a login
- * with any account name, without a password. `jane.team-a.admins` is in these groups. Accounts have the claim `tenant`, except `stranger`,
- * and the tokens of `hasty` are valid for one second.
+ * with any account name, without a password. The account `jane.team-a.admins` is in the groups team-a and admins. Accounts have the claim
+ * `tenant`, except `stranger`, and the tokens of `hasty` are valid for one second.
  */
 import { createPrivateKey } from 'node:crypto';
 import { once } from 'node:events';
@@ -20,7 +20,7 @@ export interface OidcServer {
   url: string;
   /** The certificate of the authority in PEM. */
   caPem: string;
-  /** While it is false, the server ends all connections at once. */
+  /** While `isUp` is false, the server ends all connections at once. */
   isUp: boolean;
   /** Resolves with an ID token for the client. The server must be up. */
   logIn(account: string, clientId: string): Promise<string>;
@@ -29,7 +29,7 @@ export interface OidcServer {
   close(): void;
 }
 
-/** The arguments of the callbacks of the package. */
+/** The argument that the package passes to callbacks, with the fields that this file uses. */
 interface Context {
   oidc: { account: { accountId: string }; client: { clientId: string } };
 }
@@ -58,7 +58,7 @@ async function newProvider(url: string, kid: string, clientIds: readonly string[
   const provider: ProviderServer = new Provider(url, {
     clients: clientIds.map((client_id) => ({ client_id, client_secret: CLIENT_SECRET, redirect_uris: [REDIRECT_URI] })),
     jwks: { keys: [{ ...(await exportJWK(privateKey)), kid, use: 'sig', alg: 'RS256' }] },
-    // The package warns of its default adapter, which is the same.
+    // This is also the default adapter, but the package warns if the option is missing.
     adapter: createMemoryAdapter(0),
     cookies: { keys: ['the key of the cookies'] },
     claims: { openid: ['sub', 'groups', 'tenant'] },

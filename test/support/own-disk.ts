@@ -2,7 +2,7 @@
 import { runCommandOk } from '../../src/platform/processes.ts';
 import { type Scratch, scratchFolder } from './lifepod.ts';
 
-/** Mounts the file system. `size` is its capacity in the form of mount(8), such as 64m, and `inodes` limits its number of files. */
+/** Creates the folder on a file system with the capacity `size`, in the form of mount(8) such as 64m, and at most `inodes` files. */
 export async function ownDisk(size: string, inodes: number): Promise<Scratch> {
   const scratch = scratchFolder();
   await runCommandOk('mount', [

@@ -8,7 +8,7 @@ import { type PodRecord, recordPods } from './pods.ts';
 
 /** The engine of the running file. Undefined before the hook of useOwnEngine() has started it. */
 export let lifepod: Lifepod;
-/** The recording of all versions of Pods and all Events in the namespace `default` since the start of `lifepod` or the last call of recordAgain(). */
+/** The recording of all versions of Pods and all Events in the namespace `default` since the engine's start or the last recordAgain(). */
 export let record: PodRecord;
 
 /** Starts an engine before the tests of the file, and stops it after them. */

@@ -35,8 +35,8 @@ function readValue(text: string, line: string): number {
 }
 
 /**
- * Returns the families by name. Throws unless the lines of each family are consecutive and have help and type, each sample occurs once, and
- * buckets are in order.
+ * Parses the text, and returns the metric families by name. Throws unless the lines of each family are consecutive and have help and type,
+ * each sample occurs once, and buckets are in order.
  */
 export function readMetrics(text: string): Map<string, ReadFamily> {
   if (!text.endsWith('\n')) throw new Error('the last line has no line feed');

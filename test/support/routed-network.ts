@@ -33,7 +33,7 @@ export async function createRoutedNetwork(podCount: number): Promise<RoutedNetwo
   const outside = await createNetworkNamespace();
   const pods = await Promise.all(Array.from({ length: podCount }, createNetworkNamespace));
   const podAddresses = pods.map((_, index) => ({ ip: `10.99.0.${10 + index}`, ip6: `fd00:99::${10 + index}` }));
-  // While the kernel looks for a duplicate of its link-local address, an interface finds no neighbors, which takes a second or two.
+  // An interface finds no neighbors while the kernel checks its link-local address for duplicates, which takes a second or two.
   const withoutDetection = ['-qw', 'net.ipv6.conf.all.accept_dad=0', 'net.ipv6.conf.default.accept_dad=0'];
   for (const namespace of [node, outside, ...pods]) await namespace.runOk('sysctl', withoutDetection);
   await setUpNode(node, outside, pods, podAddresses);

@@ -17,7 +17,7 @@ export interface SessionCommand {
   pid: number;
   /** Resolves when the output matches. Rejects with the output if the command ends before. */
   printed(pattern: RegExp): Promise<RegExpExecArray>;
-  /** Does nothing if the command has ended. */
+  /** Sends the signal to the process group of the command. Does nothing if the command has ended. */
   signal(name: NodeJS.Signals): void;
   /** Resolves when the command has ended. The exit code is null if a signal ended it. */
   ended: Promise<{ code: number | null; stdout: string; stderr: string }>;
@@ -89,7 +89,7 @@ export async function stoppedLifepod(): Promise<Lifepod> {
 
 export const engineRuns = ({ dataDir }: Lifepod): boolean => dataDirOwner(dataDir) !== undefined;
 
-/** Returns the keys of the objects with the label of a session in the store of an engine that does not run. */
+/** Resolves with the keys of the stored objects that have the label of a session. The engine must not be running. */
 export async function markedKeys({ dataDir }: Lifepod): Promise<string[]> {
   const store = await openLmdbStore({ directory: join(dataDir, 'store'), log: silentLog });
   try {

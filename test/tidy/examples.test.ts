@@ -7,7 +7,7 @@ import { type Started, startRegistry } from '../../src/apiserver/registry/testin
 import type { KubeObject, ResourceRef } from '../../src/machinery/meta.ts';
 import { files, read } from './sources.ts';
 
-/** Returns where the API has the objects of a kind of the examples. */
+/** Returns the resource of an object of the examples: its group, version and plural name. */
 function resourceOf({ apiVersion = '', kind = '' }: KubeObject): ResourceRef {
   const [version = '', group = ''] = apiVersion.split('/').toReversed();
   return { group, version, resource: `${kind.toLowerCase()}s` };

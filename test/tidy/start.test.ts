@@ -1,9 +1,9 @@
-/** Checks that commands load the modules of the engine only in the process that runs the engine: loading them takes 0.3 s of a processor. */
+/** Checks that commands load the modules of the engine only in the process that runs the engine: loading them takes 0.3 s of CPU time. */
 import { dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
 import { read } from './sources.ts';
 
-/** Matches imports and re-exports of values from relative paths, but not imports of types, and not those of import(). */
+/** Matches imports and re-exports of values from relative paths, but neither imports of types nor dynamic imports. */
 const STATIC = /^(?:import|export)\s+(?!type\b)(?:[^;'"]*?\sfrom\s+)?'(\.[^']+\.ts)'/gm;
 
 /** Returns the files that importing `path` loads, in the order of their discovery. */

@@ -1,4 +1,4 @@
-/** The kubectl commands whose requests are recorded, in order: a command may need what those before it have created. */
+/** The kubectl commands whose requests are recorded, in order: a command may need objects of earlier commands. */
 
 export interface Command {
   args: readonly string[];

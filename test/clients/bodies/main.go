@@ -243,7 +243,7 @@ func createOthers(client kubernetes.Interface) {
 	must(client.EventsV1().Events(namespace).Create(ctx, event, created))
 }
 
-// change sends the requests that are no creates of objects: updates, subresources, patches and deletes.
+// change sends the other requests: updates, requests for subresources, patches and deletes.
 func change(client kubernetes.Interface) {
 	core := client.CoreV1()
 	pods := core.Pods(namespace)

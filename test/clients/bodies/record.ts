@@ -5,7 +5,7 @@
  *
  * If NAME begins with kubectl, PROGRAM is a kubectl, which gets the commands of commands.ts. Otherwise it is the program built from
  * main.go, with Go and the packages of Debian's golang-k8s-client-go-dev: it gets the path of a kubeconfig and prints each object that it
- * sends. The requests pass through a proxy on loopback to a server without nodes. They replace those that are recorded under NAME.
+ * sends. The requests pass through a proxy on loopback to a server without nodes. They replace the earlier requests of NAME.
  */
 import { execFile } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -29,7 +29,7 @@ const at = await startRecordedServer();
 const agent = new Agent({ ca: at.pki.caCertificate, cert: at.pki.admin.certificate, key: at.pki.admin.key });
 const folder = mkdtempSync(join(tmpdir(), 'lifepod-bodies-'));
 const recorded: RecordedRequest[] = [];
-/** The command that runs. */
+/** The running command, which is recorded with each request. */
 let command = '';
 
 /** Forwards the request to the server as the administrator. Records the request if it has a body. */

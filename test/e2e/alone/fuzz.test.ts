@@ -142,7 +142,7 @@ async function send(asked: HostileRequest): Promise<{ code: number; text: string
   }
 }
 
-/** The text of a body; JSON for an object in protobuf. */
+/** Returns the text of a body; JSON for an object in protobuf. */
 function textOf(body: Buffer): string {
   if (body.subarray(0, 4).toString() !== 'k8s\0') return body.toString();
   const object = decodeProtobuf(body, (apiVersion, kind) => {
@@ -261,7 +261,7 @@ test('access is decided as the roles say, and responses to unauthorized requests
     return { code, json: JSON.parse(text) };
   };
   const planted = await plant(call);
-  // The engine follows the bindings; it knows all of them when it knows the last one.
+  // The engine learns of the bindings in their order, so it knows all of them once it knows the last one.
   const review = {
     spec: {
       user: 'jane',

@@ -84,7 +84,7 @@ describe('a Pod bound to the node', () => {
     await lifepod.apply(bound('unscheduled'));
     await record.until('unscheduled', isReady);
     await lifepod.kubectlOk('taint', 'node', 'node-1', 'a-', 'c=d:NoExecute');
-    // The node reads its taints from a copy. Once the taint has driven a Pod away, the copy contains the taint.
+    // The node reads its taints from a copy. Once the taint has evicted a Pod, the copy contains the taint.
     await record.gone('unscheduled');
     await lifepod.apply(bound('driven-away'));
     // Taint eviction also deletes the Pod, possibly before the node rejects it.

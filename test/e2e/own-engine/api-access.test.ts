@@ -19,7 +19,7 @@ import { isReady } from '../../support/pods.ts';
 useOwnEngine();
 
 const PROGRAM = 'in-cluster-client.ts';
-/** The server has answered: whether it knows the token, and what the token may do, is not the subject of these tests. */
+/** The result if the server answers. These tests check neither whether the server accepts the token, nor what the token may do. */
 const ANSWERED = { status: expect.toBeOneOf([200, 401, 403]), kind: expect.toBeOneOf(['PodList', 'Status']) };
 const NAMES = ['kubernetes', 'kubernetes.default', 'kubernetes.default.svc', 'kubernetes.default.svc.cluster.local'];
 
@@ -180,7 +180,7 @@ test('a neighbor of the machine that routes to the API through the machine does 
   const { gateway } = places;
   await using server = createServer((socket) => socket.end('reached')).listen(0, gateway);
   await once(server, 'listening');
-  // Its packets do reach the address.
+  // The neighbor's packets do reach the address of the gateway.
   expect(await ask(neighbor.name, gateway, (server.address() as AddressInfo).port)).toBe('reached');
   const urls = [...urlsOf(places), `https://${machineIp}:${places.port}`];
   expect(await fromOutside(urls, neighbor.name)).toEqual([

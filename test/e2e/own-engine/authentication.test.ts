@@ -15,7 +15,7 @@ import { lifepod, useOwnEngine } from '../../support/own-engine.ts';
 const folder = mkdtempSync(join(tmpdir(), 'lifepod-credentials-'));
 const UNAUTHORIZED = /You must be logged in to the server|Unauthorized/;
 let issuer: OidcServer;
-/** A token that the engine has seen before it could reach the issuer, and why it was refused. */
+/** A token that the engine got before it could reach the issuer, and the error with which the engine refused the token. */
 let earlyToken: string;
 let earlyRefusal: string;
 
@@ -53,7 +53,7 @@ const whoami = async (token: string) => {
   const { stdout, stderr } = await as(token, 'auth', 'whoami', '-o', 'json');
   return stdout === '' ? stderr : JSON.parse(stdout).status.userInfo;
 };
-/** Returns the error of a request that no user may send who is not an administrator. */
+/** Resolves with the error of a request that only administrators may send. */
 const refusal = async (token: string): Promise<string> =>
   (await as(token, 'get', '--raw', '/api/v1/namespaces/default/secrets')).stderr;
 const createToken = async (...args: string[]): Promise<string> =>

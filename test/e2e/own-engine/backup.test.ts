@@ -1,4 +1,4 @@
-/** Backups of a running engine, and what runs after they have been restored: to another data folder, and next to living containers. */
+/** Backups of a running engine, and what runs after a restore to another data folder, or next to containers that still run. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readdirSync, readFileSync, watch } from 'node:fs';
@@ -19,7 +19,7 @@ useOwnEngine();
 
 const backups = scratchFolder();
 const file = join(backups.path, 'backup.tar.gz');
-/** A revision after the backup. */
+/** A revision of the store after the backup. */
 let laterRevision: string;
 
 const PODS = '/api/v1/namespaces/default/pods';
@@ -95,7 +95,7 @@ test('after a restore next to living containers, Pods of the backup run on, and 
   expect((await lifepod.cli('restore', file)).stderr).toContain('is not empty: choose another --data-dir');
   await killedAt(lifepod.dataDir, /^restore$/, 'restore', file, '--force');
   await killedAt(lifepod.dataDir, /^before-restore/, 'restore', file, '--force');
-  // As the next start does.
+  // The next start of the engine would complete the restore in the same way.
   completeRestore(lifepod.dataDir);
   for (const part of ['engine.json', 'store/data.mdb', 'pki/ca.key']) {
     expect(existsSync(join(lifepod.dataDir, part)), part).toBe(true);

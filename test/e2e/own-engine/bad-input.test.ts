@@ -307,7 +307,7 @@ test('on a full disk writes fail with a clear error, reads work, nothing is lost
         const map = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name }, data };
         return lifepod.kubectlInput(JSON.stringify(map), 'create', '-f', '-');
       };
-      // The store has blocks in advance, which the first writes may use.
+      // The store reserves disk blocks in advance, which the first writes may use.
       let fits = 0;
       while (fits < 30 && (await createBig(`fits-${fits}`)).code === 0) fits++;
       expect(fits).toBeLessThan(30);
@@ -320,7 +320,7 @@ test('on a full disk writes fail with a clear error, reads work, nothing is lost
       expect(await lifepod.kubectlOk('get', 'configmap', 'kept', '-o', 'jsonpath={.data.a}')).toBe('b');
       rmSync(filler);
       await lifepod.kubectlOk('create', 'configmap', 'after');
-      // Requests do not depend on the audit log, whose lost events are counted, and whose lines are whole.
+      // Requests succeed although their audit events are lost. The engine counts lost events, and the audit log has only whole lines.
       expect(await lifepod.kubectlOk('get', '--raw', '/metrics')).toMatch(
         /^apiserver_audit_error_total\{plugin="log"\} [1-9]/m,
       );

@@ -100,7 +100,7 @@ test('lifepod down after kill -9 of the engine ends the Pods and leaves nothing 
     const attached = async () => (await restarted.left()).filter((part) => /^(record|lease|link veth)/.test(part));
     expect(await attached()).toEqual([]);
 
-    // The same, if not even containerd detaches the sandbox.
+    // The result is the same if not even containerd detaches the sandbox.
     await lifepod.kill('SIGKILL');
     const again = await runAgain();
     await lifepod.kill('SIGKILL');

@@ -1,4 +1,4 @@
-/** `kubectl drain` of the only node, which blocks while a PodDisruptionBudget allows no eviction, and continues as far as it allows one. */
+/** `kubectl drain` of the only node, which blocks while a PodDisruptionBudget allows no eviction, and evicts as many Pods as it allows. */
 import { expect, it } from 'vitest';
 import type { Pod } from '../../../src/api/generated/types.ts';
 import { startClient } from '../../support/client-command.ts';
@@ -43,7 +43,7 @@ it('kubectl drain waits until a PodDisruptionBudget allows the evictions, and th
   }
   expect(remaining(await pods()).sort()).toEqual([first, second].sort());
 
-  // One Pod may go now. Its replacement has no node, so that the other one must stay.
+  // The budget now allows one eviction. The replacement of the evicted Pod has no node, so the other Pod must stay.
   await allow(1);
   const [, gone = ''] = await drain.printed(/^pod\/(\S+) evicted$/m);
   await waitFor('currentHealthy', 1);

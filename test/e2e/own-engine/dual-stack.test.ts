@@ -182,7 +182,7 @@ test('a NetworkPolicy with an IPv6 ipBlock allows this block only, and nothing o
     metadata: { name: 'six' },
     spec: { podSelector: { matchLabels: web }, ingress: [{ from: [{ ipBlock: { cidr: `${allowed}/128` } }] }] },
   });
-  // A packet that is dropped costs the whole patience of its client, so the two ask at the same time.
+  // A client whose packets are dropped waits until its timeout, so the two clients ask at the same time.
   await Promise.all([ipv4, ipv6].map((ip) => expect.poll(() => askFrom('other', ip, 8080), SOON).toBe('')));
   expect(await askFrom('client', ipv6, 8080)).toBe('web');
   expect(await askFrom('client', ipv4, 8080)).toBe('');

@@ -20,7 +20,7 @@ const unusable = async (): Promise<string[]> => {
   return [...(await freeNetwork()), '--node-name', 'wrong', '--container-runtime-endpoint', endpoint];
 };
 
-/** A first start whose containerd serves, and that waits for a ctr(8) that never ends, so that no machine is too fast for the test. */
+/** Begins a first start that waits for a ctr(8) that never ends, so that no machine is too fast. Resolves when ctr(8) has been started. */
 async function blockedStart(dataDir: string, ...args: string[]): Promise<SessionCommand> {
   const bin = join(scratch.path, 'bin');
   mkdirSync(bin);

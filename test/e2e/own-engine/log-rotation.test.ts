@@ -30,7 +30,7 @@ const untilExists = (file: string): string => `until [ -e ${file} ]; do usleep 5
  */
 const LEAVE = untilExists('/tmp/leave');
 const SCRIPT = `echo ready; ${untilExists('/tmp/begin')}; seq 1 ${FIRST}; ${untilExists('/tmp/go')}; seq ${FIRST + 1} ${LAST}; echo end; ${LEAVE}`;
-/** Creates the file in the container, which may end, and with it touch, before touch has ended. */
+/** Creates the file in the container. The exit code is ignored, because the container may end, and kill touch, before touch has ended. */
 const touch = (pod: string, file: string) => lifepod.kubectl('exec', pod, '--', 'touch', file);
 
 test('a log of more than 10 MiB is rotated, and logs -f loses no line', async () => {

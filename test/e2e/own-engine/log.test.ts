@@ -55,7 +55,7 @@ test('each line of the log is one JSON object without repeated keys, and the end
         metadata: { name: 'web', namespace: 'gone' },
         spec: { replicas: 2, selector: { matchLabels: labels }, template: { metadata: { labels }, spec } },
       },
-      // Its image cannot be pulled, so that actions fail.
+      // The image of this Pod cannot be pulled, so that actions fail.
       {
         apiVersion: 'v1',
         kind: 'Pod',
@@ -73,11 +73,11 @@ test('each line of the log is one JSON object without repeated keys, and the end
   await lifepod.cliOk('down');
   const lines = readFileSync(join(lifepod.dataDir, 'lifepod.log'), 'utf8').trimEnd().split('\n');
   expect(lines.length).toBeGreaterThan(5);
-  // A repeated key would be lost.
+  // JSON.parse() drops a repeated key, so a line with one would differ.
   for (const line of lines) expect(JSON.stringify(JSON.parse(line))).toBe(line);
   const warnings = lines.filter((line) => JSON.parse(line).level >= 40);
   expect(warnings.filter((line) => line.includes('being terminated'))).toEqual([]);
-  // Lines about the Pod, which name it once, with its namespace.
+  // Lines about the Pod name the Pod once, with its namespace.
   const ofPod = warnings.map((line) => JSON.parse(line)).filter(({ pod: name }) => name === 'gone/unpulled');
   expect(ofPod.map(({ msg }) => msg)).toContain('action failed');
 });

@@ -39,7 +39,7 @@ const RECEIVE = [ALLOWED, REFUSED].map(
   (port) =>
     `require('node:dgram').createSocket('udp4').on('message', () => console.log(${port})).bind(${port}, () => console.log('bound'));`,
 );
-/** Sends from one socket for each port, so that both flows last for the whole test. */
+/** Returns a program that sends from one socket for each port, so that both flows last for the whole test. */
 const send = (address: string): string =>
   [ALLOWED, REFUSED]
     .map(
@@ -88,7 +88,7 @@ test('a socket that a NetworkPolicy refuses is refused all the time while the en
   await received.more(ALLOWED, 20);
   await lifepod.up();
   await received.more(ALLOWED, 20);
-  // A write of the rules by the new engine.
+  // The label makes the new engine write the rules.
   await lifepod.kubectlOk('label', 'pod', 'client', 'changed=yes');
   await received.more(ALLOWED, 20);
   expect(received.count(REFUSED)).toBe(0);

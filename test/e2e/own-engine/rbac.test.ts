@@ -72,7 +72,7 @@ test('a review of access and the request itself are decided as the roles say', a
   expect(decisions).toEqual(DECISIONS.map(([text, allowed]) => ({ text, reviewed: allowed, sent: allowed })));
 });
 
-/** The arguments with which kubectl acts as a user, whose groups follow the name. */
+/** Returns the arguments with which kubectl acts as the user with the groups. */
 const as = (user: string, ...groups: string[]): string[] => [
   '--as',
   user,

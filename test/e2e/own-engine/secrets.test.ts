@@ -10,7 +10,7 @@ import { lifepod, useOwnEngine } from '../../support/own-engine.ts';
 
 const PASSWORD = 'correct-horse-battery-staple';
 const encoded = Buffer.from(PASSWORD).toString('base64');
-/** So many that their rotation takes much longer than to kill the engine. */
+/** The number of Secrets. Their rotation takes much longer than a kill of the engine. */
 const COUNT = 800;
 
 useOwnEngine();
@@ -20,7 +20,7 @@ const keyFile = (): string => join(folder(), 'keys.json');
 const keyNames = (): string[] =>
   [...readFileSync(keyFile(), 'utf8').matchAll(/"name": "([^"]+)"/g)].map((match) => match[1] ?? '');
 
-/** Returns the files on the disk of the data folder, without what is mounted, such as the tmpfs for volumes and network namespaces. */
+/** Returns the files on the disk of the data folder, without other file systems, such as the tmpfs for volumes and network namespaces. */
 function filesOnDisk(path: string, device = lstatSync(path).dev): string[] {
   return readdirSync(path, { withFileTypes: true }).flatMap((entry) => {
     const each = join(path, entry.name);

@@ -1,4 +1,4 @@
-/** Services with real Pods, through kubectl: traffic of the machine and of Pods, and what remains of it after kill -9 of the engine and after down. */
+/** Services with real Pods, through kubectl: traffic of the machine and of Pods, also after kill -9 of the engine and `lifepod down`. */
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
@@ -49,7 +49,7 @@ const open = (address: string, port: number): Socket => {
   return socket;
 };
 
-/** Resolves with the line that answers another line. */
+/** Sends a line, and resolves with the answer. Rejects after 10 s. */
 async function say(socket: Socket): Promise<string> {
   socket.write('hello\n');
   const [data] = (await once(socket, 'data', { signal: AbortSignal.timeout(10_000) })) as [Buffer];

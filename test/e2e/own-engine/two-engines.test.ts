@@ -9,7 +9,7 @@ import { pod, WAIT } from '../../support/manifests.ts';
 
 const SAME_NODE_PORT = 31_847;
 const SAME_HOST_PORT = 28_088;
-/** The ports that only one engine has. Each engine would choose its node ports alone, and both could choose the same. */
+/** The ports that only one engine has. If the engines chose their node ports, both could choose the same. */
 const OWN_PORTS = { one: { nodePort: 31_845, hostPort: 28_089 }, two: { nodePort: 31_846, hostPort: 28_090 } };
 type Name = keyof typeof OWN_PORTS;
 /** Answers each line of a connection to the ports 8080 and 8081 with the name of the Pod. */

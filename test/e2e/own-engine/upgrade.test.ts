@@ -14,7 +14,7 @@ import { condition, statusOf } from '../../support/pods.ts';
 
 const PASSWORD = 'correct horse battery staple';
 
-/** Parts of a data folder that need no older version. Everything else is replaced by the archive. */
+/** The parts of the data folder that are kept. The archive replaces everything else. */
 const KEPT = ['containerd', 'run', 'lifepod.log'];
 
 const finishedAt = (pod: Pod, container: string): string | undefined =>
@@ -45,7 +45,7 @@ test.each([1, 2])('an engine continues the Pods of a data folder of format %i', 
     await lifepod.cliOk(...up);
     expect(readFileSync(join(dataDir, 'format-version'), 'utf8')).toBe(`${DATA_FORMAT_VERSION}\n`);
     expect(existsSync(join(dataDir, 'migrating-from'))).toBe(false);
-    // Objects, and Secrets, which no file shows any more.
+    // Objects and Secrets still exist, but the store no longer contains a Secret as plain text.
     expect(await lifepod.kubectlOk('get', 'configmap', 'settings', '-o', 'jsonpath={.data.color}')).toBe('blue');
     const secret = await lifepod.kubectlOk('get', 'secret', 'db', '-o', 'jsonpath={.data.password}');
     expect(Buffer.from(secret, 'base64').toString()).toBe(PASSWORD);
@@ -53,7 +53,7 @@ test.each([1, 2])('an engine continues the Pods of a data folder of format %i', 
     expect([stored.includes(PASSWORD), stored.includes(secret)]).toEqual([false, false]);
     expect(await lifepod.cliOk('timeline', 'gone')).toContain('exit');
 
-    // Pods that run start again, with their volumes; one that has completed does not.
+    // Running Pods start again, with their volumes; a completed Pod does not.
     await lifepod.kubectlOk('wait', '--for=condition=Ready', 'pod/keeper', 'pod/static-node-1', '--timeout=100s');
     expect(await lifepod.kubectlOk('exec', 'keeper', '--', 'cat', '/db/password')).toBe(PASSWORD);
     expect((await lifepod.get<Pod>('pod', 'finished')).status).toMatchObject({
@@ -65,7 +65,7 @@ test.each([1, 2])('an engine continues the Pods of a data folder of format %i', 
       expect((await lifepod.get<Pod>('pod', 'web-1')).metadata.labels?.['app']).toBe('web');
     }
 
-    // The lists continue: entries that had completed have not run again.
+    // The lists of defer containers continue: entries that had completed have not run again.
     const isOver = ['wait', '--for=jsonpath={.metadata.deletionGracePeriodSeconds}=0', '--timeout=100s'];
     await lifepod.kubectlOk(...isOver, 'pod/half-run', 'pod/half-drained');
     const halfRun = await lifepod.get<Pod>('pod', 'half-run');

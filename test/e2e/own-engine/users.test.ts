@@ -50,7 +50,7 @@ test('a user who starts lifepod with sudo can use kubectl and lifepod without su
     ];
     expect((await runCommand('setpriv', joe)).stderr).toContain('permission denied');
   }
-  // Another terminal of the user.
+  // The user gets the same path in another terminal.
   const again = await launch(['kubeconfig', '--data-dir', lifepod.dataDir], SUDO);
   expect(again).toMatchObject({ code: 0, stdout: `export KUBECONFIG=${path}\n` });
 
@@ -58,7 +58,7 @@ test('a user who starts lifepod with sudo can use kubectl and lifepod without su
   expect(existsSync(path)).toBe(false);
   await lifepod.up();
   await recordAgain();
-  // An engine that root starts has no copy.
+  // An engine that root starts has no copy of the kubeconfig for the user.
   expect(existsSync(path)).toBe(false);
 });
 
@@ -104,7 +104,7 @@ test.skipIf(!isPublic(LAUNCHER) || !isPublic(join(REPOSITORY, 'node_modules/node
     expect(timeline.stdout).toMatch(/^app +app .* running$/m);
     expect(again.stdout).toBe(copied.stdout);
 
-    // Commands that find the engine through the copy name its data folder, because without it they would be about another engine.
+    // A command that finds the engine through the copy prints commands with its data folder; without it, they would use another engine.
     await lifepod.apply({
       apiVersion: 'v1',
       kind: 'Pod',

@@ -239,7 +239,7 @@ describe.concurrent('claims', () => {
     expect,
   }) => {
     await lifepod.apply(claim('shared'));
-    /** Deletes a Pod that has ended. The API removes it at once, and the group changes only after the node has unmounted the volume. */
+    /** Deletes an ended Pod. The API removes the Pod at once, but the group changes only after the node has unmounted the volume. */
     const unmounted = async (name: string): Promise<void> => {
       const folder = join(lifepod.dataDir, 'pods', record.now(name).metadata.uid ?? '');
       await deleteNow(name);

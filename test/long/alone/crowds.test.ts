@@ -20,7 +20,7 @@ const CLIENTS = 2000;
 const OBJECTS = 3000;
 const OBJECT_CHARS = 2000;
 const LIST = '/api/v1/namespaces/crowd/configmaps';
-/** The limits on a request of another user, and on a kubectl, which also starts a process; the crowd uses the same two cores. */
+/** The longest that a request of another user, and a kubectl, may take. The crowd uses the same two cores, and kubectl must also start. */
 const REQUEST_MILLIS = 2000;
 const KUBECTL_MILLIS = 5000;
 const ROUNDS = 10;

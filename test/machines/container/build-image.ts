@@ -95,12 +95,12 @@ async function runIn(root: string, workdir: string, command: string): Promise<vo
   });
 }
 
-/** Returns the variable with which npm uses the same registry as on this machine. */
+/** Resolves with the environment variable that makes npm use the same registry as on this machine. */
 async function npmSettings(): Promise<Record<string, string>> {
   return { npm_config_registry: (await runCommandOk('npm', ['config', 'get', 'registry'])).trim() };
 }
 
-/** COPY: from the repository, or with --from from an earlier stage. */
+/** Executes a COPY instruction: copies from the repository, or with --from from an earlier stage. */
 function copy({ text }: Instruction, workdir: string, root: string, roots: ReadonlyMap<string, string>): void {
   const words = text.split(/\s+/);
   const stage = /^--from=(.*)$/.exec(words[0] ?? '')?.[1];
@@ -112,7 +112,7 @@ function copy({ text }: Instruction, workdir: string, root: string, roots: Reado
   const isSent = stage === undefined ? sentFiles() : () => true;
   for (const word of words) {
     const from = join(source, word);
-    // The content of a folder is copied, a file is copied into the folder.
+    // From the repository, a path is copied into the target folder, and `.` onto it. From a stage, a path is copied onto the target.
     const to = word === '.' || stage !== undefined ? folder : join(folder, word);
     cpSync(from, to, {
       recursive: true,
@@ -122,7 +122,7 @@ function copy({ text }: Instruction, workdir: string, root: string, roots: Reado
   }
 }
 
-/** Returns whether the .dockerignore lets Docker send a path of the repository to the builder. The last pattern that matches decides. */
+/** Returns a predicate: whether the .dockerignore lets Docker send a path to the builder. The last pattern that matches decides. */
 export function sentFiles(): (path: string) => boolean {
   const patterns = readFileSync(join(REPOSITORY, '.dockerignore'), 'utf8')
     .split('\n')

@@ -13,7 +13,7 @@ export function readmeRun(): RunOptions {
   return readRunCommand(command);
 }
 
-/** Where the Pods of the test write, in the volume, and thus still to be read when the container has ended. */
+/** The folder to which the Pods of the test write. It is in the volume, so that the test can read it after the end of the container. */
 const TRACE = '/var/lib/lifepod/trace';
 const traced = {
   volumes: [{ name: 'trace', hostPath: { path: TRACE, type: 'DirectoryOrCreate' } }],
@@ -53,7 +53,7 @@ export interface Subject {
   run: RunOptions;
   /** The archive of the image busybox:1.28, on the machine. */
   busybox: string;
-  /** How much slower than a real machine an emulated one is. */
+  /** The factor by which an emulated machine is slower than a real one. */
   slowness: number;
 }
 
@@ -74,7 +74,7 @@ export function containerTests(subject: () => Subject): void {
     expect(await inside(config.healthcheck.join(' '))).toContain(`node/${run.hostname} condition met`);
     await place.ok(`${docker.exec('cat /var/lib/lifepod/kubeconfig')} >${docker.volume}/../kubeconfig`);
     expect(await outside('get nodes --no-headers')).toMatch(new RegExp(`^${run.hostname} +Ready `));
-    // docker cp
+    // The test copies the archive as a user would with `docker cp`.
     await place.ok(`cp ${busybox} ${docker.volume}/busybox.tar`);
     expect(await inside('lifepod image load /var/lib/lifepod/busybox.tar')).toContain('busybox:1.28');
     expect(await inside('lifepod status')).toMatch(/unhealthy nothing\n$/);

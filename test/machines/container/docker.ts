@@ -91,7 +91,7 @@ export async function startDocker(place: Place, options: DockerOptions): Promise
   return docker;
 }
 
-/** Starts containerd and sets up the network. The outer namespace has Docker's rule for a published port. */
+/** Returns a script that starts containerd and sets up the network. The outer namespace has Docker's rule for a published port. */
 function setUpScript({ folder, run, id, volume }: DockerOptions & { id: string; volume: string }): string {
   const [address, port, containerPort] = run.publish;
   const [inside, outside] = [`ip -n ${id}-in`, `ip -n ${id}-out`];
@@ -140,7 +140,7 @@ async function specOf(
   });
 }
 
-/** The container runs in the background, and its exit code is written to a file. The script ends when lifepod is ready. */
+/** Returns a script that starts the container in the background, and ends when lifepod is ready. A file gets the container's exit code. */
 function startScript(options: DockerOptions & { root: string; spec: object; log: string; ctr: string }): string {
   const { image, run, root, spec, log, ctr } = options;
   return `

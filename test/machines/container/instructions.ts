@@ -78,7 +78,7 @@ export interface RunOptions {
   image: string;
 }
 
-/** Reads the command of the README, and throws if it has an option that this file does not know. */
+/** Parses a `docker run` command. Throws if the command has an option that this file does not know. */
 export function readRunCommand(command: string): RunOptions {
   const words = command.replaceAll('\\\n', ' ').trim().split(/\s+/);
   if (words.splice(0, 2).join(' ') !== 'docker run') throw new Error(`this is not docker run: ${command}`);

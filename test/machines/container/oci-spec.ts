@@ -19,7 +19,7 @@ export interface SpecOptions {
   cgroup: string;
 }
 
-/** The names of the kernel, in the order of their numbers. Source: linux/capability.h. */
+/** The names of all capabilities, in the order of their numbers. Source: linux/capability.h. */
 const CAPABILITIES =
   `CHOWN DAC_OVERRIDE DAC_READ_SEARCH FOWNER FSETID KILL SETGID SETUID SETPCAP LINUX_IMMUTABLE NET_BIND_SERVICE
   NET_BROADCAST NET_ADMIN NET_RAW IPC_LOCK IPC_OWNER SYS_MODULE SYS_RAWIO SYS_CHROOT SYS_PTRACE SYS_PACCT SYS_ADMIN SYS_BOOT SYS_NICE

@@ -1,6 +1,6 @@
 /**
  * The property of the fuzz test of access: for every request, the engine decides as the oracle does, and a response to an unauthorized
- * request contains nothing of an object, not even whether it exists.
+ * request reveals nothing about an object, not even whether it exists.
  */
 import fc from 'fast-check';
 import { type HostilePath, hostilePath } from './hostile-paths.ts';
@@ -12,9 +12,9 @@ import { type Address, type RawRequest, type RawResponse, sendRaw } from './raw-
 export interface Fuzzed extends Planted {
   /** The name of an existing node, to which some of the paths lead; absent if there is none. */
   node?: string;
-  /** The address of the API with the certificate of a user (see CERTIFICATES), or 'none' of them. */
+  /** Returns the address of the API with the client certificate of a user (see CERTIFICATES). 'none' stands for no certificate. */
   addressOf(certificate: string): Address;
-  /** Whether a response with a code from 500 is one that upstream gives too. */
+  /** Returns whether upstream sends this response, too, whose code is 500 or higher. Absent: any such response is a failure. */
   isUpstreams?(response: RawResponse): boolean;
   /** Returns a number that changes with each write; absent if other components write, too. */
   revision?(): number;
@@ -23,7 +23,7 @@ export interface Fuzzed extends Planted {
 type Expected = { code: 400 | 401 | 403 } | { right: Right } | 'open';
 
 const OPEN = ['healthz', 'livez', 'readyz'];
-/** Near the limit on the head of a request, which also counts other bytes than those of the target. */
+/** A request whose target is longer, in characters, may exceed the server's limit on the head of a request. */
 const LONG = 12_000;
 
 /** Returns what the engine must do with a request. */
@@ -74,7 +74,7 @@ const BODIES = [
   'x: y',
 ];
 
-/** Checks `numRuns` random requests. Rejects with the first one for which the property does not hold. Resolves to the counts of codes. */
+/** Checks `numRuns` random requests. Rejects if the property fails for one. Resolves to the number of responses by status code. */
 export async function checkAccess(
   fuzzed: Fuzzed,
   { numRuns, seed }: { numRuns: number; seed: number },

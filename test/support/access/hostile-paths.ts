@@ -115,7 +115,7 @@ const clusterPath = fc
 
 type Change = (path: string, place: number) => string;
 
-/** Applies `change` to a character of the path that is not a slash. */
+/** Applies `change` to the character at `place`, a fraction of the path's length. A slash is not changed. */
 const atCharacter =
   (change: (char: string) => string): Change =>
   (path, place) => {
@@ -124,7 +124,7 @@ const atCharacter =
     return char === '' || char === '/' ? path : `${path.slice(0, index)}${change(char)}${path.slice(index + 1)}`;
   };
 
-/** Replaces one of the slashes of the path. */
+/** Replaces one of the slashes of the path, but never the first one. */
 const atSlash =
   (by: string): Change =>
   (path, place) => {

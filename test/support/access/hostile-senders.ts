@@ -1,4 +1,4 @@
-/** Generates credentials and headers about users, valid and damaged, each with the user that they stand for. */
+/** Generates credentials and headers about users, valid and damaged, each with the user that they identify. */
 import fc from 'fast-check';
 import type { Impersonation, User } from './oracle.ts';
 import type { Planted } from './planted.ts';
@@ -28,7 +28,7 @@ export interface Sender {
 interface Credential {
   headers: readonly Header[];
   user?: User;
-  /** Whether the header is a credential, valid or not. */
+  /** Whether the headers contain a credential, valid or not. */
   present: boolean;
 }
 
@@ -201,14 +201,14 @@ const someImpersonation: fc.Arbitrary<Impersonation> = fc
     extra,
   }));
 
-/** Generates mostly impersonations for the user who may impersonate some, and few for others. */
+/** Generates impersonations for most requests of `proxy`, which may impersonate some users, and for few requests of others. */
 const impersonationOf = (certificate: string): fc.Arbitrary<Impersonation> =>
   fc.oneof(
     { weight: 5, arbitrary: fc.constant<Impersonation>({ groups: [], extra: [] }) },
     { weight: certificate === 'proxy' ? 25 : 1, arbitrary: someImpersonation },
   );
 
-/** Returns the headers in one of several spellings. */
+/** Returns the headers of an impersonation; if `odd`, in lower case, with a second user and with a percent-encoded key. */
 function impersonationHeaders({ user, groups, uid, extra }: Impersonation, odd: boolean): Header[] {
   const name = (text: string): string => (odd ? text.toLowerCase() : text);
   return [

@@ -94,7 +94,7 @@ export function rightFor(method: string, target: string): Right | undefined {
   return right;
 }
 
-/** Returns whether the user has the right. */
+/** Returns whether the roles and bindings grant the right to the user. The group system:masters has all rights. */
 export function isAllowed(access: Access, user: User, right: Right): boolean {
   if (user.groups.includes('system:masters')) return true;
   const namespace = 'path' in right ? '' : right.namespace;
@@ -148,7 +148,10 @@ export interface Impersonation {
 
 const ACCOUNT = /^system:serviceaccount:([^:]+):([^:]+)$/;
 
-/** Returns the user as whom the sender acts; 'forbidden' if the sender may not, 'bad' if the request names no user. */
+/**
+ * Returns the user that the request acts as: the sender if the request impersonates no user. Returns 'forbidden' if the sender may not
+ * impersonate the user, and 'bad' if the request names groups, a UID or extra fields, but no user.
+ */
 export function impersonated(access: Access, sender: User, wanted: Impersonation): User | 'forbidden' | 'bad' {
   const { user = '', groups, uid = '', extra } = wanted;
   if (user === '') return groups.length === 0 && uid === '' && extra.length === 0 ? sender : 'bad';

@@ -17,7 +17,10 @@ export type Call = (
   // biome-ignore lint/suspicious/noExplicitAny: responses of many kinds
 ) => Promise<{ code: number; json: any }>;
 
-/** The planted objects have this name in these namespaces. The absent name and namespace have the same lengths. */
+/**
+ * All planted objects have the name PLANTED, and no object has the name ABSENT. One of their namespaces is HIDDEN, and ABSENT_NAMESPACE
+ * does not exist. An absent name is as long as the existing one.
+ */
 export const PLANTED = 'planted';
 export const ABSENT = 'missing';
 export const HIDDEN = 'hidden';
@@ -27,7 +30,7 @@ const NAMESPACES = ['default', HIDDEN, 'kube-system'];
 const RBAC = 'rbac.authorization.k8s.io';
 const RBAC_PATH = `/apis/${RBAC}/v1`;
 
-/** The text that a planted object contains. */
+/** Returns the text that a planted object contains. CANARY finds such texts in a response. */
 export const canaryOf = (namespace: string, resource: string): string => `canary-${namespace}-${resource}-end`;
 export const CANARY = /canary-([a-z-]+)-(secrets|configmaps)-end/g;
 
@@ -74,7 +77,7 @@ const ROLES: Readonly<Record<string, PolicyRule[]>> = {
   'fuzz-writer': [rule('get list create update patch delete', 'configmaps'), rule('get', 'secrets')],
 };
 
-/** Each binding: its role, and its subjects. Bindings with a namespace are RoleBindings. */
+/** The namespace, role and subjects of each binding. Bindings with a namespace are RoleBindings, the others ClusterRoleBindings. */
 const BINDINGS: readonly [namespace: string, role: string, subjects: string[]][] = [
   ['', 'ClusterRole fuzz-viewer', ['User viewer']],
   ['', 'ClusterRole fuzz-discovery', ['Group team', 'User jane']],

@@ -1,4 +1,4 @@
-/** Sends requests byte by byte over TLS, so that their paths and headers may be such that no client library sends them. */
+/** Sends requests byte by byte over TLS, so that they can have paths and headers that no client library sends. */
 import { connect } from 'node:tls';
 
 export interface RawRequest {

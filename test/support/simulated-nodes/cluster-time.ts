@@ -15,10 +15,10 @@ export interface ClusterTime {
 
 /** The maximum time for which a test waits. */
 const PATIENCE_MILLIS: Millis = 10 * 60_000;
-/** A cluster with many nodes has many timers. */
+/** The limit on steps of the virtual clock. It is high, because a cluster with many nodes has many timers. */
 const MOST_STEPS = 5_000_000;
 
-/** Resources of the event loop that end on their own without time having to pass. */
+/** Matches the names of resources of the event loop that end even if no virtual time passes. */
 const BUSY = /^(FSReq|Immediate|FileHandleClose|DirHandle|PROCESSWRAP|ProcessWrap|CLOSEREQ|CloseReq)/;
 
 /** Resolves when the event loop has nothing to do but to wait for timers, changes of files, and requests from outside. */
@@ -38,7 +38,7 @@ function virtualTime(): ClusterTime {
   const timers = createVirtualTimers(undefined, { settled: quiet, mostSteps: MOST_STEPS });
   let running: Promise<never> | undefined;
   return timeOf(timers, (isOver) => {
-    // All that wait share one run of the clock. While there are any, there is a timer: that of the limit.
+    // All calls of during() share one run of the clock. While a call waits, there is at least one timer: that of its limit.
     const ended = (): boolean => {
       if (isOver()) running = undefined;
       return running === undefined;
@@ -48,7 +48,7 @@ function virtualTime(): ClusterTime {
   });
 }
 
-/** `pass` lets time pass until `isOver` returns true. Its promise can only reject. */
+/** Returns a ClusterTime. `pass` lets time pass until `isOver` returns true. Its promise never resolves, but may reject. */
 function timeOf(timers: Timers, pass: (isOver: () => boolean) => Promise<never>): ClusterTime {
   let waiting = 0;
   return {

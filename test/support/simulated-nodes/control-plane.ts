@@ -50,9 +50,9 @@ export interface ControlPlane {
   registry: ResourceBackend;
   /** The informers of the API server, for the tests. */
   informers: SharedInformers;
-  /** Returns the informers as a user may use them. */
+  /** Returns the informers with the rights of the user. */
   informersOf(user: UserInfo): SharedInformers;
-  /** The requests of components that their roles did not allow. */
+  /** The requests of components that were refused, because the component's role does not allow them. */
   refusals: readonly string[];
   /** The path of the administrator's kubeconfig; undefined without the HTTPS server. */
   kubeconfig: string | undefined;
@@ -69,7 +69,7 @@ export interface ControlPlaneOptions extends Platform {
   signal: AbortSignal;
 }
 
-/** Creates certificates that are valid now by the machine's clock, with which clients compare their dates, also in virtual time. */
+/** Creates certificates that are valid now by the machine's clock, because clients verify dates with that clock even in virtual time. */
 const openPki = (folder: string): Promise<Pki> =>
   loadOrCreatePki(folder, { hostnames: [], ips: [kubernetesServiceAddress(SERVICE_CIDR)], now: Date.now() });
 
@@ -145,7 +145,7 @@ export async function startControlPlane(
   };
 }
 
-/** Starts the HTTPS server if the cluster is to have one. Resolves with its port, and with the path of the administrator's kubeconfig. */
+/** Starts the HTTPS server if `https` is true. Resolves with its port, and with the path of the administrator's kubeconfig. */
 async function serve(
   { https, folder, nodes, timers, log }: ControlPlaneOptions,
   parts: Pick<ApiServerOptions, 'backend' | 'catalog' | 'pki'>,

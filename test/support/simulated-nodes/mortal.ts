@@ -1,6 +1,6 @@
 /**
- * Returns an object with the methods of `target` for a part that dies as with kill -9: after its death its calls have no effect, and calls
- * under way, which may still have one, are never answered.
+ * Returns an object with the methods of `target` for a component that can die as with kill -9. Calls after its death have no effect. Calls
+ * under way at its death may still have an effect, but their promises never settle.
  */
 export function mortal<T extends object>(target: T, isAlive: () => boolean): T {
   const never = (): Promise<never> => new Promise(() => undefined);

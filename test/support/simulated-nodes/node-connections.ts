@@ -6,7 +6,10 @@ import type { NodeConnection, PodRef } from '../../../src/ports/node-connection.
 import type { NodeReports } from '../../../src/ports/node-reports.ts';
 import type { SimulatedNode } from './simulated-node.ts';
 
-/** Passes each call to the agent that runs the Pod. Simulated nodes report no usage and serve no documents. */
+/**
+ * Returns a connection that passes each call to the agent of the Pod. A call fails with NotFound if no agent has the Pod. Simulated nodes
+ * report no usage and serve no documents.
+ */
 export function connectionTo(nodes: ReadonlyMap<string, SimulatedNode>): NodeConnection & NodeReports {
   const agents = () => [...nodes.values()].flatMap(({ agent }) => (agent === undefined ? [] : [agent]));
   const of = ({ uid, name }: PodRef): NodeConnection => {

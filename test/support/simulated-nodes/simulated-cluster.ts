@@ -198,7 +198,7 @@ async function createNamespace(client: Client, name: string): Promise<void> {
 }
 
 interface Watched<T> {
-  /** Resolves with the objects once they are as wanted. */
+  /** Resolves with the objects once the condition holds for them. */
   found: Promise<readonly T[]>;
   /** Describes the objects as they are now. */
   seen(): string;
@@ -224,7 +224,7 @@ function untilObjects<T extends KubeObject>(
       found.reject(error);
     }
   };
-  /** Looks once after all the changes of a turn. */
+  /** Checks the objects once after all changes of one turn of the event loop. */
   const changed = (): void => {
     if (!isDue) setImmediate(look);
     isDue = true;

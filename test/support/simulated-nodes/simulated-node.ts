@@ -42,7 +42,7 @@ export interface SimulatedRun {
 }
 
 export interface NodeSpec {
-  /** In addition to the labels of every Node. */
+  /** Labels in addition to those of every Node. */
   labels?: Readonly<Record<string, string>>;
   /** Absent: 4 CPUs, 8Gi of memory, and 110 Pods. */
   capacity?: { cpus?: number; memoryBytes?: number; pods?: number };
@@ -53,16 +53,16 @@ export interface SimulatedNode {
   readonly ip: string;
   readonly podCidr: string;
   readonly runtime: SimulatedRuntime;
-  /** The agent that runs; undefined after kill(). */
+  /** The running agent; undefined before start() and after kill(). */
   readonly agent: NodeAgent | undefined;
-  /** Starts an agent with what an earlier one left on the node. Resolves when the agent has started and the Node is registered. */
+  /** Starts an agent with the files that an earlier agent left. Resolves when the agent has started and the Node is registered. */
   start(): Promise<void>;
-  /** Ends the agent as kill -9 does: it writes nothing any more. Containers continue. */
+  /** Ends the agent as kill -9 does: the agent writes nothing afterwards. Containers continue to run. */
   kill(): void;
 }
 
 export interface NodeOptions extends Platform {
-  /** 1 for node-1. */
+  /** The number in the name of the node: 1 for node-1. */
   number: number;
   spec: NodeSpec;
   backend: ResourceBackend;
@@ -167,7 +167,7 @@ function nodeRuntime(node: string, podCidr: string, options: NodeOptions): Simul
     images: [...images],
     script: scriptOf,
     exec: (run) => ({ exitCode: timers.now() - (run.startedAt ?? 0) < (scriptOf(run).readyAfterMillis ?? 0) ? 1 : 0 }),
-    // Number 0 is the address of the range, 1 that of its gateway.
+    // Address 0 is that of the network itself, address 1 that of the gateway.
     podIp: (serial) => podCidr.replace(/0\/24$/, String(2 + (serial % 253))),
   });
   return {

@@ -15,7 +15,7 @@ export function testImpersonation({ ok, refused }: KubectlProgram): void {
   });
 }
 
-/** These commands are newer than kubectl 1.20. */
+/** Defines tests of commands that kubectl 1.20 does not have. */
 export function testIdentities({ ok, refused, run }: KubectlProgram): void {
   test('auth whoami shows the user in every form', async () => {
     const jane = 'auth whoami --as jane --as-group team --as-uid 42';

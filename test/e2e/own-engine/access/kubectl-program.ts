@@ -1,4 +1,4 @@
-/** A kubectl of a version, which runs against the engine of the file. */
+/** Runs a kubectl of a given version against the engine of the test file. */
 import { expect } from 'vitest';
 import { type CommandResult, runCommand } from '../../../../src/platform/processes.ts';
 import { lifepod } from '../../../support/own-engine.ts';
@@ -6,7 +6,7 @@ import { lifepod } from '../../../support/own-engine.ts';
 export interface KubectlProgram {
   /** Makes the name of an object, different for each program, because all use one engine. */
   own(name: string): string;
-  /** `args`: separated by spaces. */
+  /** Runs kubectl. `args` are separated by spaces, and `input` is the standard input. */
   run(args: string, input?: string): Promise<CommandResult>;
   /** Like run(), but rejects if kubectl fails, and resolves with its output. */
   ok(args: string, input?: string): Promise<string>;
@@ -14,7 +14,7 @@ export interface KubectlProgram {
   refused(args: string, input?: string): Promise<string>;
 }
 
-/** `prefix`: of the names of the objects. */
+/** Returns a KubectlProgram for the kubectl at `path`. own() puts `prefix` in front of names of objects. */
 export function kubectlProgram(path: string, prefix: string): KubectlProgram {
   const run: KubectlProgram['run'] = (args, input = '') =>
     runCommand(path, args.split(' '), {
