@@ -1,6 +1,6 @@
 /**
  * Measures the sizes of the npm package, and the time from a command of the installed package to its end: `lifepod version`, and
- * `lifepod up --detach`, which ends when the node is Ready. The Node.js is the one that runs the benchmark; nothing is downloaded.
+ * `lifepod up --detach`, which ends when the node is Ready. The package uses the Node.js that runs the benchmark; nothing is downloaded.
  */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -16,7 +16,7 @@ const NETWORK = ['--port', '0', '--pod-cidr', '10.213.0.0/16', '--service-cidr',
 
 interface Cost {
   millis: number;
-  /** The CPU time of the command, without that of the engine, which outlives the command. */
+  /** The CPU time of the command, without the engine, which outlives the command. */
   commandMillis: number;
   engineMillis: number;
 }

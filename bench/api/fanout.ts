@@ -14,8 +14,8 @@ const WRITES = 20;
 let marks = 0;
 
 /**
- * Starts a watch on each connection. The measurement writes to `target`, the API unless it is set, and waits until all watches have the
- * write. `what` names the write.
+ * Starts a watch on each connection. The measurement writes to `target`, the API unless it is set, and waits until all watches have
+ * received the write. `what` names the write.
  */
 export async function fanoutOf(
   server: BenchServer,

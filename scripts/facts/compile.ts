@@ -77,7 +77,7 @@ for (const [folder, key] of [
   readSource(join(machineryFolder, folder), `k8s.io/apimachinery/${folder}`, key);
 }
 
-/** A type of the API: a scalar, or the name of another type, with the name that Go gives to a scalar of a type of its own. */
+/** A type of the API: `base` is a scalar or the name of another type, and `goName` the name of a Go type that is declared as `base`. */
 interface Resolved {
   base: string;
   pointer: boolean;

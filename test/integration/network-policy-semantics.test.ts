@@ -1,4 +1,4 @@
-/** A table of what NetworkPolicies allow, with real sockets in both address families: Pods and the node are network namespaces. */
+/** Tests which connections NetworkPolicies allow, with real sockets in both address families. Pods and the node are network namespaces. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { NetworkPolicy, NetworkPolicySpec } from '../../src/api/generated/types.ts';
 import { type NftTable, openTable } from '../../src/network/nftables/table.ts';
@@ -53,7 +53,7 @@ async function enforce(...specs: Partial<NetworkPolicySpec>[]): Promise<void> {
   await table.set('policies', section.section());
 }
 
-/** Resolves with the address families in which there is an answer. `question`: such as `client > web tcp 8080`. */
+/** Asks a question such as `client > web tcp 8080`. Resolves with the address families that got an answer, or `none`. */
 async function answers(question: string): Promise<string> {
   const [from = '', , to = '', protocol, port] = question.split(' ');
   const { ip, ip6 } = placeOf(to);

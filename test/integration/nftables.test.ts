@@ -52,7 +52,7 @@ const accepting = (chain: string): Section => parts({ x: { chains: [{ name: chai
 const CHAINS = ['a', 'b', 'c'].map((letter) => `services/${letter}`);
 const KEYS = ['10.0.0.1', '10.0.0.2', '10.0.0.3', '10.0.0.4'];
 
-/** Chains that are attached to a hook or jump to the next ones, and maps whose elements lead to chains that the section has. */
+/** Generates chains that are attached to a hook or jump to the next chains, and maps whose elements lead to chains of the section. */
 const sections: fc.Arbitrary<Section> = fc
   .record({
     chains: fc.subarray(CHAINS),
@@ -292,9 +292,9 @@ describe('the owner of the nftables table, while it follows the changes of other
     const before = await twoSections(table);
     await namespace.runOk('nft', [command]);
     await expect.poll(() => contents().catch(() => []), { timeout: 20_000 }).toEqual(before);
-    // The kernel has the rules before the owner knows it.
+    // The kernel has the rules before the owner of the table reports them as restored.
     await expect.poll(() => restored, { timeout: 20_000 }).toHaveLength(1);
-    // The owner still knows what the kernel has.
+    // The owner of the table still knows the contents of the table in the kernel.
     await table.set('pods', accepting('pods/y'));
     expect((await contents()).join()).not.toContain('pods/x');
   });

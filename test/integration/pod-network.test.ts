@@ -106,7 +106,7 @@ test.each(['0', '1'])('host ports work with bridge-nf-call-iptables %s', async (
     `web to ${NODE}`,
     `web to ${CLIENT}`,
     `web to ${other.ip}`,
-    // The Pod itself, which would drop a packet from its own address.
+    // The Pod reaches itself from the gateway's address, because it would drop a packet from its own address.
     `web to ${gateway}`,
   ]);
   expect(await answers(8081, [client, NODE_TOO], [client, NODE], [machine, '127.0.0.1'])).toEqual([

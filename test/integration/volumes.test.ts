@@ -618,7 +618,7 @@ describe('configMap, secret and downwardAPI', () => {
 });
 
 describe('changes of mounted objects', () => {
-  /** Operations of a Pod are serial: when this one resolves, earlier ones have ended. */
+  /** Resolves when the earlier operations of the Pod have ended, because the operations of a Pod are serial. */
   const settled = () => manager.unmount('u-1', signal);
 
   it('a changed ConfigMap is written without a new token, and no longer after the volumes are unmounted', async () => {

@@ -68,7 +68,7 @@ class Load {
   readonly failures: string[] = [];
   count = 0;
 
-  /** `prefix`: the command that runs the program, such as nsenter(1) with its options. */
+  /** Starts the load. `prefix` is the command that runs the program, such as nsenter(1) with its options. */
   constructor(prefix: readonly string[], url: string, connections: 'fresh' | 'kept') {
     const program = [process.execPath, join(PROGRAMS, 'request-load.ts'), url, connections];
     const [command = '', ...args] = [...prefix, ...program];

@@ -15,7 +15,7 @@ type Protocol = (typeof PROTOCOLS)[number];
 const [PORT, CLUSTER_IP, NODE_PORT, HOST_PORT] = [8080, '10.96.7.7', 30_080, 8088];
 /** The first address of the default range of Pods: the node, as Pods see it. */
 const GATEWAY = '10.222.0.1';
-/** An address of the machine besides MACHINE_IP. A client that is not bound to one address tells an SCTP server all addresses of its machine. */
+/** An address of the machine besides MACHINE_IP. An SCTP client that is not bound to an address sends all addresses of its machine. */
 const OTHER_IP = '10.0.2.15';
 
 /** Folders of the machine with which a container of the image busybox can run socat, by their paths in the container. */
@@ -99,9 +99,9 @@ const QUESTIONS: readonly Question[] = [
 ];
 
 /**
- * Functions of the shell. The first asks a server of SERVE for some seconds by a protocol at an address and a port, with options of the
- * socket of the client, and prints the answer, if it gets one. The further arguments are a command that runs the client, such as nsenter(1).
- * A client of UDP asks again every two seconds, because datagrams may be lost.
+ * Functions of the shell. ask() asks a server of SERVE for some seconds by a protocol at an address and a port, with socket options of the
+ * client, and prints the answer if there is one. The further arguments are a command that runs the client, such as nsenter(1). A UDP client
+ * asks again every two seconds, because datagrams may be lost.
  */
 const ASK = `ask() {
   local seconds=$1 protocol=$2 to=$3:$4 options=$5

@@ -1,7 +1,7 @@
 /**
  * The example of the page "Disruptions" of v1.33, step by step, on three simulated nodes: a Deployment with three replicas, of which its
- * PodDisruptionBudget requires two, and another Pod without a budget, while the nodes are drained one after the other. The table of the page is
- * checked at every step. Also budgets of Pods with defer containers.
+ * PodDisruptionBudget requires two, and another Pod without a budget, while the nodes are drained one after the other. The test
+ * compares the Pods with the table of the page at every step. Also tests budgets of Pods with defer containers.
  */
 import { expect, test } from 'vitest';
 import type {
@@ -193,7 +193,7 @@ test('a cluster of three nodes is drained node by node as on the page "Disruptio
   });
   await example.budget([3, 1]);
 
-  // The drain of node-2 evicts pod-b and not pod-d. There is no room for pod-e, so that the drain blocks, also when pod-b has terminated.
+  // The drain of node-2 evicts pod-b and not pod-d. There is no room for pod-e, so the drain blocks, even after pod-b has terminated.
   expect(await example.drain('node-2')).toEqual({ 'pod-b': 'evicted', 'pod-d': REFUSED });
   await example.table({
     'node-2': ['pod-b terminating', 'pod-d available'],

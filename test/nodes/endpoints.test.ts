@@ -24,7 +24,7 @@ async function served({ client, during }: SimulatedCluster, replicas: number): P
 const endpointsOf = (slices: readonly EndpointSlice[]): Endpoint[] =>
   slices.filter(({ metadata }) => metadata.namespace === 'default').flatMap(({ endpoints }) => endpoints);
 
-/** Waits until the Service has this many endpoints, all of them ready; checks after each change that no address is there twice. */
+/** Waits until the Service has this many endpoints, all of them ready; checks after each change that no address occurs twice. */
 async function endpointsOnce(
   cluster: SimulatedCluster,
   count: number,

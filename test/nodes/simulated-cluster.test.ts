@@ -165,7 +165,7 @@ test('a node whose agent stays dead becomes NotReady, and its Pods are evicted, 
   const nodes = (await cluster.client.resource<Node>(NODES).list()).items.filter(isReady);
   expect(nodes.map(({ metadata }) => metadata.name)).toEqual(['node-1', 'node-3']);
 
-  // The agent comes back, ends the Pods, and the node is Ready again.
+  // The agent is restarted and ends the Pods, and the node is Ready again.
   await cluster.restart('node-2');
   await cluster.until<Node>(NODES, allReady(3));
   await cluster.until<Pod>(PODS, allReady(4));

@@ -62,7 +62,7 @@ export function swapBytesOf(group: string): string {
   return together === 'none' ? together : String(Number(together) - Number(limitsOf(group).memoryBytes));
 }
 
-/** Returns the path of the group kubepods of an engine, or of a group below it; `parts` are the names on the way. */
+/** Returns the path of the group kubepods of an engine, or of a group below it; `parts` are the names of the groups below kubepods. */
 export const groupIn = (dataDir: string, ...parts: string[]): string =>
   join(cgroupRootOf(dataDir), 'kubepods', ...parts);
 
@@ -71,7 +71,7 @@ export function podGroup(dataDir: string, pod: Pod): string {
   return groupIn(dataDir, ...(qos === 'Guaranteed' ? [] : [qos.toLowerCase()]), `pod${pod.metadata.uid}`);
 }
 
-/** Returns the path of a container's group. The name of the group is the container ID without its prefix, such as containerd://. */
+/** Returns the path of a container's group. The name of the group is the container ID without a prefix such as containerd://. */
 export const containerGroup = (dataDir: string, pod: Pod, container: string): string =>
   join(podGroup(dataDir, pod), statusOf(pod, container).containerID?.replace(/^.*:\/\//, '') ?? '');
 

@@ -1,4 +1,4 @@
-/** Generates hostile objects of all kinds from valid objects and the facts about types, and encodes them as JSON, YAML or protobuf bodies. */
+/** Generates hostile objects of all kinds from valid objects and the facts about types, and encodes them as JSON, YAML or protobuf. */
 import fc from 'fast-check';
 import { type FieldFacts, jsonFields, jsonForms, structOf } from '../../src/api/facts/facts.ts';
 import type { KindDefinition } from '../../src/api/kind.ts';

@@ -251,7 +251,7 @@ function lifepodOf(scratch: Scratch, options: string[]): Lifepod {
 
 /**
  * Runs a program in its own process group until `done` returns true for a line of its output, then kills the process group and resolves
- * with the lines so far. Rejects if the program ends before.
+ * with the lines so far. Rejects if the program ends before that.
  */
 export async function untilLine(
   command: string,

@@ -1,4 +1,4 @@
-/** Lists everything that programs can change in the network of a machine, to find what lifepod leaves there. */
+/** Lists everything that programs can change in the network of a machine, to find changes that lifepod leaves behind. */
 import type { NetworkNamespace } from './network-namespace.ts';
 
 /** The commands that list the network, by kind of object (with 6 for IPv6). Each line of their output describes one object. */

@@ -1,6 +1,6 @@
 /**
- * A program that test/support/network-peer.ts runs in a network namespace: it answers the commands on its standard input, one JSON document
- * per line, with one JSON document per line. Its servers answer each message with their name and the address from which it came.
+ * A program that test/support/network-peer.ts runs in a network namespace. It reads commands from standard input and writes answers to
+ * standard output, one JSON document per line. Its servers answer each message with their name and the sender's address.
  */
 import { createSocket } from 'node:dgram';
 import { connect, createServer, type Socket } from 'node:net';

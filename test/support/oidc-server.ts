@@ -1,6 +1,6 @@
 /**
- * An OpenID Connect issuer on loopback, over HTTPS with an authority of its own: the server of the package oidc-provider. It accepts a login
- * with any account name, without a password. The account `jane.team-a.admins` is in the groups team-a and admins. Accounts have the claim
+ * An OpenID Connect issuer on loopback, over HTTPS with an authority of its own: the server of the package oidc-provider. It accepts
+ * any account name, without a password. The account `jane.team-a.admins` is in the groups team-a and admins. Accounts have the claim
  * `tenant`, except `stranger`, and the tokens of `hasty` are valid for one second.
  */
 import { createPrivateKey } from 'node:crypto';

@@ -14,8 +14,8 @@ import type { LifepodClient } from './lifepod.ts';
 const DEADLINE_MILLIS = 60_000;
 
 /**
- * The reasons of a container that exceeded its memory limit. On cgroup v1 only the runtime knows of the kill, and it may report the end of
- * the container first.
+ * Matches the reason of a container that exceeded its memory limit. On cgroup v1 only the runtime knows of the kill, and the runtime may
+ * report the end of the container first.
  */
 export const OOM_REASONS = cgroupVersion() === 2 ? /^OOMKilled$/ : /^(OOMKilled|Error)$/;
 

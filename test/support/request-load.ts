@@ -1,7 +1,8 @@
 /**
- * A constant load: `node request-load.ts URL fresh|kept`. Each of WORKERS clients sends requests one after another, on a new connection each,
- * or on a connection that it keeps as long as the server does. For each response, prints the name of the server that it contains; for each
- * request without the right response, a line that begins with `failed`. Ends when its standard input ends, with the last responses.
+ * A constant load: `node request-load.ts URL fresh|kept`. Each of WORKERS clients sends requests one after another, each on a new connection
+ * (fresh), or on a connection that the client keeps as long as the server does (kept). For each response, the program prints the name of the
+ * server, which the response contains; for each request without the right response, a line that begins with `failed`. When its standard
+ * input ends, the program waits for the last responses and ends.
  */
 import { Agent, get } from 'node:http';
 import { text } from 'node:stream/consumers';

@@ -1,6 +1,6 @@
 /**
- * A node, Pods and a machine outside, each a network namespace. The node routes between them, as it does for real Pods: each Pod has a pair of
- * interfaces of its own. The machine outside is the node's default gateway.
+ * Creates a node, Pods and a machine outside the node, each as a network namespace. The node routes between them as it does for real Pods:
+ * each Pod has a pair of interfaces of its own. The machine outside is the node's default gateway.
  */
 import { createNetworkNamespace, type NetworkNamespace } from './network-namespace.ts';
 import { NetworkPeer } from './network-peer.ts';

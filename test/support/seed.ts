@@ -11,7 +11,7 @@ export default function setUp(): void {
   process.env['LIFEPOD_SEED'] ??= String(seedOf(join(import.meta.dirname, '../../src')));
 }
 
-/** Returns a hash of the sources in `folder` as a number from 0 to 2^31 - 1. */
+/** Returns a hash of the sources that these tests run, in four folders of `folder`, as a number from 0 to 2^31 - 1. */
 function seedOf(folder: string): number {
   const hash = createHash('sha256');
   const sources = globSync('{lifecycle,node,runtime,simulation}/**/*.ts', { cwd: folder });

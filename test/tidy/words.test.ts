@@ -7,7 +7,7 @@ import { files, read, titlesIn, typeScript } from './sources.ts';
 
 /** Matches openings that precede the subject, or that describe a component as a person. */
 const OPENING = /^(?:of|who|whoever|nobody|what is) /i;
-/** Matches phrases that have a plain equivalent, such as notify, report or unchanged. */
+/** Matches phrases that have a plain equivalent: notify, report or unchanged, for example. */
 const PHRASE = /\b(?:is told|are told|tells of|told of|as ever|nobody|whoever|anew|goes on)\b/gi;
 
 const BLOCK_COMMENT = /^[ \t]*\/\*\*?((?:(?!\*\/)[\s\S])*)\*\//gm;

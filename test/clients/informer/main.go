@@ -67,7 +67,7 @@ func main() {
 			return request.Watch(context.TODO())
 		},
 	}
-	// The informer's back-off grows to 30 s; a reflector that fails is restarted by the same back-off.
+	// The informer restarts a reflector that fails with a back-off that grows to 30 s.
 	informer := cache.NewSharedInformer(source, &v1.ConfigMap{}, 0*time.Second)
 	print := func(change string) func(object interface{}) {
 		return func(object interface{}) {

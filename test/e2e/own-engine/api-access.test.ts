@@ -1,4 +1,4 @@
-/** Clients that reach the API through the Service `kubernetes`: in Pods and on the machine; and what other machines reach. */
+/** Tests which clients reach the API through the Service `kubernetes`: Pods, programs of the machine, and other machines. */
 import { once } from 'node:events';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';

@@ -1,4 +1,4 @@
-/** Certificates with the real openssl and kubectl: users and nodes that ask for one, and the renewal of the engine's own. */
+/** Tests certificates with the real openssl and kubectl: users and nodes request certificates, and the engine renews its own. */
 import { once } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { watch } from 'node:fs/promises';
@@ -32,8 +32,8 @@ async function servedCertificate(): Promise<string> {
 }
 
 /**
- * Resolves when the engine has put new certificates with these names into use, which it logs. Each certificate is renewed at a time of its
- * own.
+ * Resolves when the engine has logged that it has renewed the certificates with these names. The certificates are renewed at different
+ * times.
  */
 async function renewedCertificates(...names: string[]): Promise<void> {
   const log = join(lifepod.dataDir, 'lifepod.log');

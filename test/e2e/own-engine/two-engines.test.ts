@@ -1,4 +1,4 @@
-/** Two engines on one machine: their Services, node ports and host ports, the same port in both, and `lifepod down` of one of them. */
+/** Tests two engines on one machine: their Services, node ports and host ports, a port that both use, and `lifepod down` of one engine. */
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import type { Node, Service } from '../../../src/api/generated/types.ts';

@@ -132,7 +132,7 @@ test('a user with a certificate of lifepod kubeconfig has the rights of its Role
   await lifepod.kubectlOk('create', 'rolebinding', 'team', '-n', 'team', '--clusterrole=view', '--group=developers');
   const folder = mkdtempSync(join(tmpdir(), 'lifepod-user-'));
   onTestFinished(() => rmSync(folder, { recursive: true }));
-  // A user that every machine has gets the file in a folder of its own.
+  // The user `daemon`, which every machine has, gets the file in a folder of its own.
   const { uid, gid } = findUser('daemon') ?? { uid: 0, gid: 0 };
   expect(uid).not.toBe(0);
   chmodSync(folder, 0o755);

@@ -1,6 +1,6 @@
 /**
  * Does with containerd what the commands of README's section "In a container" do with Docker: each container gets an overlay of the image,
- * the volume, and an address that a port of the machine around it leads to. All of it is in a folder and in two network namespaces.
+ * the volume, and an address to which the published port leads. Everything is in a folder and in two network namespaces.
  */
 import type { Machine } from '../machine.ts';
 import { writes } from '../readme.ts';

@@ -26,7 +26,7 @@ const OPEN = ['healthz', 'livez', 'readyz'];
 /** A request whose target is longer, in characters, may exceed the server's limit on the head of a request. */
 const LONG = 12_000;
 
-/** Returns what the engine must do with a request. */
+/** Returns the expected decision: an error code, 'open' if anyone may send the request, or the right that allows the request. */
 function expectedOf(access: Planted['access'], sender: Sender, method: string, target: string): Expected {
   const [path = ''] = target.split('?');
   const segments = segmentsOf(path);

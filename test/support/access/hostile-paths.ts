@@ -1,4 +1,4 @@
-/** Generates methods with paths of every form: valid ones, and ones that try to mean another path than the one that is authorized. */
+/** Generates methods with paths of every form: valid ones, and ones that try to reach another path than the authorized one. */
 import fc from 'fast-check';
 import { ABSENT, ABSENT_NAMESPACE, HIDDEN, PLANTED } from './planted.ts';
 

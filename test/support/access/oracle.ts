@@ -1,6 +1,7 @@
 /**
- * Decides independently of the engine which requests it must allow: a plain reading of upstream's documentation and of RequestInfo, without
- * indexes. Source: k8s.io/apiserver/pkg/endpoints/request/requestinfo.go, filters/impersonation.go and pkg/registry/rbac/validation of v1.33.
+ * Decides which requests the engine must allow, independently of the engine, by a plain reading of upstream's documentation and of
+ * RequestInfo, without indexes.
+ * Source: k8s.io/apiserver/pkg/endpoints/request/requestinfo.go, filters/impersonation.go and pkg/registry/rbac/validation of v1.33.
  */
 import type {
   ClusterRole,
@@ -43,7 +44,7 @@ const VERBS: Readonly<Record<string, string>> = {
   DELETE: 'delete',
 };
 
-/** Returns the segments of a path without its query; undefined if it is not correctly percent-encoded. */
+/** Returns the decoded segments of a path, which must have no query; undefined if the path is not correctly percent-encoded. */
 export function segmentsOf(path: string): string[] | undefined {
   const segments = path.slice(1).split('/');
   if (segments.at(-1) === '') segments.pop();

@@ -21,7 +21,7 @@ export interface Address {
 
 export interface RawResponse {
   code: number;
-  /** The lines of the head without those that differ from response to response. */
+  /** The lines of the head, except headers whose values differ from response to response. */
   head: string[];
   body: string;
 }

@@ -1,6 +1,6 @@
 /**
- * A node of a simulated cluster: a real node agent on a simulated runtime. The runtime and the files of the node survive the agent, which may
- * be killed and started again.
+ * A node of a simulated cluster: a real node agent on a simulated runtime. The agent may be killed and started again; the runtime and the
+ * files of the node survive.
  */
 import { join } from 'node:path';
 import type { Client } from '../../../src/client/client.ts';

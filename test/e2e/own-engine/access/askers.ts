@@ -63,9 +63,9 @@ function groupsOf({ name, groups = [] }: Asked): string[] {
 }
 
 export interface Asker {
-  /** Whether a SubjectAccessReview says that the user may send the request. */
+  /** Resolves with whether a SubjectAccessReview says that the user may send the request. */
   isReviewed(user: Asked, text: string): Promise<boolean>;
-  /** Whether the server lets the user send the request. Rejects unless its response is one that an allowed or a forbidden request gets. */
+  /** Resolves with whether the server allows the request, and rejects if the status code is 401, or 500 or higher. */
   isSent(user: Asked, text: string): Promise<boolean>;
   close(): void;
 }
