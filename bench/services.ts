@@ -76,7 +76,7 @@ async function manyServices(): Promise<void> {
   await deleteTable({ name: 'lifepod-0', namespace: name, signal });
 }
 
-/** Changes one endpoint and, in turns, elements of a set of the same table, each with a process of nft(8). */
+/** Measures changes of one endpoint, in turns with changes of elements of the same table by nft(8), and prints the medians. */
 async function oneChange(section: ServicesSection, table: ReturnType<typeof openTable>, name: string): Promise<void> {
   const nft = (...commands: string[]): Promise<number> => {
     const input = commands

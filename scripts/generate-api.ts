@@ -96,7 +96,7 @@ const MACHINERY = new Set([
   'StatusCause',
 ]);
 
-/** The name of a type in types.ts: the name of its model without V1. */
+/** Returns the name of a type in types.ts: the name of its model without V1, or the last part of the type's name if it has no model. */
 const publicName = (type: string): string =>
   (modelName(type) ?? type.slice(type.lastIndexOf('.') + 1)).replace(/^V1(?=[A-Z])/, '');
 
@@ -157,7 +157,7 @@ function typeDescription(type: string): string {
   return OWN_DESCRIPTIONS[type]?.description ?? (model === undefined ? '' : readModel(model).description);
 }
 
-/** The description of a field for which fieldDescriptions() has none. */
+/** Returns the description of a field for which fieldDescriptions() has none; the empty text if there is no description. */
 function referenceDescription(type: string, { json, ref }: FieldFacts): string {
   const name = type.slice(type.lastIndexOf('.') + 1);
   const text = REFERENCE_DESCRIPTIONS[`${name}.${json}`] ?? REFERENCE_DESCRIPTIONS[json];

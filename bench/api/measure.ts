@@ -1,4 +1,4 @@
-/** How the sections of the benchmark of the API server measure: figures, and loads over several connections. */
+/** Types and functions with which the sections of the API server's benchmark measure figures, and loads over several connections. */
 import { median } from '../engine.ts';
 import type { BenchServer } from './bench-server.ts';
 import { Connection, type Target } from './connection.ts';

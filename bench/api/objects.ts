@@ -46,7 +46,7 @@ export const configMap = (name: string): string =>
   });
 
 let made = 0;
-/** The request that creates another Pod. */
+/** Returns a request that creates another Pod. */
 export const newPod = (): [string, string, string] => ['POST', PODS, pod(`pod-${made++}`, made)];
-/** The request that creates another ConfigMap. */
+/** Returns a request that creates another ConfigMap. */
 export const newConfigMap = (): [string, string, string] => ['POST', CONFIG_MAPS, configMap(`map-${made++}`)];

@@ -1,4 +1,4 @@
-/** Short sessions of third-party Kubernetes clients with lifepod: the Python, Ruby and JavaScript clients, and kubetail. */
+/** Tests short sessions of third-party Kubernetes clients with lifepod: the Python, Ruby and JavaScript clients, and kubetail. */
 import { CoreV1Api, KubeConfig, makeInformer, type V1Pod } from '@kubernetes/client-node';
 import { expect } from 'vitest';
 import { runCommandOk } from '../../src/platform/processes.ts';

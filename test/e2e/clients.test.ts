@@ -1,4 +1,4 @@
-/** `lifepod logs` and `lifepod describe`, also run as `kubectl lifepod`, with real containers of every kind. */
+/** Tests `lifepod logs` and `lifepod describe`, also run as `kubectl lifepod`, with real containers of every kind. */
 import { delimiter, dirname } from 'node:path';
 import { describe, expect } from 'vitest';
 import type { Pod } from '../../src/api/generated/types.ts';

@@ -1,4 +1,4 @@
-/** Shell completion offers the names that the API knows, for lifepod and, through kubectl, for `kubectl lifepod`. */
+/** Tests that shell completion offers the names that the API knows, for lifepod and, through kubectl, for `kubectl lifepod`. */
 import { dirname } from 'node:path';
 import { expect, vi } from 'vitest';
 import { runCommandOk } from '../../src/platform/processes.ts';

@@ -1,4 +1,4 @@
-/** The status of a Pod: conditions, times, container IDs, exit codes and messages, also after kill -9 of the engine. */
+/** Tests the status of a Pod: conditions, times, container IDs, exit codes and messages, also after kill -9 of the engine. */
 import { describe, expect } from 'vitest';
 import type { Pod } from '../../src/api/generated/types.ts';
 import { processesNaming } from '../../src/engine/leftovers.ts';

@@ -1,4 +1,4 @@
-/** DaemonSets with real Pods, through kubectl: updates, their history and undo, and nodes that do not fit. */
+/** Tests DaemonSets with real Pods, through kubectl: updates, their history and undo, and nodes that do not fit. */
 import { expect } from 'vitest';
 import type { Pod } from '../../src/api/generated/types.ts';
 import { lifepod, test } from '../support/shared-engine.ts';

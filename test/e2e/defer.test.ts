@@ -1,4 +1,4 @@
-/** Defer containers with a real container runtime. src/simulation/defer-*.test.ts test every rule in virtual time. */
+/** Tests defer containers with a real container runtime. src/simulation/defer-*.test.ts test every rule in virtual time. */
 import { describe, expect } from 'vitest';
 import type { Pod } from '../../src/api/generated/types.ts';
 import { parseTime } from '../../src/machinery/time.ts';

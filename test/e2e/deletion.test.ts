@@ -1,4 +1,4 @@
-/** Deletion of Pods: stop signals, grace periods, forced deletion, and Pods that have not started or have finished. */
+/** Tests the deletion of Pods: stop signals, grace periods, forced deletion, and Pods that have not started or have finished. */
 import { expect } from 'vitest';
 import { pod, WAIT } from '../support/manifests.ts';
 import { lifepod, test } from '../support/shared-engine.ts';

@@ -1,4 +1,4 @@
-/** Deployments with real Pods, through kubectl: rollouts, their history, undo, restart, pause and resume, scaling, and defer containers. */
+/** Tests Deployments with real Pods, through kubectl: rollouts, history, undo, restart, pause and resume, scaling, and defer containers. */
 import { expect } from 'vitest';
 import { hasEnded } from '../../src/api/core/v1/pod/status/final-phase.ts';
 import type { Deployment, Pod, ReplicaSet } from '../../src/api/generated/types.ts';

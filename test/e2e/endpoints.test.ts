@@ -1,4 +1,4 @@
-/** Endpoints and EndpointSlices of Services with real Pods, through kubectl. */
+/** Tests Endpoints and EndpointSlices of Services with real Pods, through kubectl. */
 import { expect } from 'vitest';
 import type { Endpoint, EndpointSlice } from '../../src/api/generated/types.ts';
 import { ENDPOINT_SLICES } from '../../src/api/resources.ts';

@@ -1,4 +1,4 @@
-/** Environment variables from the downward API, ConfigMaps, Secrets and Services, and the expansion of `$(NAME)`. */
+/** Tests environment variables from the downward API, ConfigMaps, Secrets and Services, and the expansion of `$(NAME)`. */
 import { describe, expect } from 'vitest';
 import type { Node, Service } from '../../src/api/generated/types.ts';
 import { pod, WAIT } from '../support/manifests.ts';

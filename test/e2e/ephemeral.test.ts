@@ -1,4 +1,4 @@
-/** Ephemeral containers: kubectl debug, the subresource ephemeralcontainers with its validation, and the lifecycle. */
+/** Tests ephemeral containers: kubectl debug, the subresource ephemeralcontainers with its validation, and the lifecycle. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { describe, expect } from 'vitest';

@@ -1,4 +1,4 @@
-/** Lifecycle hooks: when they run, which steps wait for them, and the effects of a failed hook. */
+/** Tests lifecycle hooks: when they run, which steps wait for them, and the effects of a failed hook. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';

@@ -1,4 +1,4 @@
-/** Init containers, restart policies, phases, and validation of Pods. */
+/** Tests init containers, restart policies, phases, and validation of Pods. */
 import { describe, expect } from 'vitest';
 import { pod, SHARED, WAIT } from '../support/manifests.ts';
 import { lifepod, test } from '../support/shared-engine.ts';

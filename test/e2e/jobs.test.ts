@@ -1,4 +1,4 @@
-/** Jobs with real Pods, through kubectl: completions, failures, indexes, suspension, defer containers, and the time after the end. */
+/** Tests Jobs with real Pods, through kubectl: completions, failures, indexes, suspension, defer containers, and the time after the end. */
 import { expect } from 'vitest';
 import type { Job, Pod } from '../../src/api/generated/types.ts';
 import { lifepod, record, test } from '../support/shared-engine.ts';

@@ -1,4 +1,4 @@
-/** Services of type LoadBalancer: their addresses, and the ports for which they wait. */
+/** Tests Services of type LoadBalancer: their addresses, and the ports for which they wait. */
 import { expect } from 'vitest';
 import { lifepod, test } from '../support/shared-engine.ts';
 

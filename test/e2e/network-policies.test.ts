@@ -1,4 +1,4 @@
-/** NetworkPolicies with real Pods, through kubectl. */
+/** Tests NetworkPolicies with real Pods, through kubectl. */
 import { expect } from 'vitest';
 import { pod, WAIT } from '../support/manifests.ts';
 import { isReady } from '../support/pods.ts';

@@ -1,4 +1,4 @@
-/** Init containers in annotations, the form that Kubernetes 1.5 used, with the unmodified kubectl and real containers. */
+/** Tests init containers in annotations, the form that Kubernetes 1.5 used, with the unmodified kubectl and real containers. */
 import { expect } from 'vitest';
 import type { Pod } from '../../src/api/generated/types.ts';
 import { WAIT } from '../support/manifests.ts';

@@ -1,4 +1,4 @@
-/** The Pod Security Standards with kubectl: every control of both levels, in containers of every kind that a new Pod can have. */
+/** Tests the Pod Security Standards with kubectl: every control of both levels, in containers of every kind that a new Pod can have. */
 import { expect } from 'vitest';
 import type { Container, Pod, PodSpec } from '../../src/api/generated/types.ts';
 import type { CommandResult } from '../../src/platform/processes.ts';

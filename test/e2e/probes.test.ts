@@ -1,4 +1,4 @@
-/** Startup, liveness and readiness probes: the effects of their results, their handlers, and their timing. */
+/** Tests startup, liveness and readiness probes: the effects of their results, their handlers, and their timing. */
 import { fileURLToPath } from 'node:url';
 import { Server, ServerCredentials, type ServiceDefinition, status } from '@grpc/grpc-js';
 import { loadSync } from '@grpc/proto-loader';

@@ -1,4 +1,4 @@
-/** ResourceQuotas and LimitRanges with kubectl and real Pods. */
+/** Tests ResourceQuotas and LimitRanges with kubectl and real Pods. */
 import { expect } from 'vitest';
 import type { ResourceQuota } from '../../src/api/generated/types.ts';
 import { pod, WAIT } from '../support/manifests.ts';
@@ -13,7 +13,7 @@ async function createQuota(hard: string): Promise<void> {
   await lifepod.kubectlOk('wait', '--for=jsonpath={.status.used}', 'quota/q', '--timeout=60s');
 }
 
-/** A Pod whose app and init container request these amounts of CPU. */
+/** Returns a Pod whose app and init container request these amounts of CPU. */
 const requesting = (name: string, cpu: string, initCpu: string): Record<string, unknown> =>
   pod(name, {
     app: [{ name: 'app', script: WAIT, resources: { requests: { cpu } } }],

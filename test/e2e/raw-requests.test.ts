@@ -1,4 +1,4 @@
-/** kubectl get --raw of the paths outside of resources, kubectl cluster-info dump, and the proxy of Nodes. */
+/** Tests kubectl get --raw of the paths outside of resources, kubectl cluster-info dump, and the proxy of Nodes. */
 import { once } from 'node:events';
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';

@@ -1,4 +1,4 @@
-/** PodRecords and the commands that print them, `timeline` and `why`, with real containers and after kill -9 of the engine. */
+/** Tests PodRecords and the commands that print them, `timeline` and `why`, with real containers and after kill -9 of the engine. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';

@@ -1,4 +1,4 @@
-/** Restarts of containers, their back-off, and native sidecars, which restart under every restartPolicy of the Pod. */
+/** Tests restarts of containers, their back-off, and native sidecars, which restart under every restartPolicy of the Pod. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';

@@ -1,4 +1,4 @@
-/** Traffic of the machine and of Pods through Services with real Pods, through kubectl. */
+/** Tests traffic of the machine and of Pods through Services with real Pods, through kubectl. */
 import { spawn } from 'node:child_process';
 import { createSocket, type Socket as DatagramSocket } from 'node:dgram';
 import { once } from 'node:events';

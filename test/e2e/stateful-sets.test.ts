@@ -1,4 +1,4 @@
-/** StatefulSets with real Pods, through kubectl: order, names and claims, updates with a partition, their history and undo. */
+/** Tests StatefulSets with real Pods, through kubectl: order, names and claims, updates with a partition, their history and undo. */
 import { expect } from 'vitest';
 import type { Pod } from '../../src/api/generated/types.ts';
 import { lifepod, test } from '../support/shared-engine.ts';

@@ -1,4 +1,4 @@
-/** `lifepod status` and `kubectl lifepod status` with real Pods that have all kinds of trouble at once. */
+/** Tests `lifepod status` and `kubectl lifepod status` with real Pods that have all kinds of trouble at once. */
 import { writeFileSync } from 'node:fs';
 import { delimiter, dirname, join } from 'node:path';
 import { expect, onTestFinished } from 'vitest';

@@ -1,4 +1,4 @@
-/** exec, attach, port-forward and cp with the real kubectl, over WebSocket and over SPDY, in real containers. */
+/** Tests exec, attach, port-forward and cp with the real kubectl, over WebSocket and over SPDY, in real containers. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
 import { once } from 'node:events';

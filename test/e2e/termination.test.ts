@@ -1,4 +1,4 @@
-/** Termination of Pods: grace periods, stop signals, activeDeadlineSeconds and finalizers. deletion.test.ts has the basic cases. */
+/** Tests the termination of Pods: grace periods, stop signals, activeDeadlineSeconds, finalizers. deletion.test.ts has the basic cases. */
 import { once } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';

@@ -1,4 +1,4 @@
-/** emptyDir, hostPath, image and projected volumes, and the options of their mounts, with real containers. */
+/** Tests emptyDir, hostPath, image and projected volumes, and the options of their mounts, with real containers. */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';

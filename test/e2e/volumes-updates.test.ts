@@ -1,4 +1,4 @@
-/** Volumes with ConfigMaps, Secrets and fields of the Pod: waiting for missing objects, and updates in running containers. */
+/** Tests volumes with ConfigMaps, Secrets and fields of the Pod: waiting for missing objects, and updates in running containers. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
@@ -15,7 +15,7 @@ const object = (kind: 'ConfigMap' | 'Secret', name: string, data: Record<string,
 });
 const mounts = (...names: string[]): object[] => names.map((name) => ({ name, mountPath: `/${name}` }));
 
-/** A shell script that prints the output of `show` initially and after each change. It polls, because the image has no inotify. */
+/** Returns a shell script that prints the output of `show` initially and after each change. It polls, because the image has no inotify. */
 const printChanges = (show: string): string => `
   trap "exit 0" TERM
   printed=

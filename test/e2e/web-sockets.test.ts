@@ -1,4 +1,4 @@
-/** Watches and logs over WebSocket, with real containers: through kubectl proxy with the WebSocket of Node.js, and directly. */
+/** Tests watches and logs over WebSocket, with real containers: through kubectl proxy with the WebSocket of Node.js, and directly. */
 import { once } from 'node:events';
 import { expect } from 'vitest';
 import { WebSocket as DirectSocket } from 'ws';

@@ -1,4 +1,4 @@
-/** `lifepod why` with real Pods, all in one namespace at once: the first sentence names the cause, and the hints keep the options. */
+/** Tests `lifepod why` with real Pods, all in one namespace at once: the first sentence names the cause, and the hints keep the options. */
 import { expect } from 'vitest';
 import { pod, WAIT } from '../support/manifests.ts';
 import { condition, inPhase, isReady, OOM_REASONS, statusOf, waitsFor } from '../support/pods.ts';

@@ -29,7 +29,7 @@ test('all stale entries of a frontend are deleted, however many there are, and n
   expect(await targets('10.96.0.2')).toHaveLength(clients);
 }, 120_000);
 
-/** Puts a program that waits in the place of conntrack(8) until the test has finished. */
+/** Replaces conntrack(8) with a program that only waits, until the test has finished. */
 async function hangConntrack(): Promise<void> {
   const folder = await mkdtemp(join(tmpdir(), 'lifepod-conntrack-'));
   const { PATH: path = '' } = process.env;

@@ -17,7 +17,7 @@ beforeAll(async () => {
 });
 afterAll(() => real?.close());
 
-/** A backend whose calls never return. */
+/** A backend whose calls return promises that never settle. */
 const silent = new Proxy({} as ResourceApi, { get: () => () => new Promise(() => {}) });
 
 test('a static Pod runs without the API, and ends when its file is removed', async () => {

@@ -1,6 +1,6 @@
 /**
- * The tests of each machine, in the order in which users take these steps: containerd as its package configures it, the README's sections
- * applied, Pods, crashes, a reboot, and `lifepod down`; then the other cgroup driver and the private containerd. Each test continues in
+ * Defines the tests of each machine, in the order in which users take these steps: containerd as its package configures it, the README's
+ * sections applied, Pods, crashes, a reboot, and `lifepod down`; then the other cgroup driver and the private containerd. Each test continues in
  * the state that the previous one left.
  */
 import { crashTests } from './crash-tests.ts';

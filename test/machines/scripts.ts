@@ -1,4 +1,4 @@
-/** Scripts for the shell of a virtual machine, which wait for events and print values for tests, and the Pod that the tests run. */
+/** Shell scripts that wait for events and print values on a virtual machine, and the Pod that the tests run there. */
 import { cpuWeight } from '../../src/platform/control-groups/cgroups.ts';
 import { pod } from '../support/manifests.ts';
 

@@ -1,4 +1,4 @@
-/** DaemonSets on simulated nodes, with the real scheduler: nodes are added, tainted and removed, and updates keep to their limits. */
+/** Tests DaemonSets on simulated nodes, with the real scheduler: nodes are added, tainted and removed, and updates keep to their limits. */
 import { expect, test } from 'vitest';
 import type { ControllerRevision, DaemonSet, DaemonSetSpec, Node, Pod } from '../../src/api/generated/types.ts';
 import { CONTROLLER_REVISIONS, DAEMON_SETS, NODES, PODS } from '../../src/api/resources.ts';

@@ -1,5 +1,6 @@
 /**
- * Why a Pod ends, as its defer containers see it: each controller announces the reason before it deletes a Pod. Each Pod has one entry for
+ * Tests the reasons of terminations, by which defer containers are selected: each controller announces the reason before it deletes a Pod.
+ * Each Pod has one entry for
  * each reason; the entry that runs shows the reason. All rows use one cluster, in virtual time, each row a namespace of its own.
  */
 import { afterAll, beforeAll, expect, test } from 'vitest';

@@ -1,4 +1,4 @@
-/** Deployments on simulated nodes: rolled over, paused, undone and scaled while they roll. */
+/** Tests Deployments on simulated nodes: rollouts, and pauses, undos and scaling during rollouts. */
 import { expect, test } from 'vitest';
 import type { Deployment, DeploymentSpec, Pod, ReplicaSet } from '../../src/api/generated/types.ts';
 import { DEPLOYMENTS, PODS, REPLICA_SETS } from '../../src/api/resources.ts';

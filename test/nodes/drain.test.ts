@@ -1,6 +1,6 @@
 /**
- * The example of the page "Disruptions" of v1.33, step by step, on three simulated nodes: a Deployment with three replicas, of which its
- * PodDisruptionBudget requires two, and another Pod without a budget, while the nodes are drained one after the other. The test
+ * Runs the example of the page "Disruptions" of v1.33, step by step, on three simulated nodes: a Deployment with three replicas, of which
+ * its PodDisruptionBudget requires two, and another Pod without a budget, while the nodes are drained one after the other. The test
  * compares the Pods with the table of the page at every step. Also tests budgets of Pods with defer containers.
  */
 import { expect, test } from 'vitest';

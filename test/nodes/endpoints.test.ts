@@ -1,4 +1,4 @@
-/** Endpoints of Services on simulated nodes: zones, rollouts, removed nodes, and no writes while nothing changes. */
+/** Tests endpoints of Services on simulated nodes: zones, rollouts, removed nodes, and no writes while nothing changes. */
 import { expect, test } from 'vitest';
 import type { Deployment, Endpoint, EndpointSlice, Endpoints, Service } from '../../src/api/generated/types.ts';
 import { DEPLOYMENTS, ENDPOINT_SLICES, ENDPOINTS, SERVICES } from '../../src/api/resources.ts';

@@ -1,4 +1,4 @@
-/** Jobs on simulated nodes, with the real scheduler, node agents, garbage collector and ttl-after-finished, in virtual time. */
+/** Tests Jobs on simulated nodes, with the real scheduler, node agents, garbage collector and ttl-after-finished, in virtual time. */
 import { expect, test } from 'vitest';
 import type { Job, JobSpec, Node, Pod, PodSpec } from '../../src/api/generated/types.ts';
 import { JOBS, NODES, PODS } from '../../src/api/resources.ts';

@@ -1,4 +1,4 @@
-/** Nodes whose agents die, and nodes that are removed, step by step in virtual time: what happens to their Pods, and when. */
+/** Tests nodes whose agents die, and nodes that are removed, step by step in virtual time: what happens to their Pods, and when. */
 import { expect, test } from 'vitest';
 import type { CoreV1Event, Node, Pod, PodCondition, StatefulSet, Taint } from '../../src/api/generated/types.ts';
 import { EVENTS, NODES, PODS, REPLICA_SETS, STATEFUL_SETS } from '../../src/api/resources.ts';

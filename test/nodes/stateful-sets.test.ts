@@ -1,4 +1,4 @@
-/** StatefulSets on simulated nodes, with the real scheduler: order, updates, defer containers, and nodes whose agents are killed. */
+/** Tests StatefulSets on simulated nodes, with the real scheduler: order, updates, defer containers, and nodes whose agents are killed. */
 import { expect, test } from 'vitest';
 import type { PersistentVolumeClaim, Pod, StatefulSet, StatefulSetSpec } from '../../src/api/generated/types.ts';
 import { PERSISTENT_VOLUME_CLAIMS, PODS, STATEFUL_SETS } from '../../src/api/resources.ts';

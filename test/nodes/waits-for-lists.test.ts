@@ -1,4 +1,4 @@
-/** Which steps of workloads wait until the defer containers of earlier Pods have ended, in virtual time. */
+/** Tests which steps of workloads wait until the defer containers of earlier Pods have ended, in virtual time. */
 import { expect, test } from 'vitest';
 import type { Pod, PodSpec } from '../../src/api/generated/types.ts';
 import { DAEMON_SETS, DEPLOYMENTS, JOBS, PODS, STATEFUL_SETS } from '../../src/api/resources.ts';

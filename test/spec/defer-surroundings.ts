@@ -1,4 +1,4 @@
-/** The specification of defer containers: what an entry can know, resources, images, references and volumes. */
+/** The specification of defer containers: the information, resources, images, references and volumes of an entry. */
 import type { Sentence } from './sentence.ts';
 
 const validation = 'src/api/core/v1/pod/validation/validate-defers.test.ts';

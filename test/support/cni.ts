@@ -39,7 +39,7 @@ export async function attach(instance: Instance, sandbox: Sandbox): Promise<stri
   return (result as Result).ips.map(({ address }) => address.split('/')[0] as string);
 }
 
-/** The host ports as containerd writes them: with upper-case initials. */
+/** Returns the host ports as containerd writes them, with fields that begin with a capital letter. */
 const portMappingsOf = ({ hostPorts = [] }: Sandbox): object[] =>
   hostPorts.map(({ protocol, hostPort, containerPort, hostIp }) => ({
     Protocol: protocol,

@@ -1,4 +1,4 @@
-/** The connection of a test to the API of its engine, for requests that need no kubectl. */
+/** Connects a test to the API of its engine, for requests that need no kubectl. */
 import { readFileSync } from 'node:fs';
 import { clientFromKubeconfig, readKubeconfig } from '../../src/client/kubeconfig.ts';
 import type { ResourceApi } from '../../src/ports/backend.ts';

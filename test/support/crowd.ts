@@ -1,6 +1,6 @@
 /**
  * A crowd of clients of one user: `node crowd.ts` with a Crowd as JSON on one line of standard input. Each client sends a request on a
- * connection of its own, and again when it has the response. Prints `sent` once every client has sent a request. When standard input ends,
+ * connection of its own, and another one after each response. Prints `sent` once every client has sent a request. When standard input ends,
  * prints the number of responses by status code as JSON, and ends.
  */
 import { once } from 'node:events';

@@ -39,7 +39,7 @@ export function printLogEnds(): void {
   }
 }
 
-/** Forgets the engines that have been stopped. */
+/** Forgets the stopped engines, so that printLogEnds() no longer prints the ends of their logs. */
 export const forgetStoppedEngines = (): void => {
   for (const [dataDir, end] of engines) if (end !== undefined) engines.delete(dataDir);
 };

@@ -29,7 +29,7 @@ async function ownedBy(dataDir: string): Promise<Owned> {
 const linesOf = async (command: string, ...args: string[]): Promise<string[]> =>
   (await runCommandOk(command, args)).split('\n').map((line) => line.trim());
 
-/** Whether the line names an interface of the engine, or an address or a range with addresses of its Pods. */
+/** Returns whether the line names an interface of the engine, or an address or a range with addresses of the engine's Pods. */
 function concerns({ links, ranges }: Owned, line: string): boolean {
   const words = line.split(/[\s=]+/);
   return words.some((word) => {

@@ -1,4 +1,4 @@
-/** Texts that are valid in some field of some kind, for generated objects. */
+/** Texts for generated objects. Each is valid in at least one field of one kind. */
 export const PLAUSIBLE = [
   'Always',
   'Never',

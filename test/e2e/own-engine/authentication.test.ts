@@ -1,4 +1,4 @@
-/** The credentials of users, with the real kubectl: tokens of ServiceAccounts, of a file and of an OpenID Connect issuer. */
+/** Tests the credentials of users, with the real kubectl: tokens of ServiceAccounts, of a file and of an OpenID Connect issuer. */
 import { createPrivateKey } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';

@@ -1,4 +1,4 @@
-/** Backups of a running engine, and what runs after a restore to another data folder, or next to containers that still run. */
+/** Tests backups of a running engine, and what runs after a restore to another data folder, or next to containers that still run. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readdirSync, readFileSync, watch } from 'node:fs';

@@ -1,4 +1,4 @@
-/** Bad input and bad machines: each error is one clear sentence that says what to do, and nothing is lost. */
+/** Tests bad input and bad machines: each error is one clear sentence that says what to do, and nothing is lost. */
 import { existsSync, mkdirSync, readFileSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';

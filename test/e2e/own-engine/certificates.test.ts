@@ -123,7 +123,7 @@ async function nodeCertificate(name: string, credentials: string[]): Promise<str
   return file('kubeconfig');
 }
 
-/** A node asks for its first certificate with a bootstrap token, and renews it with this certificate. */
+/** Requests the first certificate of a node with a bootstrap token, and renews the certificate with the certificate itself. */
 async function asNode(): Promise<void> {
   const bind = (name: string, role: string, group: string): Promise<string> =>
     lifepod.kubectlOk('create', 'clusterrolebinding', name, `--clusterrole=${role}`, `--group=${group}`);

@@ -1,4 +1,4 @@
-/** The output and the cleanup of `npm run demo` and `lifepod demo`. */
+/** Tests the output and the cleanup of `npm run demo` and `lifepod demo`. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs';

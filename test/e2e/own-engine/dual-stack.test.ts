@@ -1,4 +1,4 @@
-/** Pods, Services and NetworkPolicies of two IP families, through kubectl. */
+/** Tests Pods, Services and NetworkPolicies of two IP families, through kubectl. */
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';

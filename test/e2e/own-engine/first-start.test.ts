@@ -1,4 +1,4 @@
-/** First starts that fail, are interrupted or are killed: the data folder can be used with other options, and nothing else is left. */
+/** Tests first starts that fail, are interrupted or are killed: the data folder can be used with other options, without other leftovers. */
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, watch, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
@@ -14,7 +14,7 @@ beforeEach(() => {
 });
 afterEach(() => scratch.remove());
 
-/** Options that are valid, but with which the engine cannot become ready. */
+/** Resolves with options that are valid, but with which the engine cannot become ready. */
 const unusable = async (): Promise<string[]> => {
   const endpoint = `unix://${join(scratch.path, 'no-runtime.sock')}`;
   return [...(await freeNetwork()), '--node-name', 'wrong', '--container-runtime-endpoint', endpoint];

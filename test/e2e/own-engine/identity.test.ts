@@ -1,4 +1,4 @@
-/** Users, capabilities, profiles and namespaces of containers as /proc shows them, host names, DNS settings and host ports. */
+/** Tests users, capabilities, profiles and namespaces of containers as /proc shows them, host names, DNS settings and host ports. */
 
 import { spawn } from 'node:child_process';
 import { createSocket } from 'node:dgram';

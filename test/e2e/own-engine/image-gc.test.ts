@@ -1,4 +1,4 @@
-/** Garbage collection of unused images with a threshold of 1 % of the disk, which every disk exceeds. */
+/** Tests the garbage collection of unused images with a threshold of 1 % of the disk, which every disk exceeds. */
 
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';

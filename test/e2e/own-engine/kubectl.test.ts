@@ -1,4 +1,4 @@
-/** kubectl with the cluster and with kinds other than Pods. */
+/** Tests kubectl with the cluster and with kinds other than Pods. */
 
 import { request } from 'node:https';
 import { beforeAll, expect, test } from 'vitest';

@@ -124,8 +124,8 @@ function bytesIn(folder: string): number {
 }
 
 /**
- * Whether the line "end" is the last one of the log. After a rotation, the current file may be empty, and the newest rotated file, which is
- * not compressed, has the line.
+ * Returns whether the line "end" is the last line of the log. After a rotation, the current file may be empty, and the newest rotated file,
+ * which is not compressed, has the line.
  */
 const hasEnded = (folder: string): boolean =>
   readdirSync(folder).some((name) => !/\.(gz|tmp)$/.test(name) && lastBytes(join(folder, name), 7) === ' F end\n');

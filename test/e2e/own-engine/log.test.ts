@@ -1,4 +1,4 @@
-/** The log of an engine from its start to its end, and the version that all parts of lifepod report. */
+/** Tests the log of an engine from its start to its end, and the version that all parts of lifepod report. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';

@@ -1,4 +1,4 @@
-/** A start of the engine while the machine's containerd is down, and containers of lifepod still run. */
+/** Tests a start of the engine while the machine's containerd is down, and containers of lifepod still run. */
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';

@@ -1,4 +1,4 @@
-/** An engine with a containerd that cannot run Pods yet: it has no CNI configuration, as in Debian's package, or no sandbox image. */
+/** Tests an engine with a containerd that cannot run Pods yet: it has no CNI configuration, as in Debian's package, or no sandbox image. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';

@@ -1,4 +1,4 @@
-/** An engine that uses the machine's containerd: Pods, limits, images, and cleanup. */
+/** Tests an engine that uses the machine's containerd: Pods, limits, images, and cleanup. */
 
 import { randomBytes } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';

@@ -1,4 +1,4 @@
-/** The Node object: capacity, conditions and images, and the effect of taints on Pods. */
+/** Tests the Node object: capacity, conditions and images, and the effect of taints on Pods. */
 
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-/** Requests and limits in the files of control groups, and processes that exceed their limits. */
+/** Tests requests and limits in the files of control groups, and processes that exceed their limits. */
 
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';

@@ -1,4 +1,4 @@
-/** Events after which init containers run again, and events after which they do not. Source: Init Containers, "Pod restart reasons". */
+/** Tests after which events init containers run again, and after which they do not. Source: Init Containers, "Pod restart reasons". */
 
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -72,7 +72,7 @@ async function started(name: string): Promise<Pod> {
   return record.until(name, isReady);
 }
 const BEGUN = ['init-1', 'side', 'init-2', 'app', 'other'];
-/** Sorts the lines of the two apps, which come last and start in any order. */
+/** Returns the lines with those after the third sorted, because these are from the two apps, which start in any order. */
 const sorted = (lines: string[]): string[] => [...lines.slice(0, 3), ...lines.slice(3).sort()];
 
 describe.concurrent('init containers', () => {

@@ -1,4 +1,4 @@
-/** Secrets at rest: no file of the data folder shows a Secret, before and after a rotation of the key, even if the engine is killed. */
+/** Tests Secrets at rest: no file of the data folder shows a Secret, before or after a rotation of the key, even after a kill. */
 import { lstatSync, readdirSync, readFileSync, renameSync, watch } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, expect, test } from 'vitest';

@@ -1,4 +1,4 @@
-/** Services with real Pods, through kubectl: traffic of the machine and of Pods, also after kill -9 of the engine and `lifepod down`. */
+/** Tests Services with real Pods, through kubectl: traffic of the machine and of Pods, also after kill -9 of the engine and after down. */
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';

@@ -1,4 +1,4 @@
-/** Static Pods from the files in <data-dir>/manifests, and their mirrors in the API. */
+/** Tests static Pods from the files in <data-dir>/manifests, and their mirrors in the API. */
 
 import { readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

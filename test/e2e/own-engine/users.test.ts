@@ -1,4 +1,4 @@
-/** Other users of the machine: the user who starts lifepod with sudo, and users with client certificates of `lifepod kubeconfig`. */
+/** Tests other users of the machine: the user who starts lifepod with sudo, and users with client certificates of `lifepod kubeconfig`. */
 import { spawnSync } from 'node:child_process';
 import { chmodSync, chownSync, existsSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -24,7 +24,7 @@ const asJane = (kubeconfig: string, command: string, ...args: string[]): Promise
     signal: AbortSignal.timeout(120_000),
   });
 
-/** Whether any user can run the program. A clone may be in a folder that only root can enter. */
+/** Returns whether any user can run the program. A clone may be in a folder that only root can enter. */
 const isPublic = (path: string): boolean => spawnSync('setpriv', [...JANE, 'test', '-x', path]).status === 0;
 
 test('a user who starts lifepod with sudo can use kubectl and lifepod without sudo, other users cannot, until lifepod down', async () => {

@@ -1,4 +1,4 @@
-/** Resource usage of the node and its containers: `kubectl top`, /metrics, and the documents that the proxy of the Node serves. */
+/** Tests the resource usage of the node and of containers: `kubectl top`, /metrics, and the documents that the proxy of the Node serves. */
 
 import { beforeAll, expect, test } from 'vitest';
 import { parseQuantity, quantityMilli, quantityValue } from '../../../src/machinery/quantity.ts';

@@ -1,4 +1,4 @@
-/** Objects that no unauthorized user may learn of, and users with small rights. An administrator creates all of them over the API. */
+/** Objects that must stay hidden from unauthorized users, and users with few rights. An administrator creates all of them over the API. */
 import type {
   ClusterRole,
   ClusterRoleBinding,

@@ -60,7 +60,7 @@ export interface SimulatedCluster extends AsyncDisposable {
   readonly nodes: ReadonlyMap<string, SimulatedNode>;
   /** The administrator's client. */
   readonly client: Client;
-  /** A client of another user. */
+  /** Returns a client with the rights of the user. */
   clientOf(user: UserInfo): Client;
   /** The path of the administrator's kubeconfig, with `https`. */
   readonly kubeconfig: string | undefined;
@@ -200,7 +200,7 @@ async function createNamespace(client: Client, name: string): Promise<void> {
 interface Watched<T> {
   /** Resolves with the objects once the condition holds for them. */
   found: Promise<readonly T[]>;
-  /** Describes the objects as they are now. */
+  /** Returns a text that describes the current objects. */
   seen(): string;
   end(): void;
 }

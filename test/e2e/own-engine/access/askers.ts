@@ -54,7 +54,7 @@ function pathOf({ verb, group, resource, subresource, namespace, name }: Parts):
   return `${group === '' ? '/api/v1' : `/apis/${group}/v1`}/${segments.join('/')}?${query}`;
 }
 
-/** The groups that the server gives to a user whom the administrator impersonates. */
+/** Returns the groups that the server gives to a user whom the administrator impersonates. */
 function groupsOf({ name, groups = [] }: Asked): string[] {
   if (name === 'system:anonymous') return ['system:unauthenticated'];
   const [, namespace] = /^system:serviceaccount:(.*):/.exec(name) ?? [];
