@@ -32,7 +32,7 @@ test.beforeAll(async () => {
         { name: 'web', script: 'mkdir /www; head -c 3000000 /dev/urandom >/www/file; exec httpd -f -p 8080 -h /www' },
         { name: 'echo', script: 'exec nc -ll -p 9000 -e cat' },
       ],
-      // A short grace period, because httpd and nc ignore SIGTERM.
+      // The grace period is short, because httpd and nc ignore SIGTERM.
       spec: { terminationGracePeriodSeconds: 1 },
     }),
   );

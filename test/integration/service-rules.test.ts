@@ -137,7 +137,7 @@ describe('cluster IPs', () => {
     await applyOne({}, [{}, {}, { ready: false }]);
     expect(await answers(network.pods[2] as Place, tcp(CLUSTER_IP))).toEqual(['pod0 10.99.0.12', 'pod1 10.99.0.12']);
     expect(await names(network.node, tcp(CLUSTER_IP))).toEqual(['pod0', 'pod1']);
-    // A client outside the Pod range gets replies through the node only.
+    // Connections of a client outside the Pod range are masqueraded, so that replies pass through the node.
     expect(await answers(network.outside, tcp(CLUSTER_IP))).toEqual(['pod0 10.99.0.1', 'pod1 10.99.0.1']);
   });
 

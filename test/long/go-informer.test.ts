@@ -82,7 +82,7 @@ test('an informer of client-go in protobuf has the right objects after a minute 
   const built = await runCommand('bash', [join(SOURCE, 'build.sh'), BUILT]);
   skip(built.code === 3, built.stdout.trim());
   expect(built.code, built.stderr).toBe(0);
-  // The informer knows only one address of the API.
+  // The informer knows only one address of the API, so the engine must keep its port.
   const { port } = new URL((await readKubeconfig(lifepod.kubeconfig)).server);
   lifepod.options.push('--port', port);
   const informer = startInformer();

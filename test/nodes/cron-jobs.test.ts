@@ -1,4 +1,4 @@
-/** Tests CronJobs on simulated nodes, with the Job controller and the garbage collector: runs that end, and runs that replace each other. */
+/** Tests CronJobs on simulated nodes, with the Job controller and garbage collector: runs that end, and runs that replace each other. */
 import { expect, test } from 'vitest';
 import type { CronJob, CronJobSpec, Job, JobSpec, Pod, PodSpec } from '../../src/api/generated/types.ts';
 import { CRON_JOBS, JOBS, PODS } from '../../src/api/resources.ts';

@@ -1,7 +1,7 @@
 /**
  * Tests the reasons of terminations, by which defer containers are selected: each controller announces the reason before it deletes a Pod.
- * Each Pod has one entry for
- * each reason; the entry that runs shows the reason. All rows use one cluster, in virtual time, each row a namespace of its own.
+ * Each Pod has one entry for each reason; the entry that runs shows the reason. All rows use one cluster, in virtual time, each row a
+ * namespace of its own.
  */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { terminationReasons } from '../../src/api/core/v1/pod/status/termination-reasons.ts';

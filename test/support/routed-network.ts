@@ -102,7 +102,7 @@ const setUpOutside = (outside: NetworkNamespace): Promise<string> =>
     'address add 192.0.2.2/24 dev eth0',
     'address add 2001:db8::2/64 dev eth0 nodad',
     'link set eth0 up',
-    // Addresses of Services that the node does not have itself.
+    // Services have addresses in these ranges, which the node itself does not have.
     'route add 198.51.100.0/24 via 192.0.2.1',
     'route add 10.96.0.0/16 via 192.0.2.1',
   ]);

@@ -311,7 +311,7 @@ test('on a full disk writes fail with a clear error, reads work, nothing is lost
       let fits = 0;
       while (fits < 30 && (await createBig(`fits-${fits}`)).code === 0) fits++;
       expect(fits).toBeLessThan(30);
-      // Repeatedly, because a failed write must not damage the state of the store in memory.
+      // The request is repeated, because a failed write must not damage the state of the store in memory.
       for (let attempt = 0; attempt < 8; attempt++) {
         const refused = await createBig('refused');
         expect(refused.code).toBe(1);

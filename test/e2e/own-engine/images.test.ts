@@ -270,7 +270,7 @@ describe('a long pull', () => {
       await record.event('slow', new RegExp(`^Normal Pulling: Pulling image "${image}": \\d+% of `));
       const next = `${open.host}/team/next:1`;
       await lifepod.apply(pod('next', { app: [of(next)] }));
-      // A session whose Pod needs the same image, without a terminal.
+      // This session without a terminal has a Pod that needs the same image.
       const waits = pod('waits', { app: [of(image, { script: 'true' })], spec: { restartPolicy: 'Never' } });
       const session = startSession(lifepod.dataDir, 'up', ['-'], JSON.stringify(waits));
       await session.printed(new RegExp(`^pulling ${image}$`, 'm'));

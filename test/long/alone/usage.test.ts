@@ -144,7 +144,7 @@ test('kubectl explain and kubectl get can read PodMetrics, and the name pods sti
   expect(await lifepod.kubectlOk('explain', 'podmetrics.containers.usage')).toContain('metrics.k8s.io');
   const one = JSON.parse(await lifepod.kubectlOk('get', 'podmetrics', 'holder', '-o', 'json'));
   expect(one).toMatchObject({ kind: 'PodMetrics', metadata: { labels: { app: 'holder' } } });
-  // The name pods still means the core kind.
+  // `pods` and `nodes` still mean the core kinds, although metrics.k8s.io has resources of these names, too.
   expect(await lifepod.kubectlOk('get', 'pods,nodes', '-o', 'name')).toBe('pod/burner\npod/holder\nnode/node-1\n');
 });
 

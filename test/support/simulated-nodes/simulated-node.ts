@@ -172,7 +172,7 @@ function nodeRuntime(node: string, podCidr: string, options: NodeOptions): Simul
   });
   return {
     ...runtime,
-    // Like a real runtime, first reports that everything may have changed.
+    // Like a real runtime, this one first reports that everything may have changed.
     events(listener, signal) {
       listener({ type: 'resync' });
       return runtime.events(listener, signal);

@@ -107,7 +107,7 @@ export function askerOf(kubeconfig: string): Asker {
       );
       const { statusCode: code = 0 } = response;
       if (code !== 403) {
-        // A watch does not end.
+        // The response to a watch does not end by itself.
         if (parts.verb === 'watch') response.destroy();
         else response.resume();
         if (code === 401 || code >= 500) throw new Error(`"${text}" as ${user.name} got ${code}`);
