@@ -132,7 +132,7 @@ async function expectRefusals(
 test('a baseline namespace rejects what each control forbids, and runs other Pods', async () => {
   await label('enforce=baseline');
   await expectRefusals('baseline:latest', BASELINE, BASELINE_PODS);
-  // procMount needs hostUsers: false, which lifepod never accepts, so validation rejects the Pod before the Pod Security admission.
+  // procMount needs hostUsers: false, which lifepod never accepts, so the error is that of validation.
   const unmasked = safePod('unmasked', 'app', context({ procMount: 'Unmasked' }));
   expect((await lifepod.kubectlInput(JSON.stringify(unmasked), 'create', '-f', '-')).stderr).toContain(
     'Invalid value: "Unmasked": `hostUsers` must be false to use `Unmasked`',
