@@ -1,4 +1,4 @@
-/** Tests that an nft(8) that never ends does not delay rules forever. First, a program that waits replaces nft(8); later, nft(8) runs. */
+/** Tests that an nft(8) that never ends does not delay rules forever. A program that waits replaces nft(8) for some time. */
 import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
