@@ -19,9 +19,9 @@ export interface Running {
 }
 
 export interface Section {
-  /** How often the servers are started. Omit for once. */
+  /** How many times the servers are started; absent: once. */
   starts?: number;
-  /** How often each start is measured. */
+  /** The number of measurements after each start. */
   rounds: number;
   open(checkout: string): Promise<Running>;
 }

@@ -1,7 +1,7 @@
 /**
  * Measures the latency of the cluster DNS at a constant rate of queries, while the engine is idle and while clients create and delete
- * Services, which the DNS process learns from the engine. A bare UDP echo in another process takes turns with it, so that the ratio says
- * what the DNS itself costs on a machine that other programs use, too.
+ * Services, which the DNS process learns from the engine. A bare UDP echo in another process takes turns with the DNS, so that the ratio
+ * shows what the DNS itself costs on a machine that other programs use, too.
  */
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';

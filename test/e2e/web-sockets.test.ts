@@ -97,7 +97,7 @@ test.each(CONNECTIONS)('a log over WebSocket through $through is followed line b
   expect(followed.protocol).toBe('base64.binary.k8s.io');
   expect(await followed.next()).toBe('');
   expect(await followed.next()).toBe(Buffer.from('first\n').toString('base64'));
-  // The line ends the container, which may kill this command before it exits. The next message shows that it wrote the line.
+  // The line ends the container, which may kill this command before its exit. The next message shows that the command wrote the line.
   await lifepod.kubectl('exec', name, '--', 'sh', '-c', 'echo second > /pipe/in');
   expect(await followed.next()).toBe(Buffer.from('second\n').toString('base64'));
   expect(await followed.closed).toBe(1000);

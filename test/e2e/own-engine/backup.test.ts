@@ -54,7 +54,7 @@ beforeAll(async () => {
   return () => backups.remove();
 });
 
-/** Resolves with the output of a watch from the revision after the backup, which ends at once with an error. */
+/** Resolves with the output of a watch from laterRevision, which ends at once with an error. */
 async function watchAgain(client: LifepodClient): Promise<string> {
   const query = `watch=1&timeoutSeconds=60&resourceVersion=${laterRevision}`;
   const { stdout, stderr } = await client.kubectl('get', '--raw', `${PODS}?${query}`);

@@ -1,4 +1,4 @@
-/** Log rotation: logs of 10 MiB are rotated, `kubectl logs -f` continues, and the logs of a container have a limited size. */
+/** Tests log rotation: logs of 10 MiB are rotated, `kubectl logs -f` continues, and the logs of a container have a limited size. */
 
 import {
   closeSync,
@@ -25,8 +25,8 @@ const FIRST = 300_000;
 const LAST = FIRST + 5;
 const untilExists = (file: string): string => `until [ -e ${file} ]; do usleep 50000; done`;
 /**
- * Makes a container end when the file exists. The tests create it when the log has the last line, because containerd 1.6.20 loses
- * the output that it has not read when a container ends.
+ * Delays the end of a container until the file exists. The tests create the file when the log has the last line, because containerd 1.6.20
+ * loses the output that it has not read when a container ends.
  */
 const LEAVE = untilExists('/tmp/leave');
 const SCRIPT = `echo ready; ${untilExists('/tmp/begin')}; seq 1 ${FIRST}; ${untilExists('/tmp/go')}; seq ${FIRST + 1} ${LAST}; echo end; ${LEAVE}`;

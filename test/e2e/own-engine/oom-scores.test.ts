@@ -1,4 +1,4 @@
-/** OOM scores: containers have the scores of their QoS class. The engine, containerd and shims get lower scores if permitted. */
+/** Tests OOM scores: containers have the scores of their QoS class. The engine, containerd and shims get lower scores if permitted. */
 
 import { readFileSync, writeFileSync } from 'node:fs';
 import { beforeAll, expect, test } from 'vitest';

@@ -20,7 +20,7 @@ const CLIENTS = 2000;
 const OBJECTS = 3000;
 const OBJECT_CHARS = 2000;
 const LIST = '/api/v1/namespaces/crowd/configmaps';
-/** The longest that a request of another user, and a kubectl, may take. The crowd uses the same two cores, and kubectl must also start. */
+/** The maximum durations of a request of another user, and of a kubectl, which must also start. The crowd uses the same two cores. */
 const REQUEST_MILLIS = 2000;
 const KUBECTL_MILLIS = 5000;
 const ROUNDS = 10;

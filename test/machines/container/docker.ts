@@ -22,12 +22,12 @@ export interface Docker {
   volume: string;
   /** Resolves with what containers have left on the machine: mounts, processes and control groups. */
   leftovers(): Promise<string>;
-  /** Ends everything, also after a failure. */
+  /** Ends the container and containerd, and deletes the network namespaces and the folder, even after a failure. */
   end(): Promise<void>;
 }
 
 export interface DockerOptions {
-  /** A folder of the machine, on a file system that overlays can use. Its name is also that of the namespaces. */
+  /** A folder of the machine, on a file system that overlays can use. The names of the network namespaces begin with its name. */
   folder: string;
   /** The root file system of the image. */
   image: string;
