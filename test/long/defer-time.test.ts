@@ -26,7 +26,7 @@ const deletion = (name: string, ...options: string[]): Promise<string> =>
   lifepod.kubectlOk('delete', 'pod', name, '--wait=false', ...options);
 const log = (name: string): string[] => logOf(lifepod, name);
 const end = (name: string, of: string) => statusOf(record.now(name), of).state?.terminated;
-/** Returns the time in milliseconds from the start of the termination to the deadline. */
+/** Returns the time in milliseconds from the start of the termination to the given deadline; NaN if the Pod lacks one of them. */
 const timeOf = ({ status }: Pod, field: 'deadline' | 'preExitDeadline'): number =>
   (parseTime(status?.termination?.[field]) ?? Number.NaN) - (parseTime(status?.termination?.startedAt) ?? Number.NaN);
 const terminating = ({ status }: Pod): boolean => status?.termination !== undefined;

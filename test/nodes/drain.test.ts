@@ -147,7 +147,7 @@ class Example {
   }
 }
 
-/** The message reports three healthy Pods until the controller has seen the eviction before, and two Pods afterwards. */
+/** The message reports three healthy Pods until the controller has seen the previous eviction, and two Pods afterwards. */
 const REFUSED = expect.stringMatching(/^429: The disruption budget web needs 2 healthy pods and has [23] currently$/);
 
 test('a cluster of three nodes is drained node by node as on the page "Disruptions"', async () => {

@@ -88,7 +88,7 @@ const MANY_PLACES = 300;
 type Container = Record<string, unknown> | unknown[];
 const isContainer = (value: unknown): value is Container => typeof value === 'object' && value !== null;
 
-/** Returns the places in a value, outermost first, and stops after about MANY_PLACES. A place is a container (object or array) and a key. */
+/** Returns the places in a value, outermost first, up to about MANY_PLACES. A place is a container (object or array) and a key in it. */
 function placesOf(root: Container): [Container, string][] {
   const places: [Container, string][] = [];
   const containers = [root];
