@@ -15,7 +15,7 @@ export interface Patience {
   timers: Timers;
   /** Ends the attempts. */
   signal: AbortSignal;
-  /** Called after the first attempt that failed. */
+  /** Called once, after the first attempt that failed with a 5xx error. */
   failed(error: ApiError): void;
 }
 

@@ -40,7 +40,7 @@ export async function startDetached(options: UpOptions, signal?: AbortSignal): P
   const stopping = new AbortController();
   const interrupt = (name: NodeJS.Signals): void =>
     stopping.abort(new InterruptedError(`stopped by ${name}`, name as InterruptingSignal));
-  // Before anything is created, because a signal without a handler ends this process, but not the engine.
+  // The handlers are installed before anything is created: a signal without a handler would end this process, but not the engine.
   process.on('SIGINT', interrupt);
   process.on('SIGTERM', interrupt);
   try {
@@ -87,13 +87,13 @@ async function startUntil(options: UpOptions, stop: AbortSignal): Promise<ReadyE
 }
 
 /**
- * Returns why the engine did not start. If another engine prevents the start, the user may mean that one, whose data folder a command of
- * sessions or `up` does not use unless it is given.
+ * Returns the message about an engine that did not start. If another engine prevents a start in the default data folder, the user may mean
+ * another engine, so the message then also names the data folders of the engines whose kubeconfig the user has.
  */
 export const startError = (error: string, dataDir: string, env: NodeJS.ProcessEnv, folders = foldersOfUser): string =>
   error.includes('another engine of lifepod') ? `${error}${orOtherFolder(dataDir, env, folders)}` : error;
 
-/** Removes what this process has created for a first start that has ended. Does nothing if another engine uses the folder. */
+/** Removes the files and folders that this process has created for a failed first start. Does nothing if another engine uses the folder. */
 function removeLog(dataDir: string, files: readonly string[], folders: readonly string[]): void {
   if (readEngineRecord(dataDir) !== undefined || dataDirOwner(dataDir) !== undefined) return;
   for (const file of files) rmSync(file, { force: true });

@@ -15,12 +15,12 @@ export interface DownOptions {
   uninstallService?: boolean;
 }
 
-/** Source: kubectl delete --now, whose Pods get their stop signal and are killed soon. */
+/** The grace period of --now. Source: kubectl delete --now. */
 const NOW_SECONDS = 1;
-/** The longest grace period of which a date can be computed in JavaScript without surprises, about 68 years. */
+/** The longest grace period that is accepted, about 68 years. Dates that are computed from it are valid in JavaScript. */
 const MOST_SECONDS = 2 ** 31 - 1;
 
-/** Parses a value of --grace-period. Throws an InvalidArgumentError if it is not a number of seconds. */
+/** Parses a value of --grace-period. Throws an InvalidArgumentError if it is not a whole number of seconds up to MOST_SECONDS. */
 export function parseGracePeriod(text: string): number {
   const seconds = /^\d{1,10}$/.test(text) ? Number(text) : Number.NaN;
   if (seconds <= MOST_SECONDS) return seconds;
@@ -29,7 +29,7 @@ export function parseGracePeriod(text: string): number {
 
 /**
  * Returns the grace period that the options ask for; undefined if each Pod has its own. 0 becomes 1, as in `kubectl delete` without
- * --force, because destructors run only in Pods that have a grace period.
+ * --force, because defer containers run only in Pods that have a grace period.
  */
 export const gracePeriodOf = ({ now, gracePeriod }: DownOptions): number | undefined =>
   now === true ? NOW_SECONDS : gracePeriod === undefined ? undefined : Math.max(NOW_SECONDS, gracePeriod);

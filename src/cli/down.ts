@@ -43,7 +43,7 @@ import { END_WORKLOADS } from './up.ts';
  */
 const CONTAINERS_END_MILLIS = 30_000;
 
-/** How long to wait for the objects of a session that are no Pods, because only another program can remove some finalizers. */
+/** How long to wait for the deletion of a session's objects other than Pods: only another program may be able to remove finalizers. */
 const OBJECTS_END_MILLIS = 30_000;
 
 type Say = (line: string) => void;
@@ -59,7 +59,10 @@ export interface DownSettings {
   signal: AbortSignal;
 }
 
-/** Calls `say` with each line of the report. Rejects with the reason of the signal if it aborts. */
+/**
+ * Ends the Pods and the engine of the data folder, and removes everything else of that engine from the machine. Calls `say` with each line
+ * of the report. Rejects with the reason of the signal if it aborts.
+ */
 export async function down(
   dataDir: string,
   say = print,
@@ -103,7 +106,7 @@ export async function down(
   say(`nothing from ${dataDir} is running or mounted any more`);
 }
 
-/** Rejects with a UserError if the engine cannot start because another one has its ranges, as that of which the folder is a copy has. */
+/** Rejects with a UserError if another engine uses the address ranges of this one, such as the engine whose data folder was copied. */
 async function refuseBesideOriginal(dataDir: string, record: EngineRecord, signal: AbortSignal): Promise<void> {
   const { otherEngineInRange } = await import('../engine/engine-network.ts');
   const error = await otherEngineInRange({ ...resolveSettings({ dataDir }, record), dataDir }, signal);
@@ -131,7 +134,7 @@ async function endFirstStart(
     const released = dataDirReleased(dataDir, settings.signal);
     sendSignal(pid, 'SIGTERM');
     await released;
-    // A Pod may have begun meanwhile.
+    // The engine may have become ready before it received the signal, and may have Pods.
     if (settledRecord(dataDir) !== undefined) return down(dataDir, say, settings);
   }
   if (existsSync(dataDir)) {
@@ -202,7 +205,8 @@ async function endEngine(
     const client = await clientFromKubeconfig(kubeconfigPath(dataDir));
     const platform = nodePlatform('error');
     const shortening = { client, platform, gracePeriodSeconds };
-    // Controllers must run to delete what the objects of sessions own, and they would create the Pods again after the next start.
+    // The objects of sessions are deleted while controllers run, which delete the dependents. If the objects remained, the controllers
+    // would create the Pods again after the next start.
     for (const session of readRecords(dataDir)) {
       const deletion = { client, platform, say, limitMillis: OBJECTS_END_MILLIS, gracePeriodSeconds };
       await withShortDeletions(shortening, ends, () => deleteObjects(session, deletion, ends));

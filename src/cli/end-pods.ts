@@ -17,14 +17,14 @@ const nameOf = (pod: Pod): string => `${pod.metadata.namespace}/${pod.metadata.n
 export const onlyFinalizersLeft = (pod: KubeObject): boolean =>
   pod.metadata.deletionGracePeriodSeconds === 0 && (pod.metadata.finalizers ?? []).length > 0;
 
-/** The longest list of Pods in a line. */
+/** The most Pods that a line names. */
 const MOST_NAMED = 3;
 
-/** A grace period that is longer than the default of v1.33, so that the user may not expect the wait. */
+/** The default grace period of v1.33. The user may not expect to wait longer than this. */
 const LONG_SECONDS = 30;
 const SOONER = ': to end them sooner, press Ctrl+C, and type the command again with --now';
 
-/** Returns the end of a line that names the Pods that have not ended, if they are few. */
+/** Returns the end of a line, which names the Pods that have not ended; empty if there are none or many. */
 const remaining = (pods: readonly { name: string }[]): string =>
   pods.length === 0 || pods.length > MOST_NAMED ? '' : `; waiting for ${pods.map(({ name }) => name).join(', ')}`;
 

@@ -58,7 +58,7 @@ function refusedAccess(code: string | undefined, path: string | undefined): Need
   return path?.endsWith('/lock') ? new NeedsRootError() : new NeedsRootError(`open ${path ?? 'a file'}`);
 }
 
-/** Returns the line of an error message. Most messages begin with the name of the program; one about lifepod already does. */
+/** Returns the line to print for an error message: begins it with `lifepod: `, unless the message itself begins with `lifepod `. */
 export const errorLine = (text: string): string => (text.startsWith('lifepod ') ? text : `lifepod: ${text}`);
 
 const oneLine = (text: string): string => text.replace(/\s*\n\s*/g, '; ');

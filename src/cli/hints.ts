@@ -2,9 +2,9 @@
  * Composes the commands that messages tell the user to type, so that they reach the same server as the command that prints them.
  *
  * Boundary: the caller passes the environment; only the folders of its PATH, and the command line of an engine, are read.
- * Invariant: a command from this file keeps the options --data-dir, --kubeconfig and --context that the user has given. A command of kubectl
- * also names the kubeconfig if kubectl would read another one by itself. A command of lifepod begins with its path if the PATH lacks it. A
- * command that needs root names the data folder of the engine, because root may not have the user's KUBECONFIG.
+ * Invariant: a command from this file keeps the options --data-dir, --kubeconfig and --context that the user has given. A command of
+ * kubectl also names the kubeconfig if kubectl would read another one by itself. A command of lifepod begins with its path if the PATH
+ * lacks it. A command that needs root names the data folder of the engine, because root may not have the user's KUBECONFIG.
  */
 import { homedir } from 'node:os';
 import { delimiter, join } from 'node:path';
@@ -26,7 +26,7 @@ export interface HintOptions {
   server?: string | undefined;
   /** Returns whether systemd runs the engine. Only some commands need that, and systemd may be slow. */
   isService?: () => boolean;
-  /** Whether the user has other engines, so that the same user may reach another one with a command that names none. */
+  /** Whether the user has other engines, so that a command that names no data folder might reach another engine. */
   isOneOfSeveral?: boolean;
 }
 
@@ -40,19 +40,19 @@ export interface Hints {
   engine(words: string): string;
   /** Returns the command that starts the engine; for a user of sudo, it also sets KUBECONFIG. */
   start(): string;
-  /** Returns a command of another program that needs root. */
+  /** Returns a command of another program in the form that runs it as root. */
   asRoot(command: string): string;
   /** Returns a command of kubectl. */
   kubectl(words: string): string;
-  /** Whether systemd runs the engine, so that its command starts and stops it. */
+  /** Whether systemd runs the engine, so that systemctl starts and stops it. */
   isService: boolean;
   /** The words for the engine that answers, such as `the engine in /var/lib/lifepod`; undefined if it is not known. */
   answering: string | undefined;
 }
 
 /**
- * `paths` are the kubeconfigs that the command itself reads; undefined if it reads the one in the data folder. `sudo` is whether the user
- * who types the commands needs it.
+ * Returns functions that compose commands for the engine or server that the options select. `paths` are the kubeconfigs that the printing
+ * command reads; undefined if it reads the one in the data folder. `sudo` is whether the user who types the commands needs sudo.
  */
 export function hintsFor(
   options: HintOptions,
@@ -64,7 +64,7 @@ export function hintsFor(
   const isPlugin = isKubectlPlugin(env);
   const withoutDefault = (folder: string | undefined): string | undefined =>
     folder === DEFAULT_DATA_DIR ? undefined : folder;
-  // Commands that need root use the default data folder. The others use KUBECONFIG before it, and as a plugin lifepod does what kubectl does.
+  // Without --data-dir, commands that need root use the default data folder, others KUBECONFIG if it is set, and a plugin the choice of kubectl.
   const other = ![undefined, '', kubeconfigPath(DEFAULT_DATA_DIR)].includes(env['KUBECONFIG']);
   const dataDir = isPlugin || other ? options.dataDir : withoutDefault(options.dataDir);
   const ofFolder = option(
@@ -110,7 +110,7 @@ export const engineName = (dataDir: string | undefined, server: string | undefin
 export const answeredBy = ({ answering }: Hints): string =>
   answering === undefined ? '' : ` (answered by ${answering})`;
 
-/** Returns what SIGTERM means for the Pods of the engine. */
+/** Returns a phrase that says whether SIGTERM to the engine ends its Pods or leaves them running. */
 export const effectOfKill = (pid: number): string =>
   hasArgument(pid, '--shutdown-on-stop') ? 'shuts its node down and ends its Pods' : 'leaves its Pods running';
 

@@ -73,7 +73,7 @@ function requireArchive(file: string): void {
     throw new UserError(`the file ${file} ${problem}: give an archive such as 'docker save' writes`);
 }
 
-/** `inputPath`: the path of the archive that stands for `-`. */
+/** Loads the archives and prints the loaded images. `inputPath` is the path of the archive from standard input, which `files` calls `-`. */
 async function loadFiles(
   endpoint: string,
   files: readonly string[],
@@ -89,7 +89,7 @@ async function loadFiles(
   for (const reference of loaded) print(`loaded ${reference}`);
 }
 
-/** Prints a line for each tag of each image, or all images as JSON. */
+/** Prints a table with a line for each name of each image, or all images as JSON. */
 export async function printImages(dataDir: string, output?: 'json'): Promise<void> {
   sayWhichEngine(dataDir);
   const { images, pods } = await readAll(dataDir);
@@ -97,8 +97,8 @@ export async function printImages(dataDir: string, output?: 'json'): Promise<voi
 }
 
 /**
- * Removes the tags, and the images that are named by ID or digest or that lose their last tag. If one of them is missing, ambiguous, in use,
- * pinned or the sandbox image, removes nothing and rejects with a UserError.
+ * Removes the tags, and the images that are named by ID or digest or that lose their last tag. If one of them is missing, ambiguous, in
+ * use, pinned or the sandbox image, removes nothing and rejects with a UserError.
  */
 export async function removeImages(dataDir: string, references: string[]): Promise<void> {
   sayWhichEngine(dataDir);

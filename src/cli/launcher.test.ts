@@ -57,7 +57,7 @@ test.skipIf(process.geteuid?.() !== 0).each([
   expect(stdout.trim()).toBe(each.cache.replace('HOME', home));
 });
 
-/** Writes a program that prints its path and arguments, and that has the version of a Node.js without an option of the launcher or with it. */
+/** Writes a program like Node.js that prints its path. With --version, it prints `version`, or fails unless `knowsOptions` is true. */
 function nodeAt(path: string, version: string, knowsOptions = true): void {
   const answer = knowsOptions ? `echo ${version}` : 'exit 9';
   writeFileSync(
@@ -97,7 +97,7 @@ test.each([
   const first = places.indexOf(path);
   for (const each of places.slice(Math.max(first, 1))) nodeAt(each, 'v24.0.0');
   if (first === 0) nodeAt(path, 'v24.0.0');
-  // Those before it are not suitable: too old, without an option, or not a Node.js.
+  // The programs before the first suitable one are too old, lack an option, or are not a Node.js.
   if (first > 1) nodeAt('lib/node_modules/node/bin/node', 'v22.12.0');
   if (first > 2) nodeAt('bin/node', 'v24.0.0', false);
   if (first > 3) nodeAt('first bin/node', 'unknown');

@@ -48,7 +48,7 @@ function withTarget(command: Command, namespace = `namespace of the Pod (default
   return command;
 }
 
-/** The option of commands that print nothing else than a table or a line, or, for programs, JSON. */
+/** Returns the option with which a command prints JSON, for programs, instead of text. */
 const jsonOption = (): Option =>
   new Option('-o, --output <format>', 'json prints all fields, for programs').choices(['json']);
 

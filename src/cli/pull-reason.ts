@@ -1,6 +1,6 @@
 /**
  * Shortens the message about a failed pull to its reason. Pure.
- * Source: the messages of containerd 1.7 and 2.x, which put the reason at the end of those of all calls that failed.
+ * Source: the messages of containerd 1.7 and 2.x, which put the reason after the messages of all calls that failed.
  */
 const QUOTED = '"(?:[^"\\\\]|\\\\.)*"';
 /** The text that a call adds in front of the error of the call below it. */
@@ -17,7 +17,7 @@ const PREFIXES = new RegExp(
     'failed to (?:extract|apply) layer(?: [\\w:]+)?: ',
     'httpReadSeeker: failed open: ',
     `(?:Head|Get|Post) ${QUOTED}: `,
-    // The reference in front of its only fault.
+    // The reference, if only `not found` follows.
     '\\S+/\\S+: (?=not found$)',
   ].join('|')})`,
 );
@@ -42,7 +42,7 @@ function unreachable(message: string): string | undefined {
   return `its registry ${host} cannot be reached: ${error}${error === REFUSED ? '' : '; is this machine offline?'}`;
 }
 
-/** Returns the address of a registry on this machine that refuses connections, such as `127.0.0.1:5000`; undefined if the pull failed otherwise. */
+/** Returns the address of a registry on this machine that refuses connections, such as `127.0.0.1:5000`; undefined for other failures. */
 export function stoppedRegistry(message = ''): string | undefined {
   const [, address = '', error] = isProxyFailure(message) ? [] : (DIAL.exec(message) ?? []);
   return error === REFUSED && /^(127\.|\[::1\])/.test(address) ? address : undefined;

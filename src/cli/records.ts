@@ -41,7 +41,7 @@ export const podName = (given: string): string => given.replace(/^(pods?|po)\//,
 /**
  * Finds the life of a Pod by the Pod's name in the namespace, else by at least the first 4 characters of its UID in any namespace. If
  * several Pods have had the name, the existing Pod is preferred, then the one whose record has the newest step. Rejects with a UserError
- * if no Pod matches, if several UIDs begin with the given characters, or if the user may not read what is needed to tell.
+ * if no Pod matches, if several UIDs begin with the given characters, or if the user may not read the Pods or records.
  */
 export async function findLife(client: Client, namespace: string, reference: string, hints: Hints): Promise<PodLife> {
   const name = podName(reference);
@@ -109,7 +109,7 @@ export async function livesOf(client: Client, { name, namespace }: PodLife): Pro
   return [...gone, ...living].sort((a, b) => began(a) - began(b));
 }
 
-/** Searches all namespaces, or only the given one if the user may not read others. */
+/** Finds the Pod whose UID begins with `prefix`, in all namespaces, or only in the given one if the user may not read others. */
 async function findByUid(client: Client, namespace: string, prefix: string): Promise<PodLife | undefined> {
   const within = async <T>(list: (options: ListOptions) => Promise<T>): Promise<T> =>
     list({}).catch((error: unknown) => {

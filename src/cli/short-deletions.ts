@@ -1,4 +1,4 @@
-/** Shortens the grace period of Pods that other components delete, for `lifepod down --now`. */
+/** Shortens the grace period of Pods that other components delete, for `lifepod down` with --now or --grace-period. */
 import type { Pod } from '../api/generated/types.ts';
 import { PODS } from '../api/resources.ts';
 import type { Client } from '../client/client.ts';

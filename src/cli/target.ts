@@ -1,9 +1,10 @@
 /**
  * Finds the API server and the namespace for a command such as `lifepod logs`.
  *
- * The rule, the same for root and for other users: --kubeconfig, else --data-dir, else KUBECONFIG, else the engine of the default data folder
- * if it runs and the user has its kubeconfig, else ~/.kube/config. `kubectl lifepod COMMAND` uses the server that kubectl would use. A user
- * who is not root has the kubeconfig of an engine if `lifepod up` has copied it for this user, because only root can read the data folder.
+ * The rule, the same for root and for other users: --kubeconfig, else --data-dir, else KUBECONFIG, else the engine of the default data
+ * folder if it runs and the user has its kubeconfig, else ~/.kube/config. `kubectl lifepod COMMAND` uses the server that kubectl would use.
+ * A user who is not root has the kubeconfig of an engine if `lifepod up` has copied it for this user, because only root can read the data
+ * folder.
  */
 import { existsSync, statSync } from 'node:fs';
 import { homedir } from 'node:os';
@@ -40,8 +41,8 @@ export interface Target {
 }
 
 /**
- * Reads the kubeconfigs that kubeconfigPaths() selects. Rejects with a UserError if there is no usable one. Prints to standard error which
- * engine it has selected if no option has selected it and the user has another one that runs.
+ * Reads the kubeconfigs that kubeconfigPaths() selects. Rejects with a UserError if there is no usable kubeconfig. Prints to standard error
+ * which engine is used if no option has selected the engine and other engines run.
  */
 export async function resolveTarget(options: TargetOptions): Promise<Target> {
   const paths = kubeconfigPaths(options, process.env, engineRunsIn);
@@ -82,8 +83,8 @@ export async function resolveTarget(options: TargetOptions): Promise<Target> {
 }
 
 /**
- * Returns the paths of the kubeconfigs to read; if there are several, the caller must merge them. Throws a UserError if there is none. `own`
- * returns the copy of an engine's kubeconfig for this user, if there is one.
+ * Returns the paths of the kubeconfigs to read; if there are several, the caller must merge them. Throws a UserError if there is none.
+ * `own` returns the copy of an engine's kubeconfig for this user, if there is one.
  */
 export function kubeconfigPaths(
   options: TargetOptions,

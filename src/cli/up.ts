@@ -37,8 +37,8 @@ export const END_WORKLOADS = 'SIGUSR2';
 export const SHUT_DOWN_NODE = 'SIGPWR';
 
 /**
- * Runs the engine. Ends the process when the engine has stopped after SIGTERM, SIGINT or a shutdown of the node, for which SIGTERM and
- * SIGINT are the signals with --shutdown-on-stop. A second SIGTERM or SIGINT ends it immediately. If the engine does not start, reports
+ * Runs the engine. Ends the process when the engine has stopped after SIGTERM, SIGINT or a shutdown of the node. With --shutdown-on-stop,
+ * SIGTERM and SIGINT shut the node down. A second SIGTERM or SIGINT ends the process immediately. If the engine does not start, reports
  * that to the process that waits for the engine, or rejects if there is none.
  */
 export async function up(options: UpOptions): Promise<void> {
@@ -67,7 +67,7 @@ export async function up(options: UpOptions): Promise<void> {
   process.on(SHUT_DOWN_NODE, () => shutdown.resolve());
   const isForeground = process.send === undefined;
   const { platform, notices } = outputOf(options, isForeground);
-  // Before another program is started.
+  // This call must precede the start of any other program (see notify.ts).
   const service = serviceReports(process.env, platform.log);
   // In the foreground, a start that is refused prints one sentence only.
   if (!isForeground)
@@ -111,8 +111,8 @@ export async function up(options: UpOptions): Promise<void> {
 }
 
 /**
- * Loads what only the engine needs: commands that need other functions of this file start faster without it. It also loads what is needed at the
- * end, when another version may have replaced the files.
+ * Loads the modules that only the engine needs: commands that use other functions of this file start faster without them. Already loads the
+ * module that is needed when the engine stops, because another version may have replaced the files by then.
  */
 async function loadEngine() {
   const [{ startEngine }, { mayRunPods }] = await Promise.all([
@@ -130,8 +130,8 @@ const readyEngine = ({ server, settings, warnings }: Engine): ReadyEngine => ({
 });
 
 /**
- * Programs read the log of an engine in the background. In the foreground, standard error also gets sentences for people, whatever the log
- * level is.
+ * Returns the platform with its log, and functions that report sentences to the user, whatever the log level is. The sentences are lines of
+ * the log if the log is in JSON, which is the default in the background. Otherwise, they are printed to standard error.
  */
 export function outputOf(
   { logLevel, logFormat }: UpOptions,
@@ -204,9 +204,9 @@ export const readyText = ({ server, nodeName, startMillis }: ReadyEngine): strin
   `lifepod ${LIFEPOD_VERSION} is ready after ${(startMillis / 1000).toFixed(1)} s: ${server}, node ${nodeName}`;
 
 /**
- * Prints to standard error a message for people, and to standard output a shell command that sets KUBECONFIG. The journal gets the command
- * that prints it instead, because the user who reads the journal may need sudo and then another kubeconfig. `isLogged`: systemd has
- * connected standard output to the journal.
+ * Prints to standard error a message for people, and to standard output a shell command that sets KUBECONFIG. With `isLogged`, systemd has
+ * connected standard output to the journal: the message then names the command that prints the shell command, because the user who reads
+ * the journal may need sudo and then another kubeconfig.
  */
 export function printReady(
   dataDir: string,

@@ -1,4 +1,4 @@
-/** Reads and verifies a backup. Nothing in the file is trusted: a file that is damaged, cut or of another kind is refused with a UserError. */
+/** Reads and verifies a backup. Rejects with a UserError if the file is damaged, truncated or not a backup: its content is not trusted. */
 import { createHash } from 'node:crypto';
 import { closeSync, createReadStream, openSync, readSync, statSync } from 'node:fs';
 import type { Readable } from 'node:stream';
@@ -17,15 +17,16 @@ import {
   manifestProblem,
 } from './manifest.ts';
 
-/** A backup of 10,000 static Pods has a manifest of about 2 MiB. */
+/** A larger manifest is refused. The manifest of a backup with 10,000 static Pods has about 2 MiB. */
 const MAX_MANIFEST_BYTES = 16 * 2 ** 20;
 
-/** Called with each file and its content, in chunks, before the checksum is known. */
+/** Called with each file and its content, in chunks, before the checksum has been verified. */
 export type Visit = (file: BackedUpFile, content: AsyncIterable<Buffer>) => Promise<void>;
 
 /**
- * Resolves with the manifest when all files have been read and have their checksums. Rejects with a UserError that names the backup if
- * anything is wrong with it, and with the error of `visit`.
+ * Resolves with the manifest when all files have been read and have their checksums. Rejects with a UserError that names the backup if it
+ * cannot be opened or its content is not valid, with other system errors, and with the error of `visit`, which must be a UserError or have
+ * a `path`.
  */
 export async function readArchive(backup: string, visit: Visit = drop): Promise<Manifest> {
   checkGzip(backup);
@@ -33,7 +34,7 @@ export async function readArchive(backup: string, visit: Visit = drop): Promise<
   const entries = tar as unknown as AsyncIterable<Entry>;
   const seen: Seen = {};
   const read = readEntries(backup, entries, visit, seen).catch((error: unknown) => {
-    // The error of the archive itself ends the entries, too.
+    // An error of the archive itself also arrives here, because it ends the iteration over the entries.
     seen.failure ??= error;
     tar.destroy();
   });
@@ -59,7 +60,7 @@ const damaged = (backup: string, how: string): UserError =>
 const foreign = (backup: string): UserError =>
   new UserError(`${backup} is not a backup of lifepod: give a file that 'lifepod backup' has written`);
 
-/** Returns the error to report if a stream failed: that of an entry if it was the cause, else that of the file. */
+/** Returns the error for a failed stream: a system error, the error of an entry, or a UserError about a damaged or foreign file. */
 function failureOf(backup: string, error: unknown, { manifest, failure }: Seen): unknown {
   const { code = '' } = error as NodeJS.ErrnoException;
   if (code === 'Z_BUF_ERROR') return damaged(backup, 'its end is missing');

@@ -8,10 +8,10 @@ import { type Header, type Pack, pack } from 'tar-stream';
 import { syncFolder } from '../../platform/files.ts';
 import { type BackedUpFile, FILES_PREFIX, MANIFEST_NAME, type Manifest } from './manifest.ts';
 
-/** A file for the backup: its content, or, for a large one, the path at which it is. */
+/** A file to back up. `path` is its path in the data folder. A large file is read from `file`; the content of others is in memory. */
 export type Source = { path: string } & ({ content: Buffer } | { file: string });
 
-/** Resolves with the size and the checksum of the source. */
+/** Reads the source. Resolves with its path, its size in bytes and its SHA-256 checksum. */
 export async function describeSource(source: Source): Promise<BackedUpFile> {
   const { path } = source;
   const hash = createHash('sha256');
@@ -25,7 +25,7 @@ export async function describeSource(source: Source): Promise<BackedUpFile> {
 
 /**
  * Writes the backup to `file` with mode 0600, and replaces an older one only when the new one is complete. Leaves nothing if this fails or
- * `signal` aborts. Removes what killed processes have left of backups with this name.
+ * `signal` aborts. Removes the incomplete files that killed processes have left for a backup of this name.
  */
 export async function writeArchive(
   file: string,
@@ -52,7 +52,7 @@ export async function writeArchive(
   }
 }
 
-/** Rejects if `written` does, because nothing reads from the archive afterwards. */
+/** Adds the manifest and the sources to the archive. Rejects if `written` rejects, because nothing reads from the archive afterwards. */
 async function addAll(
   tar: Pack,
   manifest: Manifest,
@@ -64,7 +64,7 @@ async function addAll(
   const common = { mode: 0o600, uid: 0, gid: 0, mtime: new Date(manifest.created) };
   const add = (header: Partial<Header> & { name: string }, content?: Buffer | string): NodeJS.WritableStream => {
     const entry = content === undefined ? tar.entry(header) : tar.entry(header, content);
-    // The entries of an archive fail with it, and each would end the process.
+    // Each entry fails together with the archive. An unhandled error event would end the process.
     return entry.on('error', () => undefined) as unknown as NodeJS.WritableStream;
   };
   add({ ...common, name: MANIFEST_NAME }, `${JSON.stringify(manifest, undefined, 2)}\n`);

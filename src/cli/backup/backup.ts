@@ -29,7 +29,7 @@ import { describeSource, type Source, writeArchive } from './archive-writer.ts';
 import { interruption } from './interruption.ts';
 import { BACKUP_FORMAT, type Manifest, STORE_PATH } from './manifest.ts';
 
-/** How often the store is copied again because its keys were replaced meanwhile. */
+/** How often the store is copied at most. It is copied again if its keys were replaced meanwhile. */
 const MAX_COPIES = 5;
 
 const print = (line: string): void => void process.stdout.write(`${line}\n`);
@@ -40,7 +40,10 @@ export interface BackupOptions {
   force?: boolean;
 }
 
-/** Writes the backup to `file`, and prints what it contains. `signal` ends it, and leaves nothing. */
+/**
+ * Writes the backup of the data folder to `file`, and prints what the backup contains. If `signal` aborts, no new file remains. Rejects
+ * with a UserError if no engine has run in the folder, if the file exists and `force` is false, or if the file cannot be created.
+ */
 export async function backup(
   file: string,
   { dataDir, force = false }: BackupOptions,
@@ -65,8 +68,8 @@ export async function backup(
 }
 
 /**
- * Returns the path of the file to write, with links resolved. Throws a UserError if it cannot be created, if a device or something else that
- * is not a file would be replaced, or if another user could redirect root through a link.
+ * Returns the path of the file to write, with links resolved. Throws a UserError if it cannot be created, if a device or something else
+ * that is not a file would be replaced, or if another user could redirect root through a link.
  */
 function targetOf(file: string): string {
   if (file === '-') {
@@ -114,7 +117,7 @@ async function backUp(file: string, dataDir: string, signal: AbortSignal): Promi
   return manifest;
 }
 
-/** Copies the store, and resolves with the other files. The file of the keys is the same before and after the store was copied. */
+/** Copies the store, again if the file of the keys has changed meanwhile, and resolves with the other files of the backup. */
 async function copyWithKeys(dataDir: string): Promise<Source[]> {
   for (let copies = 0; copies < MAX_COPIES; copies++) {
     const keys = readTextIfPresent(keyFilePath(dataDir));
@@ -125,7 +128,7 @@ async function copyWithKeys(dataDir: string): Promise<Source[]> {
   throw new UserError(`the keys of ${dataDir} are being replaced: wait until that has finished, and try again`);
 }
 
-/** Lets the running engine copy the store, or copies it if there is none. */
+/** Lets the running engine copy the store. If no engine is running, copies the store in this process. */
 async function copyNow(dataDir: string): Promise<void> {
   const pid = dataDirOwner(dataDir);
   if (pid === undefined) return copyStopped(dataDir);
@@ -166,7 +169,7 @@ function readSources(dataDir: string): Source[] {
   );
 }
 
-/** Returns the paths of the files, without those that a writer has not completed. */
+/** Returns the paths of all files at or below `path`, except those that end with .new, which a writer has not completed. */
 function filesBelow(path: string): string[] {
   const found = statSync(path, { throwIfNoEntry: false });
   if (found?.isFile()) return /\.new$/.test(path) ? [] : [path];

@@ -4,7 +4,7 @@
  */
 import { PARTS } from '../../engine/data-folder/replacement.ts';
 
-/** The version of this form. Increase it if an older lifepod cannot read a new one. */
+/** The version of this form. Increase it if an older lifepod cannot read a backup in the new form. */
 export const BACKUP_FORMAT = 1;
 
 export const MANIFEST_NAME = 'manifest.json';
@@ -40,14 +40,14 @@ export interface Manifest {
 const isText = (value: unknown): value is string => typeof value === 'string';
 const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0;
 
-/** Returns whether the path is a file of a part that a backup contains: relative, and without `.` and `..`, which could lead elsewhere. */
+/** Returns whether the value is a relative path at or below one of PARTS, without `.` and `..`, which could lead out of the data folder. */
 export function isPartFile(path: unknown): path is string {
   if (!isText(path) || path.includes('\0') || path.includes('\\')) return false;
   const [part = '', ...rest] = path.split('/');
   return PARTS.includes(part) && rest.every((name) => name !== '' && name !== '.' && name !== '..');
 }
 
-/** Returns what is wrong with the manifest of the format BACKUP_FORMAT; undefined if nothing is. */
+/** Returns a phrase that says what is wrong with a manifest of the format BACKUP_FORMAT; undefined if the manifest is valid. */
 export function manifestProblem({
   dataFormat,
   lifepod,

@@ -4,8 +4,8 @@
  * Invariants:
  *  1. The whole backup has been verified before anything is created. Each file is verified again when it is extracted.
  *  2. The data folder has either its former content or that of the backup, however the process ends (replacement.ts).
- *  3. The revision continues far beyond that of the backup, and no earlier one can be read: a client that has seen a newer state than that of
- *     the backup gets the error 410 and lists again, instead of missing changes.
+ *  3. The revision continues far beyond that of the backup, and no earlier one can be read: a client that has seen a newer state than that
+ *     of the backup gets the error 410 and lists again, instead of missing changes.
  */
 import {
   closeSync,
@@ -48,12 +48,12 @@ import { interruption } from './interruption.ts';
 import type { BackedUpFile, Manifest } from './manifest.ts';
 
 /**
- * More than the revisions that an engine can have written since the backup: it writes at most some thousand in a second. As in upstream's
- * advice for `etcdutl snapshot restore --bump-revision`.
+ * How much a restore increases the revision: by more than an engine can have written since the backup, at most a few thousand in a second.
+ * Source: upstream's advice for `etcdutl snapshot restore --bump-revision`.
  */
 const MORE_REVISIONS = 1_000_000_000;
 
-/** Entries of a folder to which a backup is restored without --force. All other entries need it. */
+/** Entries of a data folder that are not data: a restore to a folder that contains only these does not need --force. */
 const NOT_DATA: readonly string[] = ['lost+found', 'lock', 'restore'];
 
 const print = (line: string): void => void process.stdout.write(`${line}\n`);
@@ -64,7 +64,10 @@ export interface RestoreOptions {
   force?: boolean;
 }
 
-/** Restores the backup, and prints what is in the folder now. */
+/**
+ * Restores the backup `file` to the data folder, and prints what was restored. Rejects with a UserError if the backup is not valid, or if
+ * the content of the folder must not be replaced. If `signal` aborts, the folder keeps its former content.
+ */
 export async function restore(
   file: string,
   { dataDir, force = false }: RestoreOptions,
@@ -78,7 +81,7 @@ export async function restore(
     refuseUnusableFolder(dataDir);
     checkParent(dataDir);
   } else {
-    // An interrupted restore has left a copy of an engine record in the folder, so only the folders above are searched.
+    // An interrupted restore may have left an engine record in a folder below this one, so only the folders above are searched.
     if (!existsSync(join(dataDir, 'engine.json'))) refuseInnerFolder(dataDir);
     checkContent(dataDir, force);
   }
@@ -116,7 +119,7 @@ function checkParent(dataDir: string): void {
   throw new UserError(`the folder ${parent} does not exist: create it, or choose another --data-dir`);
 }
 
-/** Throws a UserError if the folder has data that must not be replaced, or cannot be. */
+/** Throws a UserError if the path is not a folder, or if the folder contains files that must not be replaced or cannot be moved. */
 function checkContent(dataDir: string, force: boolean): void {
   if (!statSync(dataDir).isDirectory()) throw new UserError(`${dataDir} is not a folder: choose another --data-dir`);
   const names = readdirSync(dataDir).filter((name) => !NOT_DATA.includes(name));

@@ -1,6 +1,6 @@
 /**
- * `lifepod __complete WORD…`: prints what may stand for the last word. The scripts of `lifepod completion` run it, and so does kubectl, with
- * bin/kubectl_complete-lifepod. It never prints an error, because the user is typing: without an answer, there is nothing to complete.
+ * `lifepod __complete WORD…`: prints the possible completions of the last word. The scripts of `lifepod completion` run it, and so does
+ * kubectl, through bin/kubectl_complete-lifepod. It never prints an error, because the user is typing; it then prints no completions.
  *
  * Each line is a word, which a tab and its description may follow. The last line is a colon and a number: 4 for no other words, 0 for
  * files, 16 for folders. Source: the directives of cobra, which kubectl understands.
@@ -21,7 +21,7 @@ export async function completeWords(program: Command, words: readonly string[]):
   process.stdout.write(`${answer.join('\n')}\n`, () => process.exit(0));
 }
 
-/** Resolves with the lines. Rejects if the names cannot be found in time. */
+/** Resolves with the lines to print. Rejects if the names cannot be found within PATIENCE_MILLIS. */
 export async function answers(program: Command, words: readonly string[]): Promise<string[]> {
   const found = suggest(program, words);
   if (found.kind === 'files' || found.kind === 'folders') return [`:${DIRECTIVES[found.kind]}`];

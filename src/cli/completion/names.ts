@@ -27,7 +27,7 @@ export async function findNames(wanted: Wanted): Promise<string[]> {
   return [...new Set(found)].filter((name) => name.startsWith(typed)).sort();
 }
 
-/** The records are much larger than their names, so they may not take all the time that the user waits. */
+/** How long to wait for the records of Pods, which are large: the names of existing Pods must not wait longer for them. */
 const RECORDS_MILLIS = 500;
 const MOST_RECORDS = 500;
 

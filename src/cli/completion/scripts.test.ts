@@ -10,7 +10,7 @@ const ENV = { ...process.env, PATH: `${join(REPOSITORY, 'bin')}:${process.env['P
 /** A script that loads the completion, and a command that prints the words which complete a line, one per line. */
 const QUERIES: Record<Shell, { load: string; ask(line: string): string }> = {
   bash: {
-    // This command of bash works only while a user completes a word.
+    // The command compopt of bash works only while a user completes a word.
     load: 'source <(lifepod completion bash); compopt() { echo "compopt $*"; }',
     ask: (line) => `
       COMP_LINE='${line}' COMP_POINT=${line.length}

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { program } from '../main.ts';
 import { suggest } from './suggest.ts';
 
-/** Returns what may stand for the last word of the line, without descriptions; names as `KIND BEFORE|TYPED`. */
+/** Returns the completions of the last word of the line, without descriptions; for names that must be looked up, `KIND BEFORE|TYPED`. */
 function suggested(line: string): string[] | string {
   const found = suggest(program, line.split(' '));
   if (found.kind === 'words') return found.words.map(({ text }) => text);

@@ -14,7 +14,7 @@ export interface Word {
 /** Names that only the API server or the kubeconfig knows. */
 export type NameKind =
   | 'pods'
-  /** Pods, and those that have only a record. */
+  /** Pods that exist, and deleted Pods that have a record. */
   | 'lives'
   | 'deferring-pods'
   /** Workloads of the type that `before` names. */
@@ -44,7 +44,7 @@ export type Suggestion =
 
 const NOTHING: Suggestion = { kind: 'words', words: [] };
 
-/** The completion of a value, by the name in its definition. */
+/** The completion of a value, by its placeholder in the definition, such as `file` in `<file>`. */
 const BY_PLACEHOLDER: Readonly<Record<string, 'files' | 'folders' | NameKind>> = {
   file: 'files',
   folder: 'folders',
@@ -61,7 +61,7 @@ const BY_OPTION: Readonly<Record<string, NameKind>> = {
   '--context': 'contexts',
 };
 
-/** The commands that are also about Pods that no longer exist. */
+/** The commands that also accept Pods that no longer exist. */
 const LIFE_COMMANDS: readonly string[] = ['timeline', 'why'];
 
 /** The words of the command line up to the one to complete, as commander would read them. */
@@ -69,12 +69,12 @@ interface Read {
   command: Command;
   options: Map<string, string>;
   operands: string[];
-  /** The option whose value the word is. */
+  /** The option whose value is the word to complete; undefined if the word is not such a value. */
   pending?: Option;
   isAfterDashes: boolean;
 }
 
-/** Returns what may stand for the last word, which may be empty. `words` are those after the name of the program. */
+/** Returns what may complete the last word, which may be empty. `words` are the words after the name of the program. */
 export function suggest(program: Command, words: readonly string[]): Suggestion {
   const typed = words.at(-1) ?? '';
   const read = readWords(program, words.slice(0, -1));

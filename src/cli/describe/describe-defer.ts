@@ -32,7 +32,7 @@ export function deferSection(pod: Pod): string[] {
   ];
 }
 
-/** Inserts the section into the output of kubectl describe, after the app containers. Returns a text without containers unchanged. */
+/** Inserts the section into the output of kubectl describe after the app containers. Returns `text` if there is no section or no place. */
 export function insertDeferSection(text: string, section: readonly string[]): string {
   const lines = text.split('\n');
   const containers = lines.indexOf('Containers:');

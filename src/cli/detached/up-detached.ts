@@ -18,10 +18,13 @@ import { serviceState } from '../service/service-state.ts';
 import { betweenSessions, keepSessionEngine, untilReady } from '../session/engine-use.ts';
 import { printReady } from '../up.ts';
 
-/** As long as an engine that the command starts itself may take if it reports why its node is not ready. */
+/** How long the node of a running engine may take to become ready: as long as that of an engine that the command starts. */
 const PATIENCE_MILLIS = 60_000;
 
-/** Rejects with a UserError if the engine does not start, or if one runs with other options, in another version, or for a session. */
+/**
+ * Starts an engine in the background or uses the running one, and prints the command that sets KUBECONFIG. Rejects with a UserError if the
+ * engine does not start, or if an engine runs with other options, in another version, or for a session.
+ */
 export async function upDetached(options: UpOptions): Promise<void> {
   let pid: number | undefined;
   const ready = await startDetached(options).catch((error: unknown) => {
@@ -89,8 +92,8 @@ export interface RunningAnswer {
 }
 
 /**
- * Decides what `up --detach` answers if an engine runs already, for example after an update of lifepod. `args`: its command line.
- * `hasSessions`: whether it stops with sessions that use it.
+ * Decides what `up --detach` answers if an engine runs already, for example after an update of lifepod. `args`: the command line of the
+ * engine. `hasSessions`: whether sessions use the engine, so that it stops with the last of them.
  */
 export function answerOfRunning(
   options: UpOptions,

@@ -1,11 +1,11 @@
-/** The command `help`: commander's ends with the exit code 0 for a command that does not exist, and does not know commands of a group. */
+/** The command `help`. commander's own exits with 0 for a command that does not exist, and does not know the commands of a group. */
 import type { Command } from 'commander';
 import { UserError } from '../../platform/files.ts';
 import { fullName } from './help-format.ts';
 
 /**
- * Returns the command whose help the words ask for, such as `help image load` or `image help load`; undefined if they do not call `help`.
- * Throws a UserError if the command does not exist.
+ * Returns the command whose help the words ask for, such as `help image load` or `image help load`; undefined if they do not call `help`,
+ * or contain an option. Throws a UserError if the command does not exist.
  */
 export function helpFor(program: Command, words: readonly string[]): Command | undefined {
   if (words.some((word) => word.startsWith('-'))) return undefined;
@@ -24,7 +24,7 @@ export function helpFor(program: Command, words: readonly string[]): Command | u
   return found;
 }
 
-/** Returns the error for a word that is not a command of `found`. It may be another command whose help the user wants to read, too. */
+/** Returns the error for a word that is not a command of `found`. If it is another command, the user may want to read the help of both. */
 function unknown(program: Command, found: Command, word: string): string {
   const other = found === program ? undefined : (childOf(found.parent ?? program, word) ?? childOf(program, word));
   return other === undefined

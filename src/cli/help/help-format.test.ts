@@ -44,7 +44,7 @@ test('a long term has its description on the next line, at the column of the oth
   );
 });
 
-/** Returns the options in the tables of the README, by heading: the first cell of each row in the header of a table. */
+/** Returns the options in the tables of the README, which are the first cells of the rows, by the first cell of the table's heading. */
 function readmeOptions(): Record<string, string[]> {
   const readme = readFileSync(new URL('../../../README.md', import.meta.url), 'utf8');
   const [, section = ''] = /^## Options of `lifepod up`$([\s\S]*?)^## /m.exec(readme) ?? [];

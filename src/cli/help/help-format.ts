@@ -9,7 +9,7 @@ export const MOST_COLUMNS = 100;
 /** Descriptions of arguments, options and commands begin at most this far to the right. */
 const MOST_TERM_COLUMNS = 30;
 const INDENT = '  ';
-/** In a very narrow terminal, lines are longer than the terminal is wide. */
+/** A description gets at least this many columns, even if its lines are then longer than a very narrow terminal is wide. */
 const LEAST_TEXT_COLUMNS = 20;
 
 /** Returns the commands of the program, itself included, parents first. */
@@ -34,7 +34,7 @@ const columnsOf = ({ isTTY, columns }: NodeJS.WriteStream): number =>
 
 const LAYOUT: HelpConfiguration & Partial<Pick<Help, 'boxWrap' | 'formatItem' | 'optionDescription' | 'padWidth'>> = {
   boxWrap: wrap,
-  // The value that an option has when its optional value is omitted is that of every such flag.
+  // commander adds the value that an option has if its optional value is omitted. For all options of lifepod, this is `true`.
   optionDescription: (option) => Help.prototype.optionDescription(option).replace(/ \(preset: "true"\)$/, ''),
   padWidth: (command, helper) =>
     Math.min(MOST_TERM_COLUMNS, Help.prototype.padWidth.call(helper, command, helper as Help)),

@@ -1,4 +1,4 @@
-/** Composes the message of an error in the arguments of a command, which commander has found, as one sentence in the form of all others. */
+/** Rewrites the errors that commander reports about the arguments of a command: as one sentence, in the form of lifepod's other errors. */
 import type { Command } from 'commander';
 import { allCommands, fullName } from './help-format.ts';
 
@@ -12,8 +12,8 @@ export function explainUsageErrors(program: Command): void {
 }
 
 /**
- * Returns the sentence. `text` is the message of commander; `name` is the command as the user types it, and `children` are the commands of
- * the group that it may be.
+ * Returns the sentence about an error. `text` is the message of commander, `name` is the command as the user types it, and `children` are
+ * the commands of the group if the command is a group.
  */
 export function usageError(text: string, name: string, children: readonly Command[] = []): string {
   const message = text.trim().replace(/^error: /, '');
@@ -32,7 +32,7 @@ function misspelled(message: string, name: string, children: readonly Command[])
   return `${problem} (did you mean ${commands.join(' or ')}?)`;
 }
 
-/** Returns what to do about an option that belongs after the name of a command of the group. */
+/** Returns what to do about an option that belongs after the name of a command of the group; empty for other errors. */
 function placeHint(message: string, name: string, children: readonly Command[]): string {
   const [, option = ''] = /^unknown option '([^'=]*)/.exec(message) ?? [];
   const owner = children.find(({ options }) => options.some(({ short, long }) => option === short || option === long));
@@ -42,7 +42,7 @@ function placeHint(message: string, name: string, children: readonly Command[]):
 /** Options with which docker run and kubectl run connect standard input or a terminal. */
 const INTERACTIVE = /^(?:-[it]+|--interactive|--tty|--stdin)$/;
 
-/** Returns what to do about an option of `run` that other programs accept there, or that belongs to the command of the container. */
+/** Returns what to do about an unknown option of `run`; empty for other errors and other commands. */
 function runHint(message: string, name: string): string {
   const [, option] = /^unknown option '([^'=]*).*'$/.exec(message) ?? [];
   if (option === undefined || !name.endsWith(' run')) return '';

@@ -47,7 +47,7 @@ function namersOf(image: ImageInfo, pods: readonly Pod[], name: string): Pod[] {
   return usersOf(image, pods, isIn);
 }
 
-/** Returns the Pods with a reference to the image that `counts`. */
+/** Returns the Pods that refer to the image with a reference for which `counts` returns true. */
 const usersOf = (image: ImageInfo, pods: readonly Pod[], counts = (_reference: string): boolean => true): Pod[] =>
   pods.filter((pod) => imagesOf(pod).some((reference) => isMeant(image, reference) && counts(reference)));
 

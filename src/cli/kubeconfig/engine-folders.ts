@@ -1,6 +1,6 @@
 /**
- * Finds the data folders of the engines whose kubeconfigs a user has, so that commands in messages name the engine that the user means and not
- * that of the default data folder, where they would start a second one.
+ * Finds the data folders of the engines whose kubeconfigs a user has, so that commands in messages name the engine that the user means and
+ * not that of the default data folder, where they would start a second one.
  *
  * Reads KUBECONFIG, the paths of data folders beside the copies of kubeconfigs, and whether a kubeconfig is in a data folder.
  */
@@ -11,7 +11,7 @@ import { DEFAULT_DATA_DIR, kubeconfigPath } from '../../engine/settings.ts';
 import { realFolder } from '../../platform/files.ts';
 import { shellQuoted } from '../../platform/programs/typed-program.ts';
 
-/** Returns the data folder of the engine that has written the kubeconfig; undefined if another program has, or if it cannot be seen. */
+/** Returns the data folder of the engine that has written the kubeconfig; undefined if it is not known, or if there are several paths. */
 export function dataFolderOf(paths: readonly string[], ofCopy = dataDirOfCopy): string | undefined {
   const [path, ...others] = paths;
   if (path === undefined || others.length > 0) return undefined;
@@ -20,7 +20,7 @@ export function dataFolderOf(paths: readonly string[], ofCopy = dataDirOfCopy): 
   return isOwn ? folder : ofCopy(path);
 }
 
-/** Returns the data folders of the engines whose kubeconfig is in KUBECONFIG, or of which the user who types the command has a copy. */
+/** Returns the data folders of the engines whose kubeconfig is listed in KUBECONFIG, or was copied for the user who types the command. */
 export function foldersOfUser(env: NodeJS.ProcessEnv, ofCopies = dataDirsOf): string[] {
   const listed = (env['KUBECONFIG'] ?? '').split(delimiter).filter((path) => path !== '');
   const uid = invokingUser(env)?.uid ?? process.geteuid?.() ?? 0;
@@ -28,8 +28,8 @@ export function foldersOfUser(env: NodeJS.ProcessEnv, ofCopies = dataDirsOf): st
 }
 
 /**
- * Returns the phrase that leads a command for the default data folder, in which no engine runs, to the engines that the user can use; undefined
- * if there are none, or if the command was given another data folder.
+ * Returns the phrase that leads a command for the default data folder, in which no engine runs, to the engines that the user can use;
+ * undefined if there are none, or if the command was given another data folder.
  */
 export function otherFolders(dataDir: string, env: NodeJS.ProcessEnv, folders = foldersOfUser): string | undefined {
   if (dataDir !== DEFAULT_DATA_DIR && dataDir !== realFolder(DEFAULT_DATA_DIR)) return undefined;

@@ -14,8 +14,8 @@ import { dataFolderOf } from './engine-folders.ts';
 const COPY = /^\/run\/lifepod\/[0-9a-f]{8}\/(\d+)\.kubeconfig$/;
 
 /**
- * Returns the error to show instead of `error`, which has occurred when a kubeconfig was read: a sentence that says what to type if the
- * kubeconfig is one of lifepod.
+ * Returns the error to show for `error`, which has occurred when a kubeconfig was read: a UserError that says what to type if the
+ * kubeconfig is one of lifepod that is missing or belongs to another user, else `error` itself.
  */
 export function explainUnread(
   error: unknown,
@@ -59,8 +59,8 @@ export function explainUnread(
 }
 
 /**
- * Returns the message for a server that refuses connections; undefined if the server is on another machine, and the kubeconfig is not known to
- * be one of lifepod, so that the server may be another program's.
+ * Returns the message for a server that refuses connections; undefined if there are several kubeconfigs, or if the server may be another
+ * program's: it is on another machine, and the kubeconfig is not known to be one of lifepod.
  */
 export function engineSilent(
   server: string,

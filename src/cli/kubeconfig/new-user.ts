@@ -27,7 +27,7 @@ const MAX_LENGTH = 64;
 /** Source: validation of CertificateSigningRequests of v1.33 (expirationSeconds). */
 const SHORTEST_MILLIS = 10 * 60_000;
 
-/** `longestMillis`: the longest lifetime of a certificate, as for all signers. Throws a UserError if an option is not valid. */
+/** Returns the user that the options describe. `longestMillis` limits the lifetime. Throws a UserError if an option is not valid. */
 export function newUser(options: NewUserOptions, longestMillis: Millis): NewUser {
   const { user, group = [], expires, namespace, force = false } = options;
   requireName('--user', user);
@@ -66,7 +66,7 @@ function requireName(option: string, name: string): void {
   if (name.trim() === '') throw new UserError(`${option} has no value: give a name, such as ${option} developers`);
   if (/\p{Cc}/u.test(name))
     throw new UserError(`${option} ${JSON.stringify(name)} contains control characters: give a name without them`);
-  // Groups of other systems, such as those of a directory, often contain spaces.
+  // The names of groups of other systems, such as those of a directory service, often contain spaces.
   if (option === '--user' && /\s/u.test(name))
     throw new UserError(
       `${option} ${JSON.stringify(name)} contains spaces: give a name without them, such as ${option} ${name.trim().replaceAll(/\s+/gu, '-')}`,
@@ -83,7 +83,7 @@ function requireNamespace(name: string): void {
   throw new UserError(`--namespace ${JSON.stringify(name)} cannot be the name of a namespace: ${error}`);
 }
 
-/** Throws a UserError if a name is one of those that Kubernetes gives to its own components and roles. */
+/** Throws a UserError if a name begins with `system:`, like the names of Kubernetes' own users and groups. */
 function requireFree(user: string, groups: readonly string[]): void {
   const reserved = [user, ...groups].find((name) => name.startsWith(RESERVED));
   if (reserved === undefined) return;

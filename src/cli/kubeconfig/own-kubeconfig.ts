@@ -17,9 +17,9 @@ import { notRunning } from '../service/not-running.ts';
 
 export interface UsableKubeconfig {
   path: string;
-  /** The user who can read it, besides root. Absent: only root. */
+  /** The user who can read it, besides root; undefined if only root can. */
   user?: InvokingUser;
-  /** The user for whom there is no copy, although this user has typed the command. */
+  /** The user who has typed the command, if there is no copy for this user. */
   without?: InvokingUser;
   /** The variable that names the user who has typed the command, if this machine does not know that user, such as `DOAS_USER=joe`. */
   unknown?: string | undefined;
@@ -56,7 +56,7 @@ export function onlyForRoot(dataDir: string, isWanted = false): UserError | unde
     : needsOwnKubeconfig(dataDir, process.env, isWanted);
 }
 
-/** Returns the error of a command that needs a kubeconfig. `isWanted`: the command is the one that gives the user a kubeconfig. */
+/** Returns the error of a command whose user may not read the data folder. `isWanted`: the command is `lifepod kubeconfig` itself. */
 export function needsOwnKubeconfig(dataDir: string, env: NodeJS.ProcessEnv, isWanted = false): NeedsRootError {
   const { engine } = hintsFor({ dataDir: isDefault(dataDir) ? undefined : dataDir }, env, undefined, true);
   const command = `eval "$(${engine('kubeconfig')})"`;
@@ -79,27 +79,27 @@ export function usableKubeconfig(dataDir: string): UsableKubeconfig {
   return existsSync(path) ? { path, user } : { path: kubeconfigPath(dataDir), without: user };
 }
 
-/** Returns the variable of sudo, doas or pkexec that names another user than root. invokingUser() has not found this user. */
+/** Returns the variable with which sudo, doas or pkexec names a user other than root, such as `DOAS_USER=joe`; undefined if none does. */
 export function unknownInvoker(env: NodeJS.ProcessEnv): string | undefined {
   const name = ['SUDO_UID', 'DOAS_USER', 'PKEXEC_UID'].find((each) => env[each] !== undefined);
   const value = name === undefined ? undefined : env[name];
   return value === undefined || ['0', 'root'].includes(value) ? undefined : `${name}=${shellQuoted(value)}`;
 }
 
-/** Returns the copy of the user who runs this process as root; undefined if there is none. */
+/** Returns the path of the kubeconfig copy for the user who runs this process as root, perhaps through sudo; undefined if there is none. */
 export function copyOfUser(dataDir: string): string | undefined {
   const user = invokingUser(process.env);
   const path = user === undefined ? undefined : userKubeconfigPath(dataDir, user.uid);
   return path !== undefined && existsSync(path) ? path : undefined;
 }
 
-/** Returns the sentence about a copy that has been removed with its engine; undefined if the file still exists. */
+/** Returns the sentence about a copy that has been removed with its engine; undefined if there was none, or if the file still exists. */
 export const removedCopy = (copy: string | undefined): string | undefined =>
   copy === undefined || existsSync(copy)
     ? undefined
     : `${copy} is removed: type 'unset KUBECONFIG' where the variable names this file`;
 
-/** Writes the copy for the user who runs this process through sudo, if there is one. Throws a UserError if that fails. */
+/** Copies the kubeconfig for the user of sudo, if any, and returns the kubeconfig to use. Throws a UserError if the copy fails. */
 export function grantKubeconfig(dataDir: string): UsableKubeconfig {
   const user = invokingUser(process.env);
   if (user === undefined) return { path: kubeconfigPath(dataDir), unknown: unknownInvoker(process.env) };

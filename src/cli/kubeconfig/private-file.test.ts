@@ -110,7 +110,7 @@ test('the owner of a file is a login name, a UID or UID:GID, also of a user with
 test.runIf(process.geteuid?.() === 0)(
   'the advice for a folder of another user names the user, and the UID for --owner',
   () => {
-    // Names of directory services may contain characters that a shell interprets.
+    // The advice gives the UID, because names of directory services may contain characters that a shell interprets.
     chownSync(folder, 1, 1);
     expect(() => writePrivateFile(join(folder, 'x'), 'text')).toThrow(
       `its folder belongs to the user ${userName(1)}, who could redirect root to another one; add --owner 1, or`,

@@ -1,6 +1,6 @@
 /**
- * Composes what a command says about the engine that it uses: in an answer that may be that of another engine than the user means, and if the
- * user has several engines. sudo removes KUBECONFIG, so that the same command may reach another engine with sudo than without it.
+ * Composes the sentence that names the engine that a command uses, for a user with several engines. sudo removes KUBECONFIG, so that the
+ * same command may reach another engine with sudo than without it.
  */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
@@ -26,8 +26,9 @@ export function engineRunsIn(dataDir: string): boolean {
 }
 
 /**
- * Returns the sentence that names the engine of a command and how to reach the others that run and whose kubeconfig the user has; undefined if
- * there are none. `dataDir` is the folder of the engine that the command uses, undefined if the server is not known to be an engine.
+ * Returns the sentence that names the engine of a command, and how to reach the other running engines: that of the default data folder, and
+ * those whose kubeconfig the user has. Returns undefined if no other engine runs. `dataDir` is the folder of the engine that the command
+ * uses; undefined if the server is not known to be an engine.
  */
 export function otherEngines(
   dataDir: string | undefined,
@@ -52,8 +53,8 @@ export function sayWhichEngine(dataDir: string, env: NodeJS.ProcessEnv = process
 }
 
 /**
- * Returns the sentence of otherEngines() for a command that uses the default data folder if it is given no other; undefined for another folder,
- * and if no engine has ever run in the default one, which the command then reports.
+ * Returns the sentence of otherEngines() for a command that uses the default data folder if it is given no other; undefined for another
+ * folder, and if no engine has ever run in the default one, which the command then reports.
  */
 export function noteOnFolder(
   dataDir: string,

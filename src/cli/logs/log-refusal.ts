@@ -27,7 +27,7 @@ export function logRefusal(error: ApiError, pod: Pod, container: PodContainer, h
   return new UserError(`${message}; '${log(' -f')}' waits for it, and ${why} what it waits for`);
 }
 
-/** Returns the error for a container of a Pod without a node, for which the API server returns an empty log, as upstream. */
+/** Returns the error for a container of a Pod without a node, for which the API server returns an empty log, as upstream does. */
 export function notScheduled(pod: Pod, container: PodContainer, hints: Hints): Error {
   const { name } = pod.metadata;
   const message = `container "${container.name}" in pod "${name}" is waiting to start: the Pod is not scheduled`;
@@ -35,8 +35,8 @@ export function notScheduled(pod: Pod, container: PodContainer, hints: Hints): E
 }
 
 /**
- * Returns the error for a container whose latest run could not start, and so has an empty log, which kubectl prints without a word; undefined if
- * the process of that run did start. With `previous`, the run before the last restart counts.
+ * Returns the error for a container whose latest run could not start and therefore has an empty log; undefined if the process of that run
+ * did start. With `previous`, the run before the last restart counts. kubectl prints nothing in this case.
  */
 export function couldNotStart(
   pod: Pod,

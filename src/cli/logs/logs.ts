@@ -34,7 +34,7 @@ export async function logs(resource: string, inline: string | undefined, options
       stopping.abort();
     });
   }
-  // The program that reads the output has closed the pipe.
+  // An error means that the program that reads the output has closed the pipe.
   process.stdout.on('error', () => stopping.abort());
   try {
     if (inline !== undefined && options.container !== undefined) {
@@ -60,7 +60,7 @@ function podName(resource: string): string {
   return name;
 }
 
-/** Reports an error after which the command can go on. */
+/** Prints a UserError or an error of the API, after which the command continues with the exit code 1. Throws all other errors. */
 function report(error: unknown): void {
   if (!(error instanceof UserError) && !isApiError(error)) throw error;
   process.stderr.write(`${errorLine(failureText(error))}\n`);
@@ -144,8 +144,8 @@ function createSource(pod: Pod, options: LogsOptions, request: LogRequest, targe
 
   return {
     /**
-     * Rejects with an ApiError if the server refuses the request, or with a UserError if the container could not start, or if the connection is
-     * lost.
+     * Prints the log of the container. Rejects with the error of logRefusal() if the server refuses the request, or with a UserError if the
+     * container could not start, or if the connection is lost.
      */
     async print(container: PodContainer): Promise<void> {
       const empty = couldNotStart(pod, container, request.previous, target.hints);

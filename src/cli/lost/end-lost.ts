@@ -7,13 +7,13 @@ import { untilAborted } from '../../platform/on-abort.ts';
 import { haveEnded, sendSignal } from '../../platform/processes.ts';
 import { hintsFor } from '../hints.ts';
 
-/** An engine that stops waits for its requests, and for containerd. */
+/** How long to wait until an engine ends, which itself waits for its requests and for containerd. */
 const END_MILLIS = 60_000;
 
 /**
- * Resolves with whether there was something to end. The Pods end without their grace periods and defer containers, because their objects were
- * in the data folder. Containers in the machine's own runtime continue to run, because its endpoint was in the data folder, too. Rejects with a
- * UserError if the engine does not end.
+ * Ends the engine and removes what is left of it. Resolves with false if there was nothing to end, else with true. The Pods end without
+ * their grace periods and defer containers, because their objects were in the data folder. Containers in the machine's own runtime continue
+ * to run, because its endpoint was in the data folder, too. Rejects with a UserError if the engine does not end.
  */
 export async function endLost(
   dataDir: string,

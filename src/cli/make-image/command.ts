@@ -2,7 +2,7 @@
 import type { Command } from 'commander';
 import { dataDirOption } from '../../engine/settings.ts';
 
-/** Adds the command to `image`, the command with those for images. */
+/** Adds the command to the group `image`. */
 export function addMakeCommand(image: Command): void {
   image
     .command('make')

@@ -16,7 +16,7 @@ import { withTemporaryFolder } from './temporary-folder.ts';
 const pulledAnyway = (name: string): string =>
   `Pods pull ${name} although it is on this machine, unless they set imagePullPolicy: IfNotPresent, or use a tag other than latest`;
 
-/** Makes and loads the images. If one of the names is not one of busybox, makes none and rejects with a UserError. */
+/** Makes and loads the images. If one of the references is not a busybox image, makes none and rejects with a UserError. */
 export async function makeImages(dataDir: string, references: readonly string[]): Promise<void> {
   for (const reference of references) {
     const problem = whyNotMakeable(reference);

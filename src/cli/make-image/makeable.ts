@@ -4,8 +4,8 @@ import { normalizeReference, referenceError, repositoryOf } from '../../runtime/
 const BUSYBOX = 'docker.io/library/busybox';
 
 /**
- * Returns why the image cannot be made; undefined if it can. Only busybox can, with any tag. An image with a certain digest or of another
- * registry must have the content that it has there.
+ * Returns why the image cannot be made; undefined if it can. Only busybox can be made, with any tag. An image with a digest, or from
+ * another registry, would not have the content that its name promises.
  */
 export function whyNotMakeable(reference: string): string | undefined {
   const cannot = `the image ${reference === '' ? `''` : reference} cannot be made from this machine`;

@@ -1,4 +1,4 @@
-/** Gives a command a temporary folder that does not outlive it, also if SIGINT, SIGTERM or SIGHUP ends the command. */
+/** Gives a command a temporary folder that is removed when the command ends, also if a signal such as SIGINT or SIGTERM ends it. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -21,7 +21,7 @@ export function loadProgress(
     const isNewStep = step.file !== last?.file || step.kind !== last?.kind;
     last = step;
     if (!line.isShown) {
-      // An archive that is not valid is reported in one line.
+      // Other steps are not printed, so that an archive that is not valid causes only one line: its error.
       if (isNewStep && step.kind === 'loading') say(`loading ${step.file} (${binarySize(step.totalBytes)})`);
       return;
     }

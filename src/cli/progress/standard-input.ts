@@ -10,8 +10,8 @@ import { hintsFor } from '../hints.ts';
 export const STANDARD_INPUT = 'standard input';
 
 /**
- * Copies the input to a file in the folder, and calls `use` with a path of this process that leads to the file. The file has no name while it
- * is used, so that nothing is left even after kill -9. Settles as `use` does; an error of the user names the input instead of the path.
+ * Copies the input to a file in the folder, and calls `use` with a path of this process that leads to the file. The file has no name while
+ * it is used, so that nothing is left even after kill -9. Settles as `use` does; a UserError names the input instead of the path.
  */
 export async function withArchiveFrom<T>(
   input: Readable & { isTTY?: boolean },

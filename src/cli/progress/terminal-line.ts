@@ -12,7 +12,7 @@ export interface TerminalLine {
   readonly isShown: boolean;
   /** Replaces the line. An empty text removes it. */
   show(text: string): void;
-  /** Writes whole lines to the stream, and the line again below them. Calls `done` when they are written, or that has failed. */
+  /** Writes whole lines to the stream, and the line again below them. Calls `done` when the lines are written or the write has failed. */
   printAbove(stream: Stream, lines: string | Uint8Array, done?: () => void): void;
 }
 

@@ -1,4 +1,4 @@
-/** `lifepod secrets discard`: deletes the values of the store that cannot be decrypted, and prevent the start, from a stopped engine. */
+/** `lifepod secrets discard`: deletes the values that cannot be decrypted from the store of a stopped engine, whose start they prevent. */
 import { join } from 'node:path';
 import { discardUnreadable } from '../../apiserver/encryption/discard.ts';
 import { checkDataFormat } from '../../engine/data-folder/format.ts';
@@ -8,7 +8,7 @@ import { nodePlatform } from '../../platform/node-js.ts';
 import { openLmdbStore } from '../../store/lmdb/lmdb-store.ts';
 import { orOtherFolder } from '../kubeconfig/engine-folders.ts';
 
-/** Prints the keys of the values; deletes the values only if `yes` is true. */
+/** Prints the keys of the values that cannot be decrypted. Deletes these values only if `yes` is true. */
 export async function discard(dataDir: string, yes: boolean): Promise<void> {
   const record = readEngineRecord(dataDir);
   if (record === undefined)

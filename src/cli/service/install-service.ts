@@ -1,6 +1,6 @@
 /**
- * `lifepod up --install-service`: starts lifepod, then lets systemd run it, now and after each start of the machine. May be repeated: a service
- * that runs already is restarted only if its units, the options or the installed lifepod have changed (restart-reason.ts).
+ * `lifepod up --install-service`: starts lifepod, then lets systemd run it, now and after each start of the machine. May be repeated: a
+ * service that runs already is restarted only if its units, the options or the installed lifepod have changed (restart-reason.ts).
  *
  * Reads and writes the units (units.ts), and calls systemctl.
  * Invariants:
@@ -48,7 +48,7 @@ import { type EngineVersion, restartReason } from './restart-reason.ts';
 import { serviceState } from './service-state.ts';
 import { dataDirOf, ENGINE_UNIT, nodeFolderFor, type Service, UNIT_FOLDER, UNITS, unitsOf } from './units.ts';
 
-/** The engine has been ready before on this machine, so this is long. */
+/** How long to wait for the service: long, because an engine with these options has already been ready on this machine. */
 const READY_MILLIS = 300_000;
 
 const LAUNCHER = fileURLToPath(new URL('../../../bin/lifepod', import.meta.url));
@@ -168,15 +168,15 @@ async function runningVersion(dataDir: string): Promise<EngineVersion | undefine
 }
 
 /**
- * Starts an engine with the options, which are then recorded for the service. Stops the service before, which might otherwise be restarting an
- * engine that fails and that would compete for the data folder, and starts it again if the options are refused.
+ * Starts an engine with the options, which are then recorded for the service. Stops the service first, because systemd might be restarting
+ * a failing engine, which would compete for the data folder. If the start fails, starts the service again if it was running before.
  */
 async function startOutsideService(options: UpOptions): Promise<ReadyEngine> {
   const isInstalled = existsSync(join(UNIT_FOLDER, ENGINE_UNIT));
   // systemd may be about to restart an engine that fails, so that no process owns the data folder now.
   const state = serviceState(options.dataDir);
   const wasRunning = dataDirOwner(options.dataDir) !== undefined || (state !== undefined && state !== 'stopped');
-  // As in handOver(). startDetached() has its own handler, which interrupts the start.
+  // SIGINT is ignored as in handOver(). startDetached() adds its own handler, which interrupts the start.
   const ignore = (): void => undefined;
   process.on('SIGINT', ignore);
   try {
@@ -190,7 +190,10 @@ async function startOutsideService(options: UpOptions): Promise<ReadyEngine> {
   }
 }
 
-/** Lets systemd run the engine, and does not wait for its start. If another process runs it, that process stops first. */
+/**
+ * Lets systemd run the engine, and does not wait for its start. First stops an engine that systemd does not run. Restarts a running service
+ * only if `mustRestart` is true.
+ */
 async function handOver(dataDir: string, mustRestart: boolean): Promise<void> {
   // An interrupt between the two engines would leave the Pods without one.
   const ignore = (): void => undefined;

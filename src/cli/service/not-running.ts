@@ -1,6 +1,6 @@
 /**
- * Composes the sentences about an engine that does not run or that does not answer yet, and the command that starts it: if systemd runs the
- * engine as a service, that of systemd, because another one would start the engine outside of the service.
+ * Composes the sentences about an engine that does not run or that does not answer yet, and the command that starts the engine. If the
+ * engine is a service, this is a command of systemd, because `lifepod up` would start the engine outside of the service.
  */
 import { readdirSync, readlinkSync } from 'node:fs';
 import { join } from 'node:path';
@@ -14,10 +14,10 @@ import { hintsFor, missingKubeconfig } from '../hints.ts';
 import { foldersOfUser, otherFolders } from '../kubeconfig/engine-folders.ts';
 import { type ServiceState, serviceState } from './service-state.ts';
 
-/** An engine of this age whose API refuses connections, or that has no kubeconfig, is not starting, unless systemd waits for it. */
+/** An older engine whose API refuses connections, or that has no kubeconfig, is no longer starting, unless systemd waits for it. */
 const START_MILLIS = 60_000;
 
-/** Returns the command that starts the engine of the data folder. Undefined instead of a folder: the default one. */
+/** Returns the command that starts the engine of the data folder. If `dataDir` is undefined, this is the default folder. */
 export function startCommand(
   dataDir: string | undefined,
   env: NodeJS.ProcessEnv,
@@ -40,8 +40,8 @@ export function waysToStart(
 }
 
 /**
- * Returns the sentence about an engine that has not locked its data folder, for example because it was killed. `pods` is the number of its Pods
- * that may still run, and `hasDns` whether its DNS process does.
+ * Returns the sentence about an engine that has not locked its data folder, for example because it was killed. `pods` is the number of its
+ * Pods that may still run, and `hasDns` whether its DNS process does.
  */
 export function notRunning(
   dataDir: string,
@@ -58,7 +58,7 @@ export function notRunning(
   const start = waysToStart(dataDir, env, service);
   const down = hintsFor({ dataDir }, env).engine('down');
   if (!hasDns && (pods === 0 || pods === 'unknown')) return `lifepod is not running in ${dataDir}: ${start}`;
-  // The DNS process ends with the machine, so that Pods that ran with it may still run.
+  // The DNS process has survived the engine, so the machine has not been restarted since, and Pods may still run.
   if (pods === 'unknown')
     return `lifepod is not running in ${dataDir}, but its DNS and its network remain, and Pods may be running: ${start}, or end and remove all of them with '${down}'`;
   if (pods === 0)
@@ -68,8 +68,8 @@ export function notRunning(
 }
 
 /**
- * Returns whether Pods may run that an engine leaves when it stops: those of a private containerd have shims, others a folder. True if it cannot
- * be found out.
+ * Returns whether Pods of an engine may run, also after the engine has stopped: Pods in a private containerd have shims, other Pods have a
+ * folder. Returns true if this cannot be found out.
  */
 export function mayRunPods(dataDir: string): boolean {
   try {
@@ -82,8 +82,8 @@ export function mayRunPods(dataDir: string): boolean {
 }
 
 /**
- * Returns the number of shims, each of which may run a Pod, of an engine that has not ended its Pods. Unknown are the Pods in the machine's own
- * container runtime, and those of an engine without shims whose record the user may not read, because it may use that runtime.
+ * Returns how many Pods of a stopped engine may still run: the number of its shims, or 0 if the engine has ended its Pods. Returns
+ * `unknown` if Pods may run in the machine's own container runtime, or if there are no shims and the user may not read the engine's record.
  */
 export function podsLeftIn(
   dataDir: string,
@@ -103,7 +103,7 @@ export function podsLeftIn(
 
 export const isShim = ({ commandLine }: FoundProcess): boolean => /shim/.test(commandLine[0] ?? '');
 
-/** Whether an engine has been started in the data folder, and none runs now; false if the user cannot see it. */
+/** Returns whether an engine has been started in the data folder and none runs now; false if this cannot be found out. */
 export function hasStopped(dataDir: string): boolean {
   try {
     return readEngineRecord(dataDir) !== undefined && dataDirOwner(dataDir) === undefined;
@@ -120,8 +120,8 @@ export const engineStarts = (dataDir: string, pid: number): string =>
   `lifepod is starting in ${dataDir} (PID ${pid}): try again when it is ready`;
 
 /**
- * Returns the sentence about an engine that has locked its data folder, in which there is no kubeconfig: it is starting, perhaps after a restore,
- * or the file was deleted.
+ * Returns the sentence about an engine that has locked its data folder, in which there is no kubeconfig: it is starting, perhaps after a
+ * restore, or the file was deleted.
  */
 export function withoutKubeconfig(
   dataDir: string,
@@ -134,8 +134,8 @@ export function withoutKubeconfig(
 }
 
 /**
- * Returns the sentence about an engine whose API refuses connections because it is starting; undefined if it is not known to be starting, for
- * example because this user may not read the data folder.
+ * Returns the sentence about an engine whose API refuses connections because it is starting; undefined if it is not known to be starting,
+ * for example because this user may not read the data folder.
  */
 export function startingNow(
   dataDir: string,

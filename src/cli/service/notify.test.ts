@@ -11,7 +11,7 @@ beforeEach(() => {
   warnings.length = 0;
 });
 
-/** Puts a program systemd-notify with the script into the PATH, and returns its folder. */
+/** Adds a program systemd-notify that runs the script to the PATH, and returns its folder. */
 function program(script: string): string {
   const folder = mkdtempSync(join(tmpdir(), 'lifepod-notify-'));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));

@@ -1,16 +1,16 @@
 /**
- * Reports to systemd that the API of the engine listens, if systemd has started this process as a service of the type notify: only then
- * `systemctl start` returns, and units that are ordered after the service start.
+ * Reports to systemd that the API of the engine listens, if systemd has started this process as a service of the type notify. `systemctl
+ * start` waits for this report, and so do units that are ordered after the service.
  *
  * Runs the program systemd-notify, because Node.js has no Unix datagram sockets.
- * Invariant: no other program that the engine starts gets the variable NOTIFY_SOCKET. containerd would report its own state, and its stop, as
- * those of the service.
+ * Invariant: no other program that the engine starts gets the variable NOTIFY_SOCKET. containerd would report its own state, and its stop,
+ * as those of the service.
  * Sources: sd_notify(3), systemd-notify(1), systemd.service(5).
  */
 import type { Log } from '../../platform/platform.ts';
 import { runCommandOk } from '../../platform/processes.ts';
 
-/** The program waits until systemd has read the message, which takes long only on a machine that is overloaded. */
+/** The time limit of systemd-notify, which waits until systemd has read the message. This takes long only on an overloaded machine. */
 const ANSWERED_WITHIN_MILLIS = 60_000;
 
 /** Removes the variable NOTIFY_SOCKET from the environment, and returns it; undefined if systemd waits for no message. */
@@ -41,7 +41,10 @@ export interface ServiceReports {
   notified(): Promise<void>;
 }
 
-/** Call this before the process starts another program. */
+/**
+ * Takes the variable NOTIFY_SOCKET from `env`, and returns functions that report to systemd through it. Without the variable, they do
+ * nothing. Call this before the process starts another program.
+ */
 export function serviceReports(env: NodeJS.ProcessEnv, log: Log): ServiceReports {
   const socket = takeNotifySocket(env);
   let notified = Promise.resolve();

@@ -18,7 +18,7 @@ const showUnit = (): string =>
     stdio: ['ignore', 'pipe', 'ignore'],
   }).stdout ?? '';
 
-/** Returns undefined if no service of lifepod runs the engine of the data folder, or if its state cannot be read. */
+/** Returns the state of the service that runs the engine of the data folder; undefined if there is none, or if its state cannot be read. */
 export function serviceState(dataDir: string, folder = UNIT_FOLDER, show = showUnit): ServiceState | undefined {
   const unit = readTextIfPresent(join(folder, ENGINE_UNIT));
   if (unit === undefined || dataDirOf(unit) !== realFolder(dataDir)) return undefined;
@@ -43,8 +43,8 @@ export function serviceState(dataDir: string, folder = UNIT_FOLDER, show = showU
 }
 
 /**
- * Returns whether systemd runs the engine of the data folder now, so that systemctl stops and restarts it. The service of an engine that a user
- * has started with `lifepod up` is stopped, or fails because the data folder is in use.
+ * Returns whether systemd runs the engine of the data folder now, so that systemctl stops and restarts it. The service of an engine that a
+ * user has started with `lifepod up` is stopped, or fails because the data folder is in use.
  */
 export const runsAsService = (dataDir: string, state = serviceState(dataDir)): boolean =>
   state === 'starting' || state === 'running';

@@ -8,7 +8,7 @@ import { hintsFor } from '../hints.ts';
 import { requireOwnUnits, requireSystemd, systemctl } from './install-service.ts';
 import { dataDirOf, ENGINE_UNIT, UNIT_FOLDER, UNITS } from './units.ts';
 
-/** `endAll` ends the Pods and the engine. */
+/** Calls `endAll` to end the Pods and the engine, then removes the units. Rejects with a UserError if they are not those of this engine. */
 export async function uninstallService(dataDir: string, endAll: () => Promise<void>): Promise<void> {
   requireRoot();
   requireSystemd('--uninstall-service');
@@ -34,7 +34,7 @@ export async function uninstallService(dataDir: string, endAll: () => Promise<vo
   process.stdout.write(`the service lifepod is removed; the data folder ${dataDir} remains\n`);
 }
 
-/** Returns what `lifepod down` has left to say if a service starts the engine of the data folder again; otherwise undefined. */
+/** Returns the sentence for `lifepod down` about a service that starts the engine of the data folder again; undefined if there is none. */
 export function serviceLeft(dataDir: string, folder = UNIT_FOLDER): string | undefined {
   const unit = readTextIfPresent(join(folder, ENGINE_UNIT));
   if (unit === undefined || dataDirOf(unit) !== dataDir) return undefined;

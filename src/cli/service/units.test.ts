@@ -90,7 +90,7 @@ test('systemd accepts the units', async () => {
   // A machine without systemd cannot verify units.
   if (verify === undefined) return;
   const { stdout, stderr } = await runCommand(verify, ['verify', '--man=no', ...paths]);
-  // It also reports other units of the machine.
+  // systemd-analyze also reports problems of other units of the machine.
   const about = `${stdout}${stderr}`.split('\n').filter((line) => line.includes('lifepod'));
   expect(about).toEqual([]);
 });

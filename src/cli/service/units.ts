@@ -102,7 +102,7 @@ export function unitsOf(service: Service): Record<(typeof UNITS)[number], string
 
 const option = (flag: string, value: string | undefined): string[] => (value === undefined ? [] : [flag, value]);
 
-/** Returns a word of a command line in a unit. systemd replaces what follows a percent sign, and variables after a dollar sign. */
+/** Returns the text as a word of a command line in a unit. Quotes it if necessary, and escapes the signs that systemd would expand. */
 function wordOf(text: string): string {
   const escaped = text.replaceAll('%', '%%').replaceAll('$', '$$$$');
   return /^[\w@+=:,./%$-]+$/.test(escaped) ? escaped : `"${escaped.replaceAll(/["\\]/g, '\\$&')}"`;

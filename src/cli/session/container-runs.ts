@@ -1,6 +1,6 @@
 /**
- * Tells a container whose process has never run, which keeps its Pod from starting, from one that runs and fails again and again. The
- * status shows only the last end of a container, so the earlier statuses of the Pod are remembered. Pure.
+ * Distinguishes a container whose process has never run, which keeps its Pod from starting, from a container that runs and fails again and
+ * again. The status shows only the last end of a container, so the earlier statuses of the Pod are remembered. Pure.
  */
 import type { ContainerStateTerminated, ContainerStatus, Pod } from '../../api/generated/types.ts';
 import { type PodContainer, podContainers } from '../pod-containers.ts';
@@ -28,7 +28,7 @@ const isFailedStart = ({ reason = '' }: Failure): boolean => FAILED_START_REASON
 export const startedContainers = (pod: Pod): PodContainer[] =>
   podContainers(pod).filter(({ kind }) => kind !== 'defer' && kind !== 'ephemeral');
 
-/** Returns what is known after a change of the Pod. */
+/** Returns the facts `before`, updated with the current status of the Pod. */
 export function withRuns(before: ContainerRuns, pod: Pod): ContainerRuns {
   const [ran, hooked] = [new Set(before.ran), new Set(before.hooked)];
   for (const { name, status } of startedContainers(pod)) {
@@ -67,7 +67,7 @@ export function crashLoops(pod: Pod, { ran, hooked }: ContainerRuns): string[] {
 
 const after = (message = ''): string => (message === '' ? '' : `: ${oneLine(message)}`);
 
-/** IDs of containers differ in each attempt, and the same error is not to be printed again. */
+/** Returns the text as one line without the IDs of containers, which differ in each attempt: the same error must not be printed again. */
 const oneLine = (text: string): string =>
   text
     .trim()

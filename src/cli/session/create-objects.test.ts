@@ -15,7 +15,7 @@ const findKind: FindKind = (apiVersion, name) => {
   return Promise.resolve(kind && { group, version, resource: kind.plural, kind: name, namespaced: kind.namespaced });
 };
 
-/** Creates the objects in a registry with the namespace `a`. Resolves with what happened. */
+/** Creates the objects in a registry with the namespace `a`. Resolves with the created and recorded objects, the warnings and the error. */
 async function create(objects: object[], existing: string[] = [], sourceOf = (index: number) => `${index}.yaml`) {
   const backend = await registryBackend();
   for (const name of existing) await backend.set(CONFIG_MAPS, config(name));

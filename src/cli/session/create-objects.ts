@@ -39,7 +39,7 @@ async function planFor(manifest: Manifest, findKind: FindKind, byDefault: string
 const unknownKind = ({ object: { apiVersion, kind }, source }: Manifest): UserError =>
   new UserError(`${source}: the server has no kind ${kind} in ${apiVersion}: correct apiVersion and kind`);
 
-/** What planObjects() needs. */
+/** The dependencies of planObjects() and problemsOfSome(). */
 export interface Planning {
   client: Client;
   findKind: FindKind;
@@ -49,8 +49,8 @@ export interface Planning {
 }
 
 /**
- * Returns the objects of the manifests in the order in which the session creates them. Rejects with a UserError if the server does not have a
- * kind, or if an object is defined twice; the error also names the other objects that are wrong.
+ * Returns the objects of the manifests in the order in which the session creates them. Rejects with a UserError if the server does not have
+ * a kind, or if an object is defined twice; the error also names the other objects that are wrong.
  */
 export async function planObjects(manifests: readonly Manifest[], planning: Planning): Promise<PlannedObject[]> {
   const { plans, problems } = await planAll(manifests, planning);
@@ -59,8 +59,8 @@ export async function planObjects(manifests: readonly Manifest[], planning: Plan
 }
 
 /**
- * Returns a sentence for each object that is wrong whatever other files contain. Used if some of the files cannot be read: they may define
- * kinds and namespaces.
+ * Returns a sentence for each object that is wrong, whatever other files contain. Call this if some files cannot be read, because these may
+ * define kinds and namespaces.
  */
 export async function problemsOfSome(manifests: readonly Manifest[], planning: Planning): Promise<string[]> {
   const known = manifests.filter(({ object }) => !mayBeCustom(object.apiVersion));
@@ -159,7 +159,7 @@ function recordedObjects(objects: readonly PlannedObject[]): RecordedObject[] {
   return objects.flatMap(({ info, namespace, object }) => {
     const { group, version, resource, kind } = info;
     const own: RecordedObject = { group, version, resource, kind, namespace, name: object.metadata.name };
-    // The claims of a StatefulSet have the label of the session.
+    // The claims of a StatefulSet have the label of the session, too, so the record also names their kind.
     return kind === 'StatefulSet' ? [{ ...CLAIMS, namespace }, own] : [own];
   });
 }

@@ -1,11 +1,12 @@
 /**
- * Deletes everything that a session has created, step by step, in reverse order of its creation. The session itself calls this function,
+ * Deletes everything that a session has created, step by step, in reverse order of its creation. The session itself calls deleteObjects(),
  * or, if the session was killed, another session or `lifepod down`.
  *
  * Reads and writes the objects with the label of the session, of the kinds in its record. Writes nothing else.
  * Invariants:
  *  1. An object without the label is never deleted, and neither is an object that has replaced one with the label.
- *  2. A step of plan.ts begins when all objects of the previous step are gone, with the objects that they owned.
+ *  2. A step (see deletionStep()) begins when all objects of the previous step are gone with the objects that they owned, or `limitMillis`
+ *     later.
  */
 import type { Pod } from '../../api/generated/types.ts';
 import { PODS } from '../../api/resources.ts';
@@ -28,7 +29,7 @@ export interface Deletion {
   hurry?: AbortSignal;
   /** Returns the Pods to end at once: those of the session, whatever created them. */
   pods?(): readonly Pod[];
-  /** How long to wait for objects that are no Pods and create none. Absent: until they are gone. */
+  /** How long each step waits for objects that are not Pods and create none; undefined: until they are gone. */
   limitMillis?: number;
   /** The grace period of the Pods that the session has created itself. Undefined: their own. */
   gracePeriodSeconds?: number;
@@ -155,7 +156,7 @@ const hasEndedAs = ({ resource }: RecordedObject, object: KubeObject): boolean =
 const foreignFinalizers = ({ metadata }: KubeObject): string[] =>
   (metadata.finalizers ?? []).filter((name) => name.includes('/') && !/(?:^|\.)(?:kubernetes|k8s)\.io\//.test(name));
 
-/** Returns the finalizers of an object that is being deleted and waits for clients that are no part of Kubernetes. */
+/** Returns the finalizers of an object that is being deleted, except those of Kubernetes itself; empty for other objects. */
 const awaited = (object: KubeObject): string =>
   object.metadata.deletionTimestamp === undefined ? '' : foreignFinalizers(object).join(', ');
 
@@ -201,7 +202,7 @@ async function deleteOne(
   });
 }
 
-/** Gives the Pods of the session a short grace period. Their other deletion waits for them, and reports errors. */
+/** Deletes the Pods of the session again with a short grace period. Ignores errors: deleteStep() reports those of its own deletion. */
 function hurry({ client, platform, pods = () => [] }: Deletion, signal: AbortSignal): void {
   for (const pod of pods()) {
     const options = { gracePeriodSeconds: HURRIED_GRACE_SECONDS, preconditions: { uid: uidOf(pod) } };

@@ -95,8 +95,8 @@ export function otherOptions(options: UpOptions): string[] {
 }
 
 /**
- * Joins the engine of the data folder, and starts one if none is running. `stop` interrupts the start. If this rejects, everything that it
- * has started is stopped again.
+ * Joins the engine of the data folder with a new session record, and starts an engine if none is running. `stop` interrupts the start. On
+ * failure, removes the record, and stops the engine that was started.
  */
 export async function joinEngine(options: UpOptions, say: Say, stop: AbortSignal): Promise<EngineUse> {
   const { dataDir } = options;
@@ -184,8 +184,8 @@ export async function restartEngine(dataDir: string, say: Say): Promise<HttpClie
 export type EngineEnd = 'down' | 'stopped' | 'failed';
 
 /**
- * Resolves when the engine has ended: with `down` after `lifepod down`, which has deleted everything, with `failed` if the engine was started
- * by a session, and otherwise with `stopped`. Does not settle after `signal` has aborted.
+ * Resolves when the engine has ended: with `down` after `lifepod down`, which has deleted everything, with `failed` if the engine was
+ * started by a session, and otherwise with `stopped`. Does not settle after `signal` has aborted.
  */
 export async function engineEnded(dataDir: string, record: OwnRecord, signal: AbortSignal): Promise<EngineEnd> {
   const ofSession = isSessionEngine(dataDir);
@@ -210,7 +210,7 @@ export async function leaveEngine(dataDir: string, record: OwnRecord, isClean: b
   }
 }
 
-/** Stops the engine if a session has started it, and if nothing uses it any more. The caller has locked the gate. */
+/** Stops the engine if a session has started it, no session uses it, and it has no Pods. The caller has locked the gate. */
 async function stopUnused(dataDir: string, { say, detail }: Output): Promise<void> {
   if (dataDirOwner(dataDir) === undefined || !isSessionEngine(dataDir)) return;
   if (hasLiveSessions(dataDir)) {
@@ -229,7 +229,7 @@ async function stopUnused(dataDir: string, { say, detail }: Output): Promise<voi
 
 /**
  * Calls `use` with whether sessions use the engine, and resolves with its result. Meanwhile no session joins the engine or stops it. Waits
- * while a session starts or stops the engine, so that it may have ended when `use` is called.
+ * while a session starts or stops the engine, so that the engine may have ended when `use` is called.
  */
 export async function betweenSessions<T>(dataDir: string, use: (hasSessions: boolean) => T): Promise<T> {
   const gate = await lockGate(dataDir, new AbortController().signal);

@@ -16,7 +16,7 @@ export interface Interrupts {
 /** The exit code of a program that writes to a closed pipe. */
 export const CLOSED_PIPE_CODE = 141;
 
-/** `leave` is called with the exit code for the third signal. */
+/** Returns the interrupts of a session. Calls `leave` with the exit code of the first signal at the third signal and at each later one. */
 export function createInterrupts(leave: (exitCode: number) => void): Interrupts {
   const [stop, hurry] = [new AbortController(), new AbortController()];
   let first: number | undefined;

@@ -15,7 +15,7 @@ export interface Manifest {
 /** The number of times that one anchor of a YAML document may be expanded. */
 const MAX_ALIASES = 1000;
 
-/** Returns the objects of a file in order. Throws a UserError with a line for each document or item that is not valid, which names it. */
+/** Returns the objects of a file in order. Throws a UserError with a line about each document or item that is not valid. */
 export function parseManifests(text: string, file: string): Manifest[] {
   const documents = jsonDocuments(text) ?? yamlDocuments(text, file);
   const errors = createErrors();
@@ -31,11 +31,11 @@ export function parseManifests(text: string, file: string): Manifest[] {
 }
 
 export interface Errors {
-  /** Returns what `read` returns, or nothing if it throws a UserError, which is kept. */
+  /** Returns what `read` returns. If `read` throws a UserError, keeps its message and returns an empty list. */
   collect(read: () => Manifest[]): Manifest[];
-  /** The lines of all that were kept. */
+  /** The messages that were kept. */
   readonly messages: readonly string[];
-  /** Throws one UserError with these lines. */
+  /** Throws one UserError with the messages that were kept, if there are any. */
   throwAny(): void;
 }
 
@@ -59,7 +59,7 @@ export function createErrors(): Errors {
   };
 }
 
-/** Returns the values of concatenated JSON documents; undefined if the text is something else. */
+/** Returns a function for each of several concatenated JSON documents, which returns its value; undefined if the text is something else. */
 function jsonDocuments(text: string): (() => unknown)[] | undefined {
   if (!/^\s*\{/.test(text)) return undefined;
   try {
@@ -72,7 +72,7 @@ function jsonDocuments(text: string): (() => unknown)[] | undefined {
   }
 }
 
-/** Splits text after each brace that closes an outermost object. The last part is what remains, if it is not blank. */
+/** Splits text after each brace that closes an outermost object. The last part is the rest of the text, if it is not blank. */
 function splitJson(text: string): string[] {
   const parts: string[] = [];
   let [depth, start, isString] = [0, 0, false];
@@ -99,7 +99,7 @@ const withoutTimes = (tags: Tags): Tags =>
       (tag.tag !== 'tag:yaml.org,2002:timestamp' && !('format' in tag && tag.format === 'TIME')),
   );
 
-/** Returns where and why the text is not valid JSON, as the end of a sentence; undefined if the error of the parser has no position. */
+/** Returns where and why the text is not valid JSON, as the end of a sentence; undefined if it is valid, or its error has no position. */
 function jsonProblem(text: string): string | undefined {
   try {
     JSON.parse(text);
@@ -113,7 +113,7 @@ function jsonProblem(text: string): string | undefined {
   }
 }
 
-/** Returns a function for each document, which returns its value, or throws a UserError. JSON, which is YAML as well, is named by its ending. */
+/** Returns a function for each document, which returns its value or throws a UserError. Errors in files named *.json mention JSON. */
 function yamlDocuments(text: string, file: string): (() => unknown)[] {
   const format = file.endsWith('.json') ? 'JSON' : 'YAML';
   const lines = new LineCounter();

@@ -47,9 +47,9 @@ export function entryNotices(pod: Pod, hints: Hints, node: Node | undefined): En
 }
 
 export interface Notices {
-  /** Says why a Pod waits, or what its containers keep doing. `cause` is the same for texts of which the user needs to read only one. */
+  /** Prints `text`, which says why a Pod waits or fails, unless it has already printed a text with the same `cause` for this Pod. */
   trouble(pod: Pod, cause: string, text: string): void;
-  /** Says which defer containers of the Pod cannot run or have not run. */
+  /** Prints which defer containers of the Pod cannot get their images, or were due and did not run. */
   entries(pod: Pod, node: Node | undefined): void;
 }
 
@@ -63,7 +63,7 @@ export function createNotices(say: (line: string) => void, hints: Hints): Notice
     said.add(key);
     return isFirst;
   };
-  // The session occupies the terminal.
+  // The command is for another terminal, because the session occupies this one.
   const see = ({ metadata: { name, namespace } }: Pod): string =>
     `see '${hints.lifepod(`why ${name} -n ${namespace}`)}' in another terminal`;
   return {
@@ -72,9 +72,9 @@ export function createNotices(say: (line: string) => void, hints: Hints): Notice
     },
     entries(pod, node) {
       for (const { name, text, hint, isPending } of entryNotices(pod, hints, node)) {
-        // The reason of a failed pull may change.
+        // The text in parentheses, such as the reason of a failed pull, may change.
         if (!isNew(pod, isPending ? text.replace(/ \(.*$/s, '') : text)) continue;
-        // The line about the missing image may have said it before.
+        // The line about the missing image may already have contained the hint.
         const advice = hint !== '' && isNew(pod, `hint for ${name}`) ? `; ${hint}` : '';
         say(`${text}${advice}${isPending ? `; ${see(pod)}` : ''}`);
       }

@@ -52,7 +52,7 @@ const rankOf = ({ info }: PlannedObject): number => {
 export const inOrder = (objects: readonly PlannedObject[]): PlannedObject[] =>
   [...objects].sort((a, b) => rankOf(a) - rankOf(b));
 
-/** Returns a name such as `pod/web`, like kubectl; for an object without a name, what its name will begin with. */
+/** Returns a name such as `pod/web`, like kubectl; for an object without a name, `generateName` and an asterisk. */
 export const titleOf = (kind: string, { name, generateName }: Partial<KubeObject['metadata']>): string =>
   `${kind.toLowerCase()}/${name ?? `${generateName}*`}`;
 
@@ -90,8 +90,8 @@ interface PodFields {
 }
 
 /**
- * Returns whether the object cannot be checked before other objects of the manifests exist: its Namespace, the definition of its kind, or,
- * for a Pod, what the admission of Pods looks up.
+ * Returns whether the object cannot be checked before other objects of the manifests exist: its Namespace, or, for a Pod, its
+ * ServiceAccount, PriorityClass or RuntimeClass, which the admission of Pods looks up.
  */
 export function needsOthers(planned: PlannedObject, objects: readonly PlannedObject[]): boolean {
   const has = (kind: string, name: string | undefined, namespace?: string): boolean =>
@@ -140,7 +140,7 @@ const ENDING = ['Job', 'Pod'];
 export const isEndless = (kind: string): boolean => ENDLESS.includes(kind);
 export const endsByItself = (kind: string): boolean => ENDING.includes(kind);
 
-/** Returns whether the object is expected to run until it is deleted, as a Pod whose containers always restart. */
+/** Returns whether the object runs until it is deleted: it is endless, or a Pod that always restarts containers and has no deadline. */
 export function runsUntilDeleted({ info, object }: PlannedObject): boolean {
   const spec = (object as PodFields).spec ?? {};
   const restarts = info.kind === 'Pod' && (spec.restartPolicy ?? 'Always') === 'Always';
@@ -151,8 +151,8 @@ export function runsUntilDeleted({ info, object }: PlannedObject): boolean {
 export const ownsPods = (kind: string): boolean => ENDLESS.includes(kind) || kind === 'Job';
 
 /**
- * The groups of v1.33 with a dot in their name, and that of the metrics. Groups of custom resources may end with `.k8s.io`, too, such as
- * gateway.networking.k8s.io. Source: staging/src/k8s.io/api, and the groups of the aggregator and of apiextensions.
+ * The groups of v1.33 with a dot in their name, and the group of the metrics. Groups of custom resources may end with `.k8s.io`, too, such
+ * as gateway.networking.k8s.io. Source: staging/src/k8s.io/api, and the groups of the aggregator and of apiextensions.
  */
 const BUILT_IN: ReadonlySet<string> = new Set(
   [
@@ -186,7 +186,7 @@ const isBuiltIn = (group: string): boolean => !group.includes('.') || BUILT_IN.h
 
 /**
  * Returns the number of the step of the deletion in which objects of the kind are deleted. The objects of one step are gone before the next
- * one begins, so that the Pods of an operator can finalize its objects, and destructors can use Services, accounts and settings.
+ * one begins, so that the Pods of an operator can finalize its objects, and defer containers can use Services, accounts and settings.
  */
 export function deletionStep({ group, kind }: { group: string; kind: string }): number {
   if (!isBuiltIn(group)) return 0;

@@ -16,7 +16,7 @@ export const isAboutPreparation = ({ reason }: CoreV1Event): boolean => reason =
 export interface PreparationProblem {
   /** Such as `its sandbox cannot be created: no address is free`. */
   text: string;
-  /** `sandbox` or `volumes`: the messages of repeated attempts may differ in IDs. */
+  /** `sandbox` or `volumes`. It does not contain the message, because the messages of repeated attempts may differ in IDs. */
   cause: string;
   /** What the user can do; empty if that is not known. */
   hint: string;

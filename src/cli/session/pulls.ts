@@ -30,7 +30,7 @@ export function createPullReports(
   line: Pick<TerminalLine, 'isShown' | 'show'>,
   say: (line: string) => void,
 ): (pods: readonly Pod[]) => void {
-  /** The images whose pull has been said, but not its end. */
+  /** The images for which the beginning of a pull has been printed, but not its end. */
   const said = new Set<string>();
   return (pods) => {
     const pulls = pullsOf(pods);

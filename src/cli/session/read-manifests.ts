@@ -10,7 +10,7 @@ import { createErrors, type Manifest, parseManifests } from './manifests.ts';
 /** The files of a folder that are manifests. Source: kubectl apply -f FOLDER. */
 const MANIFEST = /\.(?:yaml|yml|json)$/;
 
-/** Throws a UserError if paths that `lifepod up` names do not exist. Other errors may be those of a user who is not root. */
+/** Throws a UserError if paths that `lifepod up` names do not exist. Ignores other errors, which root may not have. */
 export function checkPaths(paths: readonly string[]): void {
   const missing = paths.filter((path) => path !== '-' && isMissing(path));
   if (missing.length === 0) return;
@@ -44,7 +44,7 @@ export class UnreadManifestsError extends UserError {
 /**
  * Returns the objects of all files in order; the files of a folder in the order of their names. `-` means standard input. Rejects with an
  * UnreadManifestsError if files cannot be read or are not valid, or are given twice, and with a UserError if there is no object. Rejects if
- * `signal` aborts. Calls `warn` with a line about each file without an object, if another one has some.
+ * `signal` aborts. Calls `warn` with a line about each file without an object, if another file has objects.
  */
 export async function readManifests(
   paths: readonly string[],
@@ -106,7 +106,7 @@ function filesOf(path: string): string[] {
 
 const contentOf = (path: string): string => readable(path, () => readFileSync(path, 'utf8'));
 
-/** Returns what `read` returns. Throws a UserError about its errors. */
+/** Returns what `read` returns. Turns its errors into a UserError about the manifest. */
 function readable<T>(path: string, read: () => T): T {
   try {
     return read();

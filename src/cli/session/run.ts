@@ -1,4 +1,4 @@
-/** `lifepod run IMAGE -- COMMAND`: a session with one Pod, whose log is printed as it is. */
+/** `lifepod run IMAGE -- COMMAND`: a session with one Pod, whose log is printed without prefixes. */
 import type { UpOptions } from '../../engine/settings.ts';
 import type { KubeObject } from '../../machinery/meta.ts';
 import { UserError } from '../../platform/files.ts';
@@ -25,8 +25,8 @@ const literal = (text: string): string => text.replaceAll('$', '$$$$');
 const LONGEST_PREFIX = 50;
 
 /**
- * Returns the Pod. The command replaces the default arguments of the image, not its entrypoint, as with docker run and kubectl run. Throws a
- * UserError if a variable is not valid.
+ * Returns the Pod. The command replaces the default arguments of the image, not its entrypoint, as with docker run and kubectl run. Throws
+ * a UserError if a variable is not valid.
  */
 export function podOf(
   image: string,
@@ -37,7 +37,7 @@ export function podOf(
   const container = {
     name: 'main',
     image,
-    // As with docker run: an image that is on the machine need not be pulled, also if its tag is latest, which would otherwise fail offline.
+    // As with docker run, an image that is on the machine is not pulled, even if its tag is latest. A pull would fail offline.
     imagePullPolicy: 'IfNotPresent',
     ...(command.length === 0 ? {} : { args: command.map(literal) }),
     env: env.map(variableOf),

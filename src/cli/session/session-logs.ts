@@ -19,7 +19,7 @@ export interface LogFormat {
 }
 
 export interface SessionLogs {
-  /** Prints the logs of all containers of the Pod until it has ended, once, however often it is called. */
+  /** Prints the logs of all containers of the Pod until the Pod has ended. Does nothing if the Pod is already followed. */
   follow(pod: Pod): void;
   /** Resolves when the logs of all Pods that are followed have ended. */
   ended(): Promise<void>;
@@ -41,7 +41,7 @@ export function createPrefixes({
   };
 }
 
-/** `signal` ends all logs. `complain` is called with the errors of logs that cannot be read. */
+/** Returns functions that print logs of Pods. `signal` ends all logs. Calls `complain` with a line about each log that cannot be read. */
 export function createSessionLogs(
   client: HttpClient,
   format: LogFormat,

@@ -75,7 +75,7 @@ export async function lockGate(dataDir: string, signal: AbortSignal): Promise<Fi
   }
 }
 
-/** Removes the gate, which the caller has locked, and the folder of the records, which must have none. */
+/** Removes the gate, which the caller has locked, and the folder of the records. Does nothing if the folder contains records. */
 export function removeGate(dataDir: string): void {
   if (idsIn(dataDir).length > 0) return;
   rmSync(pathOf(dataDir, GATE), { force: true });

@@ -55,8 +55,8 @@ const controllerOf = (pod: Pod): { kind: string; uid: string } | undefined =>
   pod.metadata.ownerReferences?.find(({ controller }) => controller === true);
 
 /**
- * Returns whether the Pod has failed for good. The failed Pod of a Job counts once the Job has failed, because the Job may try again; that of
- * another controller never counts, because the controller replaces it.
+ * Returns whether the Pod has failed for good. The failed Pod of a Job counts once the Job has failed, because the Job may try again; that
+ * of another controller never counts, because the controller replaces it.
  */
 function hasFailed({ object }: Seen<Pod>, jobs: SessionState['jobs']): boolean {
   if (object.status?.phase !== 'Failed') return false;
@@ -108,7 +108,7 @@ export const exitCodeOf = (pod: Pod): number => failedExits(pod)[0]?.exitCode ??
 /** The reason of a container whose program ended with an error, which the program itself has reported. */
 const PROGRAM_FAILED = 'Error';
 
-/** Returns the reason and the message of the Pod, such as Evicted, else those of the container that failed first. */
+/** Returns the reason and message of the Pod, else those of the container that failed first; {} if the program itself reports its error. */
 function causeOf(pod: Pod): { cause?: string } {
   const [exit] = failedExits(pod);
   const { reason, message } = pod.status?.reason === undefined ? (exit ?? {}) : pod.status;
@@ -123,7 +123,7 @@ export interface Obstacle {
   text: string;
   /** Is the same for two obstacles if the user needs to read only one of them. */
   cause: string;
-  /** The actions that the user can take; empty if the text names them. */
+  /** The actions that the user can take; empty if there are none, or if the text names them. */
   hint: string;
   /** Whether only a change of the Pod removes the obstacle. */
   isFinal: boolean;
@@ -165,7 +165,7 @@ export function obstacleOf(pod: Pod, facts: PodFacts): Obstacle | undefined {
 function waitingOf(pod: Pod, container: PodContainer, facts: PodFacts): Obstacle | undefined {
   const { hints, node, runs = NO_RUNS } = facts;
   const { kind, name, status } = container;
-  // First, because a start that is tried again and again waits for other reasons between the attempts.
+  // A failed start is checked first, because a container that is started again and again waits for other reasons between the attempts.
   const failedStart = failedStartOf(container, runs);
   if (failedStart !== undefined) {
     const text = `container ${name}: ${failedStart}`;
@@ -185,13 +185,13 @@ function waitingOf(pod: Pod, container: PodContainer, facts: PodFacts): Obstacle
   return { text, cause: text, hint: '', isFinal };
 }
 
-/** How long an obstacle that may pass may last. */
+/** How long an obstacle that is not final may last before the Pod counts as unable to start. */
 export const OBSTACLE_MILLIS = 120_000;
 
 /** Since when each Pod has an obstacle, by UID. A Pod without one has no entry. */
 export type Obstructed = ReadonlyMap<string, { since: number; title: string; obstacle: Obstacle }>;
 
-/** Returns the obstacles after a change of the Pod. An obstacle that only changes its text lasts since the first one. */
+/** Returns the obstacles after a change of the Pod. `since` remains the same while the Pod has any obstacle. `now` is in milliseconds. */
 export function withObstacle(before: Obstructed, pod: Pod, isGone: boolean, now: number, facts: PodFacts): Obstructed {
   const after = new Map(before);
   const obstacle = isGone ? undefined : obstacleOf(pod, facts);

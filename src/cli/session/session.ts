@@ -1,6 +1,6 @@
 /**
- * A session: creates the objects of manifests, follows the logs of their Pods, and deletes everything when what ends by itself has ended,
- * after Ctrl+C, or if a Pod cannot start. Sets the exit code of this process.
+ * A session: creates the objects of manifests, follows the logs of their Pods, and deletes everything when all Pods and Jobs of the
+ * manifests have ended, after Ctrl+C, or if a Pod cannot start. Sets the exit code of this process.
  *
  * Boundary: this file is the order of events. The decisions are in plan.ts and session-state.ts, which are pure; the other files of the
  * folder have the effects.
@@ -62,7 +62,7 @@ function nextDeletes(dataDir: string): string {
 
 /** `lifepod up FILE…`. */
 export async function upFiles(files: readonly string[], options: SessionOptions): Promise<void> {
-  // A user who has mistyped paths shall not have to repeat the command with sudo to read so. For root, readManifests() reports these errors
+  // A user who has mistyped a path must not need sudo to read the error about it. For root, readManifests() reports these errors
   // together with all others.
   if (process.geteuid?.() !== 0) checkPaths(files);
   await runSession(options, { hasPrefix: true, say: warn, detail: warn }, (stop) => readManifests(files, stop, warn));
@@ -206,8 +206,8 @@ async function live(
 }
 
 /**
- * Returns a function that prints an error about the manifests, and throws other errors. After `stop` it ignores all errors, because they only
- * show which step was interrupted.
+ * Returns a function that prints an error about the manifests, and throws other errors. After `stop` it ignores all errors, because they
+ * only show which step was interrupted.
  */
 export const refused =
   (say: (line: string) => void, stop?: AbortSignal) =>

@@ -4,7 +4,7 @@
  *
  * Reads Pods, Jobs and Events in the namespaces of the session, the owners of Pods, and Nodes. Writes nothing.
  * Invariants:
- *  1. A Pod or Job belongs to the session if it, its controller, or a controller of that one has the label of the session.
+ *  1. A Pod or Job belongs to the session if it has the label of the session, or if its controller does, or a controller of its controller.
  *  2. The only timer is the one for Pods that cannot start.
  */
 import { hasEnded } from '../../api/core/v1/pod/status/final-phase.ts';
@@ -65,7 +65,7 @@ export interface WatchOptions {
   signal: AbortSignal;
 }
 
-/** Resolves when the Pods and Jobs that exist already are known. */
+/** Starts the watches. Resolves with the session when the existing Nodes, Pods, Jobs and warning Events are known. */
 export async function watchSession(options: WatchOptions): Promise<WatchedSession> {
   const { client, platform, namespaces, hasJobs, signal } = options;
   const nodes = createInformer<Node>(client.resource<Node>(NODES), { ...platform, signal }, {});
@@ -82,7 +82,7 @@ export async function watchSession(options: WatchOptions): Promise<WatchedSessio
         },
       ),
     );
-  // First, so that the nodes are known when a Pod is judged.
+  // The Nodes are read first, because the messages about a Pod need its Node.
   await nodes.synced;
   const informers = [...follow<Pod>(PODS, 'pods'), ...(hasJobs ? follow<Job>(JOBS, 'jobs') : [])];
   const hear = (event: CoreV1Event): void => watched.hear(event);
@@ -122,7 +122,7 @@ class Watched {
   readonly #jobs = new Map<string, Seen<Job>>();
   /** By UID: whether an owner belongs to the session. */
   readonly #owners = new Map<string, Promise<boolean>>();
-  /** The versions of objects about which it is not known yet whether they belong to the session. */
+  /** The pending decisions on whether an object belongs to the session. */
   readonly #undecided = new Set<Promise<void>>();
   #isComplete = false;
   #hasEndless = false;
@@ -202,7 +202,7 @@ class Watched {
     return metadata.labels?.[SESSION_LABEL] === this.#options.id;
   }
 
-  /** Resolves with whether the owner, or its controller, has the label. An answer is kept unless the owner could not be read. */
+  /** Resolves with whether the owner, or a controller above it, has the label. The answer is cached, unless the owner could not be read. */
   #isOwner(reference: OwnerReference, namespace: string | undefined): Promise<boolean> {
     const known = this.#owners.get(reference.uid);
     if (known !== undefined) return known;

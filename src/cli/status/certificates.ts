@@ -29,7 +29,7 @@ export function readCertificates(dataDir: string): DatedCertificate[] {
 
 const HEADINGS = ['CERTIFICATE', 'EXPIRES', 'RESIDUAL TIME', 'RENEWAL DUE'];
 
-/** Returns the lines of a table. */
+/** Returns the lines of a table: the headings, and a line for each certificate. */
 export function certificateTable(certificates: readonly DatedCertificate[], now: Millis): string[] {
   const rows = certificates.map(({ name, certificate, renewAt }) => {
     const left = expiryOf(certificate) - now;

@@ -14,14 +14,14 @@ export interface SelectedEngine {
   unread: string[];
 }
 
-/** The sentence if the data folder is not known: that of an engine on another machine, or of one whose administrator has made the kubeconfig. */
+/** Returns the sentence for an unknown data folder: the engine is on another machine, or its administrator has made the kubeconfig. */
 const unknownFolder = (): string =>
   `the engine's memory, disk, certificates and static manifests: root reads them on the engine's machine with '${statusOf(UNKNOWN_FOLDER)}', with the engine's data folder as ${UNKNOWN_FOLDER}`;
 
 /**
- * Returns the folder of --data-dir, else that of the engine of --kubeconfig or KUBECONFIG, else that of the running default engine, else that
- * of the engine of ~/.kube/config, else the default folder. `kubectl lifepod`, and a user with a kubeconfig, get no folder if the kubeconfig
- * is not that of an engine whose folder the user may read.
+ * Returns the folder of --data-dir, else that of the engine of --kubeconfig or KUBECONFIG, else that of the running default engine, else
+ * that of the engine of ~/.kube/config, else the default folder. `kubectl lifepod`, and a user with a kubeconfig, get no folder if the
+ * kubeconfig is not that of an engine whose folder the user may read.
  */
 export function selectEngine(
   options: TargetOptions,

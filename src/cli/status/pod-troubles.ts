@@ -1,9 +1,9 @@
 /**
  * Decides whether a Pod is well, for `lifepod status`. Pure.
  *
- * A Pod is well if it runs and is ready, has succeeded, or does what leads there in time: it starts, pulls, initializes or terminates.
- * Boundary: the caller reads the Pod, its warning Events and its record, which may be incomplete: without them a trouble is found later, and
- * explain() describes it in fewer words.
+ * A Pod is well if it runs and is ready, if it has succeeded, or if it is starting, pulling, initializing or terminating in time.
+ * Boundary: the caller reads the Pod, its warning Events and its record, which may be incomplete: without them a trouble is found later,
+ * and explain() describes it in fewer words.
  * Invariant: the first of RULES that applies decides. The rules have the order of those of explain(), so that both report the same trouble.
  */
 import { isFinalPhase } from '../../api/core/v1/pod/status/final-phase.ts';
@@ -130,7 +130,7 @@ const ofEntryImages: Rule = (subject) => {
   return undefined;
 };
 
-/** A container that the node has restarted for a failed probe fails it again, unless it has run for longer than that takes. */
+/** Reports a container that the node has restarted for a failed probe, until it has run for longer than the probe takes to fail again. */
 const ofRestarts: Rule = (subject) => {
   for (const { name, status } of shownContainers(subject)) {
     const stop = mayFailAgain(subject.pod, status, subject.now) ? probeStop(subject, name) : undefined;
@@ -190,7 +190,7 @@ function failedSince(subject: Living): Millis | undefined {
 /** A container that fails again within this time keeps failing: a back-off lasts up to 5 min, and a run of 10 min ends it. */
 const STREAK_MILLIS = 15 * 60_000;
 
-/** Returns the time of the first of the failures of the container that follow each other; undefined if the record has none. */
+/** Returns the time of the first failure in the latest series of failures of the container; undefined if the record has none. */
 function failingSince({ transitions }: Living, container: string): Millis | undefined {
   let since: Millis | undefined;
   for (const step of transitions.filter((each) => each.container === container).sort((a, b) => b.at - a.at)) {
@@ -219,7 +219,7 @@ function failsProbe(subject: Living, { name, status }: Shown): boolean {
   return subject.now - started > limit;
 }
 
-/** Returns whether a container with a startup or liveness probe has been restarted so lately that the probe may not have failed again yet. */
+/** Returns whether a container with a startup or liveness probe was restarted so recently that the probe may not have failed again yet. */
 export function mayFailAgain({ spec }: Pod, { name, state, lastState }: ContainerStatus, now: Millis): boolean {
   const started = parseTime(state?.running?.startedAt);
   if (started === undefined || lastState?.terminated === undefined) return false;
@@ -239,7 +239,7 @@ function probeStop({ transitions }: Living, container: string): Transition | und
 /** Source: the messages of the kubelet about containers that it stops. */
 const FAILED_PROBE = /failed (startup|liveness) probe/;
 
-/** Returns how long a probe fails until its failure counts. Source: the defaults of v1.33. */
+/** Returns how long a probe takes to fail, including its initial delay; 0 if there is no probe. Source: the defaults of v1.33. */
 const periodOf = (probe: Probe | undefined): Millis =>
   probe === undefined
     ? 0

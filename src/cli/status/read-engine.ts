@@ -116,7 +116,7 @@ function portTroubles(dataDir: string): Promise<string[]> {
   return sharedPorts({ name: table, signal, limitMillis: NFT_MILLIS }).catch(() => []);
 }
 
-/** Resolves with what Pods miss although the engine runs, which restores it if it can. */
+/** Resolves with a sentence for each of the DNS and the nftables rules that is missing although the engine runs, and should restore it. */
 async function networkTroubles(dataDir: string, pid: number): Promise<string[]> {
   const log = logCommand(dataDir, pid);
   const advice = log === undefined ? 'the log of the engine says why' : `'${log}' says why`;

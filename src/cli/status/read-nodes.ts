@@ -25,7 +25,7 @@ export interface EngineStart {
   now: Millis;
 }
 
-/** Resolves with a sentence instead of Nodes if the user may not read them. `engine` is the engine of this machine, if there is one. */
+/** Reads the Nodes, or resolves with a sentence if the user may not read them. `engine` is the engine of this machine, if there is one. */
 export async function readNodes(client: Client, engine?: EngineStart): Promise<NodeReading> {
   try {
     const { items } = await client.resource<Node>(NODES).list();
@@ -37,7 +37,7 @@ export async function readNodes(client: Client, engine?: EngineStart): Promise<N
   }
 }
 
-/** Resolves with the version that the server reports, such as v1.33.0; undefined if it reports none to this user. */
+/** Resolves with the version of the server, such as v1.33.0; undefined if it reports none to this user. Rejects if it does not answer. */
 export async function readVersion(client: HttpClient): Promise<string | undefined> {
   try {
     const body = await text(await client.open('/version', AbortSignal.timeout(DEADLINE_MILLIS)));
@@ -58,8 +58,8 @@ const shownNode = ({ metadata, status }: Node): StatusReport['nodes'][number] =>
 const RESOLUTION_MILLIS: Millis = 1000;
 
 /**
- * Returns the troubles that the conditions of the Node report. Until the engine of this machine has reported the state of its node, they are
- * those of a former engine, such as a shutdown of the node, and the result is that the node starts.
+ * Returns the troubles that the conditions of the Node report. Until the engine of this machine has reported the state of its node, the
+ * conditions are those of a former engine, for example a shutdown of the node, so the only trouble is then that the node is starting.
  */
 export function nodeTroubles(node: Node, engine?: EngineStart): Trouble[] {
   const { metadata, status } = node;

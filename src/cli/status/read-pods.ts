@@ -1,8 +1,8 @@
 /**
- * Reads the Pods of an API server, and what is needed to tell which of them are not well.
+ * Reads the Pods of an API server, and finds those that are not well.
  *
- * Boundary: the decisions are in pod-troubles.ts, and the sentences in src/cli/why. Reads Pods, and of those that may not be well also warning
- * Events and records. Without the right to read Events or records, the result contains a sentence about it instead of an error.
+ * Boundary: the decisions are in pod-troubles.ts, and the sentences in src/cli/why. Reads Pods and, if some may not be well, also Jobs,
+ * warning Events and records. Without the right to read these, the result contains a sentence about the missing right instead of an error.
  */
 import type { CoreV1Event, Job, Node, Pod } from '../../api/generated/types.ts';
 import { EVENTS, JOBS, PODS } from '../../api/resources.ts';
@@ -21,7 +21,7 @@ import { mayFailAgain, type PodTrouble, podTrouble } from './pod-troubles.ts';
 
 export interface UnwellPod extends PodTrouble {
   pod: Pod;
-  /** A sentence as that of `lifepod why`. */
+  /** A sentence like that of `lifepod why`. */
   sentence: string;
 }
 
@@ -136,8 +136,8 @@ function jobOf(pod: Pod): string | undefined {
 }
 
 /**
- * Resolves with the UIDs of the Jobs that are complete, whose failed Pods are no trouble: other Pods have succeeded instead of them. Reads no
- * Jobs if no Job has a failed Pod.
+ * Resolves with the UIDs of the Jobs that are complete, whose failed Pods are no trouble: other Pods have succeeded instead of them. Reads
+ * no Jobs if no Job has a failed Pod.
  */
 async function completeJobs(
   client: Client,

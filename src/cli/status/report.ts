@@ -20,13 +20,13 @@ export interface Trouble {
   /** The name of the object, or the path of the manifest. */
   name?: string;
   uid?: string | undefined;
-  /** One word, such as ErrImagePull; only of objects. */
+  /** One word, such as ErrImagePull. Only troubles of objects have a reason. */
   reason?: string;
   /** The time at which the trouble began, if it is known. */
   since?: Millis | undefined;
   /** A sentence; that of a Pod or workload begins with its name. */
   message: string;
-  /** The command that says more. */
+  /** The command that explains the trouble. Only troubles of Pods and workloads have one. */
   command?: string;
 }
 
@@ -60,7 +60,7 @@ export interface StatusReport {
 const SHOWN_OBJECTS = 20;
 const MAX_MESSAGE_LENGTH = 300;
 
-/** Returns the lines of the text. `listAll` is the command that lists all troubles. */
+/** Returns the lines of the report as text. `listAll` is the command that lists all troubles. */
 export function reportLines(report: StatusReport, listAll: string, now: Millis): string[] {
   const { engine, nodes, podsByStatus, troubles, unread } = report;
   const pods = [...podsByStatus];
@@ -92,7 +92,7 @@ export function reportLines(report: StatusReport, listAll: string, now: Millis):
 
 const isNamespaced = ({ namespace }: Trouble): boolean => namespace !== undefined;
 
-/** Returns at most `count` troubles in the given order, of as many different reasons as possible: one crowd of Pods hides no other trouble. */
+/** Returns at most `count` troubles in the given order, of as many reasons as possible: many Pods with one trouble hide no other. */
 function ofManyReasons(troubles: readonly Trouble[], count: number): Trouble[] {
   const groups = [...Map.groupBy(troubles, ({ reason }) => reason).values()];
   const chosen = new Set<Trouble>();
@@ -120,7 +120,7 @@ function engineLines({ podCidr, serviceCidr, memoryBytes, shims, warning }: NonN
 
 const mebibytes = (bytes: number): string => `${Math.round(bytes / 2 ** 20)} MiB`;
 
-/** Returns a line such as `Pod n/p: ErrImagePull for 2m: waits for the image …: lifepod why p -n n`. */
+/** Returns a line such as `Pod n/p: ErrImagePull for 2m: waits for the image …; see: lifepod why p -n n`. */
 function troubleLine(trouble: Trouble, now: Millis): string {
   const { kind, namespace, name, reason, since, message, command } = trouble;
   if (!isNamespaced(trouble)) return message;

@@ -1,11 +1,10 @@
 /**
  * `lifepod status`: prints versions, memory use, and what is not well.
  *
- * Reads the API and, if the engine runs on this machine, its data folder and its processes. `lifepod status` is about an engine of this
- * machine; `kubectl lifepod status`, and the options --kubeconfig and --context, are about the server that kubectl uses, whose engine may
- * run on this machine, too.
- * The exit code is 0 if everything is well, 2 if something is not, and 1 if this cannot be found out: the engine is not running, its API
- * does not answer, the user may not read Pods, or the given namespace does not exist.
+ * Reads the API and, if the engine runs on this machine, its data folder and its processes. `lifepod status` reports on an engine of this
+ * machine. `kubectl lifepod status`, KUBECONFIG, --kubeconfig and --context select a server instead, whose engine may run on this machine,
+ * too. The exit code is 0 if everything is well, 2 if something is not, and 1 if this cannot be found out: the engine is not running, its
+ * API does not answer, the user may not read Pods, or the given namespace does not exist.
  */
 import { podSummary } from '../../api/core/v1/pod/status/summary.ts';
 import type { Pod } from '../../api/generated/types.ts';

@@ -89,8 +89,8 @@ export function drawLife(transitions: readonly Transition[], options: DrawOption
 }
 
 /**
- * Returns the scale of the axis. The axis includes a deadline after the last step, unless the Pod's life is over and the time until the
- * deadline is longer than half of the shown time.
+ * Returns the scale of the axis. The axis includes a deadline after the last step, unless the Pod has ended before it (`endedInTime`), or
+ * its life is over and the time until the deadline is longer than half of the shown time.
  */
 function scaleWithDeadline(picture: LifePicture, times: readonly Millis[], width: number): Scale {
   const { from, to, deadline, over, endedInTime } = picture;
@@ -130,8 +130,8 @@ function cellsOf(row: Row, picture: LifePicture, scale: Scale, used: Set<Glyph>)
 }
 
 /**
- * Writes the exit code after the run. If there is no room, writes it over the end of the run, or omits it if the run is too short. Two codes
- * never touch, because they would read as one.
+ * Writes the exit code after the run. If there is no room, writes it over the end of the run, or omits it if the run is too short. Two
+ * codes never touch, because they would read as one.
  */
 function placeExit(cells: Cell[], end: number, text: string, failed: boolean): void {
   const isAlone = (from: number): boolean =>
@@ -163,7 +163,7 @@ const deadlines = (
   return shown.flatMap(({ at, glyph }) => (at >= from && at <= limit ? [{ column: scale.column(at), glyph }] : []));
 };
 
-/** Returns the cells of the axis: round times since the start, the cuts, and the deadlines, which hide labels rather than cover them. */
+/** Returns the cells of the axis: cuts, deadlines, and round times since the start, which are omitted where they would overlap these. */
 function axisCells(picture: LifePicture, scale: Scale, used: Set<Glyph>): Cell[] {
   const cells: Cell[] = Array.from({ length: scale.width });
   const marks = [...scale.cuts.map((column) => ({ column, glyph: CUT })), ...deadlines(picture, scale)];

@@ -37,7 +37,7 @@ export interface LifePicture {
   from: Millis;
   to: Millis;
   rows: Row[];
-  /** The deadline of the termination that was set last; undefined if there is none. formerDeadlines contains those that it replaced. */
+  /** The deadline of the termination; undefined if there is none. If it was moved, this is the last one; formerDeadlines has the others. */
   deadline: Millis | undefined;
   formerDeadlines: Millis[];
   /**
@@ -252,7 +252,7 @@ function stateOf(own: readonly Transition[], now: { kind: BarKind } | undefined,
   return `${exitText(last)}${times}`;
 }
 
-/** Returns what the container waits to repeat, in a few words. */
+/** Returns the cause of the back-off: `no image`, `no start`, or the end of the last run, such as `exit 1`. */
 function backOffCause(own: readonly Transition[], last: Transition | undefined): string {
   const began = own.findLast(({ type }) => BEGINS[type] === 'backoff')?.type;
   if (began === 'PullFailed') return 'no image';

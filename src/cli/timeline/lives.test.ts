@@ -5,7 +5,7 @@ import { livesTable, summaryOf } from './lives.ts';
 
 const UID = '0f8fad5b-d9cb-469f-a165-70867728950e';
 
-/** Returns a life whose steps are `type` or `type container exitCode`, one second after the other. */
+/** Returns a life with one step per second, each given as `TYPE`, `TYPE CONTAINER EXITCODE` or `TerminationBegan REASON`. */
 function lifeOf(steps: readonly string[], more: Partial<PodLife> = {}): PodLife {
   const transitions = steps.map((text, index) => {
     const [type = '', container, exitCode] = text.split(' ');

@@ -78,7 +78,7 @@ async function watch(life: PodLife, { client, hints }: Target, options: Timeline
       stopping.abort();
     });
   }
-  // The program that reads the output has closed the pipe.
+  // An error means that the program that reads the output has closed the pipe.
   process.stdout.on('error', () => stopping.abort());
   const timers = systemTimers();
   const { signal } = stopping;

@@ -5,7 +5,7 @@ const UNITS = ['Ki', 'Mi', 'Gi', 'Ti', 'Pi'];
 /** An exact amount with at most this many characters is not rounded. */
 const SHORT_CHARS = 6;
 
-/** Returns the exact amount, or a rounded one if the exact one is long: `24581692Ki` becomes `23.4Gi`. */
+/** Returns the exact amount, but rounds a long amount that has a binary unit: `24581692Ki` becomes `23.4Gi`. */
 export function amountText(quantity: Quantity): string {
   const exact = formatQuantity(quantity);
   if (quantity.format !== 'BinarySI' || exact.length <= SHORT_CHARS) return exact;

@@ -52,7 +52,7 @@ function taintEvidence({ pod, node }: Living): string[] {
     : [`it is evicted: its node ${node.metadata.name} has the taint ${taintText(stay.taint)}`];
 }
 
-/** Returns the action that fits every termination. */
+/** Returns the action to wait for the end of the Pod or, if the Pod was deleted, to cut its termination short. */
 export const hurry = (subject: Living): Action =>
   isDeleted(subject)
     ? {

@@ -93,8 +93,8 @@ export const isMissed = (end: EntryEnd): boolean =>
   !end.ran && !NOT_NEEDED.test(end.message) && !['given up', undefined].includes(fateOf(end));
 
 /**
- * Returns what the user can do about entries that were due and did not run. The Pod names their images; it may be one that is composed from
- * the record of a Pod that no longer exists.
+ * Returns what the user can do about entries that were due and did not run. The Pod of `subject` names their images. If the Pod no longer
+ * exists, the caller composes it from the record.
  */
 export function missedActions(subject: Advised, ends: readonly EntryEnd[]): Action[] {
   const missed = ends.filter(isMissed);

@@ -30,7 +30,7 @@ export function failedStart(subject: Living, shown: Shown, reason: string, messa
   };
 }
 
-/** Reasons of the end, or the state, of a container whose process has not run. */
+/** The reasons of the state `waiting` or `terminated` of a container whose process could not be started. */
 export const FAILED_START_REASONS: readonly string[] = ['StartError', 'ContainerCannotRun', 'RunContainerError'];
 
 /** Returns why a run that has ended could not start; undefined if it did start. */
@@ -43,7 +43,7 @@ export function failedRun(subject: Living, { reason = '', message }: ContainerSt
 export const commandError = (message: string | undefined): string | undefined =>
   commandFinding(oneLine(message))?.cause;
 
-/** Returns what the message of a failed start means. `reason` is that of the container's state. */
+/** Returns the cause of a failed start, and what to do, from its message `text` and the reason of the container's state. */
 export function startFinding(subject: Living, reason: string, text: string): Finding {
   const found = commandFinding(text) ?? objectFinding(subject, text);
   if (found !== undefined) return found;

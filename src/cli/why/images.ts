@@ -83,7 +83,7 @@ export type Advised = Pick<Living, 'pod' | 'hints' | 'node'>;
 export function imageActions(subject: Advised, shown: readonly Shown[]): Action[] {
   const { ofPresent, ofMissing } = remedies(subject, shown);
   const check = shown.some(mayPull) ? [checkRegistry(shown)] : [];
-  // Without the registry, the images must come from elsewhere.
+  // If the registry cannot be reached, the actions that need no registry come first.
   return shown.some(isOffline) ? [...ofPresent, ...ofMissing, ...check] : [...ofPresent, ...check, ...ofMissing];
 }
 
@@ -137,7 +137,7 @@ function remedies(subject: Advised, shown: readonly Shown[]): { ofPresent: Actio
 
 /** Returns the action to load an archive, and how to get one. An archive of docker save does not have the digests of images. */
 function loadArchive(subject: Advised, shown: readonly Shown[]): Action {
-  // Others may have chosen the names, and a shell would run parts of one that is not valid.
+  // Only valid names are part of the command: another user may have chosen the names, and a shell would run parts of an invalid one.
   const images = [...new Set(shown.map((each) => imageOf(subject.pod, each)))].filter(
     (each) => referenceError(each) === undefined && !each.includes('@'),
   );
@@ -165,7 +165,7 @@ function checkRegistry(shown: readonly Shown[]): Action {
     : { description: 'check the name, and whether the registry answers' };
 }
 
-/** A tag latest, also an implied one, has the default imagePullPolicy Always. Source: the defaults of v1.33. */
+/** Returns the advice to change imagePullPolicy, whose default is Always for the tag latest, even if implied. Source: defaults of v1.33. */
 function neverAlways({ pod }: Advised, shown: readonly Shown[]): string {
   const isLatest = shown.some((each) => /:latest$/.test(storedImage(pod, each)));
   return `set imagePullPolicy: IfNotPresent${isLatest ? ' (or use a tag other than latest)' : ''}, and recreate the Pod`;

@@ -56,7 +56,7 @@ const ADVICE: readonly [RegExp, ...Advice[]][] = [
     (subject) => seeStatus(subject, 'see why the node is not ready'),
   ],
   [/untolerated taint|had taint/, taint],
-  // Before the affinity of Pods, whose message is similar.
+  // This pattern precedes the one about node affinity, which would match the message, too.
   [/volume node affinity/, aboutClaims('the volume of a claim is on another node: see which one')],
   [/available persistent volumes/, aboutClaims('create a PersistentVolume that fits the claim: see what it requests')],
   [
@@ -205,7 +205,7 @@ function impossible(subject: Living): Explanation | undefined {
   };
 }
 
-/** Returns a line for each resource that the scheduler's message calls insufficient: the request, and what the nodes have in total. */
+/** Returns a line for each node and resource that the scheduler's message calls insufficient: the request and the allocatable amount. */
 function requestLines({ pod, nodes = [] }: Living, message: string): string[] {
   return wantedBy(pod)
     .filter(([resource]) => message.includes(`Insufficient ${resource}`))

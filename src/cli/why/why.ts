@@ -77,7 +77,7 @@ function jsonText(life: PodLife | undefined, explanation: Explanation, more: obj
   return `${JSON.stringify({ pod, ...more, cause: sentence, evidence, actions }, undefined, 2)}\n`;
 }
 
-/** Resolves with none if the user may not read Events. */
+/** Reads the Events about the Pod with the UID. Resolves with none if the user may not read Events. */
 async function eventsOf(client: HttpClient, namespace: string, uid: string): Promise<CoreV1Event[]> {
   const fieldSelector = `involvedObject.kind=Pod,involvedObject.uid=${uid}`;
   const query = { ...(namespace && { namespace }), fieldSelector };
@@ -112,8 +112,8 @@ export async function rebootOf(client: Client, node: string): Promise<Millis | u
 }
 
 /**
- * Reads the node, or all nodes if there is no name. Resolves with none if the node does not exist, and with undefined if the user may not read
- * Nodes.
+ * Reads the node, or all nodes if there is no name. Resolves with none if the node does not exist, and with undefined if the user may not
+ * read Nodes.
  */
 async function nodesOf(client: HttpClient, name: string | undefined): Promise<Node[] | undefined> {
   const nodes = client.resource<Node>(NODES);

@@ -31,7 +31,7 @@ const newestFirst = (pods: readonly Pod[]): Pod[] =>
       a.metadata.name.localeCompare(b.metadata.name),
   );
 
-/** Failed Pods first, then those that are not ready, ready ones, and those that have succeeded. */
+/** Returns 0 for a Pod that is not ready, 1 for a failed one, 2 for one that is ready or being deleted, and 3 for a succeeded one. */
 function rank(pod: Pod): number {
   const { phase } = pod.status ?? {};
   if (phase === 'Succeeded') return 3;
@@ -62,7 +62,7 @@ function replacedPods(object: KubeObject, pods: readonly Pod[]): Pod[] {
   );
 }
 
-/** Returns a sentence about the conditions with which the workload reports a failure; empty if there is none. */
+/** Returns the reason and the message of the condition with which the workload reports a failure; empty if there is none. */
 function failureOf({ status }: WorkloadObject): string {
   const failed = status?.conditions?.find(
     ({ type, status: value }) =>

@@ -7,7 +7,7 @@ import type { Hints } from '../hints.ts';
 import { shortList } from './missing-pod.ts';
 import { WORKLOAD_TYPES } from './workloads.ts';
 
-/** Resolves with the line that names the Pods and the commands that end them. Without their workloads, the next engine creates them again. */
+/** Resolves with the line that names the Pods, the command that ends them, and the commands that delete the workloads that create them. */
 export async function keptPodsLine(client: Client, pods: readonly Pod[], hints: Hints): Promise<string> {
   const names = pods.map(({ metadata }) => `${metadata.namespace}/${metadata.name}`).join(', ');
   const workloads = await Promise.all(pods.map((pod) => workloadOf(client, pod)));

@@ -79,7 +79,7 @@ async function similarNames(client: Client, namespace: string, name: string): Pr
   return longer.length > 0 ? longer : names.filter((each) => isTypingError(name, each));
 }
 
-/** Returns whether the names differ by one character that is missing, added or another one, or by two neighbors that are exchanged. */
+/** Returns whether the names differ by one character that is missing, added or wrong, or by two adjacent characters that are exchanged. */
 export function isTypingError(typed: string, meant: string): boolean {
   let start = 0;
   while (start < typed.length && typed[start] === meant[start]) start++;
@@ -92,7 +92,7 @@ export function isTypingError(typed: string, meant: string): boolean {
   );
 }
 
-/** The user may not read other namespaces, or the name is not valid in a field selector. */
+/** Ignores errors of the API: the user may not read other namespaces, or the name is not valid in a field selector. */
 function noneIfRefused(error: unknown): { items: [] } {
   if (isApiError(error)) return { items: [] };
   throw error;

@@ -19,7 +19,8 @@ export interface PodSource {
 
 /**
  * Resolves with the Pod of the name in the namespace, else with the one whose UID begins with `given`. Rejects with a UserError if there is
- * none, or if the user may not read it. `consequence` follows the statement that the Pod no longer exists, such as `and its logs are deleted`.
+ * none, or if the user may not read it. `consequence` follows the statement that the Pod no longer exists, such as `and its logs are
+ * deleted`.
  */
 export async function presentPod(source: PodSource, given: string, consequence = ''): Promise<Pod> {
   const { client, namespace, hints } = source;
@@ -33,7 +34,7 @@ export async function presentPod(source: PodSource, given: string, consequence =
     });
   if (found !== undefined) return found;
   const life = await findLife(client, namespace, name, hints).catch(async (error: unknown) => {
-    // An API server without records.
+    // This API server has no records.
     if (!isApiError(error, 'NotFound')) throw error;
     throw new UserError(
       `no Pod ${name} in namespace ${namespace}: ${await listPhrase(source, PODS, 'Pod')}${answeredBy(hints)}`,

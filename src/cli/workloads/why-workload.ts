@@ -18,7 +18,10 @@ export interface WorkloadExplanation {
   explanation: Explanation;
 }
 
-/** `explainLife` explains a Pod. Rejects with a UserError if the workload does not exist. */
+/**
+ * Explains a workload by the Pod that needs attention most, which `explainLife` explains, or by its Events and conditions if it has no
+ * Pods. Rejects with a UserError if the workload does not exist.
+ */
 export async function explainWorkload(
   target: Target,
   wanted: WorkloadName,

@@ -53,7 +53,7 @@ export function workloadName(given: string): WorkloadName | undefined {
   throw new UserError(`${given} is neither a Pod nor a workload: give the name of a Pod, or one of ${types}`);
 }
 
-/** Returns the type of the name, which may have the group, such as deployment.apps. Source: kubectl. */
+/** Returns the workload type for a name of kubectl, with or without the group, such as deployment.apps; undefined for other names. */
 export const workloadType = (word: string): WorkloadType | undefined =>
   WORKLOAD_TYPES.find(({ names }) => names.includes(word.toLowerCase().split('.')[0] ?? ''));
 
@@ -65,7 +65,7 @@ export interface Workload {
   pods: readonly Pod[];
 }
 
-/** Resolves with undefined if the workload does not exist. */
+/** Finds a workload, the objects through which it creates its Pods, and its Pods. Resolves with undefined if it does not exist. */
 export async function findWorkload(
   client: Client,
   namespace: string,
@@ -86,7 +86,7 @@ export async function findWorkload(
   return { object, owners, pods };
 }
 
-/** Resolves with the workloads of the name. Types that the user may not read are left out. */
+/** Resolves with the types of the workloads that have the name. Omits types that the user may not read. */
 export async function workloadsNamed(client: Client, namespace: string, name: string): Promise<WorkloadType[]> {
   const found = await Promise.all(
     WORKLOAD_TYPES.map(async (type) => {
