@@ -64,7 +64,8 @@ export function hintsFor(
   const isPlugin = isKubectlPlugin(env);
   const withoutDefault = (folder: string | undefined): string | undefined =>
     folder === DEFAULT_DATA_DIR ? undefined : folder;
-  // Without --data-dir, commands that need root use the default data folder, others KUBECONFIG if it is set, and a plugin the choice of kubectl.
+  // Without --data-dir, a command that needs root uses the default data folder. Other commands prefer KUBECONFIG, and a plugin uses the
+  // kubeconfig of kubectl.
   const other = ![undefined, '', kubeconfigPath(DEFAULT_DATA_DIR)].includes(env['KUBECONFIG']);
   const dataDir = isPlugin || other ? options.dataDir : withoutDefault(options.dataDir);
   const ofFolder = option(

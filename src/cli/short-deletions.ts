@@ -34,7 +34,7 @@ export async function withShortDeletions(
     const options = { gracePeriodSeconds, preconditions: { uid: uidOf(pod) } };
     const patience = { timers: platform.timers, signal: ends, failed: () => undefined };
     deletePatiently(pods, pod.metadata, options, patience).catch((error: unknown) => {
-      // Another Pod has the name now, or the command has ended.
+      // Errors of the API are ignored: another Pod has the name now, or the command has ended.
       if (!isApiError(error)) platform.log.warn('a Pod keeps its grace period', { error: String(error) });
     });
   };

@@ -24,7 +24,7 @@ const EXAMPLE = fileURLToPath(new URL('../../../examples/01-init-containers', im
 const IMAGE = 'busybox:1.28';
 const REGISTRY = 'https://registry-1.docker.io/v2/';
 const REGISTRY_MILLIS = 2_000;
-/** The grace period of the Pod, so that the demo ends soon, also if it is interrupted while an init container ignores SIGTERM. */
+/** A short grace period for the Pod: the demo ends soon, even if it is interrupted while an init container ignores SIGTERM. */
 const GRACE_SECONDS = 2;
 
 const say = (line: string): void => void process.stdout.write(`${line}\n`);

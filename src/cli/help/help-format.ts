@@ -34,7 +34,7 @@ const columnsOf = ({ isTTY, columns }: NodeJS.WriteStream): number =>
 
 const LAYOUT: HelpConfiguration & Partial<Pick<Help, 'boxWrap' | 'formatItem' | 'optionDescription' | 'padWidth'>> = {
   boxWrap: wrap,
-  // commander adds the value that an option has if its optional value is omitted. For all options of lifepod, this is `true`.
+  // Removes the value that commander adds for an option without its optional value, because this is `true` for every option of lifepod.
   optionDescription: (option) => Help.prototype.optionDescription(option).replace(/ \(preset: "true"\)$/, ''),
   padWidth: (command, helper) =>
     Math.min(MOST_TERM_COLUMNS, Help.prototype.padWidth.call(helper, command, helper as Help)),

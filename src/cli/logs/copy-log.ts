@@ -4,7 +4,7 @@ import { UserError } from '../../platform/files.ts';
 import { terminalLine } from '../progress/terminal-line.ts';
 import type { LineSplitter } from './merged-lines.ts';
 
-/** Writes the body to standard output, through `lines` if given. Rejects with a UserError if the connection is lost, except after an abort. */
+/** Writes the body to standard output, through `lines` if given. Rejects with a UserError if the connection is lost before an abort. */
 export async function copyLog(body: Readable, lines: LineSplitter | undefined, signal: AbortSignal): Promise<void> {
   try {
     for await (const chunk of body as AsyncIterable<Buffer>)

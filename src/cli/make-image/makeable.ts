@@ -5,7 +5,7 @@ const BUSYBOX = 'docker.io/library/busybox';
 
 /**
  * Returns why the image cannot be made; undefined if it can. Only busybox can be made, with any tag. An image with a digest, or from
- * another registry, would not have the content that its name promises.
+ * another registry, must have the content that the digest or that registry defines.
  */
 export function whyNotMakeable(reference: string): string | undefined {
   const cannot = `the image ${reference === '' ? `''` : reference} cannot be made from this machine`;

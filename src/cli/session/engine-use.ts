@@ -96,7 +96,7 @@ export function otherOptions(options: UpOptions): string[] {
 
 /**
  * Joins the engine of the data folder with a new session record, and starts an engine if none is running. `stop` interrupts the start. On
- * failure, removes the record, and stops the engine that was started.
+ * failure, removes the record, and what a failed start has left.
  */
 export async function joinEngine(options: UpOptions, say: Say, stop: AbortSignal): Promise<EngineUse> {
   const { dataDir } = options;
@@ -210,7 +210,7 @@ export async function leaveEngine(dataDir: string, record: OwnRecord, isClean: b
   }
 }
 
-/** Stops the engine if a session has started it, no session uses it, and it has no Pods. The caller has locked the gate. */
+/** Stops the engine if a session has started it, no session uses it, and it has no Pods left. The caller has locked the gate. */
 async function stopUnused(dataDir: string, { say, detail }: Output): Promise<void> {
   if (dataDirOwner(dataDir) === undefined || !isSessionEngine(dataDir)) return;
   if (hasLiveSessions(dataDir)) {

@@ -140,7 +140,7 @@ const ENDING = ['Job', 'Pod'];
 export const isEndless = (kind: string): boolean => ENDLESS.includes(kind);
 export const endsByItself = (kind: string): boolean => ENDING.includes(kind);
 
-/** Returns whether the object runs until it is deleted: it is endless, or a Pod that always restarts containers and has no deadline. */
+/** Returns whether the object runs until it is deleted: its kind is endless, or it is a Pod with restartPolicy Always and no deadline. */
 export function runsUntilDeleted({ info, object }: PlannedObject): boolean {
   const spec = (object as PodFields).spec ?? {};
   const restarts = info.kind === 'Pod' && (spec.restartPolicy ?? 'Always') === 'Always';

@@ -60,7 +60,7 @@ function nextDeletes(dataDir: string): string {
   return `the next '${engine('up FILE')}' or '${engine('down')}' deletes`;
 }
 
-/** `lifepod up FILE…`. */
+/** Runs `lifepod up FILE…`: a session with the objects of the files. */
 export async function upFiles(files: readonly string[], options: SessionOptions): Promise<void> {
   // A user who has mistyped a path must not need sudo to read the error about it. For root, readManifests() reports these errors
   // together with all others.

@@ -88,7 +88,7 @@ export const failedEntry = (ends: readonly EntryEnd[]): EntryEnd | undefined =>
 /** The messages of entries that a user gave up, or that had nothing to clean up. Source: src/lifecycle/defer.ts. */
 const NOT_NEEDED = /^(given up|no (app container|container of the Pod) had started)$/;
 
-/** Whether the entry was due and something was left to clean up, but no attempt of it ran, without a user giving it up. */
+/** Returns whether the entry was due, had something to clean up and was not given up by a user, but no attempt of it ran. */
 export const isMissed = (end: EntryEnd): boolean =>
   !end.ran && !NOT_NEEDED.test(end.message) && !['given up', undefined].includes(fateOf(end));
 
@@ -109,8 +109,8 @@ export function missedActions(subject: Advised, ends: readonly EntryEnd[]): Acti
 }
 
 /**
- * Returns `; its defer containers bye and log failed and defer container hang was given up`, for example; empty if no entry has a fate. A
- * name follows the word container, because a name such as `two` would read as a number.
+ * Returns `; its defer containers bye and log failed and defer container hang was given up`, for example; empty if each entry succeeded or
+ * was not due. A name follows the word container, because a name such as `two` would read as a number.
  */
 export function deferOutcome(ends: readonly EntryEnd[]): string {
   const parts = FATES.flatMap((fate) => {

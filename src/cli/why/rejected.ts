@@ -28,7 +28,7 @@ const recreate = (what: string): Action => ({
   description: `${what}, and recreate the Pod: a failed Pod does not run again`,
 });
 
-/** Returns the sentence with a small first letter, so that it can be the second part of another sentence. */
+/** Returns the sentence with a lower-case first letter, so that it can be the second part of another sentence. */
 const lowered = (text: string): string => text.charAt(0).toLowerCase() + text.slice(1);
 
 const nodeOf = ({ pod }: Living): string => pod.spec?.nodeName ?? 'its node';
