@@ -1,7 +1,8 @@
 /**
  * The command line: defines the arguments and options of each command. The module of a command is loaded only when the command runs.
  * Other modules read the definitions, so importing this module runs no command.
- * An error that a command throws is printed to standard error, and the exit code is 1. If the user can fix the error, it is one sentence.
+ * An error that a command throws is printed to standard error, as one sentence if the user can fix it. The exit code is then 1, or that of
+ * the signal that has interrupted the command.
  */
 import { Argument, Command, Option } from 'commander';
 import { OPTION_GROUPS } from '../engine/options/option-groups.ts';

@@ -147,7 +147,7 @@ async function prepare(file: string, dataDir: string, { files }: Manifest, signa
   const folders = new Set(files.map(({ path }) => dirname(join(folder, path))));
   const recordPath = join(folder, 'engine.json');
   const { shutdown: _, ...record } = JSON.parse(readTextIfPresent(recordPath) ?? '') as EngineRecord;
-  // `lifepod down` ends the Pods of a folder with this state.
+  // If the state is `up`, `lifepod down` ends the Pods in the store.
   writeFileAtomic(recordPath, `${JSON.stringify({ ...record, state: 'up' }, undefined, 2)}\n`);
   const store = join(folder, 'store');
   await forgetHistory(store, MORE_REVISIONS);

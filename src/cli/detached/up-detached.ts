@@ -1,7 +1,7 @@
 /**
  * `lifepod up --detach`: starts an engine in the background, or does nothing if one runs with the same options, so that the command may be
- * repeated. It takes over an engine that a session has started and that no session uses, so that no session stops it any more. In all cases
- * it prints the command that sets KUBECONFIG.
+ * repeated. It takes over an engine that a session has started and that no session uses, so that no session stops it any more. If the user
+ * may use the engine, it prints the command that sets KUBECONFIG.
  */
 import { existsSync } from 'node:fs';
 import { clientFromKubeconfig, readKubeconfig } from '../../client/kubeconfig.ts';
@@ -35,7 +35,7 @@ export async function upDetached(options: UpOptions): Promise<void> {
   else if (ready !== undefined) printReady(options.dataDir, ready);
 }
 
-/** Returns the PID of the engine because of which a start was refused; undefined for other errors. */
+/** Returns the PID of the running engine that prevented a start; undefined for other errors. */
 export function runningPid(error: unknown): number | undefined {
   const [, pid] = /is in use by a running lifepod \(PID (\d+)\)/.exec((error as Error).message) ?? [];
   return error instanceof UserError && pid !== undefined ? Number(pid) : undefined;

@@ -30,7 +30,7 @@ export interface ImageUse {
   sandboxImages: readonly string[];
 }
 
-/** Returns what the references remove, one entry for each image. Throws a UserError if a reference does not match exactly one image. */
+/** Returns the removals for the references, one for each image. Throws a UserError if a reference does not match exactly one image. */
 export function planRemovals(images: readonly ImageInfo[], references: readonly string[], hints: Hints): Removal[] {
   const chosen = new Map<ImageInfo, string[]>();
   for (const reference of references) {

@@ -1,6 +1,6 @@
 /**
- * `lifepod kubeconfig`: without a user, gives the user who types the command the kubeconfig of the administrator, as `lifepod up` does. With
- * --user, creates a client certificate for another user, who has the rights that RBAC gives and no more.
+ * `lifepod kubeconfig`: without a user, gives the user who types the command the kubeconfig of the administrator, as `lifepod up` does.
+ * With --user, creates a client certificate for another user, who has the rights that RBAC gives and no more.
  *
  * Reads the data folder's kubeconfig and its authority, whose key signs the certificate; the engine need not run. Writes only --output.
  * Source: `kubeadm kubeconfig user` of v1.33 (behavior).
@@ -55,7 +55,7 @@ export async function kubeconfig(options: KubeconfigOptions): Promise<void> {
   printKubeconfig(grantKubeconfig(dataDir));
 }
 
-/** Prints a warning if no engine listens at the server of the kubeconfig, for example because it was killed. */
+/** Prints a warning if no engine listens at the server of the kubeconfig, for example because the engine was killed. */
 async function warnIfSilent(path: string, dataDir: string): Promise<void> {
   const { server } = await readKubeconfig(path);
   const { hostname, port } = new URL(server);

@@ -7,8 +7,8 @@ import type { TerminalLine } from './terminal-line.ts';
 const REDRAW_MILLIS = 100;
 
 /**
- * Returns a function that is called with the steps of a load. On a terminal it rewrites the line; otherwise it says one line for each
- * archive, at its beginning.
+ * Returns a function that is called with the steps of a load. On a terminal it rewrites the line; otherwise it prints one line for each
+ * archive, when its load begins.
  */
 export function loadProgress(
   line: Pick<TerminalLine, 'isShown' | 'show'>,

@@ -53,7 +53,7 @@ import {
 
 type Say = (line: string) => void;
 
-/** What a session prints. */
+/** Functions that print lines about a session. */
 interface Output {
   say: Say;
   /** Like say(), for lines that `lifepod run` does not print. */

@@ -35,7 +35,7 @@ export async function lockFile(path: string, signal: AbortSignal): Promise<FileL
     for (;;) {
       const code = await flock(fd, signal);
       if (code === 0) return lockOf(fd);
-      // A signal killed the command: Ctrl+C can reach it before it has its own process group. Try again.
+      // null means that a signal has killed the command: Ctrl+C can reach it before it has its own process group. The loop tries again.
       if (code !== null) throw new Error(`flock ended with exit code ${code}`);
     }
   } catch (error) {

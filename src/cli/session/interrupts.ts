@@ -34,7 +34,7 @@ export function createInterrupts(leave: (exitCode: number) => void): Interrupts 
   };
 }
 
-/** Passes the signals of this process to `interrupts`. The handlers remain until the process ends, so that no signal ends it early. */
+/** Passes the signals of this process to `interrupts`. The handlers remain installed, so that no signal ends the process early. */
 export function handleSignals(interrupts: Interrupts): void {
   for (const [name, code] of Object.entries(SIGNAL_CODES)) {
     process.on(name, () => {

@@ -24,7 +24,7 @@ const isPulled = (image: string, pods: readonly Pod[]): boolean =>
 
 /**
  * Returns a function to call with the Pods of the session after each change. On a terminal it rewrites the line with the progress of all
- * pulls. Otherwise it says a line when a pull is first reported, and one when the image has been pulled.
+ * pulls. Otherwise it prints a line when a pull is first reported, and one when the image has been pulled.
  */
 export function createPullReports(
   line: Pick<TerminalLine, 'isShown' | 'show'>,

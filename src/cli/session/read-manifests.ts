@@ -10,7 +10,7 @@ import { createErrors, type Manifest, parseManifests } from './manifests.ts';
 /** The files of a folder that are manifests. Source: kubectl apply -f FOLDER. */
 const MANIFEST = /\.(?:yaml|yml|json)$/;
 
-/** Throws a UserError if paths that `lifepod up` names do not exist. Ignores other errors, such as a missing permission, which root may not get. */
+/** Throws a UserError if paths that `lifepod up` names do not exist. Ignores other errors, such as a missing permission. */
 export function checkPaths(paths: readonly string[]): void {
   const missing = paths.filter((path) => path !== '-' && isMissing(path));
   if (missing.length === 0) return;

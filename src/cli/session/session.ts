@@ -235,8 +235,8 @@ function waitingText(objects: readonly PlannedObject[]): string {
 }
 
 /**
- * Resolves when the session shall end, with the exit code that its Pods ask for; undefined if no Pod has failed. If all Pods have ended,
- * their logs are printed first.
+ * Resolves when the session must end: with 1 if a Pod cannot start, with the exit code of the first failure, or with undefined if nothing
+ * has failed. If all Pods have ended, their logs are printed first.
  */
 async function untilOver(
   watched: WatchedSession,

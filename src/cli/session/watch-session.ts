@@ -246,7 +246,7 @@ class Watched {
     this.#look();
   }
 
-  /** Says each cause of an obstacle, and what is wrong with the defer containers, once for each Pod. */
+  /** Reports each cause of an obstacle, and what is wrong with the defer containers, once for each Pod. */
   #noteObstacle(pod: Pod, isGone: boolean): void {
     const { platform, hints } = this.#options;
     const node = this.#nodeNamed(pod.spec?.nodeName ?? '');

@@ -116,7 +116,7 @@ function portTroubles(dataDir: string): Promise<string[]> {
   return sharedPorts({ name: table, signal, limitMillis: NFT_MILLIS }).catch(() => []);
 }
 
-/** Resolves with a sentence if the DNS does not run, and one if the nftables rules are missing or cannot be read, although the engine runs. */
+/** Resolves with a sentence if the DNS of the running engine is missing, and one if its nftables rules are missing or cannot be read. */
 async function networkTroubles(dataDir: string, pid: number): Promise<string[]> {
   const log = logCommand(dataDir, pid);
   const advice = log === undefined ? 'the log of the engine says why' : `'${log}' says why`;

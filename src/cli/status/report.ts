@@ -24,7 +24,7 @@ export interface Trouble {
   reason?: string;
   /** The time at which the trouble began, if it is known. */
   since?: Millis | undefined;
-  /** A sentence; that of a Pod or workload begins with its name. */
+  /** A sentence. A sentence about a Pod or workload begins with the name of the object. */
   message: string;
   /** The command that explains the trouble. Only troubles of Pods and workloads have one. */
   command?: string;

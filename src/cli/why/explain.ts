@@ -42,7 +42,7 @@ export function explain(subject: Subject): Explanation {
   return explainRunning(living);
 }
 
-/** Adds evidence about the containers with a problem that the sentence does not name. Defer containers wait for their turn. */
+/** Adds evidence about the containers with a problem that the sentence does not name. Omits defer containers, which wait for their turn. */
 function withOthers(subject: Living, explanation: Explanation): Explanation {
   if (isFinalPhase(subject.pod.status?.phase) || subject.pod.metadata.deletionTimestamp !== undefined)
     return explanation;

@@ -90,7 +90,7 @@ export function endOfRun(subject: Living, shown: Shown, ended: ContainerStateTer
 /** After a restart of the machine, its container runtime and its node start within this time. */
 const BOOT_MILLIS = 10 * 60 * 1000;
 
-/** Whether the run began before a restart of the machine, and its end was noticed about when the node reported the restart. */
+/** Whether the run began before a restart of the machine, and its end was noticed within BOOT_MILLIS before or after the node's report. */
 function isCutByReboot({ rebootedAt }: Living, { startedAt, finishedAt }: ContainerStateTerminated): boolean {
   const [began, noticed] = [parseTime(startedAt), parseTime(finishedAt)];
   if (rebootedAt === undefined || began === undefined || noticed === undefined) return false;
@@ -171,7 +171,7 @@ function unquoted(text: string): string {
   }
 }
 
-/** Returns how long after its stop signal the run was killed, such as `30s`; undefined if it ended by itself. */
+/** Returns how long after its stop signal the run was killed, such as `30s`; undefined if it was not killed at its deadline. */
 export function wasKilled(stop: Transition, exit: Transition): string | undefined {
   if (exit.exitCode !== SIGKILLED || stop.deadline === undefined || exit.at < stop.deadline - KILL_SLACK_MILLIS)
     return undefined;

@@ -41,7 +41,7 @@ function rank(pod: Pod): number {
 
 /**
  * Returns the Pod of the workload that needs attention most, the newest one of several; undefined if there is none. Failed Pods that others
- * have replaced need none.
+ * have replaced need no attention.
  */
 export function worstPod(object: KubeObject, pods: readonly Pod[]): Pod | undefined {
   const replaced = replacedPods(object, pods);
@@ -51,7 +51,7 @@ export function worstPod(object: KubeObject, pods: readonly Pod[]): Pod | undefi
 
 /**
  * Returns the failed Pods that others have replaced, the newest first: those of a workload that has its number of ready Pods, for example
- * after a shutdown of the node. None for a Job, which counts failed Pods.
+ * after a shutdown of the node. Returns none for a Job, which counts failed Pods.
  */
 function replacedPods(object: KubeObject, pods: readonly Pod[]): Pod[] {
   const { spec, status } = object as WorkloadObject;

@@ -47,7 +47,7 @@ export async function missingPod(client: Client, namespace: string, name: string
   );
 }
 
-/** Returns the first names, and how many there are beyond these. */
+/** Returns a list of the first MOST_NAMES names, and the number of the others if there are more. */
 export const shortList = (names: readonly string[]): string =>
   names.length > MOST_NAMES
     ? `${names.slice(0, MOST_NAMES).join(', ')} and ${names.length - MOST_NAMES} more`

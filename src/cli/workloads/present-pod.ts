@@ -1,4 +1,4 @@
-/** Reads the Pod that a command needs. If there is none, the error says whether there was one, what remains of it, and what to type. */
+/** Reads the Pod that a command needs. If it does not exist, the error says whether it has existed, what remains, and what to type. */
 import type { Pod } from '../../api/generated/types.ts';
 import { PODS } from '../../api/resources.ts';
 import type { Client } from '../../client/client.ts';
