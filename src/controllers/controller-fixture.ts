@@ -6,7 +6,7 @@ import { silentLog } from '../platform/silent-log.ts';
 import { createVirtualTimers, type VirtualTimers } from '../platform/virtual-timers.ts';
 import type { ControllerOptions } from './controller.ts';
 
-/** Those of the current test. */
+/** The registry of the current test; `timers` are its virtual timers. */
 export let backend: RegistryBackend;
 export let timers: VirtualTimers;
 let stop: AbortController;

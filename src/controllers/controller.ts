@@ -1,4 +1,4 @@
-/** The options that every controller takes, the names of the controllers, and what two controllers share. */
+/** The options that every controller takes, the names of the controllers, and definitions that several controllers share. */
 import type { Pod } from '../api/generated/types.ts';
 import type { Client } from '../client/client.ts';
 import type { SharedInformers } from '../client/shared-informers.ts';
@@ -10,7 +10,7 @@ import type { Log, Timers } from '../platform/platform.ts';
  */
 export const SUSPENDED_MILLIS = 10_000;
 
-/** For an index of the Pods by the name of their node. */
+/** Returns the name of the Pod's node, for an index of the Pods by node; an empty list if the Pod is not bound. */
 export const nodeNamesOf = ({ spec }: Pod): readonly string[] => (spec?.nodeName ? [spec.nodeName] : []);
 
 export interface ControllerOptions {
@@ -23,9 +23,9 @@ export interface ControllerOptions {
 }
 
 /**
- * The names of the controllers as users of the API. Source: the ServiceAccounts of upstream's controllers, and `kube-controller-manager` for
- * the controller of tokens, which has no ServiceAccount because its tokens would be its own work. Upstream has no controllers for Events,
- * PodRecords and system objects.
+ * The names of the controllers as users of the API. Source: the ServiceAccounts of upstream's controllers, and `kube-controller-manager`
+ * for the controller of tokens, which has no ServiceAccount, because it would have to issue its own token. Upstream has no controllers for
+ * Events, PodRecords and system objects.
  */
 export type ControllerName =
   | 'certificate-controller'

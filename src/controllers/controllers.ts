@@ -71,7 +71,10 @@ export async function startControllers({
   authorizer: CertificateOptions['authorizer'];
   /** How many terminated Pods are kept: 0 means all, and undefined means DEFAULT_TERMINATED_PODS. */
   terminatedPods?: number;
-  /** Stops only the creation of Pods by controllers, so that `lifepod down` does not wait for replacements of the Pods that it ends. */
+  /**
+   * Stops the controllers that create Pods from templates, and CronJobs; the Job controller only stops creating Pods. Then `lifepod down`
+   * does not wait for replacements of the Pods that it ends.
+   */
   noMorePods?: AbortSignal;
 }): Promise<void> {
   const creatorOf = (controller: ControllerName): ControllerOptions => {

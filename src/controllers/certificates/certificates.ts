@@ -24,7 +24,7 @@ const ALL = '';
 
 export interface CertificateOptions {
   authority: CertificateAuthority;
-  /** Decides whether the sender of a request has the right with which it is approved. */
+  /** Checks whether the sender of a request has a right that allows an automatic approval of the request. */
   authorizer: Pick<Authorizer, 'authorize'>;
 }
 
@@ -39,7 +39,7 @@ export async function startCertificates(options: ControllerOptions & Certificate
     { signal },
     { added: add, updated: add, deleted: ({ metadata }) => wakes.cancel(metadata.name) },
   );
-  /** A right was added, or may have been. */
+  /** Queues a review of all waiting requests, because a right may have been added. */
   const reviewAgain = (): void => queue.add(ALL);
   for (const resource of [CLUSTER_ROLES, CLUSTER_ROLE_BINDINGS])
     informers.follow(resource, { signal }, { added: reviewAgain, updated: reviewAgain });
@@ -59,7 +59,7 @@ export async function startCertificates(options: ControllerOptions & Certificate
       if (step === 'review') await review(request);
       if (step === 'sign') await sign(request);
     } catch (error) {
-      // The informer reports a change by another client, or the deletion.
+      // Another client has changed or deleted the request. The informer reports that.
       if (!isApiError(error, 'NotFound') && !isApiError(error, 'Conflict')) throw error;
     }
   }

@@ -7,12 +7,12 @@ import { KUBELET_CLIENT_SIGNER } from './node-requests.ts';
 import { SIGNERS } from './signers.ts';
 
 const HOUR_MILLIS = 60 * 60 * 1000;
-/** How long requests are kept after they were denied, have failed, or were approved. An approved one is kept until it has a certificate. */
+/** How long a request is kept after it was denied or has failed, or, if it has a certificate, after it was approved. */
 const DECIDED_MILLIS = HOUR_MILLIS;
 /** How long requests are kept without a decision. */
 const PENDING_MILLIS = 24 * HOUR_MILLIS;
 
-/** The next step: to review whether the request is approved automatically, to sign it, to delete it, or none before its deletion. */
+/** The next step: check whether the request may be approved automatically, sign it, delete it, or do nothing before its deletion. */
 export type Step = 'review' | 'sign' | 'delete' | 'wait';
 
 export function decide(request: CertificateSigningRequest, now: Millis): { step: Step; deleteAt: Millis | undefined } {
@@ -20,14 +20,14 @@ export function decide(request: CertificateSigningRequest, now: Millis): { step:
   return { step: deleteAt !== undefined && now >= deleteAt ? 'delete' : stepOf(request), deleteAt };
 }
 
-/** Returns the step that is due unless the request is deleted. */
+/** Returns the next step of a request whose time of deletion has not come. */
 export function stepOf(request: CertificateSigningRequest): Step {
   if (hasCondition(request, 'Denied') || hasCondition(request, 'Failed') || isIssued(request)) return 'wait';
   if (!hasCondition(request, 'Approved')) return request.spec.signerName === KUBELET_CLIENT_SIGNER ? 'review' : 'wait';
   return SIGNERS.has(request.spec.signerName) ? 'sign' : 'wait';
 }
 
-/** Returns when the request is deleted; undefined if it has no times. */
+/** Returns when the request must be deleted; undefined for an approved request without a certificate, or if timestamps are missing. */
 function deletionTime(request: CertificateSigningRequest): Millis | undefined {
   const { metadata, status } = request;
   const conditions = status?.conditions ?? [];

@@ -10,7 +10,7 @@ export const KUBELET_CLIENT_SIGNER = 'kubernetes.io/kube-apiserver-client-kubele
 const NODES_GROUP = 'system:nodes';
 const NODE_PREFIX = 'system:node:';
 
-/** Returns an error unless the usages are exactly the given ones. `key encipherment` is for RSA keys, and may be absent. */
+/** Returns an error unless the usages are `digital signature` and the purpose. `key encipherment`, which is for RSA keys, is optional. */
 function usageError(usages: readonly string[], purpose: 'client auth' | 'server auth'): string | undefined {
   const required = ['digital signature', 'key encipherment', purpose].sort();
   const sent = new Set(usages);
@@ -47,7 +47,10 @@ export function kubeletServingError(contents: CertificateRequest, usages: readon
   return usageError(usages, 'server auth') ?? (commonName.startsWith(NODE_PREFIX) ? undefined : nameError);
 }
 
-/** A request is approved automatically if its sender has this right: to create the subresource of the request. */
+/**
+ * A right that allows an automatic approval: the sender of a request may create this subresource of it. `message`: for the condition
+ * Approved.
+ */
 export interface AutomaticApproval {
   subresource: 'selfnodeclient' | 'nodeclient';
   message: string;

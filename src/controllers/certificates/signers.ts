@@ -1,5 +1,5 @@
 /**
- * The requirements of the signers of the cluster's authority for requests. Pure.
+ * What the signers of the cluster's certificate authority require of requests. Pure.
  * Source: pkg/controller/certificates/signer of v1.33 (behavior and wording).
  */
 import type { CertificateRequest } from '../../ports/certificates.ts';

@@ -1,5 +1,6 @@
 /**
- * Keeps the rules of each ClusterRole with an aggregationRule equal to those of the ClusterRoles that it selects by their labels.
+ * Keeps the rules of each ClusterRole with an aggregationRule equal to the rules of the ClusterRoles that the aggregationRule selects by
+ * label.
  *
  * Reads: clusterroles. Writes: clusterroles (server-side apply of the rules).
  * Source: pkg/controller/clusterroleaggregation of v1.33 (behavior and field manager).
@@ -13,7 +14,7 @@ import { aggregatedRules } from './aggregate.ts';
 const FIELD_MANAGER = 'clusterrole-aggregation-controller';
 
 const isAggregated = ({ aggregationRule }: ClusterRole): boolean => aggregationRule !== undefined;
-/** For an index of the roles with an aggregationRule. */
+/** The only key of the index of the roles with an aggregationRule. */
 const AGGREGATED = 'aggregated';
 const aggregatedKeys = (role: ClusterRole): readonly string[] => (isAggregated(role) ? [AGGREGATED] : []);
 
@@ -26,7 +27,7 @@ export async function startClusterRoleAggregation({ client, informers, ...option
     { signal },
     { added: () => enqueue(), updated: () => enqueue(), deleted: () => enqueue() },
   );
-  /** The roles in the order of their names, until one of them changes. */
+  /** All roles in the order of their names; undefined after a role has changed. */
   let sorted: ClusterRole[] | undefined;
   const process = async (name: string): Promise<void> => {
     const role = roles.get(undefined, name);

@@ -1,5 +1,5 @@
 /**
- * Carries out the decision of reconcile() about a CronJob: first what the Jobs have shown, then the deletions, then the start.
+ * Carries out the decision of reconcile() about a CronJob: first the status and the Events, then the deletions, then the start of a Job.
  * Source: pkg/controller/cronjob/cronjob_controllerv2.go of v1.33 (behavior and wording).
  */
 import { isDeepStrictEqual } from 'node:util';
@@ -24,8 +24,9 @@ export interface CronJobWriter {
 }
 
 /**
- * Resolves once the local copies contain the writes. Returns false, without an effect, if the CronJob has been changed or deleted meanwhile,
- * because that change causes the next decision. Throws the error of another failed write.
+ * Resolves with true once the local copies contain the writes. Resolves with false, without an effect, if the CronJob was changed or
+ * deleted meanwhile, because that change causes the next decision. Throws if the status or the new Job cannot be written, or a replaced Job
+ * cannot be deleted; any other failed deletion is only reported as an Event.
  */
 export async function carryOut(writer: CronJobWriter, cronJob: CronJob, decision: Decision): Promise<boolean> {
   const { notes, status, remove, start } = decision;
@@ -55,7 +56,10 @@ async function carryOutStart(writer: CronJobWriter, cronJob: CronJob, start: Sta
   await writeStatus(writer, cronJob, { ...withActive(status, [...active, referenceTo(job)]), lastScheduleTime });
 }
 
-/** Returns the Job of the scheduled time; undefined if the name is in use or the namespace is being deleted. */
+/**
+ * Creates the Job of the scheduled time and returns it, or the existing one. Returns undefined if an object of another owner has its name,
+ * or if the namespace is being deleted.
+ */
 async function createJob(writer: CronJobWriter, cronJob: CronJob, job: Job): Promise<Job | undefined> {
   const { name, namespace } = job.metadata;
   try {
@@ -77,8 +81,8 @@ async function createJob(writer: CronJobWriter, cronJob: CronJob, job: Job): Pro
 }
 
 /**
- * Deletes the Job in the background, so that the garbage collector deletes its Pods and gives them their reason. Returns whether it
- * succeeded. NotFound, and a Job with the name but another UID, are success.
+ * Deletes the Job in the background, so that the garbage collector deletes its Pods. Returns whether the deletion succeeded. NotFound, and
+ * a Job with the name but another UID, are success.
  */
 async function removeJob(
   { jobClient, jobs, events }: CronJobWriter,
@@ -97,7 +101,7 @@ async function removeJob(
   return true;
 }
 
-/** Returns the CronJob with the status; undefined if it has been changed or deleted meanwhile. */
+/** Writes the status if it differs. Returns the CronJob with the status; undefined if the CronJob was changed or deleted meanwhile. */
 async function writeStatus(
   { cronJobClient, cronJobs }: CronJobWriter,
   cronJob: CronJob,

@@ -12,11 +12,11 @@ import { formatTime, type Millis } from '../../machinery/time.ts';
 import { controllerReference } from '../ownership/owner.ts';
 import { CRON_JOB, jobOf } from './jobs.ts';
 
-/** A Saturday. */
+/** Noon on a Saturday, in UTC. */
 export const NOW: Millis = Date.UTC(2026, 0, 31, 12);
 export const MINUTE: Millis = 60_000;
 
-/** Creates Jobs each minute. */
+/** The spec of a CronJob whose schedule matches each minute. */
 export const spec = (changes: Partial<CronJobSpec> = {}): CronJobSpec => ({
   schedule: '* * * * *',
   concurrencyPolicy: 'Allow',

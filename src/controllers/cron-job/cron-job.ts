@@ -1,12 +1,13 @@
 /**
- * Creates the Jobs of each CronJob at the times of its schedule, and deletes those that exceed the limits of its history.
+ * Creates the Jobs of each CronJob at the times of its schedule, and deletes finished Jobs that exceed the limits of its history.
  *
  * Reads: cronjobs, jobs (also a GET before a Job counts as missing).
  * Writes: jobs (create, delete), the status of cronjobs, events.
  * Invariants:
- *  1. A scheduled time is started at most once: the name of its Job contains the time, and a Job exists until the status contains its time.
+ *  1. A scheduled time gets at most one Job: the name of the Job contains the time, and the controller deletes a Job only after the status
+ *     contains its time.
  *  2. No timer is set except for the next time of each schedule.
- *  3. What a schedule costs is bounded, however rare or frequent its times are, and however long no engine ran.
+ *  3. The work for a schedule is bounded, however rare or frequent its times are, and however long no engine ran.
  * Source: pkg/controller/cronjob of v1.33 (behavior and wording).
  */
 import type { CronJob, Job, ObjectReference } from '../../api/generated/types.ts';

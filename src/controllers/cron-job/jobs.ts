@@ -15,7 +15,7 @@ export const SCHEDULED = 'batch.kubernetes.io/cronjob-scheduled-timestamp';
 const MINUTE: Millis = 60_000;
 const ENDS: readonly string[] = ['Complete', 'Failed'];
 
-/** Returns the name of the Job for a scheduled time. All times of a minute have one name, so that it can be created only once. */
+/** Returns the name of the Job for a scheduled time. All times within a minute have the same name, so that only one of them gets a Job. */
 export const jobName = ({ metadata }: CronJob, scheduled: Millis): string =>
   `${metadata.name}-${Math.floor(scheduled / MINUTE)}`;
 
@@ -44,7 +44,7 @@ export function scheduledTimeOf(job: Job, cronJob: CronJob): Millis | undefined 
   return scheduled !== undefined && job.metadata.name === jobName(cronJob, scheduled) ? scheduled : undefined;
 }
 
-/** Returns the condition that ends the Job; undefined if the Job has not finished. */
+/** Returns the condition Complete or Failed that is True; undefined if the Job has not finished. */
 export const endOf = ({ status }: Job): JobCondition | undefined =>
   status?.conditions?.find(({ type, status: value }) => ENDS.includes(type) && value === 'True');
 
@@ -53,7 +53,7 @@ export function referenceTo({ apiVersion, kind, metadata }: Job): ObjectReferenc
   return { apiVersion, kind, name, namespace, uid: uidOf({ metadata } as Job), resourceVersion };
 }
 
-/** Returns the finished Jobs that exceed a limit of the history, the oldest first. */
+/** Returns the finished Jobs that exceed a limit of the history: the successful ones, then the failed ones, each the oldest first. */
 export function exceedingJobs({ spec }: CronJob, jobs: readonly Job[]): Job[] {
   const kept = jobs.filter(({ metadata }) => metadata.deletionTimestamp === undefined);
   const exceeding = (end: string, limit: number | undefined): Job[] => {
@@ -67,7 +67,7 @@ export function exceedingJobs({ spec }: CronJob, jobs: readonly Job[]): Job[] {
   ];
 }
 
-/** Jobs that have not started come last. */
+/** Sorts by the time of the start, then by name. Jobs that have not started come last. */
 function byStart(a: Job, b: Job): number {
   const [first, second] = [a, b].map(({ status }) => parseTime(status?.startTime) ?? Number.MAX_SAFE_INTEGER);
   return (first ?? 0) - (second ?? 0) || (a.metadata.name < b.metadata.name ? -1 : 1);

@@ -1,7 +1,7 @@
 /** Converts between times and the clocks of time zones. Pure. */
 import type { Millis } from '../../machinery/time.ts';
 
-/** The most time zones whose formats are kept: a format has some 30 KB, and clients choose the time zones. */
+/** The maximum number of cached formats, one per time zone: a format takes some 30 KB, and clients choose the time zones. */
 const MOST_FORMATS = 40;
 /** No time zone changes its offset twice within this time. */
 const STEP: Millis = 7 * 24 * 3_600_000;
@@ -27,7 +27,7 @@ export function offsetAt(timeZone: string, at: Millis): Millis {
   return sign === '-' ? -offset : offset;
 }
 
-/** Returns the first time after `from`, up to `to`, at which the offset is not that at `from`; undefined if there is none. */
+/** Returns the first time after `from`, up to `to`, at which the offset differs from the offset at `from`; undefined if there is none. */
 export function offsetChange(timeZone: string, from: Millis, to: Millis): Millis | undefined {
   const offset = offsetAt(timeZone, from);
   for (let same = from; same < to; ) {

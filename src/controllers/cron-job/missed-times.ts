@@ -5,21 +5,21 @@
 import type { Millis } from '../../machinery/time.ts';
 import type { ScheduleTimes } from './schedule-times.ts';
 
-/** More missed times than this are reported. */
+/** If more times than this have passed, `tooMany` is set. */
 const MANY = 100;
 const SECOND: Millis = 1000;
 
 export interface Missed {
-  /** The latest time that has been reached; undefined if there is none. */
+  /** The latest time that is due; undefined if none is. */
   latest?: Millis;
-  /** Whether more than 100 times have been reached, estimated from the distance of the first two. */
+  /** Whether more than MANY times have passed, estimated from the distance of the first two. */
   tooMany: boolean;
 }
 
 /**
- * Returns which times after `from` have been reached. Throws an Error if the schedule has fewer than two times. The search for the latest
- * time begins where the latest would be if all times had the same distance, as upstream: if the schedule has a gap, such as a
- * weekend, there may be no time after that point, and then none is due.
+ * Returns which times after `from` have passed by `now`. Throws an Error if there is no time after `from`, or if the first one has passed
+ * and there is no second one. As in upstream, the search for the latest time begins where it would be if all times had the same distance:
+ * if the schedule has a gap, such as a weekend, there may be no time after that point, and then none is due.
  */
 export function missedTimes(times: ScheduleTimes, from: Millis, now: Millis): Missed {
   const first = times.next(from);
@@ -34,7 +34,7 @@ export function missedTimes(times: ScheduleTimes, from: Millis, now: Millis): Mi
   return { ...(latest === undefined ? {} : { latest }), tooMany: count > MANY };
 }
 
-/** Returns the latest time after `after`, up to `until`, by bisection: there may be millions between them. */
+/** Returns the latest time after `after`, up to `until`; undefined if there is none. Bisects, because there may be millions of times. */
 export function latestTime(times: ScheduleTimes, after: Millis, until: Millis): Millis | undefined {
   let found = times.next(after);
   if (found === undefined || found > until) return undefined;

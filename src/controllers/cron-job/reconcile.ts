@@ -20,7 +20,7 @@ export interface CronJobInput {
   cronJob: CronJob;
   /** The Jobs that the CronJob controls. */
   jobs: readonly Job[];
-  /** Returns whether the API has no such Job any more. Called for Jobs in the status that are not in `jobs`. */
+  /** Returns whether the API no longer has the Job. Called for Jobs in the status that are not in `jobs`. */
   isMissing(job: ObjectReference): boolean;
   now: Millis;
   /** The time zone of schedules without one. */
@@ -69,7 +69,7 @@ export function reconcile(input: CronJobInput): Decision {
   return { ...decision, ...schedule({ ...input, cronJob: known }, times, notes) };
 }
 
-/** Returns the status after the changes of the Jobs. */
+/** Returns the status that follows from the states of the Jobs, and notes about the differences from the previous status. */
 function learn({ cronJob, jobs, isMissing }: CronJobInput): { status: CronJobStatus; notes: Note[] } {
   const notes: Note[] = [];
   const status: CronJobStatus = { ...cronJob.status };
@@ -108,7 +108,7 @@ export function withActive({ active: _, ...status }: CronJobStatus, active: Obje
   return active.length === 0 ? status : { active, ...status };
 }
 
-/** The time after which a time of the schedule may be due. */
+/** Returns the time after which a scheduled time may be due: the last scheduled time, or else the creation of the CronJob. */
 const earliestOf = ({ metadata, status }: CronJob): Millis =>
   parseTime(status?.lastScheduleTime) ?? parseTime(metadata.creationTimestamp) ?? 0;
 
@@ -127,7 +127,10 @@ function timesOf(cronJob: CronJob, localZone: string): ScheduleTimes | Note {
   return scheduleTimes(parsed, zone, earliestOf(cronJob));
 }
 
-/** Returns when the CronJob must be reconciled although no object changes; undefined if its schedule has no further time. */
+/**
+ * Returns the next time of the schedule, at which the CronJob must be reconciled although no object changes; undefined if there is no such
+ * time, the schedule is invalid, or the CronJob is suspended or being deleted.
+ */
 export function nextStart(cronJob: CronJob, now: Millis, localZone: string): Millis | undefined {
   if (cronJob.metadata.deletionTimestamp !== undefined || cronJob.spec?.suspend === true) return undefined;
   const times = timesOf(cronJob, localZone);
@@ -135,8 +138,8 @@ export function nextStart(cronJob: CronJob, now: Millis, localZone: string): Mil
 }
 
 /**
- * Decides whether a time is due, and whether its Job may start. Adds to `notes` what users should know. Upstream has the Event MissSchedule too,
- * but never sends it, because it considers only times within the starting deadline.
+ * Decides whether a time is due, and whether its Job may start. Adds the Events about the decision to `notes`. Upstream has the Event
+ * MissSchedule too, but never sends it, because it considers only times within the starting deadline.
  */
 function schedule(
   { cronJob, jobs, now, reported }: CronJobInput,

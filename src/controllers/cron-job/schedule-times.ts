@@ -2,9 +2,9 @@
  * The times of a schedule. Pure, and bounded: a call computes at most some dozens of times, whatever the schedule is.
  *
  * Source: Next of SpecSchedule and ConstantDelaySchedule of github.com/robfig/cron v3, which v1.33 uses (behavior). croner computes the
- * minutes at which the clock of a time zone matches the fields. Its own rules for a clock that changes are different: it runs a time that
- * is skipped after the change, and a time that comes twice once. v1.33 does not run the former and runs the latter twice, so croner
- * computes with a clock that never changes, and the times are converted here.
+ * minutes at which the clock of a time zone matches the fields. When the clock changes, croner itself would run a skipped time after the
+ * change, and a repeated time once. v1.33 does not run a skipped time, and runs a repeated time twice. Therefore croner computes with a
+ * clock that never changes, and this file converts the times.
  */
 import { Cron } from 'croner';
 import type { Schedule, ScheduleField } from '../../api/batch/v1/cron-job/schedule.ts';
@@ -16,12 +16,12 @@ export interface ScheduleTimes {
   next(after: Millis): Millis | undefined;
 }
 
-/** A schedule that has no time in so many years has none. */
+/** A schedule without a time within this number of years counts as a schedule without times. */
 const YEARS = 5;
 const SECOND: Millis = 1000;
 
 /**
- * `timeZone` must be known to Intl.
+ * Returns the times of the schedule. `timeZone` must be known to Intl.
  * `anchor`: the time from which `@every` counts: the last scheduled time, or the creation of the CronJob. Upstream counts from the starting
  * deadline if that is later, so that a CronJob whose deadline is shorter than its period never starts a Job.
  */
@@ -38,7 +38,10 @@ const everyFrom = (anchor: Millis, every: Millis): ScheduleTimes => ({
   next: (after) => anchor + (Math.max(0, Math.floor((after - anchor) / every)) + 1) * every,
 });
 
-/** Finds the first match of each period between two changes of the clock. */
+/**
+ * Returns the first match after `after`, or undefined if there is none within YEARS. Searches the periods between the changes of the clock,
+ * one after the other, because the offset is constant only within a period.
+ */
 function nextInZone(
   nextLocal: (after: Millis) => Millis | undefined,
   timeZone: string,
@@ -57,7 +60,7 @@ function nextInZone(
   }
 }
 
-/** Returns the fields for croner; undefined if they match nothing. */
+/** Returns the fields as a pattern of croner; undefined if they match nothing. */
 function patternOf([minutes, hours, days, months, weekdays]: readonly ScheduleField[]): string | undefined {
   const others = [minutes, hours, months];
   if (others.some((field) => field?.values.length === 0)) return undefined;
@@ -67,8 +70,8 @@ function patternOf([minutes, hours, days, months, weekdays]: readonly ScheduleFi
 }
 
 /**
- * If one of the two fields is any day, the other decides; otherwise a day must match one of them. A field without values matches no day, which
- * croner cannot express.
+ * Returns the two fields for croner; [undefined] if no day matches. If one of the fields is any day, the other decides; otherwise a day
+ * must match one of them. A field without values matches no day, which croner cannot express.
  */
 function daysOf(days: ScheduleField | undefined, weekdays: ScheduleField | undefined): (string | undefined)[] {
   const isEmpty = (field: ScheduleField | undefined): boolean => field?.values.length === 0;

@@ -45,11 +45,13 @@ export interface Retries {
   /** Whether a failed Pod on the node may be replaced now. */
   mayRetry(node: string): boolean;
   failed(node: string): void;
-  /** Returns when the first of the nodes that had to wait may be tried again; undefined if none had to. */
+  /** Returns the earliest time at which one of the nodes that must wait may be tried again; undefined if mayRetry() was never false. */
   next(): Millis | undefined;
 }
 
-/** The back-off for one decision about a DaemonSet. A new generation may fail for other reasons, so its back-off begins with 1 s. */
+/**
+ * Returns the back-off for one decision about a DaemonSet. A new generation may fail for other reasons, so its back-off begins with 1 s.
+ */
 export function retriesOf(backOff: FailedPodBackOff, { metadata }: DaemonSet, now: Millis): Retries {
   let next: Millis | undefined;
   const keyOf = (node: string): string => `${metadata.uid}/${metadata.generation}/${node}`;

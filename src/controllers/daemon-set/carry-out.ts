@@ -25,7 +25,7 @@ export interface DaemonWriter extends PodWriter, RevisionWriter<DaemonSet> {
   pods: Informer<Pod>;
 }
 
-/** Deletes the duplicates of the current revision once no Pod has their hash. */
+/** Labels the Pods of duplicates of the current revision with the hash of the current revision, then deletes the duplicates. */
 export async function dropDuplicates(
   writer: DaemonWriter,
   daemonSet: DaemonSet,
@@ -59,7 +59,10 @@ export const countCollision = (
 ): Promise<unknown> =>
   unlessChanged(client.updateStatus({ ...daemonSet, status: { ...emptyStatus, ...daemonSet.status, collisionCount } }));
 
-/** Creates and deletes Pods, then writes the status. Resolves once the local copies contain the writes; rejects with the first error. */
+/**
+ * Reports the Events, unmarks, deletes and creates Pods, deletes obsolete revisions and writes the status. Resolves once the local copies
+ * contain the writes; rejects if a write has failed.
+ */
 export async function carryOut(
   writer: DaemonWriter,
   daemonSet: DaemonSet,
@@ -85,7 +88,7 @@ export async function carryOut(
       const created = await createPod(writer, daemonSet, pod);
       visible.push(writer.pods.reached(created.metadata.resourceVersion));
     } catch (failure) {
-      // Every create would fail, and the DaemonSet is about to be deleted.
+      // The namespace is being deleted: every create would fail, and the DaemonSet is about to be deleted.
       if (!isNamespaceTerminating(failure)) throw failure;
     }
   });

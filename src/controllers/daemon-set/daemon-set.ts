@@ -7,7 +7,7 @@
  *  1. A DaemonSet's next reconcile sees all the writes of the previous one, because each waits at its end until the copies contain them.
  *  2. The revision of a template exists before the first Pod of the template.
  *  3. A DaemonSet that is being deleted creates, deletes, adopts and releases nothing.
- * Only the delays after failed Pods are lost in a crash.
+ * A crash loses only the delays after failed Pods.
  * Source: pkg/controller/daemon of v1.33 (behavior and wording).
  */
 import type { ControllerRevision, DaemonSet, Pod } from '../../api/generated/types.ts';
@@ -85,7 +85,7 @@ export async function startDaemonSets(options: ControllerOptions): Promise<void>
     wakes.set(key, earliest(decision.checkAt, retries.next()));
   }
 
-  /** Returns the objects that the DaemonSet controls once it has adopted and released some. */
+  /** Adopts and releases objects by the selector, then returns the objects that the DaemonSet controls. */
   function claimed<T extends KubeObject>(
     daemonSet: DaemonSet,
     objects: ResourceClient<T>,

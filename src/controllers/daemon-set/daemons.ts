@@ -1,5 +1,5 @@
 /**
- * The state of a DaemonSet on which the decisions work: its Pods by node, and which of them have its current template. Pure.
+ * The state of a DaemonSet from which decisions are made: its Pods by node, and which of them have its current template. Pure.
  * Source: GetNodesToDaemonPods, findUpdatedPodsOnNode and IsPodUpdated of v1.33 (behavior).
  */
 
@@ -30,7 +30,10 @@ export interface Daemons {
   now: Millis;
 }
 
-/** `pods`: those that the DaemonSet controls. Pods that have ended and are being deleted are ignored. */
+/**
+ * Groups the Pods by node, and decides about each node whether it should have a Pod. `pods`: the Pods that the DaemonSet controls. Pods
+ * that have ended and are being deleted are ignored.
+ */
 export function daemonsOf(
   daemonSet: DaemonSet,
   hash: string,
@@ -69,7 +72,10 @@ export const olderFirst = (a: Pod, b: Pod): number =>
   createdAt(a) - createdAt(b) ||
   (a.metadata.name < b.metadata.name ? -1 : 1);
 
-/** Returns the one Pod of the current and of an earlier template; undefined if there are several of a kind, which are cleaned up first. */
+/**
+ * Returns the Pod of the current template and the Pod of an earlier one, ignoring Pods that are being deleted. Returns undefined if there
+ * are several Pods of the current template or of earlier ones: manage() deletes these first.
+ */
 export function pairOf(
   pods: readonly Pod[],
   hash: string,
@@ -80,7 +86,10 @@ export function pairOf(
   return updated.length > 1 || old.length > 1 ? undefined : { updated: updated[0], old: old[0] };
 }
 
-/** Returns how many of the nodes may have no available Pod during an update, and how many may have two. Percentages are rounded up. */
+/**
+ * Returns on how many nodes there may be no available Pod during an update, and on how many there may be two Pods. Percentages are rounded
+ * up. If both amounts are 0, one node may have no available Pod.
+ */
 export function updateAmounts({ daemonSet, nodes }: Daemons): { maxSurge: number; maxUnavailable: number } {
   const desired = nodes.filter(({ placement }) => placement.shouldRun).length;
   const { updateStrategy } = daemonSet.spec ?? {};

@@ -13,7 +13,7 @@ export interface Followed {
   revisions: Informer<ControllerRevision>;
 }
 
-/** `changed` gets the namespace of a DaemonSet, `/` and its name. */
+/** Follows the objects. Calls `changed` with the key of each DaemonSet that must be reconciled: its namespace, `/` and its name. */
 export function followDaemonSets(
   { informers, signal }: Pick<ControllerOptions, 'informers' | 'signal'>,
   { changed, deleted }: { changed(key: string): void; deleted(daemonSet: DaemonSet): void },

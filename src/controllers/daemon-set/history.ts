@@ -11,7 +11,7 @@ export const DAEMON_SET_REVISIONS: RevisionKind = { owner: DAEMON_SET, hashLabel
 
 export const hashOf = ({ metadata }: ControllerRevision): string => metadata.labels?.[HASH] ?? '';
 
-/** Returns the oldest revisions above the limit of the history that no Pod has. */
+/** Returns the revisions to delete: as many as the history has above its limit, the oldest first, and only revisions that no Pod has. */
 export function obsoleteRevisions(daemonSet: DaemonSet, { old }: History, pods: readonly Pod[]): ControllerRevision[] {
   const surplus = old.length - (daemonSet.spec?.revisionHistoryLimit ?? 10);
   const live = new Set(pods.map(({ metadata }) => metadata.labels?.[HASH]));

@@ -28,11 +28,11 @@ export interface Management {
   create: string[];
   remove: Removal[];
   events: EventDraft[];
-  /** The names of nodes whose failed Pod is about to be deleted: their next failed Pod remains for a while. */
+  /** The names of nodes whose failed Pod is about to be deleted, so that the replacement of their next failed Pod is delayed. */
   failedOn: string[];
 }
 
-/** `mayRetry`: whether a failed Pod on the node may be replaced now. */
+/** Returns the missing Pods and the Pods to delete. `mayRetry` returns whether a failed Pod on the node may be replaced now. */
 export function manage(daemons: Daemons, mayRetry: (nodeName: string) => boolean): Management {
   const result: Management = { create: [], remove: [], events: [], failedOn: [] };
   for (const each of daemons.nodes) {
@@ -82,7 +82,10 @@ function endedEvent(type: 'Normal' | 'Warning', reason: string, { metadata, stat
   return { type, reason, message: `Found ${found} daemon pod ${pod} on node ${node}, will try to ${then} it` };
 }
 
-/** Returns the running Pods of a node that are too many: all but the oldest, or with a surge, all but the oldest of each template. */
+/**
+ * Returns the running Pods of a node that must be deleted: all but the oldest. With a surge, the oldest Pod of the current template and the
+ * oldest of earlier ones remain, the latter only while it is ready and the former is not available.
+ */
 function surplus(daemons: Daemons, running: readonly Pod[]): Pod[] {
   const ordered = [...running].sort(olderFirst);
   if (updateAmounts(daemons).maxSurge === 0) return ordered.slice(1);

@@ -30,7 +30,10 @@ const TOLERATIONS: readonly Toleration[] = [
 ];
 const HOST_NETWORK_TOLERATION = tolerated('network-unavailable', 'NoSchedule');
 
-/** Returns the tolerations of a Pod: those of the template, of which the ones for all DaemonSets replace those that differ only in their time. */
+/**
+ * Returns the tolerations of the template and those of all DaemonSets. The latter replace tolerations of the template that differ from them
+ * only in tolerationSeconds.
+ */
 function tolerationsOf({ tolerations = [], hostNetwork }: PodSpec): Toleration[] {
   const added = hostNetwork === true ? [...TOLERATIONS, HOST_NETWORK_TOLERATION] : TOLERATIONS;
   const isReplaced = (toleration: Toleration): boolean =>
@@ -44,7 +47,7 @@ function tolerationsOf({ tolerations = [], hostNetwork }: PodSpec): Toleration[]
   return [...tolerations.filter((toleration) => !isReplaced(toleration)), ...added];
 }
 
-/** Returns a Pod for the node, which the scheduler binds to it: the required node affinity replaces that of the template. */
+/** Returns a Pod that the scheduler binds to the node, because the required node affinity of the template is replaced by this node. */
 export function podFor(daemonSet: DaemonSet, nodeName: string): Pod {
   const pod = podFromTemplate(daemonSet.spec?.template, daemonSet, DAEMON_SET);
   const spec = pod.spec ?? { containers: [] };
@@ -76,7 +79,7 @@ export interface Placement {
   shouldContinue: boolean;
 }
 
-/** Returns a function that decides about one node after another, for many nodes and one DaemonSet. */
+/** Returns a function that decides about a node. The work that does not depend on the node is done once per DaemonSet. */
 export function placements(daemonSet: DaemonSet): (node: Node) => Placement {
   const spec = daemonSet.spec?.template?.spec ?? { containers: [] };
   const pod = { metadata: daemonSet.metadata, spec: { ...spec, tolerations: tolerationsOf(spec) } } as Pod;

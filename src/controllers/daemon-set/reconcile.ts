@@ -1,6 +1,6 @@
 /**
  * Decides what to do for a DaemonSet whose current revision exists: which Pods to create and delete, which revisions to delete, and the
- * status. Pure. Pods that are missing or too many come first; the update continues once there are none.
+ * status. Pure. Missing and surplus Pods come first; the rolling update continues once there are none.
  * Source: updateDaemonSet of pkg/controller/daemon/daemon_controller.go of v1.33 (behavior).
  */
 import type { ControllerRevision, DaemonSet, DaemonSetStatus, Node, Pod } from '../../api/generated/types.ts';
@@ -69,7 +69,7 @@ export function reconcile({ daemonSet, history, nodes, pods, mayRetry, now }: Da
   };
 }
 
-/** Returns the marked Pods that are not deleted. */
+/** Returns the active Pods that are marked with a deletion reason but are not among the removals. */
 function kept(pods: readonly Pod[], removals: readonly Removal[]): Pod[] {
   const removed = new Set(removals.map(({ pod }) => pod));
   return pods.filter((pod) => isMarked(pod) && isPodActive(pod) && !removed.has(pod));

@@ -8,7 +8,7 @@ import { type Daemons, isAvailable, pairOf, updateAmounts } from './daemons.ts';
 export interface UpdateStep {
   /** The names of the nodes that get a second Pod, of the current template. */
   create: string[];
-  /** Pods of earlier templates that make way. */
+  /** Pods of earlier templates that must be deleted. */
   remove: Pod[];
 }
 
@@ -17,7 +17,10 @@ export function rollingStep(daemons: Daemons): UpdateStep {
   return maxSurge === 0 ? { create: [], remove: replacedPods(daemons, maxUnavailable) } : surgeStep(daemons, maxSurge);
 }
 
-/** Old Pods that are not available are replaced at once; of the others as many as may be unavailable besides those that are. */
+/**
+ * Returns the old Pods to delete: all that are not available, and as many available ones as maxUnavailable still permits in addition to the
+ * nodes without an available Pod.
+ */
 function replacedPods(daemons: Daemons, maxUnavailable: number): Pod[] {
   let unavailable = 0;
   const allowed: Pod[] = [];
@@ -36,8 +39,8 @@ function replacedPods(daemons: Daemons, maxUnavailable: number): Pod[] {
 }
 
 /**
- * An old Pod is deleted once the new one on its node is available. On a node that takes no new Pods, an old Pod that is available remains
- * until more Pods are available than nodes should have one.
+ * An old Pod is deleted once the new one on its node is available. On a node that takes no new Pods, an available old Pod remains until the
+ * available Pods outnumber the nodes that should have a Pod.
  */
 function surgeStep(daemons: Daemons, maxSurge: number): UpdateStep {
   let [surged, available] = [0, 0];

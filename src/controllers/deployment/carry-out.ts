@@ -42,7 +42,10 @@ export async function carryOut(writer: DeploymentWriter, deployment: Deployment,
   return true;
 }
 
-/** Returns whether the ReplicaSet exists afterwards. If its name is in use, the next attempt has another one. */
+/**
+ * Creates the ReplicaSet. Returns whether it exists afterwards. If its name is in use, increments the collisionCount of the Deployment, so
+ * that the next attempt has another name.
+ */
 async function createSet(writer: DeploymentWriter, deployment: Deployment, set: ReplicaSet): Promise<boolean> {
   const { name, namespace } = set.metadata;
   try {

@@ -11,7 +11,7 @@ export type ConditionDraft = Pick<DeploymentCondition, 'type' | 'status' | 'reas
 export const NEW_AVAILABLE = 'NewReplicaSetAvailable';
 export const TIMED_OUT = 'ProgressDeadlineExceeded';
 const PAUSED = 'DeploymentPaused';
-/** The deadline that means that there is none. Source: HasProgressDeadline. */
+/** The progressDeadlineSeconds that means that there is no deadline. Source: HasProgressDeadline. */
 const NO_DEADLINE = 2 ** 31 - 1;
 
 export const conditionOf = (conditions: Conditions, type: string): DeploymentCondition | undefined =>
@@ -20,7 +20,10 @@ export const conditionOf = (conditions: Conditions, type: string): DeploymentCon
 export const without = (conditions: Conditions, type: string): Conditions =>
   conditions.filter((condition) => condition.type !== type);
 
-/** Sets the condition. One with the same status and reason remains; one with the same status keeps its lastTransitionTime. */
+/**
+ * Returns the conditions with the new one. A condition with the same status and reason remains; one with only the same status passes on its
+ * lastTransitionTime.
+ */
 export function withCondition(conditions: Conditions, draft: ConditionDraft, now: Millis): Conditions {
   const before = conditionOf(conditions, draft.type);
   if (before?.status === draft.status && before.reason === draft.reason) return conditions;
@@ -42,7 +45,10 @@ export function deadlineOf({ spec }: Deployment): number | undefined {
   return seconds === undefined || seconds === NO_DEADLINE ? undefined : seconds;
 }
 
-/** Records in the condition Progressing that the Deployment is paused or was resumed, so that the deadline counts from the resumption. */
+/**
+ * Records in the condition Progressing that the Deployment is paused or was resumed, so that the deadline counts from the resumption.
+ * Changes nothing if there is no deadline or if it has already passed.
+ */
 export function withPause(conditions: Conditions, deployment: Deployment, now: Millis): Conditions {
   const before = conditionOf(conditions, 'Progressing');
   if (deadlineOf(deployment) === undefined || before?.reason === TIMED_OUT) return conditions;

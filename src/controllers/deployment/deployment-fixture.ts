@@ -19,7 +19,7 @@ export const templateWith = (image: string): PodTemplateSpec => ({
   spec: { containers: [{ name: 'app', image }] },
 });
 
-/** Amounts of a rolling update. */
+/** The strategy RollingUpdate with these amounts. */
 export const rolling = (maxSurge: number | string, maxUnavailable: number | string): DeploymentSpec['strategy'] => ({
   type: 'RollingUpdate',
   rollingUpdate: { maxSurge, maxUnavailable },
@@ -48,15 +48,15 @@ export interface SetState {
   /** The image of its template; also its name. */
   image: string;
   size: number;
-  /** Absent: size. */
+  /** Default: size. */
   available?: number;
-  /** Absent: size. */
+  /** Default: size. */
   pods?: number;
   revision?: number;
-  /** The annotations; absent: none. */
+  /** The value of the annotation DESIRED; like `max` for MAX, absent: no annotation. */
   desired?: number;
   max?: number;
-  /** Absent: 60. */
+  /** Default: 60. */
   ageSeconds?: number;
   status?: ReplicaSetStatus;
   annotations?: Record<string, string>;

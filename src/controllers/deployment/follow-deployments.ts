@@ -12,7 +12,7 @@ export interface Followed {
   pods: Informer<Pod>;
 }
 
-/** `changed` and `deleted` get the namespace of a Deployment, `/` and its name. */
+/** Follows the objects. `changed` and `deleted` are called with the key of a Deployment: its namespace, `/` and its name. */
 export function followDeployments(
   { informers, signal }: Pick<ControllerOptions, 'informers' | 'signal'>,
   { changed, deleted }: { changed(key: string): void; deleted(key: string): void },
@@ -29,7 +29,7 @@ export function followDeployments(
   const selectorOf = ({ spec }: Deployment) => spec?.selector;
   const handlers = dependentHandlers({ kind: 'Deployment', owners: deployments, selectorOf, changed });
   const replicaSets = informers.follow<ReplicaSet>(REPLICA_SETS, { signal }, handlers);
-  /** The strategy Recreate waits for the last Pod of the old ReplicaSets. */
+  /** Queues the Deployment of the Pod if its strategy is Recreate, which waits for the last Pod of the old ReplicaSets to end. */
   const podEnded = (pod: Pod): void => {
     const controller = controllerOf(pod);
     if (controller?.kind !== 'ReplicaSet') return;

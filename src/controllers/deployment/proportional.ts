@@ -71,7 +71,7 @@ function proportional(rollout: Rollout): Rollout {
     added += share;
     return sizeOf(set) + share;
   });
-  // The largest gets what rounding has left.
+  // The largest ReplicaSet gets the remainder from rounding.
   if (sizes[0] !== undefined) sizes[0] = Math.max(0, sizes[0] + toAdd - added);
   return replaced(
     rollout,
@@ -79,7 +79,7 @@ function proportional(rollout: Rollout): Rollout {
   );
 }
 
-/** Returns how many of the replicas to add (negative: to remove) the ReplicaSet gets, if others have got `added` of them. */
+/** Returns how many of the `toAdd` replicas the ReplicaSet gets (negative: loses) after the other ReplicaSets have got `added` of them. */
 function shareOf(set: ReplicaSet, deployment: Deployment, toAdd: number, added: number): number {
   const left = toAdd - added;
   if (left === 0) return 0;

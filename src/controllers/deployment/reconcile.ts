@@ -58,7 +58,7 @@ export function reconcile({ deployment, replicaSets, podsOf, now }: DeploymentIn
     : recreateDecision(rollout, synced, conditions, podsOf, now);
 }
 
-/** The parts that differ between rollouts. */
+/** Returns the changes of the ReplicaSets between the two rollouts, and the revision of the current ReplicaSet. */
 const decision = (before: Rollout, after: Rollout): Pick<Decision, 'changes' | 'remove' | 'revision'> => {
   const earlier = new Map(allOf(before).map((set) => [set.metadata.name, set]));
   const changes = allOf(after).flatMap((to) => {

@@ -51,10 +51,13 @@ export const revisionOf = ({ metadata }: Pick<ReplicaSet, 'metadata'>): number =
   return /^\d+$/.test(text) ? Number(text) : 0;
 };
 
-/** Returns the revision of the current ReplicaSet: one more than that of all others. */
+/** Returns the revision of the current ReplicaSet: one more than the highest revision of the others. */
 export const nextRevision = ({ old }: Rollout): number => Math.max(0, ...old.map(revisionOf)) + 1;
 
-/** Returns the annotations of the current ReplicaSet. Those of the Deployment are copied, and an earlier revision is kept in the history. */
+/**
+ * Returns the annotations of the current ReplicaSet: its own, those of the Deployment except OWN_ANNOTATIONS, and the revision. If the
+ * revision rises, the history gets the former one.
+ */
 function currentAnnotations(
   { deployment }: Rollout,
   own: Record<string, string>,

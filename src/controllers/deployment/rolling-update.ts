@@ -1,7 +1,8 @@
 /**
  * The step of a rolling update: the current ReplicaSet grows as far as the surge permits; then old ones shrink as far as enough Pods stay
  * available, those with unavailable Pods first. Pure.
- * Source: pkg/controller/deployment/rolling.go of v1.33 (behavior). Upstream does not wait for the statuses of scaled ReplicaSets.
+ * Source: pkg/controller/deployment/rolling.go of v1.33 (behavior). Difference: upstream shrinks old ReplicaSets without waiting for the
+ * statuses of scaled ReplicaSets.
  */
 import type { ReplicaSet } from '../../api/generated/types.ts';
 import { allOf, currentSize, maxUnavailable, type Rollout, scaled, sizeOf, total, wanted } from './rollout.ts';

@@ -1,5 +1,5 @@
 /**
- * The state of a rollout on which the steps of a decision work, and the amounts that bound it. Pure.
+ * The state of a rollout, which the steps of a decision change, and the amounts that bound it. Pure.
  * Source: pkg/controller/deployment/util/deployment_util.go of v1.33 (behavior).
  */
 import type { Deployment, ReplicaSet } from '../../api/generated/types.ts';

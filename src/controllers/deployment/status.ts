@@ -103,7 +103,7 @@ function withProgress(
       now,
     );
   if (hasProgressed(deployment.status ?? {}, counts)) {
-    // The update of each progress is recorded, because the deadline counts from the last one.
+    // Each progress sets lastUpdateTime, because the deadline counts from the last progress.
     const draft = progressing('True', 'ReplicaSetUpdated', `${subject} is progressing.`);
     const [added] = withCondition([], draft, now);
     if (added === undefined) return conditions;
@@ -125,7 +125,10 @@ function hasProgressed(before: Counts, now: Counts): boolean {
   );
 }
 
-/** Returns when the Deployment has made no progress for its deadline; undefined if it has no deadline or nothing to do. */
+/**
+ * Returns when the deadline passes without further progress; undefined if there is no deadline, or if the rollout is complete or has
+ * already timed out.
+ */
 function deadlineAt(deployment: Deployment, conditions: Conditions, counts: Counts): Millis | undefined {
   const seconds = deadlineOf(deployment);
   const condition = conditionOf(conditions, 'Progressing');
@@ -141,7 +144,7 @@ function isTimedOut(deployment: Deployment, conditions: Conditions, now: Millis)
   return (parseTime(condition.lastUpdateTime) ?? 0) + (deadlineOf(deployment) ?? 0) * 1000 <= now;
 }
 
-/** Shows the failure of a ReplicaSet to create Pods: that of the current one first. */
+/** Copies the condition ReplicaFailure of the current ReplicaSet, or else of an old one; removes the condition if no ReplicaSet has it. */
 function withFailure(conditions: Conditions, { current, old }: Rollout, now: Millis): Conditions {
   const failureOf = (set: ReplicaSet | undefined) =>
     set?.status?.conditions?.find(({ type, status }) => type === 'ReplicaFailure' && status === 'True');

@@ -1,4 +1,4 @@
-/** Carries out a decision of reconcile(). */
+/** Carries out a decision of reconcile() about a PodDisruptionBudget. */
 import { isDeepStrictEqual } from 'node:util';
 import type { PodDisruptionBudget } from '../../api/generated/types.ts';
 import type { ResourceClient } from '../../client/client.ts';
@@ -14,8 +14,8 @@ export interface BudgetWriter {
 }
 
 /**
- * Resolves once the copy contains the new status. Does nothing if the budget was deleted, or has been changed since it was read, for example
- * by an eviction: the status would lack what the change says. The change queues the budget again.
+ * Sends the Events and writes a changed status. Resolves once the copy contains the status. Ignores that the budget was deleted, or was
+ * changed after it was read, for example by an eviction, whose record a write would lose. Such a change queues the budget again.
  */
 export async function carryOut(
   { client, budgets, events }: BudgetWriter,

@@ -1,5 +1,6 @@
 /**
- * Knows how many Pods the owners of Pods want: objects of all kinds with the subresource scale, also those that are served later.
+ * Reports how many Pods the owners of Pods want. The owners are objects of all kinds with the subresource scale, including kinds that are
+ * added later.
  *
  * Source: the finders of pkg/controller/disruption/disruption.go of v1.33 (behavior and wording). Upstream asks for the Scale of owners of
  * other kinds when a Pod changes; here informers follow all these kinds, so that a changed scale counts at once.
@@ -93,7 +94,7 @@ export function followOwnerScales(options: OwnerScalesOptions): OwnerScales {
     if (owner === undefined || uidOf(owner) !== uid) return undefined;
     const above = isReplicaSet(kind) ? controllerOf(owner) : undefined;
     const deployment = above !== undefined && isDeployment(above) ? lookUp(above, namespace) : undefined;
-    // While its Deployment does not exist, a ReplicaSet counts itself.
+    // A ReplicaSet whose Deployment does not exist counts with its own replicas.
     return deployment !== undefined && 'uid' in deployment ? deployment : { uid, replicas: replicasOf(kind, owner) };
   };
 

@@ -34,7 +34,7 @@ export interface DisruptionInput {
 export interface Decision {
   status: PodDisruptionBudgetStatus;
   events: (EventDraft & { object: KubeObject })[];
-  /** When the status must be decided again, because a Pod will no longer count as disrupted; undefined: after the next change. */
+  /** When the status must be decided again, because a Pod will no longer count as disrupted; undefined if no Pod counts as disrupted. */
   recheckAt: Millis | undefined;
 }
 
@@ -119,7 +119,8 @@ function expectedScale({ pods, scaleOf }: DisruptionInput): Expectation | { prob
 }
 
 /**
- * Returns the evicted Pods that still are not being deleted: those that count as disrupted, and those that were expected to be deleted by now.
+ * Returns the evicted Pods that are not being deleted yet: `current` still count as disrupted, `overdue` should have been deleted by now.
+ * `next`: when the first of `current` becomes overdue.
  */
 function disruptedPods({ budget, pods, now }: DisruptionInput) {
   const known = statusOf(budget).disruptedPods ?? {};

@@ -26,7 +26,7 @@ export function staleAt(pod: Pod): Millis | undefined {
   return (parseTime(condition.lastTransitionTime) ?? 0) + STALE_MILLIS;
 }
 
-/** Resolves once the Pods have been read. */
+/** Starts to reset stale conditions. Resolves once the Pods have been read. */
 export async function startStaleConditions(options: ControllerOptions): Promise<void> {
   const { client, informers, timers, log, signal } = options;
   const podClient = client.resource<Pod>(PODS);

@@ -30,13 +30,16 @@ import { TRIGGER_TIME } from '../service-pods/pod-endpoint.ts';
 
 /** Upstream's default of --mirroring-max-endpoints-per-subset. */
 export const MAX_PER_SUBSET = 1000;
-/** The most slices that one Endpoints object gets. (Upstream has no limit.) */
+/** The maximum number of slices of one Endpoints object. Upstream has no limit. */
 export const MAX_SLICES = 100;
 const LEADER_ANNOTATION = 'control-plane.alpha.kubernetes.io/leader';
 const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration';
 const OWNER = { apiVersion: 'v1', kind: 'Endpoints', resource: ENDPOINTS };
 
-/** Whether slices show the Endpoints: their Service has no selector, and they are no lock of a leader election. */
+/**
+ * Whether slices show the Endpoints: the Service exists and has no selector, and the Endpoints neither opt out with SKIP_MIRROR_LABEL nor
+ * are the lock of a leader election.
+ */
 export const isMirrored = (endpoints: Endpoints | undefined, service: Service | undefined): endpoints is Endpoints =>
   endpoints !== undefined &&
   service !== undefined &&
@@ -46,14 +49,14 @@ export const isMirrored = (endpoints: Endpoints | undefined, service: Service | 
 
 export interface MirrorDecision {
   changes: SliceChanges;
-  /** The addresses that no slice shows because their subset has too many, and because they are not valid. */
+  /** The numbers of addresses that no slice shows, because of MAX_PER_SUBSET or MAX_SLICES, and because the addresses are not valid. */
   skipped: { beyondMax: number; invalid: number };
 }
 
 interface Group {
   type: IpFamily;
   ports: DiscoveryV1EndpointPort[];
-  /** By the key of each endpoint. */
+  /** The endpoints by their endpointKey(). */
   endpoints: Map<string, Endpoint>;
 }
 
@@ -72,7 +75,10 @@ const endpointOf = ({ ip, hostname, nodeName, targetRef }: EndpointAddress, read
   ...(targetRef === undefined ? {} : { targetRef }),
 });
 
-/** Returns the groups by their keys. The first state of an address counts. */
+/**
+ * Groups the addresses by family and ports, and counts the skipped ones. If an endpoint occurs twice in a group, the first occurrence
+ * counts.
+ */
 function groupsOf({ subsets = [] }: Endpoints): { groups: Map<string, Group>; skipped: MirrorDecision['skipped'] } {
   const groups = new Map<string, Group>();
   const skipped = { beyondMax: 0, invalid: 0 };
@@ -122,7 +128,10 @@ function shows(slice: EndpointSlice, { endpoints }: Group, wanted: ReturnType<ty
   );
 }
 
-/** `slices`: the slices of the Service that the controller manages, except those that are being deleted. */
+/**
+ * Returns the changes that make the slices show the Endpoints. `slices`: the slices of the Service that the controller manages, except
+ * those that are being deleted.
+ */
 export function reconcile(endpoints: Endpoints, slices: readonly EndpointSlice[]): MirrorDecision {
   const { groups, skipped } = groupsOf(endpoints);
   const changes: SliceChanges = { create: [], update: [], remove: [] };

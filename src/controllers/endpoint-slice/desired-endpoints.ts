@@ -11,11 +11,11 @@ export const ZONE_LABEL = 'topology.kubernetes.io/zone';
 
 export interface DesiredGroup {
   ports: DiscoveryV1EndpointPort[];
-  /** By the key of each endpoint. */
+  /** The endpoints by their endpointKey(). */
   endpoints: Map<string, { endpoint: Endpoint; pod: Pod }>;
 }
 
-/** Returns the identity of an endpoint. One that changes only in other fields stays in its slice. */
+/** Returns the identity of an endpoint: an endpoint of which only other fields change stays in its slice. */
 export const endpointKey = ({ addresses, hostname = '', targetRef }: Endpoint): string =>
   JSON.stringify([[...addresses].sort(), hostname, targetRef?.namespace ?? '', targetRef?.name ?? '']);
 

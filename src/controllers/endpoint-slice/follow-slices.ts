@@ -20,7 +20,10 @@ export interface FollowedSlices {
   slicesOf(namespace: string, service: string): EndpointSlice[];
 }
 
-/** Calls `changed` with the key of the Service of each slice that changes: its namespace, `/` and its name. */
+/**
+ * Follows the slices that `manager` manages. Calls `changed` with the key of the Service of each such slice that changes: its namespace,
+ * `/` and its name.
+ */
 export function followSlices(
   { informers, signal }: Pick<ControllerOptions, 'informers' | 'signal'>,
   manager: string,

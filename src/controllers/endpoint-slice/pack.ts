@@ -11,7 +11,7 @@ import { endpointKey } from './desired-endpoints.ts';
 export const MAX_ENDPOINTS = 100;
 
 export interface Packed {
-  /** The slices whose endpoints change, with their new endpoints; none if a slice has no endpoints any more. */
+  /** The slices whose endpoints change, with their new endpoints; an empty list if no endpoint is left in a slice. */
   changed: Map<EndpointSlice, Endpoint[]>;
   /** The endpoints of each new slice. */
   created: Endpoint[][];
@@ -30,7 +30,7 @@ function bestSlice(slices: Iterable<EndpointSlice>, count: number): EndpointSlic
   return best?.slice;
 }
 
-/** `slices`: the existing slices with the same ports. `desired`: the endpoints by their keys. */
+/** Distributes the desired endpoints. `slices`: the existing slices with the same ports. `desired`: the endpoints by their keys. */
 export function pack(slices: readonly EndpointSlice[], desired: ReadonlyMap<string, Endpoint>): Packed {
   const rest = new Map(desired);
   const changed = new Map<EndpointSlice, Endpoint[]>();
@@ -43,7 +43,7 @@ export function pack(slices: readonly EndpointSlice[], desired: ReadonlyMap<stri
       const endpoint = rest.get(key);
       if (endpoint === undefined) continue;
       kept.push(endpoint);
-      // An endpoint that another slice has, too, is removed from that slice.
+      // If a later slice has the same endpoint, that slice loses it.
       rest.delete(key);
       differs ||= !isSame(endpoint, old);
     }

@@ -1,6 +1,6 @@
 /**
  * Decides how the EndpointSlices of a Service change.
- * Source: the package endpointslice of v1.33 (behavior). Its memory of trigger times is replaced by the differences of endpoints.
+ * Source: the package endpointslice of v1.33 (behavior). Upstream remembers trigger times; this function compares endpoints instead.
  */
 import { isDeepStrictEqual } from 'node:util';
 import {
@@ -119,7 +119,7 @@ const withContent = (
   return { ...slice, metadata: { ...metadata, labels, annotations: annotated(metadata.annotations, time) }, endpoints };
 };
 
-/** A Service has at least one slice of each family, so that clients can tell "no endpoints" from "not known yet". */
+/** A Service has at least one slice of each family, so that clients can distinguish "no endpoints" from "not known yet". */
 function keepPlaceholder(changes: SliceChanges, labels: Record<string, string>, placeholder: EndpointSlice): void {
   const found = changes.remove.findIndex(
     ({ metadata, endpoints, ports = [] }) =>
@@ -132,7 +132,7 @@ function keepPlaceholder(changes: SliceChanges, labels: Record<string, string>, 
 }
 
 /**
- * Returns the time of the change that causes this one: the creation of a Service without slices, otherwise the earliest change of the
+ * Returns the trigger time for the annotation of the slices: the creation of a Service without slices, otherwise the earliest change of the
  * readiness of Pods that are new or whose readiness differs from their endpoints; undefined if there is no such Pod.
  */
 function triggerTime(

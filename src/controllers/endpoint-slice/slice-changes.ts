@@ -1,5 +1,6 @@
 /**
- * Writes of EndpointSlices, as pure data, and their execution. The mirroring controller uses it, too.
+ * The changes of EndpointSlices as data, and the function that writes them. The controllers endpoint-slice and endpoint-slice-mirroring use
+ * both.
  * Source: finalize of the package endpointslice of v1.33 (behavior).
  */
 import type { EndpointSlice } from '../../api/generated/types.ts';
@@ -17,7 +18,7 @@ export interface SliceChanges {
   remove: EndpointSlice[];
 }
 
-/** Returns the prefix of the names of the slices of an object with the name. */
+/** Returns the generateName of the slices of an object with this name. */
 export const generateNameFor = (name: string): string =>
   dns1123SubdomainErrors(`${name}-x`).length === 0 ? `${name}-` : name;
 
@@ -60,7 +61,7 @@ export async function writeSlices(
     try {
       written(await resource.create(slice));
     } catch (error) {
-      // Every create would fail, and the Service is about to be deleted.
+      // The namespace is being deleted: every create would fail, and the Service is about to be deleted.
       if (!isNamespaceTerminating(error)) throw error;
     }
   });

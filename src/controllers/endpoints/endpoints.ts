@@ -6,8 +6,8 @@
  * Invariants:
  *  1. A Service's next reconcile sees the write of the previous one, because each waits at its end until the copy contains it.
  *  2. Endpoints of Services without a selector, or of the type ExternalName, are left alone.
- *  3. The Endpoints of a deleted Service are deleted. If an engine was killed before, the next one deletes only those that a controller
- *     wrote: other Endpoints without a Service may belong to a user. (Upstream deletes these at its start.)
+ *  3. The Endpoints of a deleted Service are deleted. If the engine is killed before that, the next engine deletes only Endpoints with the
+ *     label of this controller: other Endpoints without a Service may belong to a user. (Upstream deletes these, too, at its start.)
  * Source: pkg/controller/endpoint of v1.33 (behavior, reasons and wording).
  */
 import { ENDPOINTS_CONTROLLER, ENDPOINTS_MANAGED_BY } from '../../api/core/v1/endpoints/labels.ts';
@@ -63,7 +63,7 @@ export async function startEndpoints(options: ControllerOptions): Promise<void> 
     } catch (error) {
       // The API rejects every create in a namespace that is being deleted, and the Service is about to be deleted.
       if (isNamespaceTerminating(error)) return;
-      // The copy does not contain the Endpoints yet. It queues the Service again.
+      // The copy does not contain the Endpoints yet. The informer is going to report them, which queues the Service again.
       if (isApiError(error, 'AlreadyExists')) return;
       const { namespace, name } = service.metadata;
       const text = isNew ? `create endpoint for service` : 'update endpoint';

@@ -1,6 +1,6 @@
 /**
  * Decides which Endpoints a Service has.
- * Source: pkg/controller/endpoint of v1.33 (behavior). Its memory of trigger times is replaced by the differences of addresses.
+ * Source: pkg/controller/endpoint of v1.33 (behavior). Upstream remembers trigger times; this function compares addresses instead.
  */
 import { isDeepStrictEqual } from 'node:util';
 import { ENDPOINTS_CONTROLLER, ENDPOINTS_MANAGED_BY } from '../../api/core/v1/endpoints/labels.ts';
@@ -33,7 +33,7 @@ import {
 const CAPACITY = 1000;
 export const OVER_CAPACITY = 'endpoints.kubernetes.io/over-capacity';
 
-/** A Pod's address, if the Pod belongs to the Endpoints. */
+/** A Pod whose address the Endpoints contain. */
 interface Member {
   pod: Pod;
   address: EndpointAddress;
@@ -93,7 +93,7 @@ const subsetsOf = (service: Service, members: readonly Member[]): EndpointSubset
 const countOf = (subsets: readonly EndpointSubset[], list: 'addresses' | 'notReadyAddresses'): number =>
   subsets.reduce((sum, subset) => sum + (subset[list]?.length ?? 0), 0);
 
-/** Leaves each subset its share of the capacity. Ready addresses go before those that are not ready. */
+/** Truncates each subset to its share of the capacity. Ready addresses take precedence over addresses that are not ready. */
 function truncated(subsets: readonly EndpointSubset[]): EndpointSubset[] {
   const ready = countOf(subsets, 'addresses');
   const list = ready > CAPACITY ? 'addresses' : 'notReadyAddresses';

@@ -1,7 +1,8 @@
 /**
  * Decides what the garbage collector does with an object.
  * Source: attemptToDeleteItem, processDeletingDependentsItem and attemptToOrphanWorker of v1.33's garbage collector (behavior), except that
- * upstream searches no cycles: it breaks one only if its objects are deleted one after the other, and sometimes where there is none.
+ * upstream does not search for cycles: it breaks a cycle only if its objects are deleted one after the other, and sometimes unblocks
+ * objects without a cycle.
  */
 import type { ObjectMeta } from '../../machinery/meta.ts';
 import { blocks, type DeletionState, FOREGROUND, type GraphNode, ORPHAN } from './graph.ts';
@@ -57,7 +58,7 @@ function collect({ metadata: { finalizers = [] }, owners, dependents }: Examined
   if (owners.length === 0 || owners.some(({ state }) => state === 'unknown')) return KEEP;
   const others = owners.filter(({ state }) => state !== 'solid');
   if (others.length === 0) return KEEP;
-  // A waiting owner would never be deleted if its dependent kept the reference and, because of its solid owner, remained.
+  // An object with a solid owner remains. If it kept its reference to a waiting owner, that owner would never be deleted.
   if (others.length < owners.length) return { action: 'removeOwners', uids: others.map(({ uid }) => uid) };
   const isForeground = owners.some(({ state }) => state === 'waiting') && dependents.length > 0;
   return { action: 'delete', propagationPolicy: isForeground ? 'Foreground' : policyOf(finalizers) };

@@ -32,14 +32,17 @@ export const configMap = (
 };
 
 export interface Collector {
-  /** Rejects once the collector dies before it has started. */
+  /** Resolves once the collector has started; rejects if it dies before. */
   started: Promise<void>;
   kill(): void;
 }
 
 export interface CollectorOptions {
   timers: Timers;
-  /** The collector dies instead of making this write: all its calls fail from then on. Absent: it does not die. */
+  /**
+   * How many writes the collector makes before it dies. It dies instead of the next write; from then on its gets, patches and deletes fail.
+   * Default: it does not die.
+   */
   writes?: number;
   /** Called when the collector dies. */
   died?: () => void;

@@ -87,7 +87,10 @@ class GarbageCollector {
     await this.#listed;
   }
 
-  /** Follows the kinds that are not followed yet, and then examines what the new objects may concern. */
+  /**
+   * Follows the kinds that are not followed yet. Once all kinds are listed, queues the objects that the whole graph shows to need an
+   * examination.
+   */
   #followNew(): void {
     const { catalog, signal } = this.#options;
     const fresh = catalog.kinds.filter((kind) => isFollowed(kind) && !this.#followed.has(kind));
@@ -193,7 +196,7 @@ class GarbageCollector {
     return owners;
   }
 
-  /** Reads the owner from the API server. */
+  /** Reads the owner from the API server, and returns its state. */
   async #stateOf(node: GraphNode, reference: OwnerReference): Promise<OwnerState> {
     const kind = this.#served(reference);
     if (kind === undefined || !isReadable(kind) || (kind.namespaced && node.namespace === undefined)) return 'unknown';
@@ -203,7 +206,10 @@ class GarbageCollector {
     return deletionState(owner) === 'deletingDependents' ? 'waiting' : 'solid';
   }
 
-  /** Examines the dependent again if the owner is deleted before the graph contains it. Otherwise its deletion will be reported. */
+  /**
+   * Waits until the informer has seen the owner. Examines the dependent again if the owner has been deleted by then; otherwise the graph
+   * contains the owner and will report its deletion.
+   */
   async #examineOnceKnown(dependent: string, kind: KindDefinition, owner: KubeObject): Promise<void> {
     const informer = this.#followed.get(this.#options.catalog.storedAs(kind))?.informer;
     await informer?.reached(owner.metadata.resourceVersion);

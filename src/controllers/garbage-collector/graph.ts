@@ -7,7 +7,10 @@
  */
 import { type KubeObject, type OwnerReference, uidOf } from '../../machinery/meta.ts';
 
-/** What an object waits for: `orphaning` and `deletingDependents` name the finalizer of an object that is being deleted. */
+/**
+ * The state of an object's deletion. `orphaning` and `deletingDependents`: the object is being deleted and waits for its finalizer ORPHAN
+ * or FOREGROUND.
+ */
 export type DeletionState = 'living' | 'beingDeleted' | 'orphaning' | 'deletingDependents';
 
 /** An object, with the part of its metadata that matters to the garbage collector. */
@@ -42,7 +45,7 @@ export function deletionState({ metadata }: KubeObject): DeletionState {
 const NONE: readonly never[] = [];
 const NOTHING: Consequences = { examine: [], foreign: [] };
 
-/** Whether the two lists of references, which are rarely longer than one, are the same to the garbage collector. */
+/** Whether the two lists contain the same references in the same order, as far as the garbage collector uses their fields. */
 const areSame = (a: readonly OwnerReference[], b: readonly OwnerReference[]): boolean =>
   a.length === b.length &&
   a.every((one, index) => {
@@ -66,7 +69,7 @@ export const blocks = ({ owners }: Pick<GraphNode, 'owners'>, ownerUid: string):
 
 export class DependencyGraph {
   readonly #nodes = new Map<string, GraphNode>();
-  /** By the UID of an owner, which may be unknown. */
+  /** The dependents by the UID of their owner, which need not be in the graph. */
   readonly #dependents = new Map<string, Set<GraphNode>>();
 
   get(uid: string): GraphNode | undefined {
@@ -77,7 +80,7 @@ export class DependencyGraph {
     return [...(this.#dependents.get(uid) ?? NONE)];
   }
 
-  /** Adds the object, or replaces its earlier state. */
+  /** Adds the object, or replaces its earlier state. Returns the consequences. */
   put(object: KubeObject): Consequences {
     const { name, namespace, ownerReferences = NONE } = object.metadata;
     const uid = uidOf(object);
@@ -117,7 +120,7 @@ export class DependencyGraph {
       }
   }
 
-  /** Returns the consequences of all objects, for the start, when the objects of the first lists were added in any order. */
+  /** Returns the consequences of all objects, for when new kinds have been listed, because their objects were added in any order. */
   all(): Consequences {
     const result: Consequences = { examine: [], foreign: [] };
     for (const node of this.#nodes.values()) {
@@ -134,8 +137,8 @@ export class DependencyGraph {
   }
 
   /**
-   * Whether the object waits for its own deletion, because one of the dependents that block it, or one of those that block them, is the
-   * object itself, and all of them wait for their dependents.
+   * Whether the object waits for its own deletion: a chain of dependents leads from the object back to the object, and each of them blocks
+   * the deletion of the one before and waits for its own dependents.
    */
   isInCycle(uid: string): boolean {
     const visited = new Set<string>();
@@ -182,7 +185,7 @@ export class DependencyGraph {
     }
   }
 
-  /** Adds the dependents of a new object whose references name another object than this one. */
+  /** Adds the dependents whose references have the UID of the new object but not its name, kind, apiVersion or namespace. */
   #addMismatched(node: GraphNode, { examine, foreign }: Consequences): void {
     for (const dependent of this.#dependents.get(node.uid) ?? NONE) {
       const owner = dependent.owners.find(({ uid }) => uid === node.uid) as OwnerReference;
@@ -198,7 +201,7 @@ export class DependencyGraph {
       if (blocks(old, uid) && !blocks(node, uid) && this.#isDeletingDependents(uid)) examine.push(uid);
   }
 
-  /** Adds an object that waits for the garbage collector. */
+  /** Adds the object if it waits for the garbage collector, and its dependents if it waits for their deletion. */
   #addWaiting(node: GraphNode, { examine }: Consequences): void {
     if (node.state === 'orphaning' || node.state === 'deletingDependents') examine.push(node.uid);
     if (node.state !== 'deletingDependents') return;

@@ -1,6 +1,6 @@
 /**
- * The writes of the garbage collector. Each one has preconditions, so that it fails with 409 Conflict if the object is no longer the one
- * that was examined; then the object is examined again.
+ * The writes of the garbage collector. Each write has a precondition, so that it fails with 409 Conflict if the examined object has been
+ * replaced, or, in writes that contain the resourceVersion, changed; then the object is examined again.
  * Source: operations.go and patch.go of v1.33's garbage collector (behavior).
  */
 import type { Pod } from '../../api/generated/types.ts';
@@ -56,7 +56,7 @@ export async function removeFinalizer({ api }: Client, { ref, object }: Target, 
   await api.patch(ref, namespace, name, 'application/merge-patch+json', change);
 }
 
-/** Deletes the object as it was read. */
+/** Deletes the object unless it has changed since it was read. A Pod with defer containers first gets the condition DeletionReason. */
 export async function deleteUnchanged(
   client: Client,
   target: Target,
@@ -85,7 +85,7 @@ async function announce(client: Client, target: Target, now: Millis): Promise<Ku
   return patch(client, target, { metadata: unchanged(pod), status }, 'status');
 }
 
-/** Whether the garbage collector has announced the deletion of the object, which it has not deleted yet. */
+/** Whether the object is a Pod whose deletion the garbage collector has announced, and which is not being deleted yet. */
 export const isCondemned = (target: Target): boolean =>
   isPod(target) && isAnnounced(target.object as Pod, MESSAGE) && target.object.metadata.deletionTimestamp === undefined;
 

@@ -18,7 +18,7 @@ export interface BackOff {
 
 export const NO_FAILURES: BackOff = { failures: 0, lastFailure: 0 };
 
-/** Returns the back-off after Pods have ended that it does not contain yet. */
+/** Returns the back-off that also contains these Pods, which have ended since `before`. */
 export function afterPods(before: BackOff, succeeded: readonly Pod[], failed: readonly Pod[]): BackOff {
   const isReset = succeeded.length > 0;
   const lastSuccess = isReset ? Math.max(...succeeded.map(finishedAt)) : Number.NEGATIVE_INFINITY;

@@ -20,9 +20,9 @@ export interface JobWriter extends PodWriter {
 }
 
 /**
- * Creates and deletes Pods, writes the status, and removes the finalizers of the Pods that it names. Resolves once the local copies contain the
- * writes, with whether the status was written; false: a change of the Job or a Pod causes another decision. Rejects with the first error; a
- * Pod that cannot be created does not prevent the others from being counted.
+ * Creates and deletes Pods, writes the status, and removes the finalizers of the Pods in `untrack`. Resolves once the local copies contain
+ * the writes: with true if the status is up to date, with false if the Job or a Pod has changed, which causes another decision. Rejects
+ * with the first error; a Pod that cannot be created does not prevent the others from being counted.
  */
 export async function carryOut(writer: JobWriter, job: Job, decision: Decision): Promise<boolean> {
   await Promise.all(decision.unmark.map((pod) => unmarkPod(writer, pod)));
@@ -45,8 +45,8 @@ async function changePods(writer: JobWriter, job: Job, { retrack, remove, reason
 }
 
 /**
- * Deletes an active Pod. A Pod that is too many loses its finalizer first, unless it has changed: it may have ended, and then it counts. So
- * does a Pod that ends by itself, because its work is done.
+ * Deletes an active Pod. A surplus Pod loses its finalizer first, so that the Job does not count the Pod; this fails if the Pod has
+ * changed, because it may have ended and then counts. A Pod that ends by itself keeps the finalizer and counts, because its work is done.
  */
 async function removePod(writer: JobWriter, job: Job, pod: Pod, reason: Decision['reason']): Promise<void> {
   if (reason === 'ScaledDown' && !isEndingByItself(pod)) await untrackPod(writer.podClient, pod, true);
@@ -54,14 +54,14 @@ async function removePod(writer: JobWriter, job: Job, pod: Pod, reason: Decision
   await writer.pods.gone(pod);
 }
 
-/** Returns how many Pods could not be created, and the first error. */
+/** Creates the Pods. Returns how many could not be created, and the first error. */
 async function create(writer: JobWriter, job: Job, decision: Decision): Promise<{ missing: number; error?: unknown }> {
   const created: Pod[] = [];
   const { error } = await slowStart(decision.create.length, async (index) => {
     try {
       created.push(await createPod(writer, job, podFor(job, decision.create[index] ?? {})));
     } catch (failure) {
-      // Every create would fail, and the Job is about to be deleted.
+      // The namespace is being deleted: every create would fail, and the Job is about to be deleted.
       if (!isNamespaceTerminating(failure)) throw failure;
     }
   });
@@ -82,7 +82,7 @@ function reduced(status: JobStatus, missing: number): JobStatus {
   };
 }
 
-/** Returns false if the Job has changed or no longer exists. */
+/** Writes the status if it differs. Returns false if the Job has changed or no longer exists. */
 async function writeStatus({ jobClient, jobs }: JobWriter, job: Job, status: JobStatus): Promise<boolean> {
   if (isDeepStrictEqual(job.status ?? {}, status)) return true;
   const written = await unlessChanged(jobClient.updateStatus({ ...job, status }));

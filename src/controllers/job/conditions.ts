@@ -23,7 +23,7 @@ export const trueCondition = ({ status }: Pick<Job, 'status'>, type: string): Jo
 export const isFinished = (job: Pick<Job, 'status'>): boolean =>
   trueCondition(job, 'Complete') !== undefined || trueCondition(job, 'Failed') !== undefined;
 
-/** Returns the verdict that the status contains. */
+/** Returns the verdict that the status contains; undefined if there is none. */
 export function storedVerdict(job: Job): Verdict | undefined {
   for (const type of ['SuccessCriteriaMet', 'FailureTarget'] as const) {
     const condition = trueCondition(job, type);
@@ -63,7 +63,7 @@ export function withVerdict(status: JobStatus, { type, reason, message }: Verdic
   return { ...status, conditions: withCondition(conditions, { type, status: 'True', reason, message }, now) };
 }
 
-/** Returns the status with the last condition, after which nothing of it changes. */
+/** Returns the status with the condition Complete or Failed, after which the Job is finished. */
 export function withEnd(status: JobStatus, { type, reason, message }: Verdict, now: Millis): JobStatus {
   const last = type === 'SuccessCriteriaMet' ? 'Complete' : 'Failed';
   const conditions = withCondition(status.conditions ?? [], { type: last, status: 'True', reason, message }, now);

@@ -1,13 +1,14 @@
 /**
- * Failed Pods of a Job with backoffLimitPerIndex that remain until their replacements exist, because a replacement has an annotation with the
- * number of failures before it. Pure. Source: getPodsWithDelayedDeletionPerIndex of pkg/controller/job/indexed_job_utils.go of v1.33 (behavior).
+ * Finds the failed Pods of a Job with backoffLimitPerIndex that must remain until their replacements exist, because a replacement has an
+ * annotation with the number of failures before it. Pure. Source: getPodsWithDelayedDeletionPerIndex of
+ * pkg/controller/job/indexed_job_utils.go of v1.33 (behavior).
  */
 import type { Pod } from '../../api/generated/types.ts';
 import { hasIndex } from './intervals.ts';
 import { finishedAt, indexFailures, indexOf, isTracked, isValid, outcomeOf } from './job-pods.ts';
 import { indexesOf, type JobView } from './view.ts';
 
-/** Returns these Pods by index. */
+/** Returns the last failed Pod of each index that has no active Pod and has neither completed nor failed, by index. */
 export function delayedPods(view: JobView): Map<number, Pod> {
   const { spec, pods, active, completedIndexes = [], failedIndexes } = view;
   const result = new Map<number, Pod>();

@@ -15,10 +15,10 @@ export interface Followed {
 }
 
 export interface JobHandlers {
-  /** Gets the namespace of a Job, `/` and its name. */
+  /** Called with the key of a Job that must be reconciled: its namespace, `/` and its name. */
   changed(key: string): void;
   deleted(job: Job): void;
-  /** Gets the namespace of a Pod, `/` and its name. The Pod has the finalizer of a Job, but no Job that will count it. */
+  /** Called with the namespace of a Pod, `/` and its name. The Pod has the finalizer of a Job, but no Job that will count it. */
   orphaned(key: string): void;
 }
 
@@ -44,7 +44,7 @@ export function followJobs(
       },
     },
   );
-  /** Reports a Pod with the finalizer that has no Job, or one that has ended or does not exist. */
+  /** Reports a Pod with the finalizer if it has no controller, or if its Job has ended or does not exist. */
   const leaveOrphan = (pod: Pod): void => {
     const controller = controllerOf(pod);
     if (!isTracked(pod) || (controller !== undefined && controller.kind !== 'Job')) return;

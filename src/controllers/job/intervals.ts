@@ -4,7 +4,7 @@
  */
 
 export type Interval = readonly [first: number, last: number];
-/** In increasing order, without overlaps and without neighbors. */
+/** Intervals in increasing order that neither overlap nor adjoin. */
 export type Intervals = readonly Interval[];
 
 /** Reads the indexes less than `completions` from the text. Parts that are not valid are ignored. */
@@ -19,7 +19,7 @@ export function parseIntervals(text: string | undefined, completions: number): I
   return union(found, []);
 }
 
-/** Two neighbors are separated by a comma, more by a hyphen. */
+/** Returns the text of the intervals. Two adjacent indexes are separated by a comma, more by a hyphen. */
 export const formatIntervals = (intervals: Intervals): string =>
   intervals
     .map(([first, last]) => {
@@ -28,7 +28,7 @@ export const formatIntervals = (intervals: Intervals): string =>
     })
     .join(',');
 
-/** Returns the union. The arguments may be in any order. */
+/** Returns the union. The intervals of the arguments may be in any order. */
 export function union(some: Intervals, others: Intervals): Intervals {
   const result: [number, number][] = [];
   for (const [first, last] of [...some, ...others].sort((a, b) => a[0] - b[0])) {

@@ -34,22 +34,22 @@ export const storedJob = (
 };
 
 export interface JobPodState {
-  /** Absent: Running. */
+  /** Default: Running. */
   phase?: string;
   index?: number;
   /** The failures of the index before this Pod. */
   failures?: number;
   ignored?: number;
-  /** Absent: true. */
+  /** Default: true. */
   tracked?: boolean;
   deleted?: boolean;
-  /** Absent: 60. */
+  /** Default: 60. */
   deletedSecondsAgo?: number;
-  /** Absent: n1. */
+  /** Default: n1. */
   node?: string;
-  /** Absent: 0 in a Pod that has succeeded, 1 in one that has failed. */
+  /** Default: 0 in a Pod that has succeeded, 1 in a Pod that has failed. */
   exitCode?: number;
-  /** When the container has ended; absent: 0. */
+  /** When the container ended; default: 0. */
   endedSecondsAgo?: number;
   restarts?: number;
   ready?: boolean;
@@ -100,7 +100,10 @@ function containerStatus(phase: string, { exitCode, endedSecondsAgo = 0, restart
   return { name: 'app', image: 'x', imageID: '', ready: false, restartCount: restarts, ...state } as ContainerStatus;
 }
 
-/** Binds the Pod and writes its status, as the scheduler and a node do. Terminating: the containers have completed, and the list runs. */
+/**
+ * Binds the Pod and writes its status, as the scheduler and a node do. In the phase Terminating, the containers have completed and the
+ * defer containers run.
+ */
 export async function setPhase(
   backend: RegistryBackend,
   pod: Pod,

@@ -1,6 +1,6 @@
 /**
- * The Pods of a Job: when the Job counts them, and how a new one looks. Pure.
- * A Pod with defer containers that is being deleted counts once its phase is final, which its node writes after the list has ended.
+ * The Pods of a Job: when the Job counts them, and how a new one looks. Pure. A Pod with defer containers that is being deleted counts once
+ * its phase is final, which its node writes after the defer containers have ended.
  * Source: pkg/controller/job/job_controller.go and indexed_job_utils.go of v1.33 (behavior); for defer containers their specification, "Workloads".
  */
 import { hasEnded } from '../../api/core/v1/pod/status/final-phase.ts';
@@ -49,7 +49,7 @@ const OWN_ENDS: readonly (string | undefined)[] = ['Completed', 'DeadlineExceede
 /** The reasons of a termination that begins without a deletion. */
 const ENDS_BY_ITSELF: readonly (string | undefined)[] = ['Completed', 'DeadlineExceeded'];
 
-/** Whether the Job had ended when it deleted the Pod. The mark is only in Pods with defer containers. */
+/** Whether the Job deleted the Pod because the Job had ended. Only Pods with defer containers have the condition that shows this. */
 export const isEndedByJob = ({ metadata, status }: Pod): boolean =>
   metadata.deletionTimestamp !== undefined &&
   (status?.conditions ?? []).some(
@@ -57,8 +57,9 @@ export const isEndedByJob = ({ metadata, status }: Pod): boolean =>
   );
 
 /**
- * Returns how the Pod has ended; undefined if it has not ended. `isFailing`: the Job fails, which deletes its Pods and counts those that have
- * not ended as failed. A Pod with defer containers counts after them, but as what it was when the Job ended: it had not succeeded.
+ * Returns how the Pod has ended; undefined if it has not ended. `isFailing`: the Job fails, which deletes its Pods and counts Pods that
+ * have not ended as failed. A Pod with defer containers counts once these have ended; if the Job deleted it because the Job had ended, it
+ * counts as failed, because it had not succeeded before.
  */
 export function outcomeOf(spec: JobSpec, pod: Pod, isFailing = false): Outcome | undefined {
   if (pod.status?.phase === 'Succeeded') return isEndedByJob(pod) ? 'failed' : 'succeeded';
@@ -72,13 +73,13 @@ export function outcomeOf(spec: JobSpec, pod: Pod, isFailing = false): Outcome |
 }
 
 /**
- * Whether the Pod has begun to end before anything deleted it, such as because its containers have completed, and runs its defer containers.
- * Its work is done then, so it counts although the Job deletes it as one Pod too many.
+ * Whether the Pod runs its defer containers and began to end before it was deleted, for example because its containers had completed. Then
+ * its work is done, so the Pod counts even if the Job deletes it as a surplus Pod.
  */
 export const isEndingByItself = (pod: Pod): boolean =>
   hasDeferContainers(pod) && !hasEnded(pod) && ENDS_BY_ITSELF.includes(pod.status?.termination?.reason);
 
-/** Whether the Pod is being deleted and has not ended. */
+/** Whether the Pod has a node, is being deleted and has not ended. */
 export const isTerminating = (pod: Pod): boolean =>
   pod.metadata.deletionTimestamp !== undefined && !hasEnded(pod) && Boolean(pod.spec?.nodeName);
 
@@ -99,7 +100,7 @@ export function finishedAt(pod: Pod): Millis {
   const containers = [
     ...(status?.containerStatuses ?? []),
     ...(status?.initContainerStatuses ?? []).filter(({ name }) => sidecars.has(name)),
-    // Entries that did not run have no time.
+    // A defer container that did not run has no finishedAt.
     ...(status?.deferContainerStatuses ?? []).filter(({ state }) => state?.terminated?.finishedAt !== undefined),
   ];
   const exits = containers.map(({ state }) => parseTime(state?.terminated?.finishedAt));

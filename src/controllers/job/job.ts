@@ -7,7 +7,8 @@
  * Invariants:
  *  1. A Job's next reconcile sees all the writes of the previous one, because each waits at its end until the copies contain them.
  *  2. A Pod with the finalizer is not counted yet; see tracking.ts for how it is counted once.
- *  3. A Job that is being deleted creates, deletes and adopts nothing. A Job that has ended, or that another controller manages, is ignored.
+ *  3. A Job that is being deleted creates and adopts nothing, and deletes Pods only if it also ends. A Job that has ended, or that another
+ *     controller manages, is ignored.
  * A crash loses the part of the back-off that the remaining Pods do not show.
  * Source: pkg/controller/job of v1.33 (behavior and wording).
  */
@@ -31,7 +32,7 @@ import { FINALIZER, JOB } from './job-pods.ts';
 import { reconcile } from './reconcile.ts';
 
 /**
- * Starts the controller. Resolves once it has read the objects that it follows. `noMorePods`: no Pods are created once it aborts; those that
+ * Starts the controller. Resolves once it has read the objects that it follows. `noMorePods`: no Pods are created once it aborts; Pods that
  * end are still counted.
  */
 export async function startJobs(options: ControllerOptions & { noMorePods?: AbortSignal }): Promise<void> {
@@ -42,7 +43,7 @@ export async function startJobs(options: ControllerOptions & { noMorePods?: Abor
   const queue = createWorkQueue({ name: 'job', process, log, timers, signal });
   const orphans = createWorkQueue({ name: 'job_orphan_pod', process: release, log, timers, signal });
   const wakes = createWakes(timers, signal, queue.add);
-  /** By UID of the Job. */
+  /** The back-offs by the UID of the Job. */
   const backOffs = new Map<string, BackOff>();
   const { jobs, pods } = followJobs(options, {
     changed: queue.add,

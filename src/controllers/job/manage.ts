@@ -1,7 +1,8 @@
 /**
  * Which Pods a Job that has not ended creates and deletes. Pure. One decision either creates or deletes; deletions come first.
  *
- * A Pod that is deleted while it has defer containers is not counted yet, but probably fails: the limit and the back-off already contain it.
+ * A Pod that is being deleted and runs its defer containers is not counted yet, but probably fails. Therefore backoffLimit and the back-off
+ * already take it into account.
  * Source: manageJob of pkg/controller/job/job_controller.go of v1.33 (behavior).
  */
 import type { Pod } from '../../api/generated/types.ts';
@@ -24,19 +25,19 @@ import {
 } from './job-pods.ts';
 import { indexesOf, type JobView } from './view.ts';
 
-/** How many Pods one decision creates or deletes at most. Source: MaxPodCreateDeletePerSync of pkg/controller/job. */
+/** The maximum number of Pods that one decision creates, or deletes as surplus. Source: MaxPodCreateDeletePerSync of pkg/controller/job. */
 export const BURST = 500;
 
 export interface PodChanges {
   create: readonly NewPod[];
   remove: readonly Pod[];
-  /** When Pods may be created that must wait; undefined if none must. */
+  /** When the first of the Pods that must wait for their back-off may be created; undefined if none must wait. */
   retryAt?: Millis;
 }
 
 const NOTHING: PodChanges = { create: [], remove: [] };
 
-/** `delayed`: see delayedPods(). */
+/** Returns the Pods to create and to delete. `delayed`: see delayedPods(). */
 export function manage(view: JobView, delayed: ReadonlyMap<number, Pod>): PodChanges {
   const { spec, active } = view;
   if (spec.suspend === true) return { create: [], remove: [...active] };
@@ -60,7 +61,9 @@ export function wantedActive({ spec, active, succeeded }: JobView): number {
   return Math.max(0, Math.min(parallelism, spec.completions - succeeded));
 }
 
-/** Returns at least `count` active Pods to delete, and those whose index is missing, too large, or that of another Pod. */
+/**
+ * Returns the active Pods to delete: the Pods whose index is missing, too large or that of another Pod, and others until there are `count`.
+ */
 function surplus({ spec, active, now }: JobView, count: number): Pod[] {
   const remove: Pod[] = [];
   let rest = active;
@@ -81,7 +84,10 @@ function surplus({ spec, active, now }: JobView, count: number): Pod[] {
   return more > 0 ? [...remove, ...podsToDelete(rest, [], more, now)] : remove;
 }
 
-/** `missing`: how many Pods are missing. `terminating`: the Pods that are not replaced before they have ended. */
+/**
+ * Returns the Pods to create: none above backoffLimit, and none before the back-off is over. `missing`: how many Pods are missing.
+ * `terminating`: the Pods that are not replaced before they have ended.
+ */
 function additions(
   view: JobView,
   missing: number,
@@ -95,7 +101,7 @@ function additions(
   const wait = isPerIndex ? 0 : retryAt(afterPods(view.backOff, [], ending));
   if (wait > now) return { ...NOTHING, retryAt: wait };
   if (!isIndexed(spec)) return { create: Array.from({ length: missing }, () => ({})), remove: [] };
-  // The number of failures of a replacement is known once the Pods before it have ended.
+  // The number of failures of a replacement is known only once the Pods before it have ended.
   const waiting = isPerIndex ? [...terminating, ...ending] : terminating;
   const indexes = pendingIndexes(view, missing, waiting);
   return isPerIndex
@@ -109,7 +115,7 @@ function pendingIndexes(view: JobView, count: number, waiting: readonly Pod[]): 
   return firstMissing(taken, count, spec.completions ?? 0);
 }
 
-/** Returns the Pods of those indexes whose back-off is over. */
+/** Returns new Pods for the indexes whose back-off is over, and when the first of the other back-offs is over. */
 function replacements(view: JobView, indexes: readonly number[], delayed: ReadonlyMap<number, Pod>): PodChanges {
   const times = indexes.map((index) => {
     const replaced = delayed.get(index);
@@ -124,7 +130,7 @@ function replacements(view: JobView, indexes: readonly number[], delayed: Readon
   };
 }
 
-/** Returns the failures that the replacement of the Pod continues. */
+/** Returns the failures of the index before the replacement: those of the replaced Pod's annotations, and the replaced Pod. */
 function failuresAfter({ spec }: JobView, replaced: Pod | undefined): NonNullable<NewPod['failures']> {
   if (replaced === undefined) return { counted: 0, ignored: 0 };
   const { counted, ignored } = indexFailures(replaced);

@@ -34,11 +34,11 @@ import { type JobInput, type JobView, viewOf } from './view.ts';
 export interface Decision {
   create: readonly NewPod[];
   remove: readonly Pod[];
-  /** Why the Pods are deleted. ScaledDown: they are not counted, and lose their finalizers before. */
+  /** Why the Pods are deleted. With ScaledDown, the Pods lose their finalizers first and are not counted. */
   reason: DeletionReason;
   /** Pods that this controller has marked with a reason before a crash or a failed delete, and that it no longer deletes. */
   unmark: readonly Pod[];
-  /** Active Pods without the finalizer: the engine ended between its removal and the delete, and the Pod is no longer deleted. */
+  /** Active Pods without the finalizer that are not deleted now: an engine ended after it had removed the finalizer for a delete. */
   retrack: readonly Pod[];
   /** The status, if all creations succeed. */
   status: JobStatus;
@@ -111,7 +111,7 @@ function reasonOf(verdict: Verdict | undefined): DeletionReason {
 const activeAfter = (view: JobView, { create, remove }: PodChanges): number =>
   view.active.length - remove.length + create.length;
 
-/** Whether the Job has succeeded because all its Pods have ended. */
+/** Whether enough Pods have succeeded and no Pod is active after the changes. */
 function isComplete(view: JobView, changes: PodChanges): boolean {
   if (activeAfter(view, changes) > 0) return false;
   const { completions } = view.spec;
@@ -141,7 +141,7 @@ function ended({ job, spec, now }: JobView, status: JobStatus, verdict: Verdict,
     : { status: announced, events: [] };
 }
 
-/** Shows whether the Job is suspended. */
+/** Sets the condition Suspended, with an Event if the condition changes. */
 function suspended({ spec, now }: JobView, status: JobStatus, isManaged: boolean): Conclusion {
   const condition = spec.suspend === true ? SUSPENDED : RESUMED;
   const before = status.conditions ?? [];

@@ -1,8 +1,8 @@
 /**
- * Counts each Pod exactly once, although the engine can be killed between any two writes. The UID of a Pod that has ended is first written to
- * status.uncountedTerminatedPods; then the finalizer of the Pod is removed; the next write of the status removes the UID and increments the
- * counter. A Pod with a finalizer is therefore not counted, and a UID without such a Pod is. For a success in an indexed Job, the index in
- * completedIndexes has the role of the UID. Pure.
+ * Counts each Pod exactly once, although the engine can be killed between any two writes. The UID of a Pod that has ended is first written
+ * to status.uncountedTerminatedPods; then the finalizer of the Pod is removed; the next write of the status removes the UID and increments
+ * the counter. Therefore a Pod with a finalizer has not been counted, and a UID without such a Pod must be counted. For a success in an
+ * indexed Job, the index in completedIndexes has the role of the UID. Pure.
  * Source: trackJobStatusAndRemoveFinalizers of pkg/controller/job/job_controller.go of v1.33 (protocol).
  */
 
@@ -19,7 +19,7 @@ import type { JobView } from './view.ts';
 /** How many Pods a status may contain that are not counted yet. Source: MaxUncountedPods of pkg/controller/job. */
 export const MAX_UNCOUNTED = 500;
 
-/** Returns the status in which the Pods of uncountedTerminatedPods are counted that have no finalizer any more. */
+/** Returns the status after counting the Pods of uncountedTerminatedPods that no longer have a finalizer. */
 export function countedStatus(status: JobStatus, pods: readonly Pod[]): JobStatus {
   const { succeeded = [], failed = [] } = status.uncountedTerminatedPods ?? {};
   const tracked = new Set(pods.filter(isTracked).map(uidOf));
@@ -48,8 +48,8 @@ export interface Tracking {
 }
 
 /**
- * Decides which Pods are counted next. `verdict`: why the Job ends; undefined if it does not. `delayed`: failed Pods that remain until their
- * replacements exist, because these continue their numbers of failures.
+ * Decides which Pods are counted next. `verdict`: why the Job ends; undefined if it does not. `delayed`: failed Pods that remain until
+ * their replacements exist, because the replacements continue their numbers of failures.
  */
 export function track(view: JobView, verdict: Verdict | undefined, delayed: ReadonlySet<Pod>): Tracking {
   const { spec, status, job, uncounted } = view;

@@ -9,7 +9,7 @@ import { countCommon, type Intervals, parseIntervals, total } from './intervals.
 import { outcomeOf } from './job-pods.ts';
 import type { JobView } from './view.ts';
 
-/** Returns why the Job ends although some of its Pods may be active; undefined if it does not. A Job keeps its first verdict. */
+/** Returns why the Job ends although some of its Pods may be active; undefined if the Job does not end. A Job keeps its first verdict. */
 export function verdictOf(view: JobView): Verdict | undefined {
   const { job, spec } = view;
   const stored = storedVerdict(job);
@@ -39,7 +39,7 @@ function failJobMessage({ spec, pods }: JobView): string | undefined {
   return undefined;
 }
 
-/** Whether the containers of Pods that restart them have failed too often. */
+/** Whether the containers of Pods with restartPolicy OnFailure have been restarted more often than backoffLimit permits. */
 function isPastRestarts({ spec, pods }: JobView): boolean {
   if (spec.template?.spec?.restartPolicy !== 'OnFailure') return false;
   const limit = spec.backoffLimit ?? 0;

@@ -13,7 +13,7 @@ export interface JobInput {
   job: Job;
   /** The Pods that the Job controls. */
   pods: readonly Pod[];
-  /** Undefined: this engine has not reconciled the Job yet. */
+  /** The back-off so far; undefined if this engine has not reconciled the Job yet. */
   backOff: BackOff | undefined;
   /** Whether Pods may be created. */
   mayCreate: boolean;
@@ -76,7 +76,7 @@ export function viewOf({ job, pods, backOff, mayCreate, now }: JobInput): JobVie
 
 export const indexesOf = (pods: readonly Pod[]): number[] => pods.flatMap((pod) => indexOf(pod) ?? []);
 
-/** A new engine begins with the back-off that the Pods show which have been counted. */
+/** Returns the back-off with the newly ended Pods. A new engine computes the back-off from all ended Pods that still exist. */
 function nextBackOff(
   spec: JobSpec,
   pods: readonly Pod[],

@@ -27,7 +27,7 @@ interface Remaining {
   objects(): readonly KubeObject[];
 }
 
-/** The wait for the remaining objects of a namespace, which are those of at least one resource. */
+/** The wait for the remaining objects of a namespace. */
 interface Wait {
   end: AbortController;
   /** Undefined until the objects of all resources are known. */
@@ -42,7 +42,7 @@ export interface NamespaceControllerOptions extends ControllerOptions {
 export async function startNamespaceController(options: NamespaceControllerOptions): Promise<void> {
   const { client, informers, timers, log, signal, resources } = options;
   const queue = createWorkQueue({ name: 'namespace', process: reconcile, log, timers, signal });
-  /** By the name of a terminating namespace. */
+  /** The waits by the names of the terminating namespaces. */
   const waits = new Map<string, Wait>();
   const consider = (namespace: Namespace): void => {
     if (namespace.metadata.deletionTimestamp !== undefined) queue.add(namespace.metadata.name);
@@ -80,7 +80,7 @@ export async function startNamespaceController(options: NamespaceControllerOptio
     );
   }
 
-  /** Reconciles the namespace again whenever the number or the finalizers of its remaining objects have changed. */
+  /** Reconciles the namespace again whenever a remaining object is deleted or its finalizers change. */
   function startWait(namespace: string, refs: readonly ResourceRef[]): void {
     const wait: Wait = { end: new AbortController(), remaining: undefined };
     waits.set(namespace, wait);

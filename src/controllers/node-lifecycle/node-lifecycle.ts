@@ -1,13 +1,13 @@
 /**
- * Reports in the API that the agent of a node gives no sign of life: the node's conditions become Unknown, and soon after its Pods are
- * not Ready. The controllers node-taints and taint-eviction do the rest.
+ * Reports in the API that the agent of a node gives no sign of life: the node's conditions become Unknown, and soon after its Pods are not
+ * Ready. The controllers node-taints and taint-eviction react to the conditions.
  *
  * Reads: nodes, leases, pods. Writes: nodes/status (conditions), pods/status (the condition Ready), events.
  * Invariants:
- *  1. A sign of life is a renewal of the node's Lease or a heartbeat in its status. It counts from the time at which this controller saw it,
- *     so that the clocks of node and controller may differ, and each node has the whole time after a start of the engine.
- *  2. Neither a suspension of the machine nor a time in which the API takes no writes is an absence of the agent: the agent has the whole
- *     time again.
+ *  1. A sign of life is a renewal of the node's Lease or a heartbeat in its status. It counts from the time at which this controller saw
+ *     it, so that the clocks of node and controller may differ, and each agent has the whole grace period after a start of the engine.
+ *  2. Neither a suspension of the machine nor a time in which the API rejects writes counts as silence of the agent: the grace period
+ *     starts again.
  * Source: "Heartbeats" in "Nodes" of the v1.33 documentation; pkg/controller/nodelifecycle of v1.33.
  */
 import type { Lease, Node, NodeCondition, Pod } from '../../api/generated/types.ts';
@@ -24,8 +24,8 @@ import { notReadyCondition, unknownConditions } from './unknown-state.ts';
 /** The default of upstream's --node-monitor-grace-period. */
 export const GRACE_MILLIS = 50_000;
 /**
- * How long after the conditions of the node its Pods are marked, unless the agent renews its Lease meanwhile, as it does every 10 s. A
- * living agent does not write the Ready condition of its Pods again.
+ * How long after the conditions of the node its Pods become not Ready, unless the agent renews its Lease meanwhile, as it does every 10 s.
+ * The delay protects the Pods of a living agent, because it would not write their Ready conditions again.
  */
 export const CONFIRM_MILLIS = 15_000;
 const LEASE_NAMESPACE = 'kube-node-lease';
@@ -93,7 +93,7 @@ async function reportSilence(
     events.event(node, 'Normal', 'NodeNotReady', `Node ${name} status is now: NodeNotReady`);
 }
 
-/** Makes the Pods not Ready. */
+/** Sets the Ready conditions of the Pods to False. */
 async function markPods(pods: Iterable<Pod>, now: Millis, client: Client, events: EventRecorder): Promise<void> {
   for (const pod of [...pods]) {
     const condition = notReadyCondition(pod, now);

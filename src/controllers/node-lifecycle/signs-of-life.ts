@@ -7,7 +7,7 @@ import { SUSPENDED_MILLIS } from '../controller.ts';
 export interface SignsOfLife {
   /** Begins to check the node; its existence counts as a sign of life. */
   add(node: string): void;
-  /** The agent of the node has given a sign of life now. */
+  /** Records that the agent of the node gives a sign of life now. */
   seen(node: string): void;
   /** Returns when the agent gave the last sign of life; undefined if the node was not added. */
   last(node: string): Millis | undefined;
@@ -16,7 +16,7 @@ export interface SignsOfLife {
   remove(node: string): void;
 }
 
-/** `check` is called at the time of a check. If the time passed during a suspension of the machine, this counts as a sign of life. */
+/** Calls `check` at the time of each check. If a suspension of the machine delayed the check, the suspension counts as a sign of life. */
 export function createSignsOfLife(
   { timers, signal }: { timers: Timers; signal: AbortSignal },
   graceMillis: Millis,

@@ -8,7 +8,7 @@ import { formatTime, type Millis } from '../../machinery/time.ts';
 /** The conditions that only the node's agent knows. */
 const REPORTED_BY_AGENT = ['Ready', 'MemoryPressure', 'DiskPressure', 'PIDPressure'];
 
-/** Returns the conditions to write so that all conditions of the agent are Unknown; empty if they are already. */
+/** Returns the conditions to write so that all conditions of the agent are Unknown; an empty list if all are Unknown already. */
 export function unknownConditions({ metadata, status }: Node, now: Millis): NodeCondition[] {
   const lastTransitionTime = formatTime(now);
   return REPORTED_BY_AGENT.flatMap((type): NodeCondition[] => {
@@ -26,7 +26,7 @@ export function unknownConditions({ metadata, status }: Node, now: Millis): Node
   });
 }
 
-/** Returns the Ready condition to write for a Pod on such a node; undefined if the Pod is not Ready. */
+/** Returns the Ready condition to write for a Pod on a node whose agent is silent; undefined if the Pod is not Ready. */
 export function notReadyCondition({ status }: Pod, now: Millis): PodCondition | undefined {
   const isReady = status?.conditions?.some((each) => each.type === 'Ready' && each.status === 'True');
   return isReady ? { type: 'Ready', status: 'False', lastTransitionTime: formatTime(now) } : undefined;

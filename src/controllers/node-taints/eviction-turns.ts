@@ -7,25 +7,28 @@ import type { Timers } from '../../platform/platform.ts';
 import { createWakes } from '../wakes.ts';
 
 export interface EvictionTurns {
-  /** Returns whether it is the node's turn, or has been since the last leave(). Otherwise the node waits: `due` is called at its turn. */
+  /**
+   * Returns whether the node has its turn now, or has had it since the last leave(). Otherwise the node waits, and `due` is called at its
+   * turn.
+   */
   isTurn(node: string, zone: string): boolean;
-  /** The node needs no turn any more. */
+  /** Removes the node, which no longer needs a turn. */
   leave(node: string): void;
-  /** Looks again at the rates of the zones in which nodes wait. */
+  /** Reads the rates of the zones with waiting nodes again, and reschedules their turns. */
   ratesChanged(): void;
 }
 
 interface Zone {
-  /** In the order of their turns. */
+  /** The names of the waiting nodes, in the order of their turns. */
   waiting: Set<string>;
-  /** The rate when it was looked at last. */
+  /** The rate that rateOf() returned last. */
   rate: number;
   /** The earliest time of the next turn at that rate; infinite if there is none. */
   nextAt: Millis;
 }
 
 export function createEvictionTurns(options: {
-  /** Returns the turns in a second; 0: none. */
+  /** Returns the number of turns per second in the zone; 0 if there are none. */
   rateOf: (zone: string) => number;
   due: (node: string) => void;
   timers: Timers;

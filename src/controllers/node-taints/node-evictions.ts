@@ -15,10 +15,10 @@ import { createZones, zoneOf } from './zones.ts';
 const EVICTS_AFTER_MILLIS = 30_000;
 
 export interface NodeEvictions {
-  /** Adds the node, or replaces what was known of it. */
+  /** Adds the node, or updates its state. */
   set(node: Node): void;
   remove(name: string): void;
-  /** Whether the node is to have the taint now. If it may have to get it later, `due` is called then. */
+  /** Whether the node must have the NoExecute taint now. If the result may become true later, `due` is called then. */
   isDue(node: Node, now: Millis): boolean;
 }
 
@@ -36,7 +36,7 @@ export function createNodeEvictions(options: {
    */
   let countsFrom = timers.now();
   const names = new Set<string>();
-  /** By node name: when the node will not have been ready for 30 s. */
+  /** By node name: when the node will have been not ready for 30 s. */
   const dueAt = new Map<string, Millis>();
   const wakes = createWakes(timers, signal, (name) => {
     if (timers.now() - (dueAt.get(name) ?? timers.now()) >= SUSPENDED_MILLIS) countsFrom = timers.now();

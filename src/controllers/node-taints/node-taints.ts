@@ -9,9 +9,10 @@
  *     from the start of the engine, the end of a suspension of the machine, or the end of a time in which no node was ready, at the earliest.
  *  2. A node that shuts down gets no NoExecute taint: the node itself terminates its Pods within its shutdown grace period,
  *     and the Pod objects remain.
- *  3. In each zone, nodes get the NoExecute taint one after another, at the rate of the zone. If no node of the cluster is ready, which the
- *     failure of a single node is in a cluster of one node, no node gets the taint, and nodes that have it lose it.
- *  4. A node that has the NoExecute taint keeps it until it is ready, also over a start of the engine; its key follows the state at once.
+ *  3. In each zone, nodes get the NoExecute taint one after another, at the rate of the zone. If no node of the cluster is ready, as after
+ *     the failure of its only node, no node gets the taint, and nodes that have it lose it.
+ *  4. A node that has the NoExecute taint keeps the taint until the node is ready, also across restarts of the engine; the key of the taint
+ *     follows the state at once.
  *  5. A change of one node examines no other node, unless the evictions of a zone change.
  * Source: "Taint Nodes by Condition", "Taint based Evictions" and "Rate limits on eviction" of the v1.33 documentation;
  * pkg/controller/nodelifecycle of v1.33, which adds the NoExecute taint without the 30 s.

@@ -1,5 +1,5 @@
 /**
- * The state of the zones of a cluster, and how many nodes of a zone get the NoExecute taint in a second. If many nodes are not ready, the
+ * The state of the zones of a cluster, and how many nodes of a zone get the NoExecute taint per second. If many nodes are not ready, the
  * cause is probably the network or the control plane, and their Pods continue to run. Pure.
  * Source: "Rate limits on eviction" in "Nodes" of the v1.33 documentation; ComputeZoneState, ReducedQPSFunc and handleDisruption of
  * pkg/controller/nodelifecycle of v1.33 (behavior); GetZoneKey of k8s.io/component-helpers/node/topology.
@@ -27,7 +27,10 @@ export function zoneState({ ready, notReady }: ZoneCounts): ZoneState {
   return notReady > 2 && notReady / (notReady + ready) >= UNHEALTHY_SHARE ? 'PartialDisruption' : 'Normal';
 }
 
-/** Returns how many nodes of the zone get the taint in a second; 0: none. A zone in which no node works is evicted like a healthy one. */
+/**
+ * Returns how many nodes of the zone get the taint per second; 0 if none do. A zone in which no node is ready has the rate of a healthy
+ * zone.
+ */
 export function evictionsPerSecond(counts: ZoneCounts): number {
   if (zoneState(counts) !== 'PartialDisruption') return EVICTIONS_PER_SECOND;
   return counts.ready + counts.notReady > LARGE_ZONE_NODES ? SECONDARY_EVICTIONS_PER_SECOND : 0;
@@ -43,10 +46,10 @@ export const isNodeReady = ({ status }: Node): boolean =>
 const isCounted = ({ metadata: { labels = {} } }: Node): boolean => !(EXCLUDED in labels);
 
 export interface Zones {
-  /** Adds the node, or replaces what was known of it. Returns whether the evictions of a zone, or of all zones, have changed. */
+  /** Adds the node, or updates its state. Returns whether rateOf() of a zone or areAllDown() has changed. */
   set(node: Node): boolean;
   remove(name: string): boolean;
-  /** The evictions in a second. */
+  /** Returns the evictions per second in the zone. */
   rateOf(zone: string): number;
   /** Whether there are nodes and none is ready, in any zone: then no node gets the taint, and all nodes lose it. */
   areAllDown(): boolean;

@@ -23,8 +23,8 @@ export interface PossibleOwners<Owner extends KubeObject> {
 }
 
 /**
- * Returns handlers that report the owner that controls a changed object, and the one that controlled it before. For an object without a
- * controller they report all owners of its namespace whose selectors match its labels.
+ * Returns handlers that report the owner that controls a changed object, and the owner that controlled the object before. For an object
+ * without a controller, they report all owners of its namespace whose selectors match its labels.
  */
 export function dependentHandlers<Owner extends KubeObject>({
   kind,

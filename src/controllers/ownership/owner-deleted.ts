@@ -1,5 +1,6 @@
 /**
- * The condition with which a Pod is deleted together with its owner or its namespace. Only a Pod with defer containers needs it.
+ * The condition DeletionReason, which announces that a Pod is deleted together with its owner or its namespace. Only Pods with defer
+ * containers get it.
  * Source: the specification of defer containers, "Workloads".
  */
 import type { Pod, PodCondition } from '../../api/generated/types.ts';
@@ -10,7 +11,7 @@ const REASON = 'OwnerDeleted';
 
 export const hasDeferContainers = ({ spec }: Pod): boolean => (spec?.deferContainers ?? []).length > 0;
 
-/** `message`: which component deletes the Pod, and why. */
+/** Returns the condition. `message`: which component deletes the Pod, and why. */
 export const ownerDeleted = (message: string, now: Millis): PodCondition => ({
   type: TYPE,
   status: 'True',

@@ -5,7 +5,7 @@
 import type { KubeObject, OwnerReference, ResourceRef } from '../../machinery/meta.ts';
 import { uidOf } from '../../machinery/meta.ts';
 
-/** The kind of the owners of a controller. */
+/** The kind of the objects whose dependents a controller manages, such as Deployment. */
 export interface OwnerKind {
   apiVersion: string;
   kind: string;
@@ -22,7 +22,10 @@ export const isControlledBy = (object: KubeObject, owner: KubeObject): boolean =
 /** The key of objects without a controller in the index controllerUids. */
 export const orphanKey = (namespace: string | undefined): string => `orphan/${namespace ?? ''}`;
 
-/** For an index of objects by the UID of their controller. Objects without one have the orphanKey() of their namespace. */
+/**
+ * Returns the key for an index of objects by the UID of their controller. The key of an object without a controller is the orphanKey() of
+ * its namespace.
+ */
 export const controllerUids = (object: KubeObject): readonly string[] => [
   controllerOf(object)?.uid ?? orphanKey(object.metadata.namespace),
 ];

@@ -14,7 +14,7 @@ export const readyCondition = ({ status }: Pod): PodCondition | undefined =>
 
 export const isPodReady = (pod: Pod): boolean => readyCondition(pod)?.status === 'True';
 
-/** Returns when a ready Pod has been ready for `minReadySeconds`; undefined if the Pod is not ready. */
+/** Returns when a ready Pod has been ready for `minReadySeconds`, or 0 if `minReadySeconds` is 0; undefined if the Pod is not ready. */
 export function availableAt(pod: Pod, minReadySeconds: number): Millis | undefined {
   if (!isPodReady(pod)) return undefined;
   return minReadySeconds === 0 ? 0 : (parseTime(readyCondition(pod)?.lastTransitionTime) ?? 0) + minReadySeconds * 1000;

@@ -13,7 +13,10 @@ import { isNamespaceTerminating } from '../../machinery/status.ts';
 import { formatTime, type Millis } from '../../machinery/time.ts';
 import { controllerReference, type OwnerKind } from './owner.ts';
 
-/** The reasons for which workload controllers delete Pods, for defer containers. Source: the specification of defer containers, "Workloads". */
+/**
+ * The reasons for which workload controllers delete Pods, for the condition DeletionReason. Source: the specification of defer containers,
+ * "Workloads".
+ */
 export type DeletionReason = 'ScaledDown' | 'Replaced' | 'Completed' | 'DeadlineExceeded';
 
 export interface PodWriter {

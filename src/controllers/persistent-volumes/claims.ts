@@ -18,7 +18,10 @@ import {
 } from './local-path.ts';
 import { readNow, type Storage } from './storage.ts';
 
-/** Rejects with Conflict after a concurrent change, because each update contains the resourceVersion on which it is based. */
+/**
+ * Reconciles a claim that is not being deleted. Rejects with Conflict after a concurrent change, because each update contains the
+ * resourceVersion on which it is based.
+ */
 export async function reconcileClaim(storage: Storage, claim: PersistentVolumeClaim): Promise<void> {
   if (claim.metadata.deletionTimestamp !== undefined) return;
   if (isBound(claim)) return keepBound(storage, claim);

@@ -28,12 +28,12 @@ export const isForcedAlready = (pod: Pod): boolean =>
   isBeingDeleted(pod) && pod.metadata.deletionGracePeriodSeconds === 0 && hasEnded(pod);
 
 /**
- * Whether the Pod counts as terminated. Not so a Pod of the phase Unknown, a mirror Pod, which its node manages, and a Pod that is being
- * deleted.
+ * Whether the Pod counts as terminated. Pods in the phase Unknown, mirror Pods, which their nodes manage, and Pods that are being deleted
+ * do not count.
  */
 export const isTerminated = (pod: Pod): boolean => hasEnded(pod) && !isMirrorPod(pod) && !isBeingDeleted(pod);
 
-/** Returns those of the terminated Pods that are too many: first those that their node evicted, then the oldest. */
+/** Returns the terminated Pods above the limit: first the Pods that their nodes evicted, then the oldest. */
 export const tooMany = (terminated: Iterable<Pod>, limit: number): Pod[] => {
   const ordered = [...terminated].sort(evictedFirst);
   return ordered.slice(0, Math.max(0, ordered.length - limit));
@@ -62,7 +62,7 @@ export function lastStatus(pod: Pod, cause: Cause, now: Millis): PodStatus | und
 const conditionOf = ({ status }: Pod, type: string): PodCondition | undefined =>
   status?.conditions?.find((each) => each.type === type);
 
-/** Replaces a DisruptionTarget of another component, which keeps its time. */
+/** Returns the condition DisruptionTarget. If another component has set the condition, its lastTransitionTime remains. */
 function podGcCondition(pod: Pod, now: Millis): PodCondition {
   const before = conditionOf(pod, 'DisruptionTarget');
   const since = before?.status === 'True' ? before.lastTransitionTime : undefined;
@@ -81,7 +81,7 @@ const hasBegun = ({ state, lastState, restartCount }: ContainerStatus): boolean 
   lastState?.terminated !== undefined ||
   restartCount > 0;
 
-/** Returns the Deferred condition to write; undefined if the Pod has no defer containers, or their list has ended. */
+/** Returns the Deferred condition to write; undefined if the Pod has no defer containers, or if they have ended. */
 function deferredCondition(pod: Pod, now: Millis): PodCondition | undefined {
   const { spec, status } = pod;
   const before = conditionOf(pod, 'Deferred');

@@ -1,7 +1,7 @@
 /**
- * Deletes the Pods that no agent deletes, by force: Pods whose node no longer exists; Pods that are being deleted and have no node, or whose
- * node is not ready and has the taint node.kubernetes.io/out-of-service; and terminated Pods if there are too many, evicted ones first, then
- * the oldest.
+ * Force-deletes the Pods that no agent deletes: Pods whose node no longer exists; Pods that are being deleted and have no node, or whose
+ * node is not ready and has the taint node.kubernetes.io/out-of-service; and terminated Pods if there are too many, evicted ones first,
+ * then the oldest.
  *
  * Reads: nodes, pods. Writes: pods (status: phase Failed, the conditions DisruptionTarget and Deferred; delete, without a grace period).
  * Invariants:
@@ -35,7 +35,7 @@ import {
 const QUARANTINE_MILLIS = 40 * 1000;
 /** The default of upstream's --terminated-pod-gc-threshold. */
 export const DEFAULT_TERMINATED_PODS = 12_500;
-/** The queue's key for the collection of terminated Pods. A key with a slash is that of a Pod, any other the name of a node. */
+/** The key in the queue for the collection of terminated Pods. A key with a slash identifies a Pod; any other key is the name of a node. */
 const TERMINATED = '';
 
 /** Starts the controller. `terminatedPods` is how many terminated Pods are kept, by default DEFAULT_TERMINATED_PODS; 0 means all. */
@@ -107,7 +107,7 @@ export async function startPodGc(options: ControllerOptions & { terminatedPods?:
   }
 }
 
-/** Reads the API, because the copy may be incomplete. */
+/** Returns whether the API has the node, because the copy may be incomplete. */
 async function isInApi({ client }: ControllerOptions, node: string): Promise<boolean> {
   try {
     await client.resource<Node>(NODES).get(node);
