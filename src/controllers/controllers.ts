@@ -72,8 +72,8 @@ export async function startControllers({
   /** How many terminated Pods are kept: 0 means all, and undefined means DEFAULT_TERMINATED_PODS. */
   terminatedPods?: number;
   /**
-   * Stops the controllers that create Pods from templates, and CronJobs; the Job controller only stops creating Pods. Then `lifepod down`
-   * does not wait for replacements of the Pods that it ends.
+   * Stops the controllers of CronJobs, DaemonSets, ReplicaSets, ReplicationControllers and StatefulSets, and the creation of Pods by the
+   * Job controller, so that `lifepod down` does not wait for replacements of the Pods that it ends.
    */
   noMorePods?: AbortSignal;
 }): Promise<void> {

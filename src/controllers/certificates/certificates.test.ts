@@ -64,7 +64,7 @@ const shown = (): string[] => [
   ...(current()?.status?.conditions ?? []).map(({ type, reason, message }) => `${type} ${reason}: ${message}`),
   ...(current()?.status?.certificate === undefined ? [] : ['issued']),
 ];
-/** Approves the request, as an administrator does. */
+/** Approves or denies the request, as an administrator does. */
 async function decide(type: 'Approved' | 'Denied'): Promise<void> {
   const request = (await backend.get(CERTIFICATE_SIGNING_REQUESTS, undefined, 'one')) as CertificateSigningRequest;
   const conditions = [{ type, status: 'True', reason: 'Mine', message: 'by hand' }];

@@ -173,7 +173,7 @@ class World {
     }
   }
 
-  /** Checks a new Job. `others`: those that were running before. */
+  /** Checks a new Job. `others`: the Jobs that were running before. */
   #check(job: Job, others: readonly Job[]): void {
     const scheduled = scheduledTimeOf(job, this.#cronJob()) ?? 0;
     const now = this.#timers.now();

@@ -38,7 +38,7 @@ const tick = (): CronJob => backend.objects(CRON_JOBS)[0] as CronJob;
 const jobs = (): Job[] => backend.objects(JOBS) as Job[];
 const names = (): string[] => jobs().map(({ metadata }) => metadata.name);
 const activeNames = (): (string | undefined)[] => (tick().status?.active ?? []).map(({ name }) => name);
-/** The name of the Job for the current minute, or for one so many minutes ago. */
+/** Returns the name of the Job for the current minute, or for the minute `ago` minutes before. */
 const nameNow = (ago = 0): string => `tick-${Math.floor(timers.now() / MINUTE) - ago}`;
 const events = (): string[] =>
   (backend.objects(EVENTS) as CoreV1Event[]).map(({ reason, message = '' }) => `${reason}: ${message}`);

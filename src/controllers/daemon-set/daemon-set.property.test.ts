@@ -52,7 +52,7 @@ class World {
   readonly #amounts: Amounts;
   /** On how many nodes a Pod was available at the last write. */
   #available = 0;
-  /** Pods that may be too many until the next settle(): creates that were under way when an engine was killed. */
+  /** How many Pods may be too many until the next settle(): the creates that were under way when an engine was killed. */
   #late = 0;
   readonly #revisions = new Map<string, number>();
   /** UIDs of Pods that were ready at the last settle(), and of which the controller therefore knows that they are available. */
@@ -135,13 +135,13 @@ class World {
     return new Set(available.map(nodeOf)).size;
   }
 
-  /** Checks after every write of the controller. */
+  /** Called after every write of the controller: records violations in `faults`. */
   #check(): void {
     this.#late += this.#engines.takeLateCreates();
     const { nodes, surge, unavailable } = this.#amounts;
     const pods = this.#pods();
     const active = Map.groupBy(pods.filter(isPodActive), nodeOf);
-    // A Pod that is not available may be replaced besides the surge.
+    // A node without an available Pod may get a second Pod in excess of the surge.
     const surged = [...active.values()].filter(
       (on) => on.length > 1 && on.some((pod) => this.#knownReady.has(uidOf(pod))),
     );

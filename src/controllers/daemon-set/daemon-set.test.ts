@@ -73,7 +73,7 @@ describe('a DaemonSet', () => {
     expect(agent().status).toMatchObject({ desiredNumberScheduled: 4, numberAvailable: 3, numberUnavailable: 1 });
     await backend.remove(NODES, undefined, 'n4');
     await settled();
-    // The Pod was not bound yet. Pods that are bound to a node that is gone are the Pod garbage collector's.
+    // The Pod of the removed node was not bound yet. pod-gc deletes the Pods that are bound to a removed node.
     expect(running()).toBe('n1:v1 n2:v1 n3:v1');
   });
 

@@ -21,8 +21,8 @@ export const without = (conditions: Conditions, type: string): Conditions =>
   conditions.filter((condition) => condition.type !== type);
 
 /**
- * Returns the conditions with the new one. A condition with the same status and reason remains; one with only the same status passes on its
- * lastTransitionTime.
+ * Returns the conditions with the new one. A condition with the same status and reason remains unchanged; a condition with only the same
+ * status keeps its lastTransitionTime.
  */
 export function withCondition(conditions: Conditions, draft: ConditionDraft, now: Millis): Conditions {
   const before = conditionOf(conditions, draft.type);

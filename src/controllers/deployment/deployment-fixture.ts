@@ -53,7 +53,7 @@ export interface SetState {
   /** Default: size. */
   pods?: number;
   revision?: number;
-  /** The value of the annotation DESIRED; like `max` for MAX, absent: no annotation. */
+  /** The values of the annotations DESIRED and MAX; default: no annotation. */
   desired?: number;
   max?: number;
   /** Default: 60. */

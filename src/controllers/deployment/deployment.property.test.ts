@@ -56,7 +56,7 @@ class World {
   readonly #backend: RegistryBackend;
   readonly #engines: KilledEngines;
   readonly #spec: NonNullable<Deployment['spec']>;
-  /** The most Pods that there may be, in view of all sizes that the Deployment had. */
+  /** The maximum number of Pods, given all sizes that the Deployment has had. */
   #most = 0;
   /** The size of all ReplicaSets, and how many of their Pods were available, at the last write. */
   #before = { size: 0, available: 0 };
@@ -94,7 +94,7 @@ class World {
     Object.assign(this.#spec, change);
     const { metadata, ...wanted } = deployment(this.#spec);
     this.#most = Math.max(this.#most, (this.#spec.replicas ?? 0) + maxSurge({ metadata, ...wanted }));
-    // A client that keeps the annotations and the status, such as kubectl.
+    // Writes like a client that keeps the annotations and the status, such as kubectl.
     const old = this.#deployment();
     const { uid: _, ...own } = metadata;
     const object = { ...wanted, metadata: { ...own, ...(old && { annotations: old.metadata.annotations ?? {} }) } };
@@ -157,13 +157,16 @@ class World {
     return true;
   }
 
-  /** A ReplicaSet that shrinks deletes Pods that are not available first. */
+  /**
+   * Returns the total size and the number of available Pods that remain: a ReplicaSet that shrinks first deletes Pods that are not
+   * available.
+   */
   #now() {
     const sets = this.#sets();
     return { size: total(sets, sizeOf), available: total(sets, (set) => Math.min(sizeOf(set), availableOf(set))) };
   }
 
-  /** Checks after every write of the controller. */
+  /** Called after every write of the controller: records violations in `faults`. */
   #check(): void {
     const { size, available } = this.#now();
     if (size > this.#before.size && size > this.#most) this.faults.push(`${size} Pods, more than ${this.#most}`);

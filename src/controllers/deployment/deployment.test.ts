@@ -107,7 +107,7 @@ describe('a rolling update', () => {
     await change({ template: templateWith('v2') });
     expect(sizes()).toEqual([3, 2]);
     await change({ template: templateWith('v3') });
-    // The Pods of v2 are not available, so they make way first.
+    // The Pods of v2 are not available, so they are deleted first.
     expect(sizes()).toEqual([3, 0, 2]);
   });
 

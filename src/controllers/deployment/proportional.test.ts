@@ -13,12 +13,12 @@ interface Case {
   to: number;
   surge?: number | string;
   current: number | undefined;
-  /** The oldest first. */
+  /** The sizes of the old ReplicaSets, the oldest first. */
   old: readonly number[];
   expected: readonly (number | undefined)[];
 }
 
-/** All ReplicaSets have the annotations from the last scaling, with the same surge. */
+/** Returns the sizes after the step. All ReplicaSets have the annotations from the last scaling, with the same surge. */
 const sizesAfter = ({ from, to, surge = 0, current: size, old: sizes }: Case): (number | undefined)[] => {
   const strategy = rolling(surge, 1);
   const annotated = { desired: from, max: from + (typeof surge === 'number' ? surge : 0) };

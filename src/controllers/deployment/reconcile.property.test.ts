@@ -130,8 +130,8 @@ class Model {
   }
 
   /**
-   * The size of all ReplicaSets, and the Pods that are left once the ReplicaSet controller has done its work: those that are both ready and
-   * reported, because a decision cannot know of others.
+   * The size of all ReplicaSets, and the available Pods that are left once the ReplicaSet controller has done its work. A Pod counts as
+   * available if it is ready and reported, because a decision knows only reported Pods.
    */
   #counts(): { available: number; size: number } {
     const sum = (count: (owned: Owned) => number): number => this.#sets.reduce((all, owned) => all + count(owned), 0);

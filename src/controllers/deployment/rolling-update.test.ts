@@ -3,7 +3,7 @@ import { deployment, rolling, setOf } from './deployment-fixture.ts';
 import { rollingStep } from './rolling-update.ts';
 import { sizeOf } from './rollout.ts';
 
-/** Sizes, and how many of the replicas are available. */
+/** The size of a ReplicaSet, and how many of its replicas are available. */
 type Counts = readonly [size: number, available: number];
 
 interface Case {
@@ -11,7 +11,7 @@ interface Case {
   unavailable: number | string;
   replicas: number;
   current: Counts;
-  /** The oldest first. */
+  /** The counts of the old ReplicaSets, the oldest first. */
   old: readonly Counts[];
   /** The sizes afterwards. */
   expected: readonly [current: number, ...old: number[]];

@@ -14,8 +14,9 @@ export interface BudgetWriter {
 }
 
 /**
- * Sends the Events and writes a changed status. Resolves once the copy contains the status. Ignores that the budget was deleted, or was
- * changed after it was read, for example by an eviction, whose record a write would lose. Such a change queues the budget again.
+ * Sends the Events, and writes the status if it differs. Resolves once the copy contains the status. Writes nothing if the budget was
+ * deleted, or was changed after it was read, for example by an eviction that the new status does not record: the change queues the budget
+ * again.
  */
 export async function carryOut(
   { client, budgets, events }: BudgetWriter,

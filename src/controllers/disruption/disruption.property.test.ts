@@ -67,12 +67,12 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 ) as fc.Arbitrary<Step>;
 
 interface SecondServer {
-  /** Kills the API server as with kill -9 after this many more of its writes. If it has died already, first starts another. */
+  /** Kills the API server as with kill -9 after this many more of its writes. If the server has died already, first starts another. */
   crashAfter(writes: number): Promise<void>;
   running(): { api: ResourceApi; died: Promise<void> };
 }
 
-/** Starts the first one. */
+/** Starts the second API server. */
 async function secondServer(store: Store, timers: VirtualTimers): Promise<SecondServer> {
   const begin = async () => {
     const died = Promise.withResolvers<void>();
@@ -94,7 +94,7 @@ async function secondServer(store: Store, timers: VirtualTimers): Promise<Second
   let server = await begin();
   return {
     async crashAfter(writes) {
-      // The one before may have died already.
+      // The server may have died already.
       if (!server.state.isAlive) server = await begin();
       server.state.writesLeft = writes;
     },
@@ -108,7 +108,7 @@ class World {
   readonly #required: number;
   readonly #engines: KilledEngines;
   readonly #evictions: Promise<unknown>[] = [];
-  /** How many Pods have stopped to be healthy without an eviction since the last settle(), which no budget prevents. */
+  /** How many Pods have ceased to be healthy without an eviction since the last settle(). A budget does not prevent that. */
   #lost = 0;
   #created = 0;
   evicted = 0;
@@ -220,7 +220,7 @@ class World {
     const [owner] = this.#backend.objects(REPLICA_SETS);
     if (owner === undefined) throw new Error('there is no ReplicaSet');
     const ownerReferences = [controllerReference(owner, REPLICA_SET.owner)];
-    // Some Pods have the name of an earlier one, as those of a StatefulSet.
+    // Some Pods have the name of an earlier Pod, like the Pods of a StatefulSet.
     const name = `pod-${this.#created++ % 9}`;
     if (this.#pods().some(({ metadata }) => metadata.name === name)) return;
     await this.#backend.set<Pod>(PODS, {
@@ -245,7 +245,7 @@ class World {
     if (pod === undefined) return;
     const { name, deletionTimestamp } = pod.metadata;
     if (what === 'ready') return this.#setReady(name, true);
-    // The end of a Pod that was evicted loses nothing more.
+    // The end of a Pod that is already being deleted is not a further loss.
     if (deletionTimestamp === undefined) this.#lost += 1;
     return what === 'fail' ? this.#setReady(name, false) : this.#backend.remove(PODS, 'a', name);
   }

@@ -137,7 +137,7 @@ class World {
   #objects = <T>(ref: typeof PODS): T[] =>
     this.#backend.objects(ref).filter(({ metadata }) => metadata.namespace === 'a') as T[];
 
-  /** The slices of the Service with the name and the UID that controllers manage. */
+  /** Returns the slices of the Service with the name, except those that a user manages. */
   #slices(name: string): EndpointSlice[] {
     return this.#objects<EndpointSlice>(ENDPOINT_SLICES).filter(
       ({ metadata: { labels = {} } }) => labels[SERVICE_NAME_LABEL] === name && labels[MANAGED_BY_LABEL] !== 'a-user',
@@ -158,7 +158,7 @@ class World {
     expect({ name, listed: shownByEndpoints(endpoints).sort() }).toEqual({ name, listed: listed.sort() });
   }
 
-  /** What endpoints of the Service show, of the Pods for which `isListed` returns true. */
+  /** Returns what the endpoints of the Service must show: the Pods for which `isListed` returns true. */
   #wanted({ spec }: Service, isListed: (pod: Pod) => boolean): string[] {
     const selected = this.#objects<Pod>(PODS).filter(({ metadata: { labels = {} } }) =>
       Object.entries(spec?.selector ?? {}).every(([key, value]) => labels[key] === value),

@@ -1,7 +1,7 @@
 /**
- * Random graphs of owners and dependents, random deletes, and a garbage collector that dies between any two writes.
- * Safety: no delete by the garbage collector is of an object that has a living owner. Liveness: finally, every object with ownerReferences
- * has a living owner, and no object waits for the garbage collector.
+ * Random graphs of owners and dependents, random deletes, and a garbage collector that dies between any two writes. Safety: the garbage
+ * collector deletes no object that has a living owner. Liveness: finally, every object with ownerReferences has a living owner, and no
+ * object waits for the garbage collector.
  */
 import fc from 'fast-check';
 import { expect, test, vi } from 'vitest';
@@ -16,7 +16,10 @@ const SIZE = 7;
 const index = fc.nat({ max: SIZE - 1 });
 
 interface Graph {
-  /** For each object, its owners, of which some do not exist (the number is that of the object itself), and whether it blocks them. */
+  /**
+   * For each object: the numbers of its owners, and whether the object blocks each of them. The object's own number stands for an owner
+   * that does not exist.
+   */
   owners: [number, boolean][][];
   deletes: { object: number; policy: 'Background' | 'Foreground' | 'Orphan' }[];
   /** How many writes each garbage collector survives. The last one does not die. */
@@ -82,7 +85,7 @@ test('a garbage collector that dies between any two writes never deletes an obje
       let current = await start(lives[0]);
       for (const [each, { object, policy }] of deletes.entries()) {
         await backend.delete(CONFIG_MAPS, 'a', `n${object}`, { propagationPolicy: policy }).catch(() => undefined);
-        // The collector dies at its next writes, or before it makes as many.
+        // The collector dies at its limit of writes, or is killed if it makes fewer.
         await Promise.race([current.dead, rest()]);
         current.kill();
         current = await start(lives[each + 1]);

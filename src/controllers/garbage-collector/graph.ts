@@ -8,8 +8,8 @@
 import { type KubeObject, type OwnerReference, uidOf } from '../../machinery/meta.ts';
 
 /**
- * The state of an object's deletion. `orphaning` and `deletingDependents`: the object is being deleted and waits for its finalizer ORPHAN
- * or FOREGROUND.
+ * The state of an object's deletion. `orphaning` and `deletingDependents`: the object is being deleted and has the finalizer ORPHAN or
+ * FOREGROUND.
  */
 export type DeletionState = 'living' | 'beingDeleted' | 'orphaning' | 'deletingDependents';
 

@@ -76,7 +76,7 @@ class World {
   readonly #spec: JobSpec;
   /** UIDs of the Pods that have ended with the finalizer, by phase. */
   readonly #ended = { Succeeded: new Set<string>(), Failed: new Set<string>() };
-  /** UIDs of the Pods with the finalizer whose containers have completed, and whose lists run. */
+  /** UIDs of the Pods with the finalizer whose containers have completed, and whose defer containers run. */
   readonly #completed = new Set<string>();
   /** UIDs of the Pods with the finalizer that a user has deleted. */
   readonly #deleted = new Set<string>();
@@ -86,7 +86,7 @@ class World {
   readonly #indexes = new Map<string, number>();
   /** The highest parallelism since the last settled(). */
   #allowed: number;
-  /** Pods that may be too many until the next settled(): creates that were under way when an engine was killed. */
+  /** How many Pods may be too many until the next settled(): the creates that were under way when an engine was killed. */
   #late = 0;
   /** UIDs that the status has contained. */
   readonly #announced = { succeeded: new Set<string>(), failed: new Set<string>() };
@@ -193,7 +193,7 @@ class World {
     const isDeleted = pod.metadata.deletionTimestamp !== undefined;
     const isFinal = phase === 'Succeeded' || phase === 'Failed';
     if (hasEnded(pod) || (isDeleted && (!isFinal || !pod.spec?.nodeName))) return;
-    // Only a Pod with defer containers has the phase Terminating, and then only its list is left to run.
+    // Only a Pod with defer containers has the phase Terminating, and then only its defer containers are left to run.
     if (!isFinal && pod.status?.phase === 'Terminating') return;
     if (phase === 'Terminating' && pod.spec?.deferContainers === undefined) return;
     await setPhase(this.#backend, pod, phase, Date.UTC(2026, 0));
@@ -221,7 +221,7 @@ class World {
       for (const set of [this.#deleted, this.#ending]) set.add(uidOf(pod));
   }
 
-  /** Checks after every write of the controller. */
+  /** Called after every write of the controller: records violations in `faults`. */
   #check(): void {
     this.#late += this.#engines.takeLateCreates();
     const pods = this.#pods();

@@ -36,7 +36,7 @@ const events = (): string[] =>
   (backend.objects(EVENTS) as CoreV1Event[]).map(({ reason, message = '' }) => `${reason}: ${message}`);
 const conditions = (): string[] =>
   (job().status?.conditions ?? []).map(({ type, status, reason }) => `${type}=${status} ${reason}`);
-/** Writes the phase of the first active Pods, or of those with the index. */
+/** Writes the phase of the first `count` active Pods, with `index` only of Pods with this index. */
 const end = async (phase: string, count = 1, index?: number): Promise<void> => {
   const chosen = active().filter(
     ({ metadata }) => index === undefined || metadata.annotations?.[INDEX] === String(index),
@@ -280,7 +280,7 @@ describe('a Job', () => {
   });
 });
 
-/** The defer containers of the Pods of a Job. */
+/** Returns a spec whose Pod template has a defer container. */
 const deferring = (): object => {
   const spec = newJob().spec?.template?.spec;
   return { template: { spec: { ...spec, deferContainers: [{ name: 'bye', image: 'x' }] } } };

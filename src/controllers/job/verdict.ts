@@ -39,7 +39,10 @@ function failJobMessage({ spec, pods }: JobView): string | undefined {
   return undefined;
 }
 
-/** Whether the containers of Pods with restartPolicy OnFailure have been restarted more often than backoffLimit permits. */
+/**
+ * Whether the containers of the Pods that have not ended were restarted at least backoffLimit times, and at least once, with restartPolicy
+ * OnFailure.
+ */
 function isPastRestarts({ spec, pods }: JobView): boolean {
   if (spec.template?.spec?.restartPolicy !== 'OnFailure') return false;
   const limit = spec.backoffLimit ?? 0;

@@ -24,8 +24,8 @@ import { notReadyCondition, unknownConditions } from './unknown-state.ts';
 /** The default of upstream's --node-monitor-grace-period. */
 export const GRACE_MILLIS = 50_000;
 /**
- * How long after the conditions of the node its Pods become not Ready, unless the agent renews its Lease meanwhile, as it does every 10 s.
- * The delay protects the Pods of a living agent, because it would not write their Ready conditions again.
+ * How long after the conditions of a node have become Unknown its Pods become not Ready, unless the agent renews its Lease meanwhile, as it
+ * does every 10 s. The delay protects the Pods of a living agent, because it would not write their Ready conditions again.
  */
 export const CONFIRM_MILLIS = 15_000;
 const LEASE_NAMESPACE = 'kube-node-lease';

@@ -14,7 +14,7 @@ const NOW = Date.UTC(2026, 0, 31);
 const taint = (name: string, effect = 'NoSchedule'): Taint => ({ key: `node.kubernetes.io/${name}`, effect });
 const added = (name: string, effect?: string): Taint => ({ ...taint(name, effect), timeAdded: '2026-01-31T00:00:00Z' });
 
-/** Another node, which is ready: if no node is, none gets a NoExecute taint. */
+/** Adds another node, which is ready: without a ready node, no node gets a NoExecute taint. */
 const addHealthy = (backend: RegistryBackend): Promise<Node> => {
   const healthy = node([]);
   return backend.set<Node>(NODES, { ...healthy, metadata: { ...healthy.metadata, name: 'z' } });
@@ -24,7 +24,7 @@ const settled = async (): Promise<void> => {
   for (let i = 0; i < 50; i++) await new Promise(setImmediate);
 };
 
-/** Changes nothing else, so that a concurrent write of the controller causes no conflict. */
+/** Cordons the node with a patch of this field only, so that a concurrent write of the controller causes no conflict. */
 const cordon = (backend: RegistryBackend) =>
   clientOf(backend)
     .resource<Node>(NODES)

@@ -30,8 +30,8 @@ interface Rank {
 }
 
 /**
- * Returns `count` of the Pods, those that are deleted first. `related`: the Pods of all ReplicaSets that have the same controller as the
- * owner of the Pods, these Pods included.
+ * Returns the `count` Pods that are deleted first, or all Pods if there are no more. `related`: the Pods of all ReplicaSets that have the
+ * same controller as the owner of the Pods, these Pods included.
  */
 export function podsToDelete(pods: readonly Pod[], related: Iterable<Pod>, count: number, now: Millis): Pod[] {
   if (count >= pods.length) return [...pods];

@@ -20,7 +20,7 @@ export interface KilledEngines {
   takeLateCreates(): number;
   /** Like takeLateCreates(), for deletes. */
   takeLateDeletes(): number;
-  /** Resolves once the running engine has nothing left to do; it is not killed meanwhile. */
+  /** Advances the clock by six minutes, and resolves once the running engine has nothing left to do. The engine is not killed meanwhile. */
   settled(): Promise<void>;
   end(): void;
 }

@@ -38,7 +38,7 @@ export async function manageReplicas(
       const { metadata } = await createPod(writer, owner, podFromTemplate(owner.spec?.template, owner, kind));
       visible.push(pods.reached(metadata.resourceVersion));
     } catch (failure) {
-      // Every create would fail, and the owner is about to be deleted.
+      // The namespace is being deleted: every create would fail, and the owner is about to be deleted.
       if (!isNamespaceTerminating(failure)) throw failure;
     }
   });

@@ -39,7 +39,7 @@ export interface Decision {
 
 export function reconcile({ owner, pods, siblings, related, now }: ReplicasInput): Decision {
   const reason = isSuperseded(owner, siblings) || isEmptied(owner) ? 'Replaced' : 'ScaledDown';
-  // The Pods of an owner that is being deleted are the garbage collector's.
+  // The garbage collector deletes the Pods of an owner that is being deleted.
   if (owner.metadata.deletionTimestamp !== undefined) return { create: 0, remove: [], reason, unmark: [] };
   const surplus = pods.length - wantedReplicas(owner);
   const create = Math.min(Math.max(-surplus, 0), BURST);
@@ -51,7 +51,7 @@ export function reconcile({ owner, pods, siblings, related, now }: ReplicasInput
   return { create, remove, reason, unmark };
 }
 
-/** Whether a sibling has a newer revision, so that the Pods of the owner make way for new ones. */
+/** Whether a sibling has a newer revision, so that new Pods replace the Pods of the owner. */
 function isSuperseded(owner: ReplicaOwner, siblings: readonly ReplicaOwner[]): boolean {
   const revision = revisionOf(owner);
   return siblings.some((sibling) => revisionOf(sibling) > revision);

@@ -19,7 +19,7 @@ export interface ReplicaOwner extends KubeObject {
 
 export interface ReplicaKind {
   owner: OwnerKind;
-  /** The name of the controller, as user and in Events. */
+  /** The name of the controller as a user of the API and in Events. */
   controller: ControllerName;
   selectorOf(owner: ReplicaOwner): LabelSelectorObject | undefined;
 }

@@ -19,18 +19,18 @@ export const replicaSet = (spec: Partial<ReplicaSetSpec> = {}, metadata: Partial
 });
 
 export interface PodState {
-  /** Absent: n1. */
+  /** Default: n1. */
   node?: string;
-  /** Absent: Running. */
+  /** Default: Running. */
   phase?: string;
   /** For how many seconds the Pod has been ready; absent: it is not ready. */
   readySeconds?: number;
-  /** Absent: 3600. */
+  /** Default: 3600. */
   ageSeconds?: number;
   annotations?: Record<string, string>;
   labels?: Record<string, string>;
   restarts?: number;
-  /** Absent: the name. */
+  /** Default: the name. */
   uid?: string;
   conditions?: PodCondition[];
   /** Whether the Pod has a defer container. */

@@ -1,7 +1,8 @@
 /**
  * Properties of the ReplicaSet controller while users scale ReplicaSets and create, relabel, end and delete Pods, and while the engine is
- * killed between any two of its writes. The informers are some turns of the event loop behind. Two ReplicaSets have the same selector, so that they compete for Pods. Calls that are under way when
- * the engine is killed may still take effect, as with an API server in another process. LIFEPOD_SEED repeats a run; the seed is printed.
+ * killed between any two of its writes. The informers are some turns of the event loop behind. Two ReplicaSets have the same selector, so
+ * that the ReplicaSets compete for Pods. Calls that are under way when the engine is killed may still take effect, as with an API server in
+ * another process. LIFEPOD_SEED repeats a run; the seed is printed.
  */
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
@@ -41,9 +42,9 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 class World {
   readonly #backend: RegistryBackend;
   readonly #engines: KilledEngines;
-  /** By name: the most Pods that the ReplicaSet may have until the next settle(), without `#more`. */
+  /** By name: the maximum number of Pods of the ReplicaSet until the next settle(), without `#more`. */
   readonly #mostWanted = new Map<string, number>();
-  /** The Pods that may be too many until the next settle(): those that users added, and creates under way when an engine was killed. */
+  /** How many Pods may be too many until the next settle(): Pods that users added, and creates under way when an engine was killed. */
   #more = 0;
   /** By UID of a Pod: the UID of its controller. */
   readonly #controllers = new Map<string, string>();

@@ -85,7 +85,7 @@ async function startReplicas(options: ControllerOptions, kind: ReplicaKind): Pro
     return manageReplicas(writer, pods, { owner, kind: kind.owner }, decision);
   }
 
-  /** Writes a status that differs. The change with which the write conflicts queues the owner again. */
+  /** Writes the status if it differs. After a conflict, the change that caused the conflict queues the owner again. */
   async function writeStatus(owner: ReplicaOwner, status: ReplicaOwner['status']): Promise<void> {
     if (status === undefined || isDeepStrictEqual(owner.status, status)) return;
     try {

@@ -12,12 +12,12 @@ export interface StatusInput {
   owner: ReplicaOwner;
   /** The active Pods that the owner controlled before the controller created or deleted Pods. */
   pods: readonly Pod[];
-  /** The message of the error with which the API rejected the creation or deletion of a Pod. */
+  /** The message of the error with which the API rejected the creation or deletion of a Pod; undefined if there was none. */
   failure: string | undefined;
   now: Millis;
 }
 
-/** Counts of 0 other than `replicas` are absent, as in upstream's JSON. */
+/** Returns the status. Counts of 0 other than `replicas` are absent, as in upstream's JSON. */
 export function statusOf({ owner, pods, failure, now }: StatusInput): ReplicaSetStatus {
   const minReadySeconds = owner.spec?.minReadySeconds ?? 0;
   const templateLabels = Object.entries(owner.spec?.template?.metadata?.labels ?? {});

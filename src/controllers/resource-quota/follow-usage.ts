@@ -1,4 +1,4 @@
-/** Follows the resources that quotas limit, and reports in which namespaces their usage decreases or changes. */
+/** Follows the resources that quotas limit, and reports the namespaces in which updates and deletes change the usage. */
 import { evaluatorOf } from '../../api/core/v1/resource-quota/usage/evaluators.ts';
 import { changesUsage } from '../../api/core/v1/resource-quota/usage/recount.ts';
 import type { KubeObject, ResourceRef } from '../../machinery/meta.ts';
@@ -8,7 +8,7 @@ import type { ControllerOptions } from '../controller.ts';
 export interface UsageFollower {
   /** Resolves once changes of the objects of these resources are reported. */
   follow(resources: readonly ResourceRef[]): Promise<void>;
-  /** Ceases to follow all other resources. */
+  /** Stops following all other resources. */
   keepOnly(resources: readonly ResourceRef[]): void;
 }
 

@@ -1,6 +1,6 @@
 /**
- * Keeps the status of ResourceQuotas: counts the usage when a quota is created or changed, and whenever usage ends. The admission plugin
- * ResourceQuota adds to the usage in the transaction of each write.
+ * Keeps the status of ResourceQuotas: counts the usage when a quota is created or changed, and when an update, a delete or the passage of
+ * time changes the usage. The admission plugin ResourceQuota adds to the usage in the transaction of each write.
  *
  * Reads: resourcequotas, and the objects of the resources that quotas limit (events from informers; counted with lists).
  * Writes: the status of resourcequotas.

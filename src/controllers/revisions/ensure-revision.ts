@@ -18,7 +18,7 @@ export interface RevisionWriter<Owner extends RevisionOwner> {
 }
 
 /**
- * Creates the revision of the current template or gives it its number. Returns the revision; undefined if a change of the owner or of the
+ * Creates the revision of the current template, or corrects its number. Returns the revision; undefined if a change of the owner or of the
  * revisions causes another attempt, or if the namespace is being deleted.
  */
 export async function ensureRevision<Owner extends RevisionOwner>(
@@ -57,7 +57,7 @@ async function createRevision<Owner extends RevisionOwner>(
   return undefined;
 }
 
-/** Deletes the revisions. A revision that has been deleted or replaced is not deleted. */
+/** Deletes the revisions. Ignores revisions that no longer exist or have been replaced. */
 export async function deleteRevisions(
   client: ResourceClient<ControllerRevision>,
   revisions: readonly ControllerRevision[],

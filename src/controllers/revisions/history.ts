@@ -1,7 +1,7 @@
 /**
  * The history of a workload in ControllerRevisions: one for each template of its Pods. Pure. Shared by DaemonSets and StatefulSets.
- * Source: pkg/controller/history, pkg/controller/daemon/update.go and pkg/controller/statefulset of v1.33 (behavior). The content is a
- * strategic merge patch that restores the template, which `kubectl rollout undo` applies.
+ * Source: pkg/controller/history, pkg/controller/daemon/update.go and pkg/controller/statefulset of v1.33 (behavior). The content of a
+ * revision is the strategic merge patch with which `kubectl rollout undo` restores the template.
  */
 import type { ControllerRevision, PodTemplateSpec } from '../../api/generated/types.ts';
 import type { KubeObject } from '../../machinery/meta.ts';
@@ -17,7 +17,7 @@ export interface RevisionOwner extends KubeObject {
 
 export interface RevisionKind {
   owner: OwnerKind;
-  /** The label of a ControllerRevision with the hash of its template. */
+  /** The key of the label of a ControllerRevision that contains the hash of its template. */
   hashLabel: string;
 }
 

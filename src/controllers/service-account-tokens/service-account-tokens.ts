@@ -1,6 +1,7 @@
 /**
  * Fills the Secrets of the type kubernetes.io/service-account-token with a token of their ServiceAccount, the certificate of the API's
- * authority and the namespace. Deletes a Secret whose ServiceAccount does not exist, and the references to a Secret that was deleted.
+ * authority and the namespace. Deletes a Secret whose ServiceAccount does not exist, and removes the references to a Secret that was
+ * deleted.
  *
  * Reads: secrets of this type, serviceaccounts. Writes: these secrets (update, delete), serviceaccounts (update).
  * Source: upstream's tokens_controller of v1.33 (behavior).
@@ -92,7 +93,10 @@ export async function startServiceAccountTokens({
   }
 }
 
-/** Reads the ServiceAccount from the API, because a Secret must not be deleted only because the informer has not seen its account. */
+/**
+ * Returns the ServiceAccount of the Secret; undefined if it does not exist or has another UID. Reads the API, because a Secret must not be
+ * deleted only because the informer has not seen the ServiceAccount.
+ */
 async function accountOf(
   secret: Secret,
   accounts: ResourceClient<ServiceAccount>,

@@ -1,5 +1,6 @@
 /**
- * Compares Services with IPAddresses: says which IPAddresses are missing, wrong or leaked, and which Services share an address or a port.
+ * Compares Services with IPAddresses: reports which IPAddresses are missing, wrong or leaked, and which Services share an address or a
+ * port.
  * Source: the repair controllers of ipallocator and portallocator in pkg/registry/core/service of v1.33 (behavior, reasons and messages).
  */
 import type { IPAddress, Service } from '../../api/generated/types.ts';
@@ -24,7 +25,7 @@ export interface Others {
   serviceOf(namespace: string, name: string): Service | undefined;
   /** Whether a ServiceCIDR contains the address. */
   isInRange(ip: IpAddress): boolean;
-  /** Whether a Service that was created before this one has the node port. */
+  /** Whether a Service that was created before `service` has the node port. */
   isPortOfOlder(port: number, service: Service): boolean;
 }
 

@@ -1,10 +1,11 @@
 /**
- * Repairs the IPAddresses of Services, and reports Services that share an address or a node port with an Event. The API server keeps both in
- * order; this is for objects that clients have changed, and for stores that an older version has written.
+ * Repairs the IPAddresses of Services, and reports Services that share an address or a node port with an Event. The API server allocates
+ * addresses and ports consistently. This controller is for objects that clients have changed, and for stores that an older version has
+ * written.
  *
  * Reads: services, ipaddresses, servicecidrs. Writes: ipaddresses, events.
- * Invariant: an IPAddress is written only after a second look at the API, because the local copies of Services and IPAddresses may show
- * different revisions.
+ * Invariant: an IPAddress is written only after the objects have been read from the API, because the local copies of Services and
+ * IPAddresses may show different revisions.
  */
 import type { IPAddress, Service, ServiceCIDR } from '../../api/generated/types.ts';
 import { ALLOCATOR, FAMILY_LABEL, MANAGED_BY_LABEL } from '../../api/networking.k8s.io/v1/ip-address/index.ts';
@@ -70,7 +71,7 @@ export async function startServiceAddresses(options: ControllerOptions): Promise
   const { repair, reviewAddressAt } = createRepairs(options, local);
   complete.resolve();
 
-  /** `key`: NAMESPACE/NAME of a Service, or an address. */
+  /** Reviews a Service or an IPAddress. `key`: NAMESPACE/NAME of a Service, or an address. */
   async function review(key: string): Promise<void> {
     await complete.promise;
     const [namespace = '', name] = key.split('/');
@@ -81,7 +82,7 @@ export async function startServiceAddresses(options: ControllerOptions): Promise
   }
 }
 
-/** Returns the functions that look again and write. `local`: the local copies. */
+/** Returns the functions that read the objects from the API again, and write. `local`: the local copies. */
 function createRepairs({ client, timers, log, signal }: ControllerOptions, local: Others) {
   const addressClient = client.resource<IPAddress>(IP_ADDRESSES);
   const serviceClient = client.resource<Service>(SERVICES);

@@ -24,8 +24,9 @@ const TERMINATING = {
 const rangesOf = ({ spec }: ServiceCIDR): IpRange[] => (spec?.cidrs ?? []).flatMap((cidr) => parseIpRange(cidr) ?? []);
 
 /**
- * `others`: the other ServiceCIDRs. A ServiceCIDR may be deleted if every address of Services in its ranges is in another one, which is not
- * being deleted itself. Source: canDeleteCIDR of pkg/controller/servicecidrs of v1.33 (behavior), which also counts those that are.
+ * Returns what must change. A ServiceCIDR may be deleted if each address of a Service in its ranges is also in another ServiceCIDR that is
+ * not being deleted. `others`: the other ServiceCIDRs. Source: canDeleteCIDR of pkg/controller/servicecidrs of v1.33 (behavior), which also
+ * counts ServiceCIDRs that are being deleted.
  */
 export function decide(cidr: ServiceCIDR, others: readonly ServiceCIDR[], addresses: readonly IPAddress[]): Verdict {
   const { deletionTimestamp, finalizers = [] } = cidr.metadata;

@@ -1,5 +1,5 @@
 /**
- * Reports that ServiceCIDRs are ready, and protects those whose addresses are in use from their deletion with a finalizer.
+ * Reports that ServiceCIDRs are ready, and delays the deletion of ServiceCIDRs whose addresses are in use, with a finalizer.
  *
  * Reads: servicecidrs, ipaddresses. Writes: servicecidrs (finalizers, status).
  * Source: pkg/controller/servicecidrs of v1.33 (behavior and wording), except that upstream waits 10 s before it removes the finalizer: here
@@ -17,7 +17,7 @@ export async function startServiceCidrs({ client, informers, timers, log, signal
   const cidrClient = client.resource<ServiceCIDR>(SERVICE_CIDRS);
   const queue = createWorkQueue({ name: 'service-cidrs', process: reconcile, log, timers, signal });
   const add = ({ metadata }: ServiceCIDR): void => queue.add(metadata.name);
-  /** The ranges and the addresses of the others decide about a deletion. */
+  /** Queues the ServiceCIDRs that are being deleted, because their deletion depends on the other ServiceCIDRs and on the IPAddresses. */
   const addDeleted = (): void => {
     for (const cidr of cidrs.list()) if (cidr.metadata.deletionTimestamp !== undefined) add(cidr);
   };

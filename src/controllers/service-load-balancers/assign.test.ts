@@ -13,7 +13,7 @@ const node = (name: string, ...addresses: string[]): Node => ({
 
 interface Given {
   spec?: ServiceSpec;
-  /** The day of January on which it was created. */
+  /** The day of January on which the Service was created. */
   day?: number;
   has?: boolean;
 }

@@ -1,7 +1,7 @@
 /**
- * Decides which Services of type LoadBalancer have the addresses of the nodes. No two of them may have the same port of these addresses: the
- * first keeps it, and the others wait until it is free. A Service without addresses also waits for node ports and host ports, so that it takes
- * no connections from them.
+ * Decides which Services of type LoadBalancer have the addresses of the nodes. Only one of them can use a port of these addresses: the
+ * first keeps the port, and the others wait until it is free. A Service without addresses also waits for node ports and host ports, so that
+ * the Service takes no connections from them.
  */
 import type { LoadBalancerIngress, Node, Service } from '../../api/generated/types.ts';
 import { type IpFamily, parseIp } from '../../machinery/ip.ts';
@@ -15,7 +15,7 @@ export interface Assignment {
   waitsFor?: string;
 }
 
-/** Whether the Service needs a load balancer of lifepod. One with a class needs that of another program. */
+/** Whether lifepod provides the load balancer of the Service. Another program provides it for a Service with a class. */
 export const isBalanced = ({ metadata, spec }: Service): boolean =>
   spec?.type === 'LoadBalancer' && spec.loadBalancerClass === undefined && metadata.deletionTimestamp === undefined;
 

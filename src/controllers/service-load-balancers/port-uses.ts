@@ -13,13 +13,13 @@ export interface PortUse {
   port: string;
   kind: 'node port' | 'host port';
   object: Service | Pod;
-  /** Whether connections to the addresses of the nodes reach it: a host port may be open on another address only. */
+  /** Whether connections to the addresses of the nodes reach the port: a host port may be open on another address only. */
   isAtNodes: boolean;
 }
 
 export interface HiddenUse {
   use: PortUse;
-  /** For the object of the use: what is wrong, and what to do. */
+  /** The message of the Event for the object of the use: what is wrong, and what to do. */
   message: string;
 }
 
@@ -29,7 +29,7 @@ export const WITH_HOST_PORTS = 'host-ports';
 export const hasHostPorts = (pod: Pod): boolean =>
   (pod.spec?.nodeName ?? '') !== '' && !hasEnded(pod) && hostPortsOf(pod).length > 0;
 
-/** For an index of Pods. */
+/** Returns the key for an index of the Pods that have host ports on a node. */
 export const byHostPorts = (pod: Pod): readonly string[] => (hasHostPorts(pod) ? [WITH_HOST_PORTS] : []);
 
 /** Returns the uses of the Services, and of the Pods for which hasHostPorts() holds. */
@@ -61,7 +61,10 @@ function sharesPods(service: Service, { kind, object }: PortUse): boolean {
   return selector.length > 0 && selector.every(([key, value]) => object.metadata.labels?.[key] === value);
 }
 
-/** Returns a function that returns what uses a port that a load balancer of the Service would take; undefined if there is none. */
+/**
+ * Returns a function that returns what already uses the port at the addresses of the nodes, such as `the host port of the Pod a/web`;
+ * undefined if nothing does, or only the Service itself and its Pods do.
+ */
 export function otherUseIn(uses: readonly PortUse[]): (service: Service, port: string) => string | undefined {
   const byPort = Map.groupBy(
     uses.filter(({ isAtNodes }) => isAtNodes),
@@ -73,7 +76,7 @@ export function otherUseIn(uses: readonly PortUse[]): (service: Service, port: s
   };
 }
 
-/** Returns the uses that get no connections, or none to the addresses of the nodes, because a Service gets them. */
+/** Returns the uses that get no connections, or none to the addresses of the nodes, because a load balancer or a node port gets them. */
 export function hiddenUses(uses: readonly PortUse[], assignments: readonly Assignment[]): HiddenUse[] {
   const balanced = new Map<string, Service>();
   for (const { service, ingress } of assignments)

@@ -131,7 +131,7 @@ function createWriter({ client, timers, log, signal }: ControllerOptions) {
     const errors: unknown[] = [];
     /** Ports of Services that still have the addresses that they must give up. */
     const occupied = new Set<string>();
-    // Addresses are withdrawn before others get them.
+    // Addresses are withdrawn from Services before other Services get them.
     for (const each of [...assignments].sort((a, b) => a.ingress.length - b.ingress.length)) {
       const ports = portsOf(each.service);
       if (!hasIngress(each.service) && ports.some((port) => occupied.has(port))) continue;

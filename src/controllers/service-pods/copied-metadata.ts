@@ -3,7 +3,7 @@
  * slice would have a copy. (Upstream has no limit.)
  */
 
-/** The most characters of keys and values together. */
+/** The maximum number of characters of keys and values together. */
 const MAX_CHARACTERS = 16 * 1024;
 
 export function copied(entries: Readonly<Record<string, string>> = {}): Record<string, string> {

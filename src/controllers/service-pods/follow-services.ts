@@ -1,6 +1,6 @@
 /**
  * Finds the Services that a change concerns: the Service that changed, and those whose selector matches a Pod that changed; and the Pods of
- * a Service. Both controllers of endpoints use it.
+ * a Service. The controllers endpoints and endpoint-slice use this file.
  *
  * A change of a Pod visits the Services of its namespace whose selector begins with one of the Pod's labels, and a Service visits the Pods
  * that have the rarest of its labels: neither visits all objects.
@@ -16,7 +16,10 @@ import type { KubeObject } from '../../machinery/meta.ts';
 import { type ControllerOptions, nodeNamesOf } from '../controller.ts';
 import { isPodReady } from '../ownership/pod-state.ts';
 
-/** The number of keys that the labels of a namespace have in an index, so that a Pod with many labels takes little memory in it. */
+/**
+ * The number of buckets in an index for the labels of a namespace. Labels share buckets, so that a Pod with many labels takes little memory
+ * in the index.
+ */
 const BUCKETS = 1024;
 
 /** Returns the labels that a Pod of the Service has. A Service without a selector has no Pods. */

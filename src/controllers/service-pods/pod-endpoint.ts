@@ -16,8 +16,8 @@ export const HEADLESS_LABEL = 'service.kubernetes.io/headless';
 export const isHeadless = ({ spec }: Service): boolean => !spec?.clusterIP || spec.clusterIP === 'None';
 
 /**
- * Returns the Pod's addresses in their usual form. Omits those that no endpoint may have, such as loopback addresses: the API would reject
- * the endpoints of all Pods with them.
+ * Returns the Pod's addresses of the family in their canonical form. Omits addresses that no endpoint may have, such as loopback addresses:
+ * the API would reject the endpoints of all Pods together with them.
  */
 export function addressesOf({ status }: Pod, family: IpFamily): string[] {
   const listed = (status?.podIPs ?? []).map(({ ip }) => ip);
@@ -25,7 +25,7 @@ export function addressesOf({ status }: Pod, family: IpFamily): string[] {
   return ips.flatMap((ip) => (endpointIpErrors(ip, family).length === 0 ? (canonicalIp(ip) ?? []) : []));
 }
 
-/** Whether the Pod has addresses and has not ended. `terminating`: whether Pods that are being deleted count. */
+/** Whether the Pod may be an endpoint: it has not ended. `terminating`: whether Pods that are being deleted may be endpoints, too. */
 export const isEndpoint = (pod: Pod, terminating: boolean): boolean =>
   !hasEnded(pod) && (terminating || pod.metadata.deletionTimestamp === undefined);
 

@@ -20,18 +20,18 @@ export const service = (spec: Partial<ServiceSpec> = {}, metadata: Partial<Objec
 });
 
 export interface PodState {
-  /** Absent: 10.0.0.1. */
+  /** Default: 10.0.0.1. */
   ips?: string[];
-  /** Absent: true. */
+  /** Default: true. */
   isReady?: boolean;
   /** Whether the Pod is being deleted. */
   terminates?: boolean;
-  /** Absent: Running. */
+  /** Default: Running. */
   phase?: string;
   labels?: Record<string, string>;
-  /** Absent: n1; empty: none. */
+  /** Default: n1; an empty text: no node. */
   node?: string;
-  /** The number of the port `http`; absent: 8080. */
+  /** The number of the port `http`; default: 8080. */
   port?: number;
   spec?: Partial<PodSpec>;
 }
@@ -70,7 +70,7 @@ export const node = (name: string, zone?: string): Node => ({
   metadata: { name, labels: zone === undefined ? {} : { 'topology.kubernetes.io/zone': zone } },
 });
 
-/** The addresses 10.0.X.Y of the Pods number `from` to `to`. */
+/** Returns the address 10.0.X.Y of the Pod with the number. */
 export const ipOf = (number: number): string => `10.0.${Math.floor(number / 250)}.${1 + (number % 250)}`;
 
 export const podsNumbered = (from: number, to: number, state: PodState = {}): Pod[] =>

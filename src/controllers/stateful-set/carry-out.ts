@@ -32,9 +32,9 @@ export const countCollision = (
   unlessChanged(client.updateStatus({ ...set, status: { replicas: 0, ...set.status, collisionCount } }));
 
 /**
- * Writes claims and their owners, deletes and creates Pods, then writes the status. The owners of claims come before the deletion of the Pod
- * that owns them, so that a claim that the retention policy deletes is not left over. Resolves once the local copies contain the writes;
- * rejects with the first error.
+ * Writes claims and their owners, deletes and creates Pods, then writes the status. Pods are deleted only after their claims have their
+ * owners, and not after a failure, so that a claim that the retention policy deletes is not left over. Resolves once the local copies
+ * contain the writes; rejects with the first error.
  */
 export async function carryOut(writer: StatefulWriter, set: StatefulSet, decision: Decision): Promise<void> {
   for (const { type, reason, message } of decision.events) writer.events.event(set, type, reason, message);
@@ -89,7 +89,8 @@ async function tryCreate(turn: Turn, member: NewMember): Promise<void> {
     if (isNamespaceTerminating(error)) throw error;
     if (isApiError(error, 'AlreadyExists')) {
       const existing = await unlessChanged(writer.podClient.get(name, namespace));
-      // The copy did not contain the Pod yet. A Pod of another owner has no event for this StatefulSet, so the create is tried again.
+      // The copy did not contain the Pod yet. A change of a Pod of another owner does not queue this StatefulSet, so the create is tried
+      // again.
       if (existing !== undefined && isControlledBy(existing, set)) return;
       throw error;
     }

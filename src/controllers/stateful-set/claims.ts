@@ -58,8 +58,8 @@ const ownersOf = (set: StatefulSet, pod: KubeObject): [Owner, Owner] => [
 ];
 
 /**
- * Whether the claim is about to be deleted with an earlier Pod of the name `podName`, which the StatefulSet has scaled down. The next Pod of
- * the name waits until the claim is deleted. `pod`: the Pod with the name; undefined if it does not exist.
+ * Whether the claim is about to be deleted with an earlier Pod of the name `podName`, which the StatefulSet has scaled down. The next Pod
+ * of the name waits until the claim is deleted.
  */
 export function isStaleClaim(set: StatefulSet, claim: PersistentVolumeClaim, podName: string): boolean {
   if (!policyOf(set).onScale) return false;
@@ -74,7 +74,10 @@ export interface ClaimOwners {
   hasConflict: boolean;
 }
 
-/** `isScaledDown`: whether the ordinal of the Pod is outside of the range. */
+/**
+ * Returns the owners that the claim of the Pod must have by the retention policy. `isScaledDown`: whether the ordinal of the Pod is outside
+ * of the range.
+ */
 export function claimOwners(
   set: StatefulSet,
   pod: Pod,

@@ -14,11 +14,11 @@ export interface Followed {
   claims: Informer<PersistentVolumeClaim>;
 }
 
-/** The names of the claims of a StatefulSet without their ordinals, with its namespace. */
+/** Returns the keys for an index: the namespace and the names of the claims of a StatefulSet, without the ordinals. */
 const claimPrefixes = (set: StatefulSet): readonly string[] =>
   claimTemplatesOf(set).map(({ metadata }) => `${set.metadata.namespace}/${metadata.name}-${set.metadata.name}`);
 
-/** `changed` and `deleted` get the namespace of a StatefulSet, `/` and its name. */
+/** Follows the objects. `changed` and `deleted` are called with the key of a StatefulSet: its namespace, `/` and its name. */
 export function followStatefulSets(
   { informers, signal }: Pick<ControllerOptions, 'informers' | 'signal'>,
   { changed, deleted }: { changed(key: string): void; deleted(key: string): void },

@@ -68,7 +68,7 @@ export interface Members {
   now: Millis;
 }
 
-/** `pods`: those that the StatefulSet controls. */
+/** Sorts the Pods by their ordinals. `pods`: the Pods that the StatefulSet controls. */
 export function membersOf(set: StatefulSet, revisions: Revisions, pods: readonly Pod[], now: Millis): Members {
   const byOrdinal = new Map<number, Pod>();
   for (const pod of pods) {
@@ -88,8 +88,8 @@ export const countOf = ({ replicas, condemned }: Members, revision: ControllerRe
   [...replicas, ...condemned].filter((pod) => !isTerminating(pod) && revisionOf(pod) === revision.metadata.name).length;
 
 /**
- * Whether a new Pod gets the current revision and not that of the template: below the partition of a rolling update, and without one, below
- * the number of Pods that still have the current revision.
+ * Whether a new Pod gets the current revision and not that of the template: below the partition of a rolling update, or, without
+ * `rollingUpdate`, below the number of Pods that still have the current revision.
  */
 function needsCurrentRevision(members: Members, ordinal: number): boolean {
   const { set, revisions } = members;
@@ -130,7 +130,7 @@ const identityLabels = (name: string, ordinal: number): Record<string, string> =
   [POD_INDEX]: String(ordinal),
 });
 
-/** Returns the volumes for the claims, and those of the template whose names they do not have. */
+/** Returns the volumes for the claims, and the volumes of the template with other names. */
 function volumesOf(set: StatefulSet, ordinal: number, volumes: readonly Volume[]): { volumes?: Volume[] } {
   const names = claimTemplatesOf(set).map(({ metadata }) => metadata.name);
   const own = names.map((name) => ({ name, persistentVolumeClaim: { claimName: claimNameOf(set, name, ordinal) } }));

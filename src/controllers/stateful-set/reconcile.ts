@@ -1,7 +1,7 @@
 /**
- * Decides what to do for a StatefulSet whose revisions exist: which Pods and claims to create, correct and delete, which revisions to delete,
- * and the status. Pure. With the policy OrderedReady each decision ends at the first Pod for which it must wait. With Parallel it handles all
- * Pods at once. Pods that are missing or too many come first; the update continues once there are none.
+ * Decides what to do for a StatefulSet whose revisions exist: which Pods and claims to create, correct and delete, which revisions to
+ * delete, and the status. Pure. With the policy OrderedReady each decision ends at the first Pod for which it must wait. With Parallel it
+ * handles all Pods at once. Missing and surplus Pods come first; the rolling update continues once there are none.
  * Source: pkg/controller/statefulset/stateful_set_control.go of v1.33 (behavior).
  */
 import { hasEnded } from '../../api/core/v1/pod/status/final-phase.ts';
@@ -69,12 +69,12 @@ export interface Removal {
 }
 
 export interface Decision {
-  /** Claims that are missing, of Pods that wait for them. */
+  /** Missing claims of existing Pods that wait for them. */
   claims: NewMember[];
   create: NewMember[];
   /** Pods with the labels and volumes that they lack. */
   correct: Pod[];
-  /** Claims whose owners do not follow from the retention policy. */
+  /** Claims whose owners differ from the owners that the retention policy requires. */
   own: ClaimChange[];
   remove: Removal[];
   /** Pods that this controller has marked with a reason before a crash or a failed delete, and that it no longer deletes. */
@@ -132,7 +132,10 @@ function fill(turn: Turn): boolean {
   return true;
 }
 
-/** Creates the Pod with the ordinal, once no claim with which it must not start exists. Returns false: later Pods wait for it. */
+/**
+ * Creates the Pod with the ordinal, unless one of its claims is being deleted or is about to be deleted. Returns false, because later Pods
+ * wait for this one.
+ */
 function add({ members: { set }, members, claimNamed, decision }: Turn, ordinal: number): false {
   const pod = newMember(members, ordinal);
   const { name } = pod.metadata;
@@ -159,12 +162,14 @@ export function failedEvent(
   return { type: 'Warning', reason: `Failed${verb}`, message };
 }
 
-/** Returns whether the Pod with the next ordinal need not wait for this one. */
+/**
+ * Replaces or corrects an existing Pod in the range if necessary. Returns whether the Pod with the next ordinal need not wait for this one.
+ */
 function examine(turn: Turn, pod: Pod): boolean {
   const { members, claimNamed, decision, isOrdered } = turn;
   const { set, now } = members;
   if (hasEnded(pod)) {
-    // The next Pod with the name is created once this one is gone.
+    // The next Pod with the name is created once this one no longer exists.
     if (!isTerminating(pod) && decision.remove.length < BURST) decision.remove.push({ pod, reason: 'Replaced' });
     return false;
   }
@@ -217,7 +222,10 @@ function shrink(turn: Turn): boolean {
   return true;
 }
 
-/** Returns the Pod with the lowest ordinal that is not healthy; undefined if a Pod below it does not exist, or all are healthy. */
+/**
+ * Returns the first Pod that is not healthy, by ordinal, in the range before outside of it; undefined if an earlier Pod of the range does
+ * not exist, or if all Pods are healthy.
+ */
 function firstUnhealthy(members: Members): Pod | undefined {
   for (let index = 0; index < wantedReplicas(members.set); index++) {
     const pod = members.at(index);
@@ -226,7 +234,7 @@ function firstUnhealthy(members: Members): Pod | undefined {
   return members.condemned.findLast((pod) => !isHealthy(pod));
 }
 
-/** Returns the oldest revisions above the limit of the history that neither the StatefulSet nor a Pod has. */
+/** Returns the revisions above the limit of the history, the oldest first, of those that neither the StatefulSet nor a Pod has. */
 function obsoleteRevisions(
   { spec }: StatefulSet,
   { current, update }: Revisions,

@@ -1,5 +1,5 @@
 /**
- * The step of a rolling update: which Pods make way for Pods of the template. Pure.
+ * The step of a rolling update: which Pods are deleted so that Pods of the template replace them. Pure.
  * Source: updateStatefulSet and updateStatefulSetAfterInvariantEstablished of pkg/controller/statefulset/stateful_set_control.go of v1.33
  * (behavior). The step waits for minReadySeconds with both policies, as the documentation of the field says.
  */
@@ -16,7 +16,7 @@ import {
   wantedReplicas,
 } from './members.ts';
 
-/** `leaving`: Pods that are deleted for another reason. Returns the Pods to delete, the highest ordinal first. */
+/** Returns the Pods to delete, the highest ordinal first. `leaving`: Pods that are deleted for another reason. */
 export function outdatedPods(members: Members, leaving: ReadonlySet<Pod>): Pod[] {
   const strategy = members.set.spec?.updateStrategy;
   if (strategy?.type === 'OnDelete') return [];
@@ -37,7 +37,7 @@ function nextPod(members: Members, leaving: ReadonlySet<Pod>, partition: number)
   return [];
 }
 
-/** Returns as many Pods that are not updated as may become unavailable besides those that are. */
+/** Returns as many Pods that are not updated as maxUnavailable permits in addition to the Pods that are not available. */
 function nextPods(
   members: Members,
   leaving: ReadonlySet<Pod>,
@@ -58,7 +58,7 @@ const isLeaving = (pod: Pod, leaving: ReadonlySet<Pod>): boolean => isTerminatin
 
 const isOutdated = ({ revisions }: Members, pod: Pod): boolean => revisionOf(pod) !== revisions.update.metadata.name;
 
-/** Percentages are rounded down, and the result is at least 1. */
+/** Resolves maxUnavailable. Percentages are rounded down, and the result is at least 1. */
 function amountOf(value: number | string, of: number): number {
   return Math.max(1, resolveAmount(value, of, 'down'));
 }

@@ -158,7 +158,7 @@ class World {
     await this.#backend.patch(STATEFUL_SETS, 'a', 'db', 'application/merge-patch+json', { spec });
   }
 
-  /** Returns whether there was something to do. */
+  /** Makes a Pod ready, fails it, deletes it, or removes a Pod that is being deleted. Returns whether there was something to do. */
   async #progress(what: 'ready' | 'end' | 'fail' | 'delete', number: number): Promise<boolean> {
     const pods = this.#pods();
     const pod = pods[number % pods.length];
@@ -186,7 +186,7 @@ class World {
     return true;
   }
 
-  /** Checks after every write of the controller. */
+  /** Called after every write of the controller: records violations in `faults`. */
   #check(): void {
     this.#late += this.#engines.takeLateCreates() + this.#engines.takeLateDeletes();
     const pods = this.#pods();

@@ -49,7 +49,7 @@ const shown = (): string =>
   pods()
     .map((pod) => `${pod.metadata.name}:${imageOf(pod)}${isDeleting(pod) ? '-' : ''}`)
     .join(' ');
-/** Makes the Pods with the names ready, or all. */
+/** Makes the pending Pods with the names ready, or all pending Pods if there are no names. */
 const ready = async (...names: string[]): Promise<void> => {
   for (const pod of pods()) {
     const isWaiting = pod.status?.phase === 'Pending' && !isDeleting(pod);

@@ -1,6 +1,7 @@
 /**
  * Decides which taints count. A not-ready or unreachable taint from before the start of the engine may be out of date, because the node may
- * be ready by now: it counts a minute later, in which the node reports its state and may lose the taint.
+ * be ready by now. Therefore such a taint counts only a minute after the start: in this minute, the node reports its state and may lose the
+ * taint.
  */
 import type { Taint } from '../../api/generated/types.ts';
 import { parseTime } from '../../machinery/time.ts';
@@ -16,13 +17,13 @@ export const WAKE_UP_MILLIS = 60_000;
 const WHOLE_SECONDS_MILLIS = 1000;
 
 export interface KnownTaints {
-  /** Whether the taint, which a node has, counts now. */
+  /** Whether the taint of a node counts now. */
   counts(taint: Taint): boolean;
-  /** Whether the taint counts only since, or from, a minute after the start. */
+  /** Whether the taint is from before the start, and therefore does not count in the first minute. */
   isOld(taint: Taint): boolean;
 }
 
-/** `oldTaintsCount` is called when the taints from before now begin to count. */
+/** Begins the minute in which taints from before now do not count. Calls `oldTaintsCount` when they begin to count. */
 export function knownTaints(timers: Timers, signal: AbortSignal, oldTaintsCount: () => void): KnownTaints {
   const startedAt = timers.now();
   let doOldTaintsCount = false;

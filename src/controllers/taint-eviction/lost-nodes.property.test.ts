@@ -53,7 +53,10 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 
 interface NodeState {
   exists: boolean;
-  /** Since when the node has had each taint; after its end, the begin of the last time, which a late engine may still act upon. */
+  /**
+   * Since when the node has had each taint. For a taint that was removed, the time at which it was last added, because a late engine may
+   * still act on it.
+   */
   since: Map<string, Millis>;
   taints: Set<string>;
   missingSince: Millis;
@@ -63,7 +66,7 @@ interface PodState {
   node: NodeState;
   seconds: readonly number[];
   createdAt: Millis;
-  /** As it was after the last write. */
+  /** The Pod after the last write. */
   pod: Pod;
 }
 
@@ -135,7 +138,7 @@ class World {
 
   end = (): void => this.#engines.end();
 
-  /** The engines first see the changes so far, as they do when time passes. */
+  /** Advances the time. The engines first see the changes so far, as they do when time passes. */
   async #pass(duration: number): Promise<void> {
     await turns(CAUGHT_UP);
     this.#timers.advance(duration * 1000);

@@ -115,7 +115,10 @@ const isMarked = (pod: Pod): boolean =>
     ({ type, status, reason }) => type === 'DisruptionTarget' && status === 'True' && reason === REASON,
   );
 
-/** Revokes the announcement. If the Pod has changed since, for example because another component evicts it, the change queues it again. */
+/**
+ * Sets the condition DisruptionTarget to False. Writes nothing if the Pod has changed since it was read, for example because another
+ * component evicts the Pod: the change queues the Pod again.
+ */
 async function unmark(pods: ResourceClient<Pod>, { metadata }: Pod, now: Millis): Promise<void> {
   const condition = { type: 'DisruptionTarget', status: 'False', lastTransitionTime: formatTime(now) };
   const { uid, resourceVersion } = metadata;

@@ -36,7 +36,7 @@ const deleted = (): string[] | undefined => {
   return deletionTimestamp === undefined ? undefined : finalizers;
 };
 
-test('a Job is deleted in the foreground its seconds after it has ended', async () => {
+test('a Job is deleted in the foreground ttlSecondsAfterFinished after it has ended', async () => {
   await start({ ttlSecondsAfterFinished: 30 });
   await pass(100);
   await finish();
@@ -46,7 +46,7 @@ test('a Job is deleted in the foreground its seconds after it has ended', async 
   expect(deleted()).toEqual(['foregroundDeletion']);
 });
 
-test('0 seconds delete the Job when it ends', async () => {
+test('a Job with ttlSecondsAfterFinished 0 is deleted when it ends', async () => {
   await start({ ttlSecondsAfterFinished: 0 });
   await finish();
   expect(deleted()).toEqual(['foregroundDeletion']);

@@ -1,5 +1,5 @@
 /**
- * Deletes Jobs, with their Pods, ttlSecondsAfterFinished after they have ended.
+ * Deletes Jobs, with their Pods, once their ttlSecondsAfterFinished have passed since their end.
  *
  * Reads: jobs (also a GET before a delete). Writes: jobs (delete, in the foreground).
  * Source: pkg/controller/ttlafterfinished of v1.33 (behavior).
