@@ -18,7 +18,7 @@ export interface ControllerOptions {
   informers: SharedInformers;
   timers: Timers;
   log: Log;
-  /** Stops the controller. */
+  /** Aborts when the controller must stop. */
   signal: AbortSignal;
 }
 

@@ -57,8 +57,8 @@ export interface AutomaticApproval {
 }
 
 /**
- * Returns the rights that allow an automatic approval of a request for KUBELET_CLIENT_SIGNER, in the order in which they are checked; none if
- * the request is never approved automatically. One of the rights is sufficient.
+ * Returns the rights that allow an automatic approval of a request for KUBELET_CLIENT_SIGNER, in the order in which they are checked; none
+ * if the request is never approved automatically. One of the rights is sufficient.
  */
 export function automaticApprovals(
   { spec }: CertificateSigningRequest,

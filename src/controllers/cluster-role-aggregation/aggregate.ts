@@ -1,5 +1,5 @@
 /**
- * The rules of a ClusterRole with an aggregationRule.
+ * Computes the rules of a ClusterRole with an aggregationRule.
  * Source: syncClusterRole of pkg/controller/clusterroleaggregation of v1.33 (behavior).
  */
 import type { ClusterRole, PolicyRule } from '../../api/generated/types.ts';

@@ -1,7 +1,7 @@
 /**
- * Properties of the CronJob controller while time passes and jumps, Jobs end and are deleted, and the engine is killed between any two of its
- * writes. The informers are some turns of the event loop behind. The test ends Jobs as the controller of Jobs does.
- * LIFEPOD_SEED repeats a run; the seed is printed.
+ * Properties of the CronJob controller while time passes and jumps, Jobs end and are deleted, and the engine is killed between any two of
+ * its writes. The informers are some turns of the event loop behind. The test ends Jobs as the controller of Jobs does. LIFEPOD_SEED
+ * repeats a run; the seed is printed.
  */
 import fc from 'fast-check';
 import { expect, test } from 'vitest';

@@ -1,8 +1,8 @@
 /**
  * Decides what to do for a CronJob: its status, which Jobs to delete, and whether to start a Job. Pure.
  *
- * A Job that was created before a crash, but is not in the status yet, is found by its name and annotation. Its time counts as started, so that
- * no time is started twice, even if the Job has already finished and is deleted because of the limits of the history.
+ * A Job that was created before a crash, but is not in the status yet, is found by its name and annotation. Its time counts as started, so
+ * that no time is started twice, even if the Job has already finished and is deleted because of the limits of the history.
  * Source: syncCronJob of pkg/controller/cronjob/cronjob_controllerv2.go of v1.33 (behavior and wording).
  */
 import { parseSchedule } from '../../api/batch/v1/cron-job/schedule.ts';
@@ -103,7 +103,7 @@ function learn({ cronJob, jobs, isMissing }: CronJobInput): { status: CronJobSta
   return { status: withActive(status, [...active.values()]), notes };
 }
 
-/** Returns the status with other active Jobs. An empty list is omitted, as the API does. */
+/** Returns the status with other active Jobs. Omits an empty list, as the API does. */
 export function withActive({ active: _, ...status }: CronJobStatus, active: ObjectReference[]): CronJobStatus {
   return active.length === 0 ? status : { active, ...status };
 }
@@ -112,7 +112,7 @@ export function withActive({ active: _, ...status }: CronJobStatus, active: Obje
 const earliestOf = ({ metadata, status }: CronJob): Millis =>
   parseTime(status?.lastScheduleTime) ?? parseTime(metadata.creationTimestamp) ?? 0;
 
-/** Returns the times of the CronJob's schedule, or why it has none. */
+/** Returns the times of the CronJob's schedule, or a note about why it has none. */
 function timesOf(cronJob: CronJob, localZone: string): ScheduleTimes | Note {
   const { schedule: text = '', timeZone } = cronJob.spec ?? {};
   if (timeZone !== undefined && !isTimeZone(timeZone))

@@ -1,4 +1,7 @@
-/** Carries out decisions about DaemonSets. Source: syncNodes of pkg/controller/daemon/daemon_controller.go, and update.go, of v1.33 (behavior). */
+/**
+ * Carries out decisions about DaemonSets. Source: syncNodes of pkg/controller/daemon/daemon_controller.go, and update.go, of v1.33
+ * (behavior).
+ */
 
 import { isDeepStrictEqual } from 'node:util';
 import { TEMPLATE_GENERATION } from '../../api/apps/v1/daemon-set/index.ts';
@@ -51,7 +54,7 @@ async function dropDuplicate(
 
 const emptyStatus = { currentNumberScheduled: 0, numberMisscheduled: 0, desiredNumberScheduled: 0, numberReady: 0 };
 
-/** Writes status.collisionCount. */
+/** Writes status.collisionCount, unless the DaemonSet has changed meanwhile. */
 export const countCollision = (
   client: ResourceClient<DaemonSet>,
   daemonSet: DaemonSet,

@@ -1,6 +1,7 @@
 /**
  * Decides on which nodes a Pod is missing, and which Pods must not exist. Pure.
- * Source: podsShouldBeOnNode and getUnscheduledPodsWithoutNode of pkg/controller/daemon/daemon_controller.go of v1.33 (behavior and wording).
+ * Source: podsShouldBeOnNode and getUnscheduledPodsWithoutNode of pkg/controller/daemon/daemon_controller.go of v1.33 (behavior and
+ * wording).
  */
 
 import { hasEnded } from '../../api/core/v1/pod/status/final-phase.ts';
@@ -47,7 +48,7 @@ export function manage(daemons: Daemons, mayRetry: (nodeName: string) => boolean
   return result;
 }
 
-/** Whether the node needs a Pod: it has none, or with a surge, only ones that are being deleted. */
+/** Whether the node needs a Pod: the node has no Pod, or with a surge, only Pods that are being deleted. */
 const isVacant = (daemons: Daemons, pods: readonly Pod[]): boolean =>
   pods.length === 0 || (pods.every(isDeleting) && updateAmounts(daemons).maxSurge > 0);
 

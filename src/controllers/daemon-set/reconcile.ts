@@ -15,7 +15,7 @@ import { manage, type Removal } from './manage.ts';
 import { rollingStep } from './rolling-update.ts';
 import { nextAvailableAt, statusOf } from './status.ts';
 
-/** The maximum number of Pods that one decision creates or deletes. Source: BurstReplicas of pkg/controller/daemon. */
+/** The maximum number of Pods that one decision creates, and of Pods that it deletes. Source: BurstReplicas of pkg/controller/daemon. */
 export const BURST = 250;
 
 export interface DaemonInput {

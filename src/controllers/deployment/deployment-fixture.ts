@@ -45,7 +45,7 @@ export const deployment = (
 });
 
 export interface SetState {
-  /** The image of its template; also its name. */
+  /** The image of the template; also the name of the ReplicaSet. */
   image: string;
   size: number;
   /** Default: size. */

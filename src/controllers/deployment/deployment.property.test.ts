@@ -132,7 +132,9 @@ class World {
   #deployment = (): Deployment | undefined => (this.#backend.objects(DEPLOYMENTS) as Deployment[])[0];
   #sets = (): ReplicaSet[] => this.#backend.objects(REPLICA_SETS) as ReplicaSet[];
 
-  /** Writes the status of a ReplicaSet whose Pods exist, and of which `ready` more are available. Returns whether it has changed. */
+  /**
+   * Writes the status of a ReplicaSet whose Pods exist, and of which `ready` more are available. Returns whether the status has changed.
+   */
   async #progress(number: number, ready: number): Promise<boolean> {
     const sets = this.#sets();
     const set = sets[number % sets.length];

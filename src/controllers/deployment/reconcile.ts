@@ -1,8 +1,8 @@
 /**
  * Decides what to do for a Deployment: which ReplicaSets to create, scale, annotate and delete, and its status. Pure.
  *
- * Each decision makes one step, in the order of upstream's syncDeployment. The changes of the ReplicaSets cause the next decision. A decision
- * depends only on the objects, so a crash between two writes of a step leads to the rest of the step.
+ * Each decision makes one step, in the order of upstream's syncDeployment. The changes of the ReplicaSets cause the next decision. A
+ * decision depends only on the objects, so a crash between two writes of a step leads to the rest of the step.
  * Source: pkg/controller/deployment/deployment_controller.go, recreate.go and rolling.go of v1.33 (behavior).
  */
 

@@ -29,8 +29,8 @@ function scaleCurrent(rollout: Rollout): Rollout {
 }
 
 /**
- * Whether the status counts the Pods that are left after the last change of the size. The status of a ReplicaSet that was scaled down and up
- * again may count Pods that have been deleted in between.
+ * Whether the status counts the Pods that are left after the last change of the size. The status of a ReplicaSet that was scaled down and
+ * up again may count Pods that have been deleted in between.
  */
 const isObserved = ({ metadata, status }: ReplicaSet): boolean =>
   (status?.observedGeneration ?? 0) >= (metadata.generation ?? 0);

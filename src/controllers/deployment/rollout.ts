@@ -49,7 +49,10 @@ export const maxSurge = (deployment: Deployment): number => (isRolling(deploymen
 export const maxUnavailable = (deployment: Deployment): number =>
   isRolling(deployment) ? Math.min(amounts(deployment).unavailable, wanted(deployment)) : 0;
 
-/** Returns the ReplicaSet with the size, and with the annotations for later proportional scaling. Returns the same object if nothing changes. */
+/**
+ * Returns the ReplicaSet with the size, and with the annotations for later proportional scaling. Returns the same object if nothing
+ * changes.
+ */
 export function resized(set: ReplicaSet, replicas: number, deployment: Deployment): ReplicaSet {
   const annotations = {
     ...set.metadata.annotations,

@@ -1,8 +1,8 @@
 /**
- * Properties of PodDisruptionBudgets while several clients evict Pods at the same time through two API servers on one store, while Pods become
- * ready, fail, are deleted and replaced, and while the engine with the controller, or the second API server, is killed between any two of its
- * writes. The informers are some turns of the event loop behind. LIFEPOD_SEED repeats a run, whose seed is printed; LIFEPOD_RUNS sets the number
- * of runs.
+ * Properties of PodDisruptionBudgets while several clients evict Pods at the same time through two API servers on one store, while Pods
+ * become ready, fail, are deleted and replaced, and while the engine with the controller, or the second API server, is killed between any
+ * two of its writes. The informers are some turns of the event loop behind. LIFEPOD_SEED repeats a run, whose seed is printed; LIFEPOD_RUNS
+ * sets the number of runs.
  */
 import fc from 'fast-check';
 import { expect, test } from 'vitest';

@@ -1,10 +1,10 @@
 /**
  * Keeps the status of each PodDisruptionBudget: how many of its Pods are healthy, and how many may be evicted now.
  *
- * Boundary: the API server refuses evictions (src/apiserver/registry/evictions); it takes each allowed eviction from the status and records it
- * there, in disruptedPods.
- * Reads: poddisruptionbudgets, pods, and the objects of all kinds with the subresource scale. Writes: the status of poddisruptionbudgets, the
- * condition DisruptionTarget of Pods that were not deleted after all, events.
+ * Boundary: the API server refuses evictions (src/apiserver/registry/evictions); it subtracts each allowed eviction from disruptionsAllowed
+ * in the status and records the eviction in disruptedPods.
+ * Reads: poddisruptionbudgets, pods, and the objects of all kinds with the subresource scale. Writes: the status of poddisruptionbudgets,
+ * the condition DisruptionTarget of Pods that were not deleted after all, events.
  * Invariants:
  *  1. A status is written only if the budget has not changed since it was read, so that no recorded eviction is lost.
  *  2. An evicted Pod counts as disrupted until the copy of the Pods shows its deletion, at most for two minutes.

@@ -1,8 +1,8 @@
 /**
- * Finds the PodDisruptionBudgets that a change concerns: the budget that changed, and those that select a Pod that changed or whose owner was
- * scaled.
- * Source: the event handlers of pkg/controller/disruption/disruption.go of v1.33 (behavior). Upstream updates only one of several budgets that
- * select a Pod, and none when an owner is scaled.
+ * Finds the PodDisruptionBudgets that a change concerns: the budget that changed, and those that select a Pod that changed or whose owner
+ * was scaled.
+ * Source: the event handlers of pkg/controller/disruption/disruption.go of v1.33 (behavior). Upstream updates only one of several budgets
+ * that select a Pod, and none when an owner is scaled.
  */
 import { isDeepStrictEqual } from 'node:util';
 import { isHealthy, isTerminating } from '../../api/core/v1/pod/status/healthy.ts';

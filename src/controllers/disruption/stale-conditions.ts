@@ -1,6 +1,6 @@
 /**
- * Sets the condition DisruptionTarget of a Pod to False if the Pod was not deleted within two minutes after it got the condition, because the
- * component that was going to delete it has changed its mind or has died.
+ * Sets the condition DisruptionTarget of a Pod to False if the Pod was not deleted within two minutes after it got the condition, because
+ * the component that was going to delete the Pod no longer does so, or has died.
  * Source: syncStalePodDisruption of pkg/controller/disruption/disruption.go of v1.33 (behavior).
  */
 import { hasEnded } from '../../api/core/v1/pod/status/final-phase.ts';

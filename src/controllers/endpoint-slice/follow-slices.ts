@@ -1,4 +1,6 @@
-/** Follows the EndpointSlices that one controller manages. Source: the event handlers of pkg/controller/endpointslice of v1.33 (behavior). */
+/**
+ * Follows the EndpointSlices that one controller manages. Source: the event handlers of pkg/controller/endpointslice of v1.33 (behavior).
+ */
 import { MANAGED_BY_LABEL, SERVICE_NAME_LABEL } from '../../api/discovery.k8s.io/v1/endpoint-slice/labels.ts';
 import type { EndpointSlice } from '../../api/generated/types.ts';
 import { ENDPOINT_SLICES } from '../../api/resources.ts';
@@ -8,7 +10,7 @@ import type { ControllerOptions } from '../controller.ts';
 const keyOf = (manager: string, namespace: string | undefined, service: string): string =>
   `${manager}/${namespace ?? ''}/${service}`;
 
-/** For an index of slices by the component that manages them and by their Service. */
+/** Returns the key for an index of slices by the component that manages them and by their Service; an empty list without these labels. */
 function sliceKeys({ metadata: { namespace, labels = {} } }: EndpointSlice): string[] {
   const { [MANAGED_BY_LABEL]: manager, [SERVICE_NAME_LABEL]: service } = labels;
   return manager && service ? [keyOf(manager, namespace, service)] : [];

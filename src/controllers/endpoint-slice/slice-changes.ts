@@ -46,8 +46,8 @@ export const isOwnedBy = ({ metadata }: EndpointSlice, owner: KubeObject): boole
   (metadata.ownerReferences ?? []).some(({ uid, kind }) => uid === owner.metadata.uid && kind === owner.kind);
 
 /**
- * Creates, then updates, then removes slices, so that no endpoint is absent in between. Resolves once the copy contains the changes. Rejects
- * with the first error. A slice that another client has changed is left: this change queues its Service again.
+ * Creates, then updates, then removes slices, so that no endpoint is absent in between. Resolves once the copy contains the changes.
+ * Rejects with the first error. A slice that another client has changed is left: this change queues its Service again.
  */
 export async function writeSlices(
   client: Client,

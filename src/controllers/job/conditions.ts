@@ -1,4 +1,7 @@
-/** The conditions of a Job, with the reasons and messages of upstream. Pure. Source: pkg/controller/job/job_controller.go of v1.33 (behavior and wording). */
+/**
+ * The conditions of a Job, with the reasons and messages of upstream. Pure. Source: pkg/controller/job/job_controller.go of v1.33 (behavior
+ * and wording).
+ */
 import type { Job, JobCondition, JobStatus } from '../../api/generated/types.ts';
 import { formatTime, type Millis } from '../../machinery/time.ts';
 
@@ -40,8 +43,8 @@ interface NewCondition {
 }
 
 /**
- * Returns the conditions with the new one; the same list if they contain it already. A condition that is False is not added, because it says
- * nothing new.
+ * Returns the conditions with the new one; the same list if they contain it already. A condition that is False is not added, because it
+ * says nothing new.
  */
 export function withCondition(
   conditions: JobCondition[],

@@ -1,5 +1,5 @@
 /**
- * Which rule of the podFailurePolicy of a Job a failed Pod matches. Pure.
+ * Finds the rule of the podFailurePolicy of a Job that a failed Pod matches. Pure.
  * Source: pkg/controller/job/pod_failure_policy.go of v1.33 (behavior and wording).
  */
 import type { ContainerStatus, JobSpec, Pod, PodFailurePolicyRule } from '../../api/generated/types.ts';

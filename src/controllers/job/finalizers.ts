@@ -22,7 +22,10 @@ export const isManagedElsewhere = ({ spec }: Job): boolean => (spec?.managedBy ?
 export const untrackPod = (pods: ResourceClient<Pod>, pod: Pod, onlyIfUnchanged: boolean): Promise<Pod | undefined> =>
   patched(pods, pod, { '$deleteFromPrimitiveList/finalizers': [FINALIZER] }, onlyIfUnchanged);
 
-/** Adds the finalizer. Returns the new Pod; undefined if the Pod no longer exists. Throws 409 Conflict if the Pod has changed since it was read. */
+/**
+ * Adds the finalizer. Returns the new Pod; undefined if the Pod no longer exists. Throws 409 Conflict if the Pod has changed since it was
+ * read.
+ */
 export const trackPod = (pods: ResourceClient<Pod>, pod: Pod): Promise<Pod | undefined> =>
   patched(pods, pod, { finalizers: [FINALIZER] }, true);
 

@@ -1,7 +1,8 @@
 /**
  * The Pods of a Job: when the Job counts them, and how a new one looks. Pure. A Pod with defer containers that is being deleted counts once
  * its phase is final, which its node writes after the defer containers have ended.
- * Source: pkg/controller/job/job_controller.go and indexed_job_utils.go of v1.33 (behavior); for defer containers their specification, "Workloads".
+ * Source: pkg/controller/job/job_controller.go and indexed_job_utils.go of v1.33 (behavior); for defer containers their specification,
+ * "Workloads".
  */
 import { hasEnded } from '../../api/core/v1/pod/status/final-phase.ts';
 import type { Container, Job, JobSpec, Pod } from '../../api/generated/types.ts';
@@ -32,7 +33,7 @@ export const isIndexed = ({ completionMode }: JobSpec): boolean => completionMod
 export const replacesEndedOnly = ({ podReplacementPolicy, podFailurePolicy }: JobSpec): boolean =>
   podReplacementPolicy === 'Failed' || podFailurePolicy !== undefined;
 
-/** Returns the completion index of the Pod; undefined if it has none that is valid. */
+/** Returns the completion index of the Pod; undefined if the annotation is absent or not valid. */
 export function indexOf({ metadata }: Pod): number | undefined {
   const text = metadata.annotations?.[INDEX] ?? '';
   return /^\+?\d+$/.test(text) ? Number(text) : undefined;

@@ -2,8 +2,8 @@
  * Runs Pods until enough of them have succeeded, and counts each Pod exactly once.
  *
  * Reads: jobs (also a GET before an adoption, and for Pods whose Job is not in the copy), pods.
- * Writes: pods (create, delete; ownerReferences; the finalizer batch.kubernetes.io/job-tracking; the condition DeletionReason), the status of
- * jobs, events.
+ * Writes: pods (create, delete; ownerReferences; the finalizer batch.kubernetes.io/job-tracking; the condition DeletionReason), the status
+ * of jobs, events.
  * Invariants:
  *  1. A Job's next reconcile sees all the writes of the previous one, because each waits at its end until the copies contain them.
  *  2. A Pod with the finalizer is not counted yet; see tracking.ts for how it is counted once.

@@ -1,5 +1,5 @@
 /**
- * Which Pods a Job that has not ended creates and deletes. Pure. One decision either creates or deletes; deletions come first.
+ * Decides which Pods a Job that has not ended creates and deletes. Pure. One decision either creates or deletes; deletions come first.
  *
  * A Pod that is being deleted and runs its defer containers is not counted yet, but probably fails. Therefore backoffLimit and the back-off
  * already take it into account.

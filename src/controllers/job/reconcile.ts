@@ -1,8 +1,8 @@
 /**
  * Decides what to do for a Job: which Pods to create, delete and count, and the status. Pure.
  *
- * The status of a decision is written after its creations and deletions, and before the finalizers of `untrack` are removed. The decision after
- * that counts these Pods, and ends the Job once no Pod is active, terminating or not yet counted.
+ * The status of a decision is written after its creations and deletions, and before the finalizers of `untrack` are removed. The decision
+ * after that counts these Pods, and ends the Job once no Pod is active, terminating or not yet counted.
  * Source: syncJob of pkg/controller/job/job_controller.go of v1.33 (behavior and wording).
  */
 import type { JobStatus, Pod } from '../../api/generated/types.ts';
@@ -81,8 +81,8 @@ export function reconcile(input: JobInput): Decision {
 }
 
 /**
- * Returns the view with the time at which the Job started. A Job that is resumed starts again, so that the time in which it was suspended does
- * not count towards activeDeadlineSeconds.
+ * Returns the view with the time at which the Job started. A Job that is resumed starts again, so that the time in which it was suspended
+ * does not count towards activeDeadlineSeconds.
  */
 function begun(view: JobView): JobView {
   const { job, spec, status, now } = view;

@@ -16,7 +16,7 @@ import { formatIntervals, total } from './intervals.ts';
 import { isEndedByJob, isIndexed, isTracked, isValid, outcomeOf } from './job-pods.ts';
 import type { JobView } from './view.ts';
 
-/** How many Pods a status may contain that are not counted yet. Source: MaxUncountedPods of pkg/controller/job. */
+/** The maximum number of Pods whose finalizers one decision removes. Source: MaxUncountedPods of pkg/controller/job. */
 export const MAX_UNCOUNTED = 500;
 
 /** Returns the status after counting the Pods of uncountedTerminatedPods that no longer have a finalizer. */

@@ -1,4 +1,7 @@
-/** A Job and its Pods, as the rules of a reconcile see them. Pure. Source: syncJob of pkg/controller/job/job_controller.go of v1.33 (behavior). */
+/**
+ * A Job and its Pods, as the rules of a reconcile see them. Pure. Source: syncJob of pkg/controller/job/job_controller.go of v1.33
+ * (behavior).
+ */
 import type { Job, JobSpec, JobStatus, Pod } from '../../api/generated/types.ts';
 import { uidOf } from '../../machinery/meta.ts';
 import type { Millis } from '../../machinery/time.ts';

@@ -11,7 +11,7 @@ export interface SignsOfLife {
   seen(node: string): void;
   /** Returns when the agent gave the last sign of life; undefined if the node was not added. */
   last(node: string): Millis | undefined;
-  /** Sets the time of the next check, which replaces the one before. */
+  /** Sets the time of the next check, instead of a time that was set before. */
   checkAt(node: string, at: Millis): void;
   remove(node: string): void;
 }

@@ -1,12 +1,12 @@
 /**
- * Taints nodes by their state. A node that is under pressure, has no network, is not ready or is cordoned gets NoSchedule taints; a node that
- * stays not ready also gets a NoExecute taint, for which the controller taint-eviction evicts Pods that do not tolerate it.
+ * Taints nodes by their state. A node that is under pressure, has no network, is not ready or is cordoned gets NoSchedule taints; a node
+ * that stays not ready also gets a NoExecute taint, for which the controller taint-eviction evicts Pods that do not tolerate it.
  *
  * Reads: nodes. Writes: nodes (spec.taints: only taints with the keys STATE_KEYS).
  * Invariants:
- *  1. A short restart of the runtime or the engine evicts no Pod: a node gets the NoExecute taint only after it has not been
- *     ready for 30 s (upstream's kubelet also waits 30 s before it reports that the runtime does not answer). The 30 s count
- *     from the start of the engine, the end of a suspension of the machine, or the end of a time in which no node was ready, at the earliest.
+ *  1. A short restart of the runtime or the engine evicts no Pod: a node gets the NoExecute taint only after it has not been ready for 30 s
+ *     (upstream's kubelet also waits 30 s before it reports that the runtime does not answer). The 30 s count from the start of the engine,
+ *     the end of a suspension of the machine, or the end of a time in which no node was ready, at the earliest.
  *  2. A node that shuts down gets no NoExecute taint: the node itself terminates its Pods within its shutdown grace period,
  *     and the Pod objects remain.
  *  3. In each zone, nodes get the NoExecute taint one after another, at the rate of the zone. If no node of the cluster is ready, as after
@@ -54,8 +54,8 @@ export async function startNodeTaints({ client, informers, timers, log, signal }
 }
 
 /**
- * Returns all taints that the node should have, including those of other writers, or undefined if no taint must change.
- * `evicts`: whether the node is to have the NoExecute taint of its state.
+ * Returns all taints that the node should have, including those of other writers, or undefined if no taint must change. `evicts`: whether
+ * the node must have the NoExecute taint of its state.
  */
 export function wantedTaints(node: Node, at: { now: Millis; evicts: boolean }): Taint[] | undefined {
   const present = node.spec?.taints ?? [];

@@ -9,16 +9,16 @@ import { controllerOf, isControlledBy } from './owner.ts';
 export interface Claim<T> {
   /** The objects that the owner controls and keeps. */
   owned: T[];
-  /** The objects without a controller that become the owner's. */
+  /** The objects without a controller that the owner must adopt. */
   adopt: T[];
-  /** The objects of the owner that its selector no longer matches. */
+  /** The objects of the owner that its selector or `isMember` no longer matches. */
   release: T[];
 }
 
 /**
- * Sorts the candidates. An owner that is being deleted adopts and releases nothing. An object that is being deleted is not adopted. Objects of
- * other controllers and of other namespaces are ignored. A selector that is absent or empty matches nothing, as in upstream's workloads.
- * `isMember`: what an object of the owner must fulfil besides the selector.
+ * Sorts the candidates. An owner that is being deleted adopts and releases nothing. An object that is being deleted is not adopted. Objects
+ * of other controllers and of other namespaces are ignored. A selector that is absent or empty matches nothing, as in upstream's workloads.
+ * `isMember`: a further condition for the objects of the owner.
  */
 export function claim<T extends KubeObject>(
   owner: KubeObject,

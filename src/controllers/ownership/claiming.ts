@@ -10,7 +10,7 @@ import { isApiError } from '../../machinery/status.ts';
 import { type Claim, claim } from './claim.ts';
 import { controllerReference, controllerUids, type OwnerKind, orphanKey } from './owner.ts';
 
-/** Identifies merge patches of ownerReferences by the UID of each reference. */
+/** The type of patches in which the UID identifies an entry of ownerReferences. */
 const MERGE = 'application/strategic-merge-patch+json';
 
 export interface Claimant {
@@ -23,8 +23,8 @@ export interface Claimant {
 }
 
 /**
- * Adopts and releases objects in the copy, as claim() decides. Returns those that the owner controls afterwards, once the copy contains the
- * changes. Throws like executeClaim().
+ * Adopts and releases objects that the copy contains, as claim() decides. Returns the objects that the owner controls afterwards, once the
+ * copy contains the changes. Throws like executeClaim().
  */
 export async function claimDependents<T extends KubeObject>(
   client: ResourceClient<T>,
@@ -42,8 +42,8 @@ export async function claimDependents<T extends KubeObject>(
 }
 
 /**
- * Adopts and releases the objects of the claim. Returns the objects that the owner controls afterwards, in their new state. Throws if the
- * owner has been replaced or is being deleted, which only the API knows for sure: then nothing is adopted.
+ * Adopts and releases the objects of the claim. Returns the objects that the owner controls afterwards, in their new state. If objects must
+ * be adopted, first reads the owner from the API: throws, and adopts nothing, if the owner has been replaced or is being deleted.
  */
 export async function executeClaim<T extends KubeObject>(
   client: ResourceClient<T>,

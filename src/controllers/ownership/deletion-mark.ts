@@ -1,4 +1,7 @@
-/** The condition DeletionReason, with which a workload controller marks a Pod before it deletes it. Source: the specification of defer containers. */
+/**
+ * The condition DeletionReason, with which a workload controller marks a Pod before it deletes it. Source: the specification of defer
+ * containers.
+ */
 import type { Pod } from '../../api/generated/types.ts';
 import { PODS } from '../../api/resources.ts';
 import { unlessChanged } from '../../client/unless-changed.ts';

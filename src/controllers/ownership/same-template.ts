@@ -1,6 +1,7 @@
 /**
  * Compares Pod templates. Pure.
- * Source: EqualIgnoreHash of pkg/controller/deployment/util/deployment_util.go, and Match of pkg/controller/daemon/update.go, of v1.33 (behavior).
+ * Source: EqualIgnoreHash of pkg/controller/deployment/util/deployment_util.go, and Match of pkg/controller/daemon/update.go, of v1.33
+ * (behavior).
  */
 import { sameValue } from '../../api/core/v1/pod/compare.ts';
 

@@ -6,7 +6,7 @@ import type { PodTemplateSpec } from '../../api/generated/types.ts';
 const ALPHABET = 'bcdfghjklmnpqrstvwxz2456789';
 const LENGTH = 10;
 
-/** Returns a hash of the template. `collisions`: how many names with hashes of it were in use by objects with other templates. */
+/** Returns a hash of the template. `collisions`: how many names with hashes of the template were in use by objects with other templates. */
 export function templateHash(template: PodTemplateSpec | undefined, collisions: number): string {
   const digest = createHash('sha256')
     .update(JSON.stringify([sorted(template), collisions]))

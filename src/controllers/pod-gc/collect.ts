@@ -62,7 +62,7 @@ export function lastStatus(pod: Pod, cause: Cause, now: Millis): PodStatus | und
 const conditionOf = ({ status }: Pod, type: string): PodCondition | undefined =>
   status?.conditions?.find((each) => each.type === type);
 
-/** Returns the condition DisruptionTarget. If another component has set the condition, its lastTransitionTime remains. */
+/** Returns the condition DisruptionTarget. If another component has set the condition to True, its lastTransitionTime remains. */
 function podGcCondition(pod: Pod, now: Millis): PodCondition {
   const before = conditionOf(pod, 'DisruptionTarget');
   const since = before?.status === 'True' ? before.lastTransitionTime : undefined;

@@ -1,7 +1,7 @@
 /**
  * The order in which Pods are deleted when there are too many replicas. Pure.
- * Source: ActivePodsWithRanks of pkg/controller/controller_utils.go and getPodsToDelete of pkg/controller/replicaset/replica_set.go of v1.33
- * (behavior, with the feature gates PodDeletionCost and LogarithmicScaleDown); "ReplicaSet" of the v1.33 documentation, scaling down.
+ * Source: ActivePodsWithRanks of pkg/controller/controller_utils.go and getPodsToDelete of pkg/controller/replicaset/replica_set.go of
+ * v1.33 (behavior, with the feature gates PodDeletionCost and LogarithmicScaleDown); "ReplicaSet" of the v1.33 documentation, scaling down.
  */
 import { deletionCost } from '../../api/core/v1/pod/deletion-cost.ts';
 import type { Pod } from '../../api/generated/types.ts';

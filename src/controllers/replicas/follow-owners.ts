@@ -1,5 +1,6 @@
 /**
- * Finds the owners that a change concerns: the owner that changed, the controller of a Pod that changed, and the owners that may adopt a Pod.
+ * Finds the owners that a change concerns: the owner that changed, the controller of a Pod that changed, and the owners that may adopt a
+ * Pod.
  * Source: the event handlers of pkg/controller/replicaset/replica_set.go of v1.33 (behavior).
  */
 import { isDeepStrictEqual } from 'node:util';

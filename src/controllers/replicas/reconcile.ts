@@ -58,8 +58,8 @@ function isSuperseded(owner: ReplicaOwner, siblings: readonly ReplicaOwner[]): b
 }
 
 /**
- * Whether a Deployment wants Pods, but none of this owner. With the strategy Recreate, the ReplicaSet of a newer revision is created only once
- * these Pods have ended.
+ * Whether a Deployment wants Pods, but none of this owner. With the strategy Recreate, the ReplicaSet of a newer revision is created only
+ * once these Pods have ended.
  */
 const isEmptied = (owner: ReplicaOwner): boolean =>
   wantedReplicas(owner) === 0 && Number.parseInt(owner.metadata.annotations?.[DESIRED] ?? '', 10) > 0;

@@ -2,8 +2,8 @@
  * Reports that ServiceCIDRs are ready, and delays the deletion of ServiceCIDRs whose addresses are in use, with a finalizer.
  *
  * Reads: servicecidrs, ipaddresses. Writes: servicecidrs (finalizers, status).
- * Source: pkg/controller/servicecidrs of v1.33 (behavior and wording), except that upstream waits 10 s before it removes the finalizer: here
- * no address is allocated from a ServiceCIDR whose deletion has begun.
+ * Source: pkg/controller/servicecidrs of v1.33 (behavior and wording), except that upstream waits 10 s before it removes the finalizer:
+ * here no address is allocated from a ServiceCIDR whose deletion has begun.
  */
 import type { Condition, IPAddress, ServiceCIDR } from '../../api/generated/types.ts';
 import { IP_ADDRESSES, SERVICE_CIDRS } from '../../api/resources.ts';

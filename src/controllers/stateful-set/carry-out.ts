@@ -23,7 +23,7 @@ export interface StatefulWriter extends PodWriter, RevisionWriter<StatefulSet> {
   claims: Informer<PersistentVolumeClaim>;
 }
 
-/** Writes status.collisionCount. */
+/** Writes status.collisionCount, unless the StatefulSet has changed meanwhile. */
 export const countCollision = (
   client: ResourceClient<StatefulSet>,
   set: StatefulSet,

@@ -38,7 +38,10 @@ import {
 import { outdatedPods } from './rolling-update.ts';
 import { nextAvailableAt, statusOf } from './status.ts';
 
-/** The maximum number of Pods that one decision creates or deletes. Source: MaxBatchSize of pkg/controller/statefulset. */
+/**
+ * The maximum number of Pods that one decision creates, of Pods that it deletes for an update, and of other Pods that it deletes. Source:
+ * MaxBatchSize of pkg/controller/statefulset.
+ */
 export const BURST = 500;
 
 export interface StatefulInput {

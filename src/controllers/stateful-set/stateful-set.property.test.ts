@@ -1,7 +1,7 @@
 /**
- * Properties of the StatefulSet controller while users scale and update the StatefulSet and delete Pods, while Pods fail, and while the engine
- * is killed between any two of its writes. The informers are some turns of the event loop behind. Writes that are under way when the engine
- * is killed may still take effect, as with an API server in another process. LIFEPOD_SEED repeats a run; the seed is printed.
+ * Properties of the StatefulSet controller while users scale and update the StatefulSet and delete Pods, while Pods fail, and while the
+ * engine is killed between any two of its writes. The informers are some turns of the event loop behind. Writes that are under way when the
+ * engine is killed may still take effect, as with an API server in another process. LIFEPOD_SEED repeats a run; the seed is printed.
  */
 import fc from 'fast-check';
 import { expect, test } from 'vitest';

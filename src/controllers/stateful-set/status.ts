@@ -1,4 +1,7 @@
-/** The status of a StatefulSet. Pure. Source: pkg/controller/statefulset/stateful_set_control.go and stateful_set_utils.go of v1.33 (behavior). */
+/**
+ * The status of a StatefulSet. Pure. Source: pkg/controller/statefulset/stateful_set_control.go and stateful_set_utils.go of v1.33
+ * (behavior).
+ */
 import type { StatefulSetStatus } from '../../api/generated/types.ts';
 import type { Millis } from '../../machinery/time.ts';
 import { availableAt } from '../ownership/pod-state.ts';

@@ -1,7 +1,7 @@
 /**
  * Recreates the Service `kubernetes` with its Endpoints and EndpointSlice, the ServiceCIDR `kubernetes`, the Service `kube-dns` with its
- * EndpointSlice, and the namespace of the node Leases when a client has deleted them, and reverts changes to the Services and their endpoints.
- * Other system namespaces and priority classes cannot be deleted.
+ * EndpointSlice, and the namespace of the node Leases when a client has deleted them, and reverts changes to the Services and their
+ * endpoints. Other system namespaces and priority classes cannot be deleted.
  *
  * Reads: these objects. Writes: the system objects, through `bootstrap`.
  * Source: upstream's kubernetesservice and systemnamespaces controllers (behavior), except that upstream's controllers poll.

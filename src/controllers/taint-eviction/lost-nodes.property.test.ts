@@ -1,8 +1,8 @@
 /**
  * Properties of the controllers taint-eviction and pod-gc while nodes are tainted, removed and added, and the engine is killed between any
- * two of its writes: no Pod is evicted before its tolerationSeconds have passed, or fails before its node has been missing for 40 s; each Pod
- * has its condition before it is deleted; finally, all Pods that must go have gone or are being deleted, and no other Pod has the condition.
- * LIFEPOD_SEED repeats a run, whose seed is printed; LIFEPOD_RUNS sets the number of runs.
+ * two of its writes: no Pod is evicted before its tolerationSeconds have passed, or fails before its node has been missing for 40 s; each
+ * Pod has its condition before it is deleted; finally, all Pods that must go have gone or are being deleted, and no other Pod has the
+ * condition. LIFEPOD_SEED repeats a run, whose seed is printed; LIFEPOD_RUNS sets the number of runs.
  */
 import fc from 'fast-check';
 import { expect, test } from 'vitest';

@@ -3,8 +3,8 @@
  *
  * Reads: nodes, pods. Writes: pods (status: the condition DisruptionTarget; delete), events.
  * Invariants:
- *  1. A Pod has the condition DisruptionTarget before it is deleted. A Pod that this controller has marked, but no longer deletes, for example
- *     after a crash between the two writes, gets the condition False.
+ *  1. A Pod has the condition DisruptionTarget before it is deleted. A Pod that this controller has marked, but no longer deletes, for
+ *     example after a crash between the two writes, gets the condition False.
  *  2. When the tolerationSeconds of a Pod have passed, its tolerations and the node's taints are checked again before the
  *     Pod is deleted.
  *  3. tolerationSeconds count, for each taint, from the time at which this controller first sees that it may evict the Pod, so the time in
@@ -96,8 +96,8 @@ export async function startTaintEviction(options: ControllerOptions): Promise<vo
 }
 
 /**
- * Returns the taints that limit the stay of the Pod on its node; empty if the Pod is not evicted, because it tolerates the taints forever, has
- * no known node, is being deleted, has ended, or is a mirror Pod.
+ * Returns the taints that limit the stay of the Pod on its node; empty if the Pod is not evicted, because it tolerates the taints forever,
+ * has no known node, is being deleted, has ended, or is a mirror Pod.
  */
 function staysOf(pod: Pod, node: Node | undefined, taints: KnownTaints): LimitedStay[] {
   if (node === undefined || pod.metadata.deletionTimestamp !== undefined || hasEnded(pod) || isMirrorPod(pod))
