@@ -1,6 +1,6 @@
 /**
  * Decides how the EndpointSlices of a Service change.
- * Source: the package endpointslice of v1.33 (behavior). Upstream remembers trigger times; this function compares endpoints instead.
+ * Source: the package endpointslice of v1.33 (behavior). Upstream remembers trigger times; this file compares endpoints instead.
  */
 import { isDeepStrictEqual } from 'node:util';
 import {

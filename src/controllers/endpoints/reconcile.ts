@@ -1,6 +1,6 @@
 /**
  * Decides which Endpoints a Service has.
- * Source: pkg/controller/endpoint of v1.33 (behavior). Upstream remembers trigger times; this function compares addresses instead.
+ * Source: pkg/controller/endpoint of v1.33 (behavior). Upstream remembers trigger times; this file compares addresses instead.
  */
 import { isDeepStrictEqual } from 'node:util';
 import { ENDPOINTS_CONTROLLER, ENDPOINTS_MANAGED_BY } from '../../api/core/v1/endpoints/labels.ts';

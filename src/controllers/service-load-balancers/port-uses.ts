@@ -1,6 +1,6 @@
 /**
- * Which Services and Pods use ports of the nodes besides load balancers, and which of them get no connections because the rules of the
- * nodes look up load balancers first, then node ports, then host ports. Pure.
+ * Finds the Services and Pods that use ports of the nodes besides load balancers, and those of them that get no connections because the
+ * rules of the nodes look up load balancers first, then node ports, then host ports. Pure.
  */
 import { hostPortsOf } from '../../api/core/v1/pod/host-ports.ts';
 import { hasEnded } from '../../api/core/v1/pod/status/final-phase.ts';

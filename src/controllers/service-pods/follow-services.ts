@@ -36,10 +36,12 @@ const labelKeys = ({ metadata: { namespace, labels = {} } }: KubeObject): string
 /** Returns the bucket of a label. Objects without the label may have the same bucket. */
 const bucketOf = (key: string): string => `${key.slice(0, key.indexOf('/'))}/${crc32(key) % BUCKETS}`;
 
-/** For an index of objects by the buckets of their labels. */
+/** Returns the keys for an index of objects by the buckets of their labels. */
 const labelBuckets = (object: KubeObject): string[] => [...new Set(labelKeys(object).map(bucketOf))];
 
-/** For an index of Services by the first label of their selectors in alphabetical order. */
+/**
+ * Returns the key for an index of Services by the first label of their selectors in alphabetical order; an empty list without a selector.
+ */
 function selectorKeys(service: Service): string[] {
   const [first] = selectorOf(service).sort(([a], [b]) => (a < b ? -1 : 1));
   return first === undefined ? [] : [labelKey(service.metadata.namespace, first)];

@@ -13,7 +13,7 @@ import { WAKE_UP_MILLIS } from './known-taints.ts';
 
 export interface PendingEvictions {
   has(uid: string): boolean;
-  /** Calls `due` once one of the stays is over, unless the stays are replaced or cancelled before. `stays` must not be empty. */
+  /** Calls `due` once one of the stays is over, unless the stays are replaced or canceled before. `stays` must not be empty. */
   schedule(pod: Pod, stays: readonly LimitedStay[]): void;
   /** Whether one of the stays is over; false if no eviction of the Pod is pending. */
   isDue(uid: string, stays: readonly LimitedStay[]): boolean;

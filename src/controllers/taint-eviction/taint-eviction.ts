@@ -107,7 +107,7 @@ function staysOf(pod: Pod, node: Node | undefined, taints: KnownTaints): Limited
 
 const REASON = 'DeletionByTaintManager';
 
-/** Whether this controller has announced the deletion of the Pod, which has not been deleted and has not ended. */
+/** Whether this controller has announced the deletion of the Pod, and the Pod is not being deleted and has not ended. */
 const isMarked = (pod: Pod): boolean =>
   pod.metadata.deletionTimestamp === undefined &&
   !hasEnded(pod) &&
