@@ -22,7 +22,7 @@ export interface KindCatalog {
   storedAs(kind: KindDefinition): KindDefinition;
   /**
    * Adds the kinds. Throws an Error, and adds none of them, if one has the path or name of another kind, is stored as a kind that is not
-   * served, is uncached (the watch cache must know the uncached kinds before it loads the objects), or brings invalid types.
+   * served, is uncached (the watch cache must know the uncached kinds before it loads the objects), or has invalid types.
    */
   add(...kinds: readonly KindDefinition[]): void;
   /** Removes the kind. Does nothing if it is not served. Throws an Error if another kind is stored as this one. */
@@ -45,7 +45,7 @@ export const anyKind = <T extends KubeObject>(kind: KindDefinition<T>): KindDefi
 
 export function createCatalog(initial: readonly KindDefinition[]): KindCatalog {
   let index = indexOf(initial);
-  /** The functions that remove the types that kinds have brought. */
+  /** The functions that remove the types of kinds from the facts. */
   const typesOf = new Map<KindDefinition, () => void>();
   const addTypesOf = (kinds: readonly KindDefinition[]): void => {
     const added: [KindDefinition, () => void][] = [];

@@ -1,6 +1,7 @@
 /**
- * Turns the declaration of a kind into its definition. A declaration says only what is special about the kind; what all kinds have in
- * common is said here: the names of the resource, the rules for metadata, the handling of the status, and the rows of its table.
+ * Turns the declaration of a kind into its definition. A declaration contains only the parts that are special to the kind. This file adds
+ * the parts that all kinds have in common: the names of the resource, the rules for metadata, the handling of the status, and the rows of
+ * its table.
  *
  * Source: upstream's strategies (pkg/registry) call the same steps for every kind: ValidateObjectMeta, ValidateObjectMetaUpdate, and the
  * reset of the status on create and on updates of the main resource.
@@ -15,7 +16,7 @@ import { scaleSubresource } from './scale-subresource.ts';
 import { statusSubresource } from './status-subresource.ts';
 import type { CellColumn } from './table.ts';
 
-/** The parts of a definition that a declaration may leave to the defaults of kind(). */
+/** The parts of a definition that kind() derives from its arguments or for which it has defaults. */
 type Derived =
   | 'group'
   | 'version'
@@ -79,7 +80,7 @@ const all =
 const metadataUpdate: Rule<KubeObject> = (object, old) =>
   old === undefined ? [] : validateObjectMetaUpdate(object.metadata, old.metadata);
 
-/** Declares a kind. `apiVersion`: such as `v1` or `apps/v1`. */
+/** Returns the definition of a kind. `apiVersion`: the group and version, such as `v1` or `apps/v1`. */
 export function kind<T extends KubeObject>(
   apiVersion: string,
   name: string,
@@ -122,7 +123,7 @@ export function kind<T extends KubeObject>(
   return definition;
 }
 
-/** Returns the steps of writes that protect the status, followed by those of the declaration. */
+/** Returns the functions that set the status on create and restore it on update, and then call the functions of the declaration. */
 function withStatus<T extends KubeObject & { status?: unknown }>(
   { prepareForCreate, prepareForUpdate }: Declaration<T>,
   { initial }: NonNullable<Declaration<T>['status']>,

@@ -1,5 +1,5 @@
 /**
- * Amounts that are a number or a percentage, such as maxUnavailable: their rules, and what they amount to.
+ * Validates and computes amounts that are a number or a percentage, such as maxUnavailable.
  * Source: ValidatePositiveIntOrPercent and IsNotMoreThan100Percent of pkg/apis/apps/validation of v1.33 (behavior and wording).
  */
 import { nonNegative } from './rules.ts';
@@ -19,7 +19,7 @@ export function intOrPercentErrors(value: number | string): string[] {
 export const percentLimitErrors = (value: number | string): string[] =>
   isPercent(value) && Number(value.slice(0, -1)) > 100 ? ['must not be greater than 100%'] : [];
 
-/** Returns the number of the amount or of its percentage; 0 for any other text, as upstream does. */
+/** Returns the number, or the number in a text such as `25%` or `25`; 0 for any other text, as upstream does. */
 export function amountOf(value: number | string): number {
   if (typeof value === 'number') return value;
   if (isPercent(value)) return Number(value.slice(0, -1));
@@ -27,7 +27,7 @@ export function amountOf(value: number | string): number {
 }
 
 /**
- * Returns the amount, or the part of `total` that a percentage is, rounded up or down; 0 if the amount is absent.
+ * Returns the number, or the given percentage of `total`, rounded up or down; 0 if the amount is absent.
  * Source: GetScaledValueFromIntOrPercent of k8s.io/apimachinery/pkg/util/intstr of v1.33.
  */
 export function resolveAmount(value: number | string | undefined, total: number, round: 'up' | 'down'): number {

@@ -53,7 +53,7 @@ export interface SubresourceDefinition<T extends KubeObject = KubeObject> {
    */
   bodyKind?: { group: string; version: string; kind: string; schema: string; olderVersions?: readonly string[] };
   verbs: readonly ('get' | 'update' | 'patch' | 'create' | 'delete')[];
-  /** For subresources that are connections (streams and the node's proxy): the kind of the query's options, such as PodExecOptions. */
+  /** For subresources that are connections (streams and proxies): the kind of the query's options, such as PodExecOptions. */
   connects?: string;
   /**
    * Whether a write deletes the object or shortens its termination. The limit on the memory of all objects does not
@@ -105,7 +105,7 @@ export interface KindDefinition<T extends KubeObject = KubeObject> {
   outlivesNamespace?: boolean;
   /** The full name of the kind's type (see facts/facts.ts), such as `io.k8s.api.core.v1.Pod`. */
   schema: string;
-  /** The types that the kind brings, which belong to the package of its type. They exist while a catalog serves the kind. */
+  /** Types that the kind adds to the facts, in the package of its own type. They exist while a catalog serves the kind. */
   types?: TypeLines;
   /**
    * For kinds whose objects are stored as another kind (Events of events.k8s.io, or another version of the kind): that kind, and the
@@ -183,7 +183,7 @@ export interface KindDefinition<T extends KubeObject = KubeObject> {
 
   /**
    * How a deletion treats the dependents of an object, which name it in their ownerReferences, if neither the request nor a finalizer of
-   * the object decides. By default, the garbage collector deletes them. `warning`: what clients that send no policy are warned of.
+   * the object decides. By default, the garbage collector deletes them. `warning`: the warning to clients that send no policy.
    * `unsupported`: the garbage collector ignores the kind.
    */
   propagation?: { byDefault: 'Orphan'; warning?: string } | 'unsupported';
@@ -200,7 +200,7 @@ export interface KindDefinition<T extends KubeObject = KubeObject> {
    */
   selectableFields?(object: T): Record<string, string>;
   /**
-   * The paths of the selectable fields by which the cache indexes objects, those with the fewest objects a value first. A list or watch
+   * The paths of the selectable fields by which the cache indexes objects, those with the fewest objects per value first. A list or watch
    * whose field selector requires a value of such a field inspects only the objects with this value. Lists of uncached kinds, and kinds
    * that are stored as another kind, have no index.
    */

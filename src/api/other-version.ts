@@ -1,7 +1,7 @@
 /**
- * Declares another version of a kind. Objects are stored in one version; the other version is its type, its defaults, and two pure
- * functions that convert its objects to the stored version and back. All other steps are those of the stored version: an object is
- * converted before each of them, as upstream converts it to its internal version.
+ * Declares another version of a kind. Objects are stored in one version. The other version consists of a type, defaults, and two pure
+ * functions that convert objects to the stored version and back. All other steps are those of the stored version: an object is converted
+ * before each of them, as upstream converts it to its internal version.
  *
  * Not supported in the stored version, because no kind with versions needs them: a graceful deletion, selectable fields, and subresources
  * that are documents of another kind.
@@ -13,7 +13,10 @@ import type { KindDefinition, SubresourceDefinition } from './kind.ts';
 export interface OtherVersion<T extends KubeObject, S extends KubeObject> {
   /** The defaults that differ from those of the stored version. The defaults of the stored version follow after the conversion. */
   defaults?(object: T): void;
-  /** Converts an object to the stored version. Must return new parts, because they get the defaults of the stored version. */
+  /**
+   * Converts an object to the stored version. The result must not share parts with `object`, because the defaults of the stored version are
+   * set in the result.
+   */
   toStored(object: T): S;
   /** Converts a stored object, which is frozen, to this version. */
   fromStored(object: S): T;
@@ -25,7 +28,10 @@ function become<T extends KubeObject>(object: T, content: T): void {
   Object.assign(object, content);
 }
 
-/** `stored`: the kind in the version in which objects are stored. `version`: such as `v1`. */
+/**
+ * Returns the definition of the kind in another version. `stored`: the kind in the version in which objects are stored. `version`: such as
+ * `v1`.
+ */
 export function otherVersion<T extends KubeObject, S extends KubeObject>(
   stored: KindDefinition<S>,
   version: string,

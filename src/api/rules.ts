@@ -1,9 +1,9 @@
-/** Rules that the declarations of kinds consist of. A rule returns the errors of one object. */
+/** The rules with which declarations of kinds validate objects. */
 import { type FieldError, forbidden, invalid, notSupported } from '../machinery/field-error.ts';
 import { type JsonValue, jsonEqual } from '../machinery/json-value.ts';
 import { IMMUTABLE_TEXT } from '../machinery/object-meta.ts';
 
-/** `old`: the object that is replaced; undefined on create. */
+/** Returns the errors of an object. `old`: the object that is replaced; undefined on create. */
 export type Rule<T> = (object: T, old?: T) => FieldError[];
 
 /** Returns the value at a path of field names, such as `spec.replicas`; undefined if a part of the path is absent. */
@@ -36,7 +36,7 @@ export const at =
     return value === undefined ? [] : errorsOf(value).map((text) => invalid(path, value, text));
   };
 
-/** Requires that a present value is one of the given ones. */
+/** Requires that the value at the path, if it is present, is one of the given values. */
 export const oneOf =
   (path: string, values: readonly string[]): Rule<object> =>
   (object) => {
@@ -47,14 +47,17 @@ export const oneOf =
 const changed = (path: string, object: unknown, old: unknown): boolean =>
   !jsonEqual((valueAt(object, path) ?? null) as JsonValue, (valueAt(old, path) ?? null) as JsonValue);
 
-/** Rejects updates that change the value at the path. `text`: a text of upstream that differs from the usual one (Forbidden). */
+/**
+ * Rejects updates that change the value at the path. `text`: upstream's text if it differs from the usual one; the error is then Forbidden
+ * instead of Invalid.
+ */
 export const immutable = (path: string, text?: string): Rule<object> =>
   onUpdate((object, old) => {
     if (!changed(path, object, old)) return [];
     return [text === undefined ? invalid(path, valueAt(object, path), IMMUTABLE_TEXT) : forbidden(path, text)];
   });
 
-/** Upstream's text for the minimum of a number. */
+/** Returns upstream's error text if the number is negative. */
 export const nonNegative = (value: number): string[] => (value < 0 ? ['must be greater than or equal to 0'] : []);
 
 export const positive = (value: number): string[] => (value <= 0 ? ['must be greater than 0'] : []);

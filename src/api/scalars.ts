@@ -115,7 +115,10 @@ export function canonicalBytes(text: string): ScalarResult {
   return { error: `illegal base64 data at input byte ${bad >= 0 ? bad : plain.length - (plain.length % 4)}` };
 }
 
-/** Checks a Go duration such as 1m30s, and converts it to the form in which Go writes it. */
+/**
+ * Checks a Go duration such as 1m30s, and converts it to the form in which Go writes it. Negative durations, and fractions of milliseconds,
+ * remain as they were sent.
+ */
 export function canonicalDuration(text: string): ScalarResult {
   const millis = parseDuration(text);
   if (millis === undefined) return { error: `time: invalid duration ${JSON.stringify(text)}` };

@@ -45,7 +45,9 @@ export function scaleOf({ metadata, spec, status }: Scalable, selector: string):
   };
 }
 
-/** `definition`: the kind of the objects. `selectorOf`: returns the text of the selector of the object's Pods. */
+/**
+ * Returns the scale subresource of a kind. `definition` returns the kind, and `selectorOf` the text of the selector of an object's Pods.
+ */
 export function scaleSubresource<T extends KubeObject>(
   definition: () => KindDefinition<T>,
   selectorOf: (object: T) => string,

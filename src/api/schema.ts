@@ -44,7 +44,10 @@ interface Context {
   values: number;
 }
 
-/** The maximum number of fields, list elements and map entries of an object. Each needs far more memory decoded than in the body. */
+/**
+ * The maximum number of fields, list elements and map entries of an object. Each value needs far more memory after decoding than in the
+ * body.
+ */
 export const MAX_VALUES = 300_000;
 
 /** Decodes a value that is not null. Returns undefined if the value is invalid. The context keeps the first error of each type. */
@@ -100,7 +103,7 @@ const numberDecoder =
 
 function integerDecoder(place: Place, scalar: 'int32' | 'int64'): Decoder {
   const limit = scalar === 'int32' ? 2 ** 31 : 2 ** 63;
-  // JavaScript writes -2^63 as a number that Go cannot read. Like all integers beyond 2^53, int64 is not exact here.
+  // JavaScript writes -2^63 as a number that Go cannot read. Integers beyond 2^53 are not exact here.
   const lowest = scalar === 'int32' ? -limit : -limit + 1024;
   return (value, context) =>
     typeof value === 'number' && Number.isInteger(value) && value >= lowest && value < limit
@@ -125,7 +128,8 @@ const ownDecoder =
 const quantityDecoder =
   (canonical: (input: string | number) => ScalarResult): Decoder =>
   (value, context) => {
-    // Upstream parses the JSON text of a value of another type as a quantity too, which always fails. So does the name of its type here.
+    // Upstream parses the JSON text of a value of another type as a quantity too, which always fails. Here, parsing the name of the type of
+    // the value fails instead.
     const result = canonical(typeof value === 'string' || typeof value === 'number' ? value : kindOf(value));
     if ('value' in result) return result.value;
     noteFatal(context, result.error);
@@ -294,7 +298,7 @@ function fieldDecoder(field: FieldFacts, struct: string): Decoder {
   return field.container === 'map' ? mapDecoder(field, element, place) : element;
 }
 
-/** The value of a field that the client omits and Go does not. */
+/** Returns the value of a field that the client omits although Go always writes it; undefined if the field may be absent. */
 function writtenValue(field: FieldFacts): JsonValue | undefined {
   if (field.container === 'list') return [];
   return field.container === 'map' ? {} : zeroOf(field);

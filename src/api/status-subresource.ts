@@ -7,7 +7,7 @@ import type { FieldError } from '../machinery/field-error.ts';
 import type { KubeObject } from '../machinery/meta.ts';
 import type { SubresourceDefinition, WriteContext } from './kind.ts';
 
-/** `prepare`: mutates the new object before its validation, for example to restore labels. */
+/** Returns the status subresource of a kind. `prepare`: mutates the new object before its validation, for example to restore labels. */
 export function statusSubresource<T extends KubeObject & { status?: unknown }>(
   validate: (object: T, old: T) => FieldError[],
   prepare: (object: T, old: T, context: WriteContext) => void = () => {},

@@ -20,7 +20,7 @@ interface Replicated extends KubeObject {
   status?: ReplicaStatus;
 }
 
-/** Requires that none of the `parts` of the replicas is larger than their number, and that ready replicas include the available ones. */
+/** Requires that none of the counts in `parts` is greater than `replicas`, and that availableReplicas is not greater than readyReplicas. */
 export function validateParts(status: ReplicaStatus, parts: readonly (keyof ReplicaStatus)[]): FieldError[] {
   const { replicas = 0, readyReplicas = 0, availableReplicas = 0 } = status;
   const errors = parts.flatMap((name) => {

@@ -26,7 +26,7 @@ export const validateRequiredSelector = (selector: LabelSelector | undefined, ki
     ? [required(SELECTOR)]
     : [...labelSelectorErrors(selector, SELECTOR), ...validateNotEmpty(selector, kind)];
 
-/** Requires that a valid selector matches the labels of the template. An absent selector matches no labels. */
+/** Requires that the selector, if it is valid, matches the labels of the template. An absent selector matches no labels. */
 export function validateTemplateLabels(
   selector: LabelSelector | undefined,
   template: PodTemplateSpec | undefined,
@@ -36,7 +36,7 @@ export function validateTemplateLabels(
   return [invalid('spec.template.metadata.labels', labels, '`selector` does not match template `labels`')];
 }
 
-/** Requires that the Pods of a template restart always and have no deadline. `kind`: such as `DaemonSet`. */
+/** Requires the restartPolicy Always and no activeDeadlineSeconds. `kind`: the kind that has the template, such as `DaemonSet`. */
 export function validateLastingTemplate(template: PodTemplateSpec | undefined, kind: string): FieldError[] {
   const { restartPolicy, activeDeadlineSeconds } = template?.spec ?? {};
   const path = 'spec.template.spec';
@@ -52,7 +52,7 @@ interface WithCollisions {
   status?: { collisionCount?: number };
 }
 
-/** Rejects a status whose count of collisions is less than that of the old status. */
+/** Rejects a status whose collisionCount is lower than that of the old status, or is absent although the old status has one. */
 export function validateCollisions({ status }: WithCollisions, old: WithCollisions | undefined): FieldError[] {
   const [count, oldCount] = [status?.collisionCount, old?.status?.collisionCount];
   const isDecremented = oldCount !== undefined && (count === undefined || count < oldCount);
@@ -80,7 +80,7 @@ export const containerColumns: readonly CellColumn<WithTemplate>[] = [
 /** The text of the selector of an object's Pods; empty if the selector is absent or invalid. */
 export const selectorOf = ({ spec }: WithSelector): string => selectorText(spec?.selector) ?? '';
 
-/** The wide column with the selector. */
+/** The wide column with the selector of the Pods of the object. */
 export const selectorColumn: CellColumn<WithSelector> = column(
   'Selector',
   'The labels of the Pods of the object.',

@@ -23,7 +23,10 @@ interface AccessReview extends KubeObject {
   status?: SubjectAccessReviewStatus;
 }
 
-/** Returns the function that answers reviews of a kind. `userOf`: the user whom the review is about. */
+/**
+ * Returns a function that answers whether a user may send the request in a review. The function throws 422 if the review is invalid.
+ * `userOf` returns the user whom the review is about.
+ */
 export const accessReview =
   <T extends AccessReview>(
     validate: (review: T) => FieldError[],
@@ -48,7 +51,10 @@ function attributesOf(spec: SelfSubjectAccessReviewSpec, user: UserInfo): Attrib
   return { user, verb, group, resource, subresource, namespace, name, fieldSelector };
 }
 
-/** Returns the requirements that an authorizer can use: as upstream, those that it does not know only restrict the request further. */
+/**
+ * Returns the requirements that compare a field with one value; none if the raw selector is invalid. As upstream, other requirements are
+ * dropped, because they only restrict the request further.
+ */
 function requirementsOf({ rawSelector, requirements = [] }: FieldSelectorAttributes = {}): FieldRequirement[] {
   if (rawSelector) return parsed(rawSelector);
   return requirements.flatMap(({ key, operator, values = [] }): FieldRequirement[] => {

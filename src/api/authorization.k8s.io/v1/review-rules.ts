@@ -1,12 +1,12 @@
 /**
- * The validation that the reviews of access have in common.
+ * The validation that the kinds of access reviews have in common.
  * Source: pkg/apis/authorization/validation of v1.33 (behavior and wording).
  */
 import { allErrors, type FieldError, invalid } from '../../../machinery/field-error.ts';
 import type { ObjectMeta } from '../../../machinery/meta.ts';
 import type { SelfSubjectAccessReviewSpec, SubjectAccessReviewSpec } from '../../generated/types.ts';
 
-/** Requires that the metadata contains nothing but the fields that `allowed` names. Reviews are not stored, so they have no name. */
+/** Requires that only managedFields and the fields in `allowed` are set in the metadata. Reviews are not stored, so they have no name. */
 export function emptyMetadata(
   metadata: ObjectMeta | undefined,
   text: string,

@@ -17,7 +17,7 @@ export function fractionWarnings(
   return warnings;
 }
 
-/** The amounts that most Pods have, whose parts need not be computed. */
+/** Matches the amounts that most Pods have. They are whole bytes, so they need not be parsed. */
 const WHOLE = /^\d+(?:[KMGTPE]i|[kMGTPE])?$/;
 
 function isFraction(text: string): boolean {

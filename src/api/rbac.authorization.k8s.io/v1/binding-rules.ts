@@ -10,7 +10,7 @@ import { RBAC_GROUP } from './role-rules.ts';
 
 export type Binding = RoleBinding | ClusterRoleBinding;
 
-/** Users, groups and roles belong to the group of RBAC unless they name another. ServiceAccounts belong to the core group. */
+/** Sets the default API group of the role, and of users and groups, which is that of RBAC. ServiceAccounts belong to the core group. */
 export function defaultBinding({ roleRef, subjects = [] }: Binding): void {
   if (roleRef !== undefined) roleRef.apiGroup ||= RBAC_GROUP;
   for (const subject of subjects)

@@ -32,7 +32,7 @@ function validateRule(rule: PolicyRule, field: string, namespaced: boolean): Fie
   return errors;
 }
 
-/** Validates the rules of a role. Rules of a Role cannot be about paths that belong to no resource. */
+/** Validates the rules of a role. If `namespaced` is true, the rules cannot be about URL paths that belong to no resource. */
 export const validateRules = ({ rules = [] }: WithRules, namespaced: boolean): FieldError[] =>
   allErrors(...rules.map((rule, index) => validateRule(rule, `rules[${index}]`, namespaced)));
 

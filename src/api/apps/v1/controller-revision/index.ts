@@ -1,5 +1,6 @@
 /**
- * The ControllerRevision: an immutable state of an object, such as of a DaemonSet, to which its controller can return.
+ * The ControllerRevision: an immutable snapshot of the state of an object, such as a DaemonSet. The controller of the object can roll the
+ * object back to this state.
  * Source: pkg/registry/apps/controllerrevision, pkg/apis/apps/validation and pkg/printers of v1.33.
  */
 import { type FieldError, required } from '../../../../machinery/field-error.ts';
@@ -14,7 +15,9 @@ function validateData({ data }: ControllerRevision): FieldError[] {
   return typeof data === 'object' && !Array.isArray(data) ? [] : [required('data', 'data must be a valid JSON object')];
 }
 
-/** The resource and the name of the owner, such as `daemonset.apps/a`. */
+/**
+ * Returns the kind in lower case, the group and the name of the controlling owner, such as `daemonset.apps/a`; `<none>` if there is none.
+ */
 function ownerCell(owners: readonly OwnerReference[] | undefined): string {
   const owner = owners?.find(({ controller }) => controller === true);
   if (owner === undefined) return '<none>';

@@ -1,5 +1,5 @@
 /**
- * The DaemonSet: one Pod on each node that matches its template.
+ * The DaemonSet: runs one Pod of its template on each node on which the template allows Pods.
  * Source: pkg/registry/apps/daemonset, pkg/apis/apps/v1 and pkg/printers of v1.33.
  */
 import { sameValue } from '../../../core/v1/pod/compare.ts';
@@ -17,7 +17,8 @@ import { containerColumns, selectorColumn } from '../workload-rules.ts';
 import { validateDaemonSet, validateDaemonSetStatus } from './validation.ts';
 
 /**
- * The annotation with the number of the template, which each change of the template increments. Pods get it as a label.
+ * The annotation with the generation of the template, which each change of the template increments. The Pods have the generation as a
+ * label.
  * Source: Convert_apps_DaemonSet_To_v1_DaemonSet of pkg/apis/apps/v1.
  */
 export const TEMPLATE_GENERATION = 'deprecated.daemonset.template.generation';

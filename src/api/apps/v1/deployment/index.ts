@@ -1,5 +1,5 @@
 /**
- * The Deployment: ReplicaSets of successive templates, of which the last one replaces the others gradually.
+ * The Deployment: has a ReplicaSet for each version of its template, and replaces the Pods of older versions with Pods of the current one.
  * Source: pkg/registry/apps/deployment, pkg/apis/apps and pkg/printers of v1.33.
  */
 import { defaultTemplate, dropDisabledTemplateFields } from '../../../core/v1/pod-template/template.ts';
@@ -31,10 +31,13 @@ function defaultSpec(spec: DeploymentSpec): void {
   spec.progressDeadlineSeconds ??= DEFAULT_PROGRESS_SECONDS;
 }
 
-/** The generation counts changes of the annotations too, because the controller copies them to the ReplicaSets. */
+/**
+ * Returns the parts whose changes increment the generation: the spec, and the annotations, because the controller copies them to
+ * ReplicaSets.
+ */
 const askedOf = ({ spec, metadata }: Deployment): unknown => ({ spec, annotations: metadata.annotations });
 
-/** Restores what an update of the status does not change besides the spec: labels, and fields of disabled features. */
+/** Restores the labels, which an update of the status cannot change, and drops new status fields of disabled features. */
 function prepareStatus(deployment: Deployment, old: Deployment): void {
   if (old.metadata.labels === undefined) delete deployment.metadata.labels;
   else deployment.metadata.labels = old.metadata.labels;

@@ -1,5 +1,5 @@
 /**
- * The ReplicaSet: a number of Pods of one template.
+ * The ReplicaSet: keeps a number of Pods of one template running.
  * Source: pkg/registry/apps/replicaset, pkg/apis/apps and pkg/printers of v1.33.
  */
 import { allErrors } from '../../../../machinery/field-error.ts';

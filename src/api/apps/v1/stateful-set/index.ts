@@ -1,7 +1,7 @@
 /**
- * The StatefulSet: Pods with numbers, each with its own claims, which are created and replaced in order.
+ * The StatefulSet: numbered Pods, each with its own claims. By default, the Pods are created and replaced in order.
  * Source: pkg/registry/apps/statefulset, pkg/apis/apps/v1 and pkg/printers of v1.33. The feature MaxUnavailableStatefulSet is enabled, but
- * maxUnavailable has no default, so that objects without the field are those of a v1.33 that disables the feature.
+ * maxUnavailable has no default, so that an object without the field is the same as in a v1.33 cluster that disables the feature.
  */
 import { dns1123LabelErrors } from '../../../../machinery/names.ts';
 import { claimSpecWarnings } from '../../../core/v1/persistent-volume-claim/warnings.ts';
@@ -34,7 +34,7 @@ function defaultStrategy(strategy: StatefulSetUpdateStrategy): void {
   if (strategy.type === 'RollingUpdate' && strategy.rollingUpdate !== undefined) strategy.rollingUpdate.partition ??= 0;
 }
 
-/** Sets the defaults of a template for claims, whose type and status upstream's conversion to apps/v1 always contains. */
+/** Sets the defaults of a claim template. Like upstream's conversion to apps/v1, always sets apiVersion, kind and status. */
 function defaultClaim(claim: PersistentVolumeClaim): void {
   claim.apiVersion = 'v1';
   claim.kind = 'PersistentVolumeClaim';
@@ -63,7 +63,7 @@ function defaultSpec(spec: StatefulSetSpec): void {
 const dropDisabled = ({ spec }: StatefulSet, old?: StatefulSet): void =>
   dropDisabledTemplateFields(spec?.template, old?.spec?.template);
 
-/** Returns the warnings about the templates for claims, with upstream's paths, which lack the `spec` on create. */
+/** Returns the warnings about the claim templates. As upstream, the paths contain `.Spec` only on update. */
 const claimTemplateWarnings = ({ spec }: StatefulSet, old: StatefulSet | undefined): string[] =>
   (spec?.volumeClaimTemplates ?? []).flatMap((claim, index) =>
     claimSpecWarnings(claim.spec, `spec.volumeClaimTemplates[${index}]${old === undefined ? '' : '.Spec'}`),

@@ -47,7 +47,7 @@ const validateRetention = ({ persistentVolumeClaimRetentionPolicy: policy }: Par
       notSupported(`spec.persistentVolumeClaimRetentionPolicy.${name}`, policy?.[name], RETENTION_POLICIES),
     );
 
-/** Returns the template as its Pods have it: with a volume for each claim, and without the names that the controller sets. */
+/** Returns the template with a volume for each claim, and without the hostname and the subdomain, which the controller sets in each Pod. */
 function podTemplateOf({ template = {}, volumeClaimTemplates = [] }: Partial<StatefulSetSpec>): PodTemplateSpec {
   if (template.spec === undefined) return template;
   const { subdomain: _, hostname: _hostname, volumes = [], ...rest } = template.spec;
@@ -72,7 +72,9 @@ const validatePodTemplate = (spec: Partial<StatefulSetSpec>, old: StatefulSet | 
 
 const numbers = ['replicas', 'minReadySeconds', 'ordinals.start'].map((name) => at(`spec.${name}`, nonNegative));
 
-/** An absent name and an empty one are valid. An update may keep a name that is invalid, because it cannot change it. */
+/**
+ * Validates the name in a new StatefulSet; an absent or empty name is valid. Updates are not checked, because they cannot change the name.
+ */
 const serviceName = onCreate(at('spec.serviceName', (name: string) => (name === '' ? [] : dns1123LabelErrors(name))));
 
 export function validateStatefulSet(set: StatefulSet, old?: StatefulSet): FieldError[] {
@@ -103,7 +105,7 @@ const MUTABLE = [
 const fixedFields = (spec: StatefulSetSpec | undefined): object =>
   Object.fromEntries(Object.entries(spec ?? {}).filter(([name]) => !(MUTABLE as readonly string[]).includes(name)));
 
-/** The rules for updates besides those of validateStatefulSet(). */
+/** Rejects updates that change fields of the spec other than those in MUTABLE. */
 export function validateStatefulSetUpdate({ spec }: StatefulSet, { spec: oldSpec }: StatefulSet): FieldError[] {
   if (sameValue(fixedFields(spec), fixedFields(oldSpec))) return [];
   const names = MUTABLE.map((name) => `'${name}'`);
@@ -121,7 +123,7 @@ const counts = [
   'collisionCount',
 ].map((name) => at(`status.${name}`, nonNegative));
 
-/** Pairs of numbers of which the first may not be greater than the second. */
+/** Pairs of status fields: the number in the first field may not be greater than the number in the second field. */
 const BOUNDS: readonly (readonly [keyof StatefulSetStatus, keyof StatefulSetStatus])[] = [
   ['readyReplicas', 'replicas'],
   ['currentReplicas', 'replicas'],

@@ -1,6 +1,6 @@
 /**
- * The SelfSubjectReview: asks as whom the API server has authenticated the client (`kubectl auth whoami`). It is answered at once and never
- * stored.
+ * The SelfSubjectReview: asks which user the API server has authenticated (`kubectl auth whoami`). The API server answers at once and never
+ * stores the object.
  * Source: pkg/registry/authentication/selfsubjectreview of v1.33.
  */
 import { formatTime } from '../../../../machinery/time.ts';

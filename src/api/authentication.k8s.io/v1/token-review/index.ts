@@ -1,5 +1,5 @@
 /**
- * The TokenReview: asks whom a token authenticates. It is answered at once and never stored.
+ * The TokenReview: asks which user a token authenticates. The API server answers at once and never stores the object.
  * Source: pkg/registry/authentication/tokenreview of v1.33.
  */
 import { badRequest } from '../../../../machinery/status.ts';

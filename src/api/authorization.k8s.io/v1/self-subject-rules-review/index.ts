@@ -15,12 +15,12 @@ async function review(sent: SelfSubjectRulesReview, reviewer: Reviewer): Promise
   return { ...sent, status: statusOf(roles, errors) };
 }
 
-/** The length of the rules in a response. Further rules are omitted, and the response says that it is incomplete. */
+/** The maximum length of the rules in a response. Further rules are omitted, and the field `incomplete` of the response is true. */
 const MAX_CHARACTERS = 4 * 1024 * 1024;
 
 const lengthOf = (list: readonly string[]): number => list.reduce((length, text) => length + text.length + 3, 0);
 
-/** Returns the first rules of all roles, up to MAX_CHARACTERS. */
+/** Returns the first rules of the roles, up to MAX_CHARACTERS. `incomplete`: whether further rules were omitted. */
 function firstRules(roles: readonly (readonly AccessRule[])[]): { rules: AccessRule[]; incomplete: boolean } {
   const rules: AccessRule[] = [];
   let length = 0;

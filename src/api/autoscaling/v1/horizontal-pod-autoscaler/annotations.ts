@@ -1,6 +1,6 @@
 /**
- * The JSON in the annotations of HorizontalPodAutoscalers of autoscaling/v1: metrics in a form of v1 that has no field, the behavior with
- * the names of Go's fields, and conditions. A text that cannot be decoded is read as undefined.
+ * The JSON in the annotations of HorizontalPodAutoscalers of autoscaling/v1: metrics for which v1 has no field, the behavior with the names
+ * of Go's fields, and conditions. A text that cannot be decoded is read as undefined.
  * Source: pkg/apis/autoscaling/v1/conversion.go of v1.33 (formats).
  */
 import {
@@ -82,7 +82,7 @@ function asV2(source: JsonObject, form: Readonly<Record<string, string>>): JsonO
   return result;
 }
 
-/** The type of the target of a source, which v1 lacks. */
+/** Returns the type of a target, which v1 lacks, according to the kind of the source and the fields of the target. */
 function targetType(kind: string, target: JsonObject): string {
   if (kind === 'external') return target['value'] === undefined ? 'AverageValue' : 'Value';
   if (kind === 'object') return target['averageValue'] === undefined ? 'Value' : 'AverageValue';
@@ -115,7 +115,7 @@ function parsed(text: string | undefined): JsonValue | undefined {
   }
 }
 
-/** Decodes the value as a type of autoscaling/v2; undefined if it has another type. */
+/** Decodes the value as a type of autoscaling/v2; undefined if the value does not match the type. */
 function decoded<T>(type: string, value: JsonValue): T | undefined {
   const result = decode(`io.k8s.api.autoscaling.v2.${type}`, value);
   return result.typeErrors.length > 0 ? undefined : (result.value as T);

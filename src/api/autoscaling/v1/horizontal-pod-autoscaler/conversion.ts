@@ -32,7 +32,7 @@ const CURRENT_METRICS = `${PREFIX}current-metrics`;
 const CONDITIONS = `${PREFIX}conditions`;
 const ANNOTATIONS = [METRICS, BEHAVIOR, CURRENT_METRICS, CONDITIONS];
 
-/** Returns the metadata with `added` instead of the annotations of this conversion. */
+/** Returns the metadata with `added` instead of the annotations of this conversion. Annotations whose value is undefined are omitted. */
 function withAnnotations(metadata: ObjectMeta, added: Record<string, string | undefined>): ObjectMeta {
   const { annotations = {}, ...rest } = metadata;
   const kept = Object.entries({
@@ -63,7 +63,10 @@ function fromV2Status(status: V2HorizontalPodAutoscalerStatus): HorizontalPodAut
   };
 }
 
-/** As upstream, v1 has only the first metric of the CPU, and drops further percentages of the CPU. */
+/**
+ * Converts an object from v2 to v1. As upstream, the field for the CPU has the percentage of the first CPU metric, and the percentages of
+ * further CPU metrics are dropped.
+ */
 export function fromV2({ metadata, spec, status }: V2HorizontalPodAutoscaler): HorizontalPodAutoscaler {
   const { metrics = [], behavior } = spec ?? {};
   const others = metrics.filter((metric) => !isCpu(metric) || targetPercent(metric) === undefined);
@@ -105,7 +108,7 @@ function toV2Status(
   };
 }
 
-/** The metrics are those of the annotation, followed by that of the field. */
+/** Converts an object from v1 to v2. The metrics are those in the annotation, followed by the CPU metric of the field. */
 export function toV2({ metadata, spec, status }: HorizontalPodAutoscaler): V2HorizontalPodAutoscaler {
   const { annotations = {} } = metadata;
   const {

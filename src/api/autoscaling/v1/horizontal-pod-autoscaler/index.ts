@@ -1,5 +1,5 @@
 /**
- * The HorizontalPodAutoscaler of autoscaling/v1, which has only the metric of the CPU usage. It is stored in the version v2.
+ * The HorizontalPodAutoscaler of autoscaling/v1, which has a field only for the metric of the CPU usage. It is stored in the version v2.
  * Source: pkg/apis/autoscaling/v1 of v1.33.
  */
 import type { HorizontalPodAutoscaler, V2HorizontalPodAutoscaler } from '../../../generated/types.ts';

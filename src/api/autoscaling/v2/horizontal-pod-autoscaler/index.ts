@@ -1,6 +1,6 @@
 /**
- * The HorizontalPodAutoscaler: between how many and how many replicas a scalable object should have, and by which metrics. It is stored in
- * this version.
+ * The HorizontalPodAutoscaler: the minimum and maximum number of replicas of a scalable object, and the metrics that determine the number.
+ * It is stored in this version.
  * Source: pkg/registry/autoscaling/horizontalpodautoscaler, pkg/apis/autoscaling and pkg/printers of v1.33.
  */
 import { kind } from '../../../declaration.ts';

@@ -6,7 +6,7 @@ const UNKNOWN = '<unknown>';
 
 interface Metric {
   type: string;
-  /** The name of the resource; absent for other metrics. */
+  /** The name of the resource; undefined for metrics that do not measure a resource. */
   name: string | undefined;
   target: V2MetricTarget;
   current: V2MetricValueStatus | undefined;
@@ -26,7 +26,7 @@ function textOf({ type, name, target, current }: Metric): string {
   return `${current?.averageValue ?? UNKNOWN}/${target.averageValue}${type === 'Pods' ? '' : ' (avg)'}`;
 }
 
-/** Returns such as `cpu: 40%/80%, 10/20 + 1 more...`; `<none>` if there are no metrics. */
+/** Returns a text such as `cpu: 40%/80%, 10/20 + 1 more...`; `<none>` if there are no metrics. */
 export function targetsCell({ spec, status }: V2HorizontalPodAutoscaler): string {
   const metrics = spec?.metrics ?? [];
   if (metrics.length === 0) return '<none>';

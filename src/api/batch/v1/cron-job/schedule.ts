@@ -8,16 +8,16 @@ import { type Millis, parseDuration } from '../../../../machinery/time.ts';
 export interface ScheduleField {
   /** Empty for a field such as `,`, which matches nothing. */
   values: readonly number[];
-  /** Whether a part of the field is `*` or `?`, without a step of more than 1. It decides how the two fields of days are combined. */
+  /** Whether a part of the field is `*` or `?`, without a step of more than 1. This decides how the two fields of days are combined. */
   isAny: boolean;
 }
 
 export interface Schedule {
-  /** The time zone in the schedule. The API accepts one only in CronJobs that had one before. */
+  /** The time zone in the schedule. Validation accepts a time zone only if the old schedule of the CronJob contains one. */
   timeZone?: string;
-  /** The whole seconds between two times, in milliseconds, for `@every`; otherwise the schedule has fields. */
+  /** The interval of an `@every` schedule, in whole seconds expressed as milliseconds. Absent for schedules with fields. */
   every?: Millis;
-  /** The minutes, hours, days of the month, months, and days of the week from Sunday, which is 0. */
+  /** The minutes, hours, days of the month, months, and days of the week from Sunday, which is 0. Empty for `@every`. */
   fields: readonly ScheduleField[];
 }
 
@@ -56,7 +56,7 @@ function numberError(text: string): string | undefined {
   return `failed to parse int from ${text}: strconv.Atoi: parsing ${quoted(text)}: invalid syntax`;
 }
 
-/** Returns the number, or the error in the text. */
+/** Parses a number, or a name such as `mon`. Returns the error as a text if neither can be parsed. */
 function numberOf(text: string, names: Bounds['names']): number | string {
   return names?.[text.toLowerCase()] ?? numberError(text) ?? Number(text);
 }

@@ -35,7 +35,7 @@ function defaultJobSpec(spec: JobSpec): void {
   defaultFailurePolicy(spec);
 }
 
-/** Gives the Job the labels of its template if it has none. */
+/** Copies the labels of the template to a Job without labels. */
 function defaultLabels({ metadata, spec }: Job): void {
   const labels = spec?.template?.metadata?.labels ?? {};
   if (Object.keys(metadata.labels ?? {}).length === 0 && Object.keys(labels).length > 0)

@@ -15,7 +15,7 @@ function requireIncrease(previous: number, current: number): void {
   if (previous >= current) throw new Error(`non-increasing order, previous: ${previous}, current: ${current}`);
 }
 
-/** Parses an index or an interval, such as `2-4`. Throws an Error with upstream's text if it is invalid. */
+/** Parses an index or an interval, such as `2-4`. Throws an Error with upstream's message if the text is invalid. */
 function intervalOf(text: string, completions: number): Interval {
   const parts = text.split('-');
   if (parts.length > 2)
@@ -29,7 +29,7 @@ function intervalOf(text: string, completions: number): Interval {
 
 const partsOf = (text: string): string[] => (text === '' ? [] : text.split(','));
 
-/** Returns how many indexes the text names. Throws an Error with upstream's text if it is invalid. */
+/** Returns how many indexes the text names. Throws an Error with upstream's message if the text is invalid. */
 export function countIndexes(text: string, completions: number): number {
   let count = 0;
   let end = -1;

@@ -16,13 +16,13 @@ import { countIndexes } from './indexes.ts';
 
 const MAX_RULES = 20;
 const MAX_VALUES = 255;
-/** In bytes. */
+/** The maximum length of succeededIndexes, in bytes. */
 const MAX_INDEXES_LENGTH = 64 * 1024;
 const ACTIONS = ['Count', 'FailIndex', 'FailJob', 'Ignore'];
 
 const quoted = (values: readonly string[]): string => `[${values.map((value) => JSON.stringify(value)).join(' ')}]`;
 
-/** Requires that the value is one of `known`. */
+/** Requires that the value is set and is one of `known`. */
 export const oneOfKnown = (value: string | undefined, known: readonly string[], path: string): FieldError[] => {
   if (!value) return [required(path, `valid values: ${quoted(known)}`)];
   return known.includes(value) ? [] : [notSupported(path, value, known)];
@@ -78,7 +78,10 @@ function validateFailureRule(
   return errors;
 }
 
-/** Sets the defaults of the policy for failures, also in templates of Jobs, which get no other defaults of Jobs. */
+/**
+ * Sets the default status of the conditions in podFailurePolicy. This is the only default of Jobs that the Job templates of CronJobs get
+ * too.
+ */
 export function defaultFailurePolicy({ podFailurePolicy }: JobSpec): void {
   for (const { onPodConditions = [] } of podFailurePolicy?.rules ?? [])
     for (const condition of onPodConditions) condition.status ||= 'True';

@@ -11,7 +11,10 @@ export const generatedLabels = ({ metadata }: Job): Record<string, string> => ({
   'batch.kubernetes.io/job-name': metadata.name,
 });
 
-/** Adds the generated selector and labels to a Job without a manual selector. Keeps what the client sent; validation rejects conflicts. */
+/**
+ * Adds the generated selector and labels to a Job without a manual selector. Labels that the client sent take precedence; validation
+ * rejects them if they conflict.
+ */
 export function generateSelector(job: Job): void {
   const { spec } = job;
   if (spec === undefined || spec.manualSelector === true) return;

@@ -15,7 +15,7 @@ import { validateFailurePolicy, validateSuccessPolicy } from './policies.ts';
 
 const SOFT_LIMIT = 100_000;
 const HIGH_COMPLETIONS_LIMIT = 10_000;
-/** In bytes. */
+/** The maximum length of managedBy, in bytes. */
 const MAX_MANAGED_BY_LENGTH = 63;
 
 const NUMBERS = [
@@ -37,7 +37,7 @@ const validateNumbers = (spec: JobSpec, path: string): FieldError[] =>
 const PATH = "[A-Za-z0-9/\\-._~%!$&'()*+,;=:]+";
 const pathPattern = new RegExp(`^${PATH}$`);
 
-/** Source: IsDomainPrefixedPath of k8s.io/apimachinery/pkg/util/validation. */
+/** Validates a domain with a path, such as `acme.io/foo`. Source: IsDomainPrefixedPath of k8s.io/apimachinery/pkg/util/validation. */
 function domainPathErrors(value: string, at: string): FieldError[] {
   if (value === '') return [required(at)];
   const slash = value.indexOf('/');
@@ -106,7 +106,7 @@ function validateRestartPolicy({ template, podFailurePolicy }: JobSpec, path: st
     : [];
 }
 
-/** The rules that a Job and a template of a Job have in common. `old`: the spec that is replaced; undefined on create. */
+/** Applies the rules that Jobs and templates of Jobs have in common. `old`: the spec that is replaced; undefined on create. */
 export const validateSharedSpec = (spec: JobSpec, old: JobSpec | undefined, path: string): FieldError[] =>
   allErrors(
     validateNumbers(spec, path),

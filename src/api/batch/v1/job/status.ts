@@ -13,7 +13,7 @@ import type { Job, JobSpec, JobStatus } from '../../../generated/types.ts';
 import { at, nonNegative } from '../../../rules.ts';
 import { commonIndex, countIndexes } from './indexes.ts';
 
-/** A status with the conditions that are True. */
+/** The fields of a status, and whether each of its conditions is True. */
 interface State extends Omit<JobStatus, 'conditions'> {
   active: number;
   failed: number;
@@ -46,7 +46,7 @@ function stateOf({ status = {} }: Job): State {
 }
 
 interface Check {
-  /** The check is made if one of these changes. */
+  /** The check is made if the value of one of these fields changes. */
   changes: readonly (keyof State)[];
   isBroken(now: State, spec: Partial<JobSpec>): boolean;
   error(now: State): FieldError;
@@ -230,7 +230,7 @@ function validateOverlap(now: State, old: State, { completions }: Partial<JobSpe
     : [invalid('status.failedIndexes', failedIndexes, `failedIndexes and completedIndexes overlap at index: ${index}`)];
 }
 
-/** These rules always apply. */
+/** Validates the conditions about the success of the Job, even if they have not changed. */
 function validateSuccess(
   { isSuccessful, isFailed, isFailing, isComplete }: State,
   spec: Partial<JobSpec>,
@@ -252,20 +252,23 @@ const TERMINAL = [
   ['FailureTarget', 'isFailing'],
 ] as const;
 
-/** Rejects that a Job leaves a final state, and that its counters decrease. */
+/**
+ * Rejects a status that removes a final condition, decreases a counter, or changes the completion time or, unless the Job is suspended or
+ * resumed, the start time.
+ */
 function validateTransition(now: State, old: State, spec: Partial<JobSpec>): FieldError[] {
   const errors = TERMINAL.filter(([, is]) => old[is] && !now[is]).map(([type]) =>
     invalidPart('status.conditions', `cannot disable the terminal ${type}=True condition`),
   );
   if (now.failed < old.failed) errors.push(invalid('status.failed', now.failed, 'cannot decrease the failed counter'));
-  // An indexed Job with as many completions as parallel Pods can be scaled down.
+  // An indexed Job with as many completions as parallel Pods can be scaled down, which may decrease the number of succeeded Pods.
   const isScalable = spec.completionMode === 'Indexed' && spec.completions === spec.parallelism;
   if (!isScalable && now.succeeded < old.succeeded)
     errors.push(invalid('status.succeeded', now.succeeded, 'cannot decrease the succeeded counter'));
   const { completionTime, startTime } = now;
   if (completionTime !== undefined && old.completionTime !== undefined && completionTime !== old.completionTime)
     errors.push(invalid('status.completionTime', completionTime, IMMUTABLE_TEXT));
-  // A Job that is resumed starts again.
+  // A Job that is resumed gets a new start time.
   const isRestarted = startTime !== undefined && old.isSuspended && !now.isSuspended;
   if (old.startTime !== undefined && startTime !== old.startTime && spec.suspend !== true && !isRestarted)
     errors.push(required('status.startTime', 'startTime cannot be removed for unsuspended job'));

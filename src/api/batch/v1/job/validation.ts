@@ -79,7 +79,10 @@ function validateCompletions({ completions, completionMode, parallelism }: JobSp
 
 const FIXED = ['completionMode', 'podFailurePolicy', 'backoffLimitPerIndex', 'managedBy', 'successPolicy'] as const;
 
-/** The rules for updates besides those of validateJob(). */
+/**
+ * Rejects changes of immutable fields. An indexed Job may change its completions together with its parallelism, and a suspended Job that
+ * has not started may change the parts of its template that withScheduling() names.
+ */
 export function validateJobUpdate({ spec }: Job, { spec: oldSpec, status }: Job): FieldError[] {
   if (spec === undefined || oldSpec === undefined) return [];
   const isOpen = oldSpec.suspend === true && status?.startTime === undefined;

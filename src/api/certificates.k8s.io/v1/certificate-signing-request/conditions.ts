@@ -15,7 +15,7 @@ export const hasCondition = (request: CertificateSigningRequest, type: DecisionT
 
 export const isIssued = ({ status }: CertificateSigningRequest): boolean => (status?.certificate ?? '') !== '';
 
-/** The text that kubectl shows, such as `Approved,Issued`. */
+/** Returns the decision about the request, and whether it has failed or was issued, as kubectl shows them, such as `Approved,Issued`. */
 export function conditionText(request: CertificateSigningRequest): string {
   const decision = hasCondition(request, 'Denied')
     ? 'Denied'

@@ -1,8 +1,8 @@
 /**
  * The CertificateSigningRequest: asks a signer for a certificate.
  *
- * Boundary: the API server parses the request, and sets the user who sent it (apiserver/admission/certificates); a controller
- * approves the requests of nodes and has approved requests signed (controllers/certificates).
+ * Boundary: the API server parses the request, and sets the user who sent it (apiserver/admission/certificates); a controller approves the
+ * requests of nodes, and lets the certificate authority sign approved requests (controllers/certificates).
  * Source: pkg/registry/certificates, pkg/apis/certificates and pkg/printers of v1.33.
  */
 import { validateObjectMetaUpdate } from '../../../../machinery/object-meta.ts';
@@ -15,7 +15,10 @@ import { ageColumn, column, humanDuration, nameColumn } from '../../../table.ts'
 import { conditionText } from './conditions.ts';
 import { validateApproval, validateSpec, validateStatus } from './validation.ts';
 
-/** Sets absent times. The time of the last transition is that of the same condition in the old object, if there is one. */
+/**
+ * Sets the absent times of the conditions. An absent lastTransitionTime is copied from the old condition with the same type and status, if
+ * there is one.
+ */
 function setTimes(request: CertificateSigningRequest, old: CertificateSigningRequest, millis: Millis): void {
   const { conditions } = request.status ?? {};
   if (conditions === undefined) return;
@@ -32,7 +35,7 @@ function setTimes(request: CertificateSigningRequest, old: CertificateSigningReq
   };
 }
 
-/** The subresource that only changes the conditions. */
+/** The subresource `approval`, which changes only the metadata and the conditions. */
 const approval: SubresourceDefinition<CertificateSigningRequest> = {
   verbs: ['get', 'update', 'patch'],
   apply(old, body, { now }) {
@@ -54,7 +57,7 @@ export const certificateSigningRequestKind = kind<CertificateSigningRequest>(
   {
     scope: 'Cluster',
     shortNames: ['csr'],
-    // As upstream, any name that is valid in a URL path.
+    // Like upstream, do not restrict the names.
     names: () => [],
     defaults(request) {
       request.spec ??= { request: '', signerName: '' };

@@ -17,7 +17,7 @@ import { dns1123LabelErrors, dns1123SubdomainErrors } from '../../../../machiner
 import type { CertificateSigningRequest } from '../../../generated/types.ts';
 import { conditionsOf, DECISIONS, type DecisionType } from './conditions.ts';
 
-/** Upstream limits only whole objects. */
+/** The maximum size of a certificate. Upstream limits only the size of whole objects. */
 const MAX_CERTIFICATE_BYTES = 64 * 1024;
 
 const USAGES = [
@@ -63,7 +63,7 @@ function labelErrors(part: string, errorsOf: (label: string) => string[]): Field
   );
 }
 
-/** A signer's name is a domain and a path, such as `example.com/clients`. */
+/** Validates the name of a signer, which is a domain and a path, such as `example.com/clients`. */
 function validateSignerName(name: string): FieldError[] {
   const parts = name.split('/');
   const [domain = '', path = ''] = parts;
@@ -93,7 +93,7 @@ function validateUsages(usages: readonly string[]): FieldError[] {
   ]);
 }
 
-/** Validates the spec of a new request; it cannot change later. */
+/** Validates the spec of a new request. Updates cannot change the spec. */
 export function validateSpec({ spec }: CertificateSigningRequest): FieldError[] {
   const { signerName = '', usages = [], expirationSeconds } = spec;
   return allErrors(
@@ -138,7 +138,9 @@ function validateConditions({ status }: CertificateSigningRequest): FieldError[]
   });
 }
 
-/** Rejects the removal of conditions that decide about the request. Also rejects additions and changes of those with a type in `fixed`. */
+/**
+ * Rejects the removal of conditions that decide about the request. Also rejects additions and changes of conditions with a type in `fixed`.
+ */
 function validateDecisions(
   request: CertificateSigningRequest,
   old: CertificateSigningRequest,
@@ -161,7 +163,10 @@ const validateSize = ({ status }: CertificateSigningRequest): FieldError[] =>
     ? [tooLong('status.certificate', MAX_CERTIFICATE_BYTES)]
     : [];
 
-/** Validates an update of the status: whether a request is approved cannot change, and a certificate is written once. */
+/**
+ * Validates an update of the status: conditions that approve or deny the request cannot change, nor can a certificate that has been
+ * written.
+ */
 export function validateStatus(request: CertificateSigningRequest, old?: CertificateSigningRequest): FieldError[] {
   if (old === undefined) return [];
   const { certificate: before = '' } = old.status ?? {};

@@ -14,7 +14,7 @@ import { validateSubsets } from './validation.ts';
 /** The number of addresses that a table shows. */
 const SHOWN = 3;
 
-/** Returns the first addresses that are ready, each with a port. */
+/** Returns the first ready addresses with their ports, and the number of the others; `<none>` if there are no subsets. */
 function endpointsCell({ subsets = [] }: Endpoints): string {
   if (subsets.length === 0) return '<none>';
   const shown: string[] = [];
@@ -31,7 +31,7 @@ function endpointsCell({ subsets = [] }: Endpoints): string {
   return count > SHOWN ? `${shown.join(',')} + ${count - SHOWN} more...` : shown.join(',');
 }
 
-/** Warns of unusual forms of addresses, unless the Endpoints are those of the controller, which writes the usual forms. */
+/** Returns warnings about unusual forms of addresses; none for Endpoints of the controller, which writes the usual forms. */
 function warningsOf({ metadata, subsets = [] }: Endpoints): string[] {
   if (metadata.labels?.[ENDPOINTS_MANAGED_BY] === ENDPOINTS_CONTROLLER) return [];
   return subsets.flatMap((subset, index) =>

@@ -2,5 +2,5 @@
 
 /** The label that names the controller that writes the Endpoints. */
 export const ENDPOINTS_MANAGED_BY = 'endpoints.kubernetes.io/managed-by';
-/** Its value in the Endpoints of Services with a selector. */
+/** The value of ENDPOINTS_MANAGED_BY in the Endpoints of Services with a selector. */
 export const ENDPOINTS_CONTROLLER = 'endpoint-controller';

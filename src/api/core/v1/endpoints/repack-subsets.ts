@@ -1,17 +1,17 @@
 /**
- * The form in which subsets are stored: each combination of ports has one subset, without duplicate addresses, and all lists are sorted.
- * An address that is both ready and not ready for a port is not ready.
+ * The form in which subsets are stored: each port occurs in one subset, together with all ports that have the same addresses. There are no
+ * duplicate addresses, and all lists are sorted. An address that is both ready and not ready for a port is not ready.
  * Source: RepackSubsets of pkg/api/endpoints of v1.33 (behavior). Upstream sorts subsets and ports by their hashes, lifepod by their values.
  */
 import type { CoreV1EndpointPort, EndpointAddress, EndpointSubset } from '../../../generated/types.ts';
 
 /**
- * The number of addresses that are visited at most. Subsets that share ports with many others would need more, and the result would be
- * many times as large as the object; such subsets are stored as they were sent.
+ * The maximum number of addresses that are visited. If subsets share ports with many other subsets, more visits would be needed, and the
+ * result would be many times as large as the object. Such subsets are stored as they were sent.
  */
 const MAX_VISITED_ADDRESSES = 300_000;
 
-/** An address by its IP and the object behind it, with its readiness. */
+/** An address and its readiness. `key` identifies the address by its IP and by the UID of the object behind it. */
 interface Entry {
   key: string;
   address: EndpointAddress;

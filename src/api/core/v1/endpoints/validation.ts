@@ -12,7 +12,7 @@ import { sameValue } from '../pod/compare.ts';
 
 const PROTOCOLS = ['SCTP', 'TCP', 'UDP'];
 
-/** The validation errors of a value in the texts that `errorsOf` returns; none if the value is absent or empty. */
+/** Returns the errors that `errorsOf` finds in the value; none if the value is absent or empty. */
 const present = (field: string, value: string | undefined, errorsOf: (value: string) => string[]): FieldError[] =>
   value ? errorsOf(value).map((text) => invalid(field, value, text)) : [];
 
@@ -25,7 +25,7 @@ const validateAddress = ({ ip = '', hostname, nodeName }: EndpointAddress, field
       : dns1123SubdomainErrors(nodeName).map((text) => invalid(`${field}.nodeName`, nodeName, text)),
   );
 
-/** `several`: whether the subset has other ports, so that each needs a name. */
+/** Validates a port. `several`: whether the subset has several ports, each of which then needs a name. */
 function validatePort(port: CoreV1EndpointPort, several: boolean, field: string): FieldError[] {
   const errors = present(`${field}.name`, port.name, dns1123LabelErrors);
   if (several && !port.name) errors.push(required(`${field}.name`));

@@ -1,5 +1,5 @@
 /**
- * The minima, maxima and ratios of a LimitRange.
+ * Checks Pods and claims against the minima, maxima and ratios of a LimitRange.
  * Source: the plugin LimitRanger of v1.33 (behavior and wording), except that quantities are compared exactly; the specification of defer
  * containers, by which entries without requests and limits are ignored.
  */

@@ -17,7 +17,7 @@ interface WithResources {
   resources?: ResourceRequirements;
 }
 
-/** Sets the defaults of the LimitRange in the Pod's containers, and lists them in the annotation. Changes nothing if there are none. */
+/** Sets the LimitRange's default requests and limits in containers that lack them, and lists in the annotation what was set. */
 export function setContainerDefaults(pod: Pod, { spec }: LimitRange): void {
   const defaults = { limits: {} as Amounts, requests: {} as Amounts };
   for (const item of spec?.limits ?? []) {

@@ -70,7 +70,7 @@ export function validateNode(node: Node): FieldError[] {
   return errors;
 }
 
-/** The rules for updates besides those of validateNode(). */
+/** Rejects duplicate addresses, and changes of podCIDRs or providerID once they are set. */
 export function validateNodeUpdate(node: Node, old: Node): FieldError[] {
   const errors: FieldError[] = [];
   const seen = new Set<string>();

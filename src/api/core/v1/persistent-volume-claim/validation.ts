@@ -38,7 +38,7 @@ function validateSpec(spec: PersistentVolumeClaimSpec): FieldError[] {
 
 export const validateClaim = ({ spec = {} }: PersistentVolumeClaim): FieldError[] => validateSpec(spec);
 
-/** The rules for updates besides those of validateClaim(). */
+/** Rejects changes of the spec, except setting an absent volume name or class, and changing the requested size of a bound claim. */
 export function validateClaimUpdate(claim: PersistentVolumeClaim, old: PersistentVolumeClaim): FieldError[] {
   const errors: FieldError[] = [];
   const [spec = {}, oldSpec = {}] = [claim.spec, old.spec];

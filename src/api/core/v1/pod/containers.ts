@@ -41,7 +41,7 @@ export const specOf = ({ spec }: { spec?: PodSpec }): PodSpec => spec ?? { conta
 export const containersOf = ({ spec }: { spec?: PodSpec }): AnyContainer[] =>
   CONTAINER_LISTS.flatMap((field) => spec?.[field] ?? []);
 
-/** The ports that Services and NetworkPolicies find by name: those of app containers and sidecars. */
+/** The named ports of app containers and sidecars, to which Services and NetworkPolicies can refer. */
 export const namedPorts = ({ spec }: { spec?: PodSpec }): ContainerPort[] =>
   [...(spec?.containers ?? []), ...(spec?.initContainers ?? []).filter(isSidecar)]
     .flatMap(({ ports = [] }) => ports)

@@ -11,7 +11,10 @@ export const DELETION_COST = 'controller.kubernetes.io/pod-deletion-cost';
 
 type Annotated = { metadata?: Pick<ObjectMeta, 'annotations'> };
 
-/** Returns the cost, 0 without the annotation; undefined if it is not a 32-bit integer, or has a plus sign or leading zeros. */
+/**
+ * Returns the cost; 0 without the annotation. Returns undefined if the text is not a 32-bit integer, or starts with `+` or with a leading
+ * zero.
+ */
 export function deletionCost({ metadata }: Annotated): number | undefined {
   const text = metadata?.annotations?.[DELETION_COST];
   if (text === undefined) return 0;
@@ -20,7 +23,7 @@ export function deletionCost({ metadata }: Annotated): number | undefined {
   return cost >= -(2 ** 31) && cost < 2 ** 31 ? cost : undefined;
 }
 
-/** `old`: the Pod or template that is replaced. If its cost is already invalid, the cost is not checked. */
+/** Rejects an invalid cost, unless the cost of `old`, the Pod or template that is replaced, is invalid too. */
 export function validateDeletionCost(object: Annotated, old?: Annotated): FieldError[] {
   if (deletionCost(object) !== undefined || (old !== undefined && deletionCost(old) === undefined)) return [];
   const text = object.metadata?.annotations?.[DELETION_COST];

@@ -127,7 +127,7 @@ export const podSubresources: Readonly<Record<string, SubresourceDefinition<Pod>
       version: 'v1',
       kind: 'Eviction',
       schema: 'io.k8s.api.policy.v1.Eviction',
-      // kubectl sends this version before 1.22.
+      // kubectl sent this version before 1.22.
       olderVersions: ['v1beta1'],
     },
     verbs: ['create'],

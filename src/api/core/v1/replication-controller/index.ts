@@ -1,5 +1,5 @@
 /**
- * The ReplicationController: a number of Pods of one template. Its selector consists of labels only, and may change.
+ * The ReplicationController: keeps a number of Pods of one template running. Its selector consists of labels only, and may change.
  * Source: pkg/registry/core/replicationcontroller, pkg/apis/core and pkg/printers of v1.33.
  */
 import { allErrors, type FieldError, required } from '../../../../machinery/field-error.ts';
@@ -15,7 +15,7 @@ import { workloadWarnings } from '../pod-template/workload-warnings.ts';
 
 const isEmpty = (labels: Record<string, string> | undefined): boolean => Object.keys(labels ?? {}).length === 0;
 
-/** Gives the object the labels of its template as selector and as labels, if it has none. */
+/** Copies the labels of the template to the selector and to the labels of the object, if these are empty. */
 function defaultLabels({ metadata, spec }: ReplicationController): void {
   const labels = spec?.template?.metadata?.labels;
   if (spec === undefined || labels === undefined) return;
@@ -62,7 +62,7 @@ export const replicationControllerKind = kind<ReplicationController>('v1', 'Repl
   },
   rules: [validateController],
   warnings: workloadWarnings,
-  // The default from before the garbage collector existed.
+  // As upstream, keep the default from before the garbage collector existed.
   propagation: { byDefault: 'Orphan' },
   selectableFields: ({ status }) => ({ 'status.replicas': String(status?.replicas ?? 0) }),
   columns: [

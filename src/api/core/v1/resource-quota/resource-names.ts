@@ -7,7 +7,7 @@ import { qualifiedNameErrors } from '../../../../machinery/names.ts';
 import { parseQuantity, quantityMilli } from '../../../../machinery/quantity.ts';
 import { isExtended } from '../pod/validation/validate-resources.ts';
 
-/** The resources that are counted as objects. */
+/** The resources whose amounts are numbers of objects or ports. */
 const counts = [
   'pods',
   'services',
@@ -29,7 +29,7 @@ const quotaNames = new Set([
 ]);
 const countNames = new Set(counts);
 
-/** Whether a quota may name the resource without a prefix. */
+/** Whether the name is one of the standard resources of quotas, such as `limits.cpu` or `requests.hugepages-2Mi`. */
 export const isQuotaName = (name: string): boolean => quotaNames.has(name) || /^(requests\.)?hugepages-/.test(name);
 
 /** Validates a name of a resource that need not be a resource of containers. */

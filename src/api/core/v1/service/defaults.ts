@@ -29,7 +29,7 @@ export function defaultService(service: Service): void {
   defaultIpModes(service);
 }
 
-/** Sets the mode of the addresses of a load balancer: by default, its packets keep the address as their destination. */
+/** Sets the absent modes of the addresses of a load balancer to VIP: packets keep the address as their destination. */
 export function defaultIpModes({ status }: Service): void {
   for (const ingress of status?.loadBalancer?.ingress ?? []) if (ingress.ip) ingress.ipMode ??= 'VIP';
 }

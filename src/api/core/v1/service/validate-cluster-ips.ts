@@ -78,7 +78,9 @@ export function validateClusterIps(spec: ServiceSpec): FieldError[] {
 
 const hasClusterIps = ({ type }: ServiceSpec): boolean => type !== 'ExternalName';
 
-/** The policy after the write: a client that omits it keeps the old one. Undefined if the API server will choose it. */
+/**
+ * Returns the policy after the write. A client that omits the policy keeps the old one. Undefined if the API server will choose the policy.
+ */
 const policyAfter = (spec: ServiceSpec, old: ServiceSpec | undefined): string | undefined =>
   spec.ipFamilyPolicy ?? (old === undefined || !hasClusterIps(old) ? undefined : old.ipFamilyPolicy);
 
@@ -106,15 +108,18 @@ export function validateFamilyPolicy(spec: ServiceSpec, old?: ServiceSpec): Fiel
   return errors;
 }
 
-/** Whether users create the endpoints of the headless Service, so that it may have both families whatever the cluster has. */
+/**
+ * Whether the Service is headless and has no selector. Users then create its endpoints, so the Service may have both IP families even if
+ * the cluster has only one.
+ */
 export const isOpen = (spec: ServiceSpec): boolean =>
   spec.clusterIP === 'None' && Object.keys(spec.selector ?? {}).length === 0;
 
 const isUnset = (list: readonly string[] | undefined): boolean => (list ?? []).length === 0;
 
 /**
- * Checks that an update keeps the first cluster IP and the first IP family. The second ones may be added and removed. Does not check
- * Services that are or were of type ExternalName, or that are and were headless. Families that are absent are derived later.
+ * Checks that an update keeps the first cluster IP and the first IP family. The second ones may be added or removed, but not changed. Does
+ * not check Services that are or were of type ExternalName, or that are and were headless. Families that are absent are derived later.
  */
 export function validateClusterIpsUpdate(spec: ServiceSpec, old: ServiceSpec): FieldError[] {
   if (!hasClusterIps(spec) || !hasClusterIps(old)) return [];

@@ -11,7 +11,7 @@ import { addressErrors, rangeErrors } from '../../../../machinery/ip.ts';
 import { dns1123SubdomainErrors, ipFamily, qualifiedNameErrors } from '../../../../machinery/names.ts';
 import type { LoadBalancerIngress, Service, ServiceSpec } from '../../../generated/types.ts';
 
-/** The annotation that had the ranges before the field spec.loadBalancerSourceRanges. */
+/** The annotation that contained the ranges before the field spec.loadBalancerSourceRanges existed. */
 const SOURCE_RANGES = 'service.beta.kubernetes.io/load-balancer-source-ranges';
 const ONLY_BALANCED = "may only be used when `type` is 'LoadBalancer'";
 const IP_MODES = ['Proxy', 'VIP'];
@@ -19,7 +19,10 @@ const IP_MODES = ['Proxy', 'VIP'];
 const checkRange = (field: string, range: string): FieldError[] =>
   rangeErrors(range).map((text) => invalid(field, range, text));
 
-/** Validates the ranges of the clients, in the field or the annotation. An update may keep ranges that the old Service has. */
+/**
+ * Validates the IP ranges of allowed clients, in the field or, if the field is empty, in the annotation. An update may keep ranges that the
+ * old Service has.
+ */
 function validateSourceRanges({ metadata, spec = {} }: Service, old: Service | undefined): FieldError[] {
   const { loadBalancerSourceRanges: ranges = [], type } = spec;
   const misplaced = (field: string): FieldError[] => (type === 'LoadBalancer' ? [] : [forbidden(field, ONLY_BALANCED)]);
@@ -55,7 +58,7 @@ export function validateLoadBalancer(service: Service, old?: Service): FieldErro
   return errors;
 }
 
-/** Rejects another class while the Service has a load balancer. */
+/** Rejects a change of loadBalancerClass if the old and the new Service have the type LoadBalancer. */
 export const validateLoadBalancerClassUpdate = (spec: ServiceSpec, old: ServiceSpec): FieldError[] =>
   spec.type === 'LoadBalancer' && old.type === 'LoadBalancer' && spec.loadBalancerClass !== old.loadBalancerClass
     ? [invalid('spec.loadBalancerClass', spec.loadBalancerClass ?? null, 'may not change once set')]

@@ -38,7 +38,7 @@ export function validateTraffic(spec: ServiceSpec): FieldError[] {
   return errors;
 }
 
-/** Rejects another port for health checks while the Service needs one. */
+/** Rejects a change of the port for health checks if the old and the new Service need such a port. */
 export const validateHealthCheckUpdate = (spec: ServiceSpec, old: ServiceSpec): FieldError[] =>
   needsHealthCheck(spec) && needsHealthCheck(old) && spec.healthCheckNodePort !== old.healthCheckNodePort
     ? [forbidden(HEALTH_CHECK, IMMUTABLE_TEXT)]

@@ -60,7 +60,7 @@ function validateAffinity({ sessionAffinity, sessionAffinityConfig }: ServiceSpe
   return [invalid('spec.sessionAffinityConfig.clientIP.timeoutSeconds', seconds, text)];
 }
 
-/** An update may keep addresses that the old Service has. */
+/** Validates the external IPs. An update may keep addresses that the old Service has. */
 const validateExternalIps = ({ externalIPs = [] }: ServiceSpec, old: ServiceSpec | undefined): FieldError[] =>
   externalIPs.flatMap((ip, index) => {
     if (old?.externalIPs?.includes(ip)) return [];

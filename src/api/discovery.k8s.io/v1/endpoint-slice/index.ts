@@ -11,7 +11,7 @@ import { ageColumn, column, nameColumn } from '../../../table.ts';
 import { MANAGED_BY_LABEL, MIRRORING_CONTROLLER, SLICE_CONTROLLER } from './labels.ts';
 import { validateSlice } from './validation.ts';
 
-/** The number of values in a cell. */
+/** The maximum number of values in a cell. */
 const SHOWN = 3;
 
 /** Returns the first values, and the number of the others; `<unset>` if there are none. */
@@ -28,7 +28,7 @@ function dropFields({ endpoints }: EndpointSlice): void {
   }
 }
 
-/** Warns of unusual forms of addresses, unless a controller writes the slice, which writes the usual forms. */
+/** Returns warnings about the deprecated type FQDN on create, and about unusual forms of addresses, except in slices of a controller. */
 function warningsOf({ metadata, addressType, endpoints }: EndpointSlice, old?: EndpointSlice): string[] {
   const deprecated =
     old === undefined && addressType === 'FQDN' ? ['spec.addressType: FQDN endpoints are deprecated'] : [];
@@ -40,7 +40,7 @@ function warningsOf({ metadata, addressType, endpoints }: EndpointSlice, old?: E
   return [...deprecated, ...unusual];
 }
 
-/** What clients ask for: everything but the metadata, of which the labels count, too. */
+/** Returns the parts whose changes increment the generation: the labels, and all fields outside the metadata. */
 const asked = ({ addressType, endpoints, ports, metadata: { labels } }: EndpointSlice) => ({
   addressType,
   endpoints,

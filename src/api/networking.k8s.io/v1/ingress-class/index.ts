@@ -14,8 +14,8 @@ const DEFAULT_CLASS = 'ingressclass.kubernetes.io/is-default-class';
 const isDefaultClass = ({ metadata }: IngressClass): boolean => metadata.annotations?.[DEFAULT_CLASS] === 'true';
 
 /**
- * Returns the class for Ingresses without a class: the newest class that is marked as default, of equally new ones the first in the order of
- * the names; undefined if there is none.
+ * Returns the name of the class for Ingresses without a class: the newest class that is marked as default or, among equally new ones, the
+ * class whose name sorts first; undefined if there is none.
  */
 export function defaultIngressClass(classes: readonly IngressClass[]): string | undefined {
   let best: IngressClass | undefined;

@@ -16,7 +16,7 @@ function hostsCell({ spec }: Ingress): string {
   const hosts = rules.map(({ host }) => host ?? '').filter((host) => host !== '');
   if (hosts.length === 0) return '*';
   const shown = hosts.slice(0, SHOWN_HOSTS).join(',');
-  // As in v1.33, the rest counts the rules instead of the hosts.
+  // As in v1.33, the number before `more` counts the rules instead of the hosts.
   const hasMore = rules.length > rules.findIndex(({ host }) => host === hosts[SHOWN_HOSTS - 1]) + 1;
   return hosts.length >= SHOWN_HOSTS && hasMore ? `${shown} + ${rules.length - SHOWN_HOSTS} more...` : shown;
 }

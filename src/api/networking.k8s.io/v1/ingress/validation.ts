@@ -13,7 +13,7 @@ import {
 } from '../../../../machinery/names.ts';
 import type { HTTPIngressPath, Ingress, IngressBackend, IngressRule, IngressTLS } from '../../../generated/types.ts';
 
-/** The annotation that named the class of an Ingress before the field spec.ingressClassName. */
+/** The annotation that named the class of an Ingress before the field spec.ingressClassName existed. */
 export const CLASS_ANNOTATION = 'kubernetes.io/ingress.class';
 
 const PATH_TYPES = ['Exact', 'ImplementationSpecific', 'Prefix'];
@@ -94,7 +94,10 @@ const validateTls = ({ hosts = [], secretName = '' }: IngressTLS, field: string,
 
 const isWild = ({ host = '' }: IngressRule): boolean => host.includes('*');
 
-/** Returns what an update need not repair, because the old Ingress has it too. */
+/**
+ * Returns the faults that an update need not repair, because the old Ingress has them too: invalid secret names, and invalid rules for
+ * wildcard hosts.
+ */
 const toleratedBy = (old: Ingress | undefined) => ({
   secrets: (old?.spec?.tls ?? []).some(
     ({ secretName = '' }) => secretName !== '' && dns1123SubdomainErrors(secretName).length > 0,

@@ -13,7 +13,7 @@ import type { IPAddress, ParentReference } from '../../../generated/types.ts';
 import { immutable } from '../../../rules.ts';
 import { ageColumn, column, nameColumn } from '../../../table.ts';
 
-/** The labels of the IPAddresses of Services. */
+/** The labels of the IPAddresses of Services. ALLOCATOR is the value of MANAGED_BY_LABEL. */
 export const FAMILY_LABEL = 'ipaddress.kubernetes.io/ip-family';
 export const MANAGED_BY_LABEL = 'ipaddress.kubernetes.io/managed-by';
 export const ALLOCATOR = 'ipallocator.k8s.io';

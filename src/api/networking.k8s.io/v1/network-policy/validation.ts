@@ -99,7 +99,7 @@ function validateTypes(types: readonly string[]): FieldError[] {
   );
 }
 
-/** Validates the spec. An update may keep ranges that the old policy has somewhere, whatever they are. */
+/** Validates the spec. An update may keep invalid ranges that occur anywhere in the old policy. */
 export function validateNetworkPolicy(
   { spec = { podSelector: {} } }: NetworkPolicy,
   old?: NetworkPolicy,

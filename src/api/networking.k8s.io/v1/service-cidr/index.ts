@@ -2,7 +2,7 @@
  * The ServiceCIDR: ranges from which Services get their cluster IPs.
  *
  * Boundary: the API server allocates addresses from the ranges of ServiceCIDRs that are ready (apiserver/admission/services); a controller
- * reports whether they are, and protects them from their deletion while addresses are in use (controllers/service-cidrs).
+ * reports whether a ServiceCIDR is ready, and prevents its deletion while its addresses are in use (controllers/service-cidrs).
  * Source: pkg/registry/networking/servicecidr, pkg/apis/networking/validation and pkg/printers of v1.33.
  */
 import { allErrors, type FieldError, invalid, required } from '../../../../machinery/field-error.ts';
@@ -15,8 +15,8 @@ import { ageColumn, column, nameColumn } from '../../../table.ts';
 const FIELD = 'spec.cidrs';
 
 /**
- * Whether addresses can be allocated from the ranges. A ServiceCIDR without the condition is ready, because its controller may not have seen
- * it yet.
+ * Whether addresses can be allocated from the ranges. A ServiceCIDR without the condition Ready is ready, because its controller may not
+ * have seen it yet. A ServiceCIDR that is being deleted is not ready.
  */
 export const isReadyServiceCidr = ({ metadata, status }: ServiceCIDR): boolean =>
   metadata.deletionTimestamp === undefined &&

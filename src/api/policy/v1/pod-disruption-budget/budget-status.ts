@@ -1,5 +1,5 @@
 /**
- * Functions about PodDisruptionBudgets that the disruption controller, the eviction subresource and the scheduler share. Pure.
+ * Pure functions about PodDisruptionBudgets that the disruption controller, the eviction subresource and the scheduler share.
  * Source: k8s.io/component-helpers/apps/poddisruptionbudget and SetStatusCondition of k8s.io/apimachinery/pkg/api/meta of v1.33 (behavior).
  */
 import { type LabelMatcher, labelSelectorMatcher } from '../../../../machinery/labels.ts';
@@ -43,7 +43,7 @@ function withCondition(
   return { ...status, conditions: [...others, condition] };
 }
 
-/** Sets the condition DisruptionAllowed to what disruptionsAllowed says. */
+/** Returns the status with the condition DisruptionAllowed, which is True if disruptionsAllowed is greater than 0. */
 export const withDisruptionAllowed = (status: PodDisruptionBudgetStatus, now: Millis): PodDisruptionBudgetStatus =>
   withCondition(
     status,
@@ -53,7 +53,7 @@ export const withDisruptionAllowed = (status: PodDisruptionBudgetStatus, now: Mi
     now,
   );
 
-/** Allows no disruptions, because the status could not be computed. */
+/** Returns a status that allows no disruptions, for a budget whose status could not be computed. `message`: the cause. */
 export const withSyncFailed = (
   status: PodDisruptionBudgetStatus,
   message: string,

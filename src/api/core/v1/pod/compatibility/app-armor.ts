@@ -90,7 +90,7 @@ export function validateAppArmorAnnotations(pod: Pod): FieldError[] {
 
 /**
  * Checks that each annotation of a new Pod or of a template matches the profile in the field of its container or, by default, of the Pod.
- * Annotations without such a profile, and Windows Pods, are not checked.
+ * Containers without a profile, and Windows Pods, are not checked.
  */
 export function validateAppArmorMatch(pod: Pod): FieldError[] {
   if (isWindows(pod)) return [];

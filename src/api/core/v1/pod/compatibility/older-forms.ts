@@ -5,8 +5,8 @@
  * The annotation is read on create if the field is absent or empty. After that, only the field counts, and the
  * annotation is kept unchanged. The statuses of the containers are mirrored into another annotation with the same
  * prefix.
- * Source: the proposal of init containers (2016), their pages for 1.5 and 1.6; Convert_v1_Pod_To_api_Pod of v1.5; the
- * specification of defer containers.
+ * Source: the proposal of init containers (2016), the documentation of init containers for 1.5 and 1.6; Convert_v1_Pod_To_api_Pod of v1.5;
+ * the specification of defer containers.
  */
 import { type FieldError, forbidden } from '../../../../../machinery/field-error.ts';
 import type { Container, DeferContainer, Pod } from '../../../../generated/types.ts';

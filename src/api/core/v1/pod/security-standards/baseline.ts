@@ -61,7 +61,9 @@ const annotationText = (key: string, value: string): string => `${key}=${JSON.st
 const isAppArmorAnnotationAllowed = (value: string): boolean =>
   value === '' || value === 'runtime/default' || value.startsWith('localhost/');
 
-/** Forbids AppArmor profiles that disable confinement, in fields and in annotations, also those of containers that do not exist. */
+/**
+ * Forbids AppArmor profiles that disable confinement, in fields and in annotations, also in annotations for containers that do not exist.
+ */
 const appArmor: Check = (pod) => {
   const { who, values } = settersOf(pod, ({ appArmorProfile }) =>
     appArmorProfile === undefined || PROFILE_TYPES.has(appArmorProfile.type) ? [] : [appArmorProfile.type],
@@ -142,7 +144,7 @@ const sysctls =
     return violationBy('forbidden sysctls', names, names.join(', '));
   };
 
-/** Sorted by id. */
+/** The controls of the level baseline, sorted by id. */
 export const baselineControls: readonly Control[] = [
   { id: 'appArmorProfile', versions: [{ since: 0, check: appArmor }] },
   {

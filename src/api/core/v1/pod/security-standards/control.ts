@@ -1,5 +1,5 @@
 /**
- * The building blocks of the controls of the Pod Security Standards: what a control is, and checks that several controls share.
+ * The building blocks of the controls of the Pod Security Standards: the types of a control, and checks that several controls share.
  * Source: k8s.io/pod-security-admission/policy of v1.33 (behavior and wording).
  */
 import type { PodSecurityContext, PodSpec, SecurityContext } from '../../../../generated/types.ts';
@@ -83,7 +83,7 @@ export const forbidInContainers =
 export type AnySecurityContext = PodSecurityContext & SecurityContext;
 
 export interface Setters {
-  /** Names what sets a forbidden value: `pod`, and the containers, such as `containers "a", "b"`. */
+  /** The parts that set a forbidden value: `pod`, and a text with the names of the containers, such as `containers "a", "b"`. */
   who: string[];
   /** The forbidden values, each once, sorted. */
   values: string[];
@@ -119,6 +119,6 @@ export const requireInContexts =
     return names.length === 0 ? undefined : { reason, detail: `pod or ${containersText(names)} must set ${required}` };
   };
 
-/** The violation by forbidden items that are not in containers; undefined without items. */
+/** Returns a violation with the reason and the detail; undefined if there are no forbidden items. */
 export const violationBy = (reason: string, items: readonly string[], detail: string): Violation | undefined =>
   items.length === 0 ? undefined : { reason, detail };

@@ -29,7 +29,7 @@ export const safeSpec = (): PodSpec => ({
   ephemeralContainers: [safeContainer('debug')],
 });
 
-/** Returns safeSpec() with the changed container in the list, and its name. */
+/** Returns safeSpec() with the change in the container of the list, and the name of this container. */
 export function specWith(list: List, change: Partial<Container>): { spec: PodSpec; name: string } {
   const spec = safeSpec();
   const name = spec[list]?.[0]?.name ?? '';

@@ -4,7 +4,7 @@
  */
 import { type FieldError, invalid } from '../../../../../machinery/field-error.ts';
 
-/** From the least to the most strict. */
+/** The levels, from the least to the most strict. */
 const LEVELS = ['privileged', 'baseline', 'restricted'] as const;
 
 export type Level = (typeof LEVELS)[number];
@@ -20,7 +20,7 @@ export interface LevelVersion {
 
 export type NamespacePolicy = Readonly<Record<Mode, LevelVersion>>;
 
-/** The prefix of the labels of Namespaces, and of the annotations of audit events. */
+/** The prefix of the labels of Namespaces that contain the policy, and of annotations of audit events. */
 export const PREFIX = 'pod-security.kubernetes.io/';
 
 const LATEST = 'latest';
@@ -45,8 +45,8 @@ export const minorOf = ({ version }: LevelVersion): number =>
 export const levelText = ({ level, version }: LevelVersion): string => `${level}:${version}`;
 
 /**
- * Reads the policy of a mode from the labels. An invalid level counts as restricted for enforce, and as privileged for the other modes; an
- * invalid version counts as the latest one.
+ * Reads the policy of a mode from the labels, and adds the errors in the labels to `errors`. An invalid level counts as restricted for
+ * enforce, and as privileged for the other modes; an invalid version counts as the latest one.
  */
 function ofMode(mode: Mode, labels: Readonly<Record<string, string>>, errors: FieldError[]): LevelVersion {
   const report = (label: string, value: string, text: string): void => {

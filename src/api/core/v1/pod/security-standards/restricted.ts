@@ -1,5 +1,5 @@
 /**
- * The controls that the level restricted adds to those of baseline, which follow the best practices for hardening Pods.
+ * The controls that the level restricted adds to those of baseline. They require the best practices for hardening Pods.
  * Source: k8s.io/pod-security-admission/policy of v1.33 (behavior and wording).
  */
 import type { Volume } from '../../../../generated/types.ts';
@@ -62,7 +62,7 @@ const volumeTypes: Check = ({ spec }) => {
   return violationBy('restricted volume types', names, detail);
 };
 
-/** Windows has neither capabilities nor seccomp, and rejects their fields. */
+/** Skips the check for Windows Pods, because Windows does not support the fields that the check requires. */
 const exceptOnWindows =
   (check: Check): Check =>
   (pod) =>
@@ -109,7 +109,7 @@ const seccomp = requireInContexts(
   seccompProfiles,
 );
 
-/** Sorted by id. */
+/** The controls that the level restricted adds, sorted by id. */
 export const restrictedControls: readonly Control[] = [
   {
     id: 'allowPrivilegeEscalation',

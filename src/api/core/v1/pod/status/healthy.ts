@@ -4,7 +4,7 @@
  */
 import type { Pod } from '../../../../generated/types.ts';
 
-/** Whether the Pod is being deleted, or its termination has begun for another reason, such as its completion: its exit work is included. */
+/** Whether the Pod is being deleted, or its termination has begun for another reason, such as its completion. */
 export const isTerminating = ({ metadata, status }: Pod): boolean =>
   metadata.deletionTimestamp !== undefined || status?.phase === 'Terminating' || status?.termination !== undefined;
 

@@ -16,7 +16,7 @@ export function pullMessage(image: string, progress: PullProgress | undefined): 
 /** A pull that the message of a waiting container reports. */
 export interface ReportedPull {
   image: string;
-  /** Such as `45% of 120 MiB`; empty if it is not known. */
+  /** A text such as `45% of 120 MiB`; an empty list if the progress is not known. */
   progress: [] | [string];
 }
 
@@ -28,8 +28,8 @@ export function reportedPull(message = ''): ReportedPull | undefined {
 }
 
 /**
- * The number of completed quarters of the pull, from 0 to 4; 0 if the progress is unknown. While the pull runs, an
- * Event reports each one.
+ * The number of completed quarters of the pull, from 0 to 4; 0 if the progress is unknown. While the pull runs, an Event reports each
+ * completed quarter.
  */
 export const quartersDone = (progress?: PullProgress): number => Math.floor((percentDone(progress) ?? 0) / 25);
 

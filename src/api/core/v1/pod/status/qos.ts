@@ -9,9 +9,9 @@ export type QosClass = 'Guaranteed' | 'Burstable' | 'BestEffort';
 const counted = ['cpu', 'memory'] as const;
 
 /**
- * Guaranteed: all init, app and counted defer containers have cpu and memory limits, and the sums of their requests equal the sums of
- * their limits. BestEffort: there is no request or limit for cpu or memory. Burstable: all other Pods. Amounts of zero, and defer
- * containers that countedDefers() omits, are ignored.
+ * Returns the class. Guaranteed: all init, app and counted defer containers have cpu and memory limits, and the sums of their requests
+ * equal the sums of their limits. BestEffort: there is no request or limit for cpu or memory. Burstable: all other Pods. Amounts of zero,
+ * and defer containers that countedDefers() omits, are ignored.
  */
 export function qosClass(pod: Pod): QosClass {
   const requests = new Map<string, Quantity>();

@@ -54,7 +54,10 @@ const withTimes = (fields: object, other: (time: never) => unknown): object =>
 export const movedBack = (termination: Termination, millis: Millis): Termination =>
   withTimes(termination, (time: Millis) => time - millis) as Termination;
 
-/** Converts the termination to the form in the status. The result lacks `forced`, and the containers and skipped entries of that form. */
+/**
+ * Converts the termination to the form in the status. The result lacks `forced`, which the status does not have, and the fields
+ * `containers` and `skip` of the status.
+ */
 export const terminationRecord = ({ forced: _, ...termination }: Termination): PodTermination =>
   withTimes(termination, formatMicroTime) as PodTermination;
 

@@ -84,8 +84,8 @@ const containerResources = [
 const byteDivisors = ['1', '1k', '1M', '1G', '1T', '1P', '1E', '1Ki', '1Mi', '1Gi', '1Ti', '1Pi', '1Ei'] as const;
 
 /**
- * The divisors besides 0 that are allowed for the resource, and texts for the error about others; undefined if all are
- * allowed.
+ * Returns the divisors that are allowed for the resource besides 0, and texts for the error about other divisors; undefined if all divisors
+ * are allowed.
  */
 function divisorRule(resource: string): { allowed: readonly string[]; shown: string; name: string } | undefined {
   const bytes = (name: string) => ({ allowed: byteDivisors, shown: byteDivisors.join(', '), name });

@@ -71,7 +71,7 @@ function asInSpec({ field, containers }: OlderForm, pod: Pod): boolean {
   return sameValue(withoutToken(other), withoutToken(pod));
 }
 
-/** Validates a Pod. `isTemplate`: it only represents a template, whose Pods get their other defaults when they are created. */
+/** Validates a Pod. `isTemplate`: whether the Pod only represents a template, whose Pods get further defaults when they are created. */
 export function validatePod(pod: Pod, { isTemplate = false } = {}): FieldError[] {
   const spec = specOf(pod);
   return allErrors(

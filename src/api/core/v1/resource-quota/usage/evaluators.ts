@@ -11,8 +11,8 @@ import { countName, type Evaluator, quantityOf, type Usage } from './evaluator.t
 import { podEvaluator } from './pod-usage.ts';
 
 /**
- * Whether quotas count the objects of the kind. As in upstream, Events are not counted; nor are objects that outlive their namespace, of
- * which upstream has none.
+ * Whether quotas count the objects of the kind: stored objects in namespaces. As upstream, Events are not counted. Objects that outlive
+ * their namespace, which upstream does not have, are not counted either.
  */
 export const isCountable = ({ kind, namespaced, createOnly, computed, outlivesNamespace }: KindDefinition): boolean =>
   namespaced && kind !== 'Event' && outlivesNamespace !== true && createOnly === undefined && computed === undefined;
@@ -31,7 +31,10 @@ const serviceEvaluator: Evaluator<Service> = {
   chargesUpdates: true,
 };
 
-/** The number of node ports that the Service gets: one for each port, unless the Service requests only some of them. */
+/**
+ * The number of node ports of the Service: one for each port or, if the Service disables their allocation, for each port with a nodePort; 0
+ * for types without node ports.
+ */
 function nodePorts({ spec }: Service): number {
   const { type, ports = [], allocateLoadBalancerNodePorts } = spec ?? {};
   if (type !== 'NodePort' && type !== 'LoadBalancer') return 0;

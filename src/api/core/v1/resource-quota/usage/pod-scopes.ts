@@ -1,4 +1,4 @@
-/** The scopes of quotas, matched with Pods. Source: podMatchesScopeFunc in pkg/quota/v1/evaluator/core/pods.go of v1.33. */
+/** Matches Pods with the scopes of quotas. Source: podMatchesScopeFunc in pkg/quota/v1/evaluator/core/pods.go of v1.33. */
 import type { Pod, PodAffinityTerm, ScopedResourceSelectorRequirement } from '../../../../generated/types.ts';
 import { qosClass } from '../../pod/status/qos.ts';
 

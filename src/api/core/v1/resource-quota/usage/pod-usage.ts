@@ -1,7 +1,7 @@
 /**
  * The usage of Pods. A Pod that has ended, or whose grace period has passed twice, counts only as an object.
- * Source: pkg/quota/v1/evaluator/core/pods.go of v1.33 (behavior and wording); the specification of defer containers (effective
- * resources, and no demand for values of entries without resources).
+ * Source: pkg/quota/v1/evaluator/core/pods.go of v1.33 (behavior and wording); the specification of defer containers (effective resources;
+ * entries without resources need not specify values).
  */
 import type { Quantity } from '../../../../../machinery/quantity.ts';
 import { type Millis, parseTime } from '../../../../../machinery/time.ts';

@@ -78,8 +78,8 @@ function sameAmounts(a: Record<string, string> | undefined, b: Record<string, st
 }
 
 /**
- * Whether a change of a quota's object requires a new count: its spec or its `hard` differs from the counted one, or a part of the usage
- * has decreased or disappeared. Writes that are charged only increase it.
+ * Whether an update of a quota requires a new count: the spec has changed, `hard` in the status differs from `spec.hard`, or an amount in
+ * `used` has decreased or disappeared. Charged writes only increase the amounts in `used`.
  */
 export function needsRecount(quota: ResourceQuota, old: ResourceQuota): boolean {
   if (!sameAmounts(quota.status?.hard, quota.spec?.hard ?? {})) return true;
