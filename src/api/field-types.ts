@@ -26,7 +26,7 @@ export const fieldTypeOf = perType((type: string): FieldType => {
   };
 });
 
-/** How a single value of the field, or an element of its list or map, is merged. */
+/** Returns how a single value of the field, or an element of its list or map, is merged. */
 function elementType(field: FieldFacts): FieldType {
   const struct = structOf(field);
   if (struct === undefined) return atomic;

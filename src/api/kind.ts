@@ -68,7 +68,10 @@ export interface SubresourceDefinition<T extends KubeObject = KubeObject> {
   operation?: 'evict' | 'issueToken' | 'log' | 'proxyToPod' | 'proxyToService' | 'proxyToNode';
   /** Whether the URL path may continue after the subresource's name, as in `nodes/NAME/proxy/stats/summary`. */
   subpaths?: boolean;
-  /** For subresources that are documents of the bodyKind, computed from the object (Scale). A document is the response, and patches change it. */
+  /**
+   * For subresources that are documents of the bodyKind, computed from the object (Scale). The response is the document, and patches apply
+   * to the document.
+   */
   document?: {
     read(object: T): KubeObject;
     /** The fields that the document and the object have in common, as a set of fields of managedFields. */

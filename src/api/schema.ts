@@ -342,8 +342,8 @@ function count(context: Context): void {
 }
 
 /**
- * Decodes the value as the type with the full name. Throws Error if there are no facts about the type, and ApiError (413) if the object has more
- * than MAX_VALUES values.
+ * Decodes the value as the type with the full name. Throws Error if there are no facts about the type, and ApiError (413) if the object has
+ * more than MAX_VALUES values.
  */
 export function decode(typeName: string, value: unknown): Decoded {
   const decoder = structDecoder(typeName);
@@ -382,7 +382,7 @@ export function placeError({ metadata }: Readonly<Record<string, unknown>>): str
   return `json: cannot unmarshal ${kindOf(metadata[key])} into Go struct field ObjectMeta.metadata.${key} of type string`;
 }
 
-/** `unknown field "spec.foo"`: the text of warnings and of strict decoding errors. */
+/** Returns a text such as `unknown field "spec.foo"`, for warnings and strict decoding errors. */
 export const unknownFieldText = (path: string): string => `unknown field ${JSON.stringify(path)}`;
 
 /**

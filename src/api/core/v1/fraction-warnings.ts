@@ -1,4 +1,6 @@
-/** Warnings about amounts that are not whole bytes. Source: pkg/api/pod and pkg/api/persistentvolumeclaim of v1.33 (behavior and wording). */
+/**
+ * Warnings about amounts that are not whole bytes. Source: pkg/api/pod and pkg/api/persistentvolumeclaim of v1.33 (behavior and wording).
+ */
 import { parseQuantity, quantityMilli } from '../../../machinery/quantity.ts';
 
 /** Warns about amounts of the named resources that are not whole bytes, such as `memory: 100m`, which is a tenth of a byte. */

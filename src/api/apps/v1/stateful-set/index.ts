@@ -59,7 +59,7 @@ function defaultSpec(spec: StatefulSetSpec): void {
   for (const claim of spec.volumeClaimTemplates ?? []) defaultClaim(claim);
 }
 
-/** Removes the fields of disabled features, except those that `old` has too. */
+/** Removes the fields of disabled features, except fields that `old` also has. */
 const dropDisabled = ({ spec }: StatefulSet, old?: StatefulSet): void =>
   dropDisabledTemplateFields(spec?.template, old?.spec?.template);
 

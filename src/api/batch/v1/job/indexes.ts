@@ -42,7 +42,7 @@ export function countIndexes(text: string, completions: number): number {
   return count;
 }
 
-/** Returns the valid intervals. The error in an invalid one is reported by countIndexes(). */
+/** Returns the valid intervals. countIndexes() reports the error in an invalid interval. */
 const validIntervals = (text: string, completions: number): Interval[] =>
   partsOf(text).flatMap((part) => {
     try {

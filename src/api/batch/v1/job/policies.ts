@@ -79,8 +79,8 @@ function validateFailureRule(
 }
 
 /**
- * Sets the default status of the conditions in podFailurePolicy. This is the only default of Jobs that the Job templates of CronJobs get
- * too.
+ * Sets the default status of the conditions in podFailurePolicy. Job templates in CronJobs also get this default, but no other defaults of
+ * Jobs.
  */
 export function defaultFailurePolicy({ podFailurePolicy }: JobSpec): void {
   for (const { onPodConditions = [] } of podFailurePolicy?.rules ?? [])

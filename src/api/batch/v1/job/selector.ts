@@ -12,8 +12,8 @@ export const generatedLabels = ({ metadata }: Job): Record<string, string> => ({
 });
 
 /**
- * Adds the generated selector and labels to a Job without a manual selector. Labels that the client sent take precedence; validation
- * rejects them if they conflict.
+ * Adds the generated selector and labels to a Job without a manual selector. Labels that the client sent remain; validation rejects them if
+ * they conflict.
  */
 export function generateSelector(job: Job): void {
   const { spec } = job;

@@ -27,7 +27,7 @@ interface Amounts {
   limits: ResourceQuantities;
 }
 
-/** Returns how the Pod violates the LimitRange; undefined if it does not. */
+/** Returns how the Pod violates the LimitRange; undefined if the Pod complies. */
 export function podViolation(pod: Pod, { spec }: LimitRange): string | undefined {
   const { containers, initContainers = [] } = specOf(pod);
   const all = [...containers, ...initContainers, ...countedDefers(specOf(pod))];
@@ -39,7 +39,7 @@ export function podViolation(pod: Pod, { spec }: LimitRange): string | undefined
   return joined(errors);
 }
 
-/** Returns how the claim violates the LimitRange; undefined if it does not. The limits of the claim are ignored. */
+/** Returns how the claim violates the LimitRange; undefined if the claim complies. The limits of the claim are ignored. */
 export function claimViolation(claim: PersistentVolumeClaim, { spec }: LimitRange): string | undefined {
   const requests = resourceQuantities(claim.spec?.resources?.requests);
   const errors = (spec?.limits ?? []).flatMap((item) => {

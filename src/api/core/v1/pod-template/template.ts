@@ -42,7 +42,7 @@ export function defaultTemplate(template: PodTemplateSpec): void {
   defaultPodSpec(template.spec);
 }
 
-/** Removes the fields of disabled features, except those that `old` has too. */
+/** Removes the fields of disabled features, except fields that `old` also has. */
 export const dropDisabledTemplateFields = (template: PodTemplateSpec | undefined, old?: PodTemplateSpec): void =>
   dropDisabledFields(podOf(template), old && podOf(old));
 

@@ -12,8 +12,8 @@ export const DELETION_COST = 'controller.kubernetes.io/pod-deletion-cost';
 type Annotated = { metadata?: Pick<ObjectMeta, 'annotations'> };
 
 /**
- * Returns the cost; 0 without the annotation. Returns undefined if the text is not a 32-bit integer, or starts with `+` or with a leading
- * zero.
+ * Returns the cost; 0 without the annotation. Returns undefined if the text is not a 32-bit integer, or starts with `+` or with a zero that
+ * other digits follow.
  */
 export function deletionCost({ metadata }: Annotated): number | undefined {
   const text = metadata?.annotations?.[DELETION_COST];

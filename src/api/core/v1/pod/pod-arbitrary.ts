@@ -89,7 +89,7 @@ const defer = (name: string, trigger: 'PreExit' | 'PostExit'): fc.Arbitrary<Defe
     })
     .map(({ common, ...rest }) => compact({ ...common, ...rest, image: rest.imageFrom ? undefined : common.image }));
 
-/** The settings that extend the grace period: no extension, one while a defer container is live, or one by intervals. */
+/** Generates the settings that extend the grace period: no extension, deferContainerGracePeriodExtension, or an interval and a count. */
 const graceExtension = fc.constantFrom<Partial<PodSpec>>(
   {},
   { deferContainerGracePeriodExtension: true },

@@ -129,11 +129,11 @@ function requestsOf({ resources }: Container): ResourceQuantities {
   return requests;
 }
 
-/** The requests as the containers name them, without the Pod's overhead. A limit does not count as a request. */
+/** The requests as the containers specify them, without the Pod's overhead. A limit does not count as a request. */
 export const namedRequests = (pod: Pod): ResourceQuantities =>
   aggregate(pod, ({ resources }) => resourceQuantities(resources?.requests));
 
-/** The limits as the containers name them, without the Pod's overhead. Containers without a limit for a resource add nothing. */
+/** The limits as the containers specify them, without the Pod's overhead. Containers without a limit for a resource add nothing. */
 export const namedLimits = (pod: Pod): ResourceQuantities =>
   aggregate(pod, ({ resources }) => resourceQuantities(resources?.limits));
 

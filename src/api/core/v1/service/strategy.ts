@@ -71,10 +71,7 @@ function dropSecondFamily(spec: ServiceSpec, old: ServiceSpec): void {
   }
 }
 
-/**
- * Drops fields that the old type of the Service used and the new type does not. Fields that the client changed are kept, so that
- * validation rejects them.
- */
+/** Drops fields that only the old type of the Service uses. Fields that the client changed are kept, so that validation rejects them. */
 function dropFieldsOfOldType(spec: ServiceSpec, old: ServiceSpec): void {
   const drop = (...fields: (keyof ServiceSpec)[]): void => {
     for (const field of fields) if (same(spec[field], old[field])) delete spec[field];

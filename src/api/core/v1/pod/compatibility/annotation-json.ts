@@ -16,7 +16,7 @@ export interface AnnotationJson {
   value: JsonObject;
   /** The paths of fields that the type does not have. */
   unknownFields: string[];
-  /** Why the text cannot be decoded; undefined if it can. */
+  /** Why the text cannot be decoded; absent if the text was decoded. */
   failure?: string;
 }
 

@@ -45,7 +45,7 @@ export function readDeferSettings(pod: Pod): void {
   if (pod.spec !== undefined) copyAbsent(pod.spec, readSettings(pod)?.value ?? {}, settingNames);
 }
 
-/** Sets the fields that the client omitted to their values in `old`, the Pod that is replaced. The client's types may lack the fields. */
+/** Sets each absent field of deferFields to its value in `old`, the Pod that is replaced. The types of the client may lack the fields. */
 export function keepDeferFields(pod: Pod, old: Pod): void {
   if (pod.spec !== undefined) copyAbsent(pod.spec, specOf(old), deferFields);
 }
@@ -57,7 +57,10 @@ export const droppedDeferFields = (spec: PodSpec, old: PodSpec): string[] =>
 export const deferSettingsWarnings = (pod: Pod): string[] =>
   (readSettings(pod)?.unknownFields ?? []).map((field) => `${PATH}: unknown field ${JSON.stringify(field)}`);
 
-/** Reports an annotation that cannot be decoded, and settings whose values in annotation and field differ. Called after the defaults. */
+/**
+ * Reports an annotation that cannot be decoded, and settings whose values in the annotation and in the field differ. Must be called after
+ * the defaults.
+ */
 export function deferSettingsFaults(pod: Pod): FormFault[] {
   const read = readSettings(pod);
   if (read === undefined) return [];

@@ -6,7 +6,7 @@
 import type { Pod } from '../../../../generated/types.ts';
 import { containersOf } from '../containers.ts';
 
-/** Removes the disabled fields from `pod`, except those that `old` has too. `old`: the Pod that is replaced; undefined on create. */
+/** Removes the disabled fields from `pod`, except fields that `old` also has. `old`: the Pod that is replaced; undefined on create. */
 export function dropDisabledFields(pod: Pod, old?: Pod): void {
   if (pod.spec === undefined) return;
   for (const field of ['resources', 'resourceClaims'] as const)

@@ -20,7 +20,7 @@ interface ContainerList {
   word: 'init' | 'defer';
   /** The prefixes of the annotation keys, the newer one first. */
   forms: readonly string[];
-  /** The warning that the annotations are deprecated; absent if they are not. */
+  /** The warning about deprecated annotations; absent if the annotations are not deprecated. */
   deprecation?: string;
 }
 
@@ -67,7 +67,7 @@ export interface OlderForm {
   containers: (Container | DeferContainer)[];
   /** The paths of fields in the JSON that the type of the containers does not have. */
   unknownFields: string[];
-  /** Why the annotation cannot be decoded; undefined if it can. */
+  /** Why the annotation cannot be decoded; absent if the annotation was decoded. */
   failure?: string;
 }
 

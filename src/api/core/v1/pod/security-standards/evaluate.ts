@@ -4,7 +4,7 @@
  * Invariants: restricted includes all controls of baseline. A version newer than all controls evaluates like the newest one. Defer
  * containers are evaluated like all other containers.
  * Source: k8s.io/pod-security-admission/policy of v1.33 (behavior and wording). The relaxations for Pods with user namespaces are off, as
- * v1.33 has them by default.
+ * by default in v1.33.
  */
 import type { ObjectMeta } from '../../../../../machinery/meta.ts';
 import type { PodSpec } from '../../../../generated/types.ts';

@@ -9,7 +9,7 @@ export const recordedStatuses = ({ status }: Pick<Pod, 'status'>): ContainerStat
   ...(status?.ephemeralContainerStatuses ?? []),
 ];
 
-/** The ID of the run that a container status or a terminated state describes; undefined if it describes none. */
+/** Returns the ID of the run from the containerID of a container status or a terminated state; undefined if there is no containerID. */
 export const shownId = (shown: { containerID?: string } | undefined): string | undefined =>
   shown?.containerID?.split('//')[1];
 

@@ -43,7 +43,7 @@ function reasonBefore(pod: Pod): string {
   return pod.status?.reason || pod.status?.phase || '';
 }
 
-/** The status of a Pod that may be terminating. `status`: the status if the Pod is not terminating. */
+/** Returns the summarized status of a Pod that may be terminating. `status`: the status if the Pod is not terminating. */
 function terminating(pod: Pod, status: string): string {
   const deleted = pod.metadata.deletionTimestamp !== undefined;
   if (deleted && pod.status?.reason === 'NodeLost') return 'Unknown';

@@ -17,7 +17,7 @@ export interface Termination {
   preExitDeadline: Millis;
   /** The total time by which extensions have moved the deadline; absent if there were none. */
   extendedSeconds?: number;
-  /** The stage that was extended most recently; absent if none was. */
+  /** The stage that was extended most recently; absent if no stage was extended. */
   extendedStage?: Stage;
   /** The total time by which outages have moved the deadline; absent if there were none. */
   outageSeconds?: number;
@@ -29,7 +29,7 @@ export interface Termination {
   nodeGracePeriodSeconds?: number;
   /** Set if the deadlines already reflect that the Pod was removed from the API while its containers still ran. */
   forced?: true;
-  /** The defer container whose turn it is, and the time from which its timeoutSeconds counts; absent if it is the turn of none. */
+  /** The defer container whose turn it is, and the time from which its timeoutSeconds counts; absent if no defer container has its turn. */
   turn?: { entry: string; since: Millis };
 }
 

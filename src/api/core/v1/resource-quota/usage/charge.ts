@@ -25,7 +25,7 @@ export interface ChargedWrite {
   now: Millis;
 }
 
-/** `refused`: why the write is rejected. Otherwise, `charged` contains the quotas whose usage the write increases, with their new status. */
+/** `refused`: why the write is rejected. Otherwise, `charged` contains the quotas whose usage increases, with their new status. */
 export type ChargeResult = { refused: string } | { charged: ResourceQuota[] };
 
 export function charge(quotas: readonly ResourceQuota[], write: ChargedWrite): ChargeResult {

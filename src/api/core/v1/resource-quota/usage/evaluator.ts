@@ -13,7 +13,7 @@ export interface Evaluator<T extends KubeObject = KubeObject> {
   usage(object: T, now: Millis): Usage;
   /** Whether the object is in the scope. Absent: quotas with scopes do not apply to the resource. */
   inScope?(object: T, scope: ScopedResourceSelectorRequirement): boolean;
-  /** Returns the error for an object that does not specify values for these names; undefined if it does. */
+  /** Returns the error for an object that does not specify a value for each of these names; undefined if no value is missing. */
   missing?(object: T, names: readonly string[]): string | undefined;
   /** Returns the time at which the usage of the object changes without an update of the object; undefined if there is none. */
   changesAt?(object: T, now: Millis): Millis | undefined;

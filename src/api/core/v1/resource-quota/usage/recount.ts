@@ -35,7 +35,7 @@ export function announcedStatus({ spec, status }: ResourceQuota): ResourceQuotaS
   return { hard, used: Object.fromEntries(used.filter(([name]) => Object.hasOwn(hard, name))) };
 }
 
-/** Whether the quota limits a resource with this evaluator, by its spec or still by its status. */
+/** Whether the quota limits the resource of the evaluator, in its spec or in its status. */
 export const limits = ({ spec, status }: ResourceQuota, { measures }: Evaluator): boolean =>
   Object.keys(spec?.hard ?? {}).some(measures) || Object.keys(status?.hard ?? {}).some(measures);
 
