@@ -11,7 +11,7 @@ import { typeOfKind } from './facts/facts.ts';
 import type { KindDefinition, SubresourceDefinition } from './kind.ts';
 
 export interface OtherVersion<T extends KubeObject, S extends KubeObject> {
-  /** The defaults that differ from those of the stored version. The defaults of the stored version follow after the conversion. */
+  /** The defaults that differ from those of the stored version. The defaults of the stored version are set after the conversion. */
   defaults?(object: T): void;
   /**
    * Converts an object to the stored version. The result must not share parts with `object`, because the defaults of the stored version are

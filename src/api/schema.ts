@@ -50,7 +50,10 @@ interface Context {
  */
 export const MAX_VALUES = 300_000;
 
-/** Decodes a value that is not null. Returns undefined if the value is invalid. The context keeps the first error of each type. */
+/**
+ * Decodes a value that is not null. Returns undefined if the value is invalid. The context keeps the first fatal error and the first
+ * mismatch.
+ */
 type Decoder = (value: unknown, context: Context) => JsonValue | undefined;
 
 /** For error texts: the Go struct whose field is decoded, and the Go type of the field. */

@@ -1,5 +1,5 @@
 /**
- * The status of ReplicaSets and ReplicationControllers, which count the same Pods.
+ * Validation and columns of the status, which ReplicaSets and ReplicationControllers have in common.
  * Source: pkg/registry/apps/replicaset, pkg/apis/apps/validation and pkg/apis/core/validation of v1.33 (behavior and wording).
  */
 import { allErrors, type FieldError, invalid } from '../../../machinery/field-error.ts';

@@ -1,6 +1,6 @@
 /**
- * The LocalSubjectAccessReview: asks whether a user may send a request in the namespace of the review, so that the right to ask can be limited
- * to a namespace.
+ * The LocalSubjectAccessReview: asks whether a user may send a request in the namespace of the review, so that the right to create such
+ * reviews can be limited to a namespace.
  * Source: pkg/registry/authorization/localsubjectaccessreview and pkg/apis/authorization of v1.33.
  */
 import { allErrors, type FieldError, invalid } from '../../../../machinery/field-error.ts';

@@ -56,7 +56,7 @@ function numberError(text: string): string | undefined {
   return `failed to parse int from ${text}: strconv.Atoi: parsing ${quoted(text)}: invalid syntax`;
 }
 
-/** Parses a number, or a name such as `mon`. Returns the error as a text if neither can be parsed. */
+/** Parses a number, or a name such as `mon`. Returns the error as a text if the text is neither. */
 function numberOf(text: string, names: Bounds['names']): number | string {
   return names?.[text.toLowerCase()] ?? numberError(text) ?? Number(text);
 }
@@ -68,7 +68,7 @@ interface Range {
   isAny: boolean;
 }
 
-/** Parses one part of a list, such as `1-5/2`. Returns the error if it is invalid. */
+/** Parses one part of a list, such as `1-5/2`. Returns the error as a text if the part is invalid. */
 function parseRange(part: string, { min, max, names }: Bounds): Range | string {
   const [range = '', step, ...more] = part.split('/');
   const [low = '', high, ...rest] = range.split('-');
@@ -90,11 +90,11 @@ function parseRange(part: string, { min, max, names }: Bounds): Range | string {
   return { start, end, step: by, isAny: isAny && by === 1 };
 }
 
-/** Parses a list of ranges. Returns the error if it is invalid. */
+/** Parses a list of ranges. Returns the error as a text if the list is invalid. */
 function parseField(text: string, bounds: Bounds): ScheduleField | string {
   const values = new Set<number>();
   let isAny = false;
-  // Parts that repeat are parsed once: a schedule can be as long as an object.
+  // Repeated parts are parsed only once, because only the size of an object limits the length of a schedule.
   for (const part of new Set(text.split(',').filter((each) => each !== ''))) {
     const range = parseRange(part, bounds);
     if (typeof range === 'string') return range;
@@ -104,7 +104,7 @@ function parseField(text: string, bounds: Bounds): ScheduleField | string {
   return { values: [...values].sort((a, b) => a - b), isAny };
 }
 
-/** Parses a schedule such as `0 5 * * mon-fri`, `@daily` or `@every 1h`. Returns the error if it is invalid. */
+/** Parses a schedule such as `0 5 * * mon-fri`, `@daily` or `@every 1h`. Returns the error as a text if the schedule is invalid. */
 export function parseSchedule(schedule: string): Schedule | string {
   const zone = /^(?:CRON_)?TZ=(\S*) ?/.exec(schedule);
   const spec = zone === null ? schedule : schedule.slice(zone[0].length).trim();

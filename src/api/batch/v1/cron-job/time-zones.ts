@@ -1,6 +1,8 @@
-/** The names of time zones. Upstream looks them up in the files of the system, so that they are case-sensitive. */
+/** The names of time zones. Upstream looks the names up in files of the system, so the names are case-sensitive. */
 
-/** The names that are links to other time zones, which Intl accepts but does not list. Source: the file `backward` of IANA's tz database. */
+/**
+ * The names that are links to other time zones, which Intl accepts but does not list. Source: the file `backward` of IANA's tz database.
+ */
 const LINKS = `
 Africa/Asmara Africa/Timbuktu America/Argentina/Buenos_Aires America/Argentina/Catamarca America/Argentina/ComodRivadavia
 America/Argentina/Cordoba America/Argentina/Jujuy America/Argentina/Mendoza America/Atikokan America/Atka America/Ensenada

@@ -1,5 +1,5 @@
 /**
- * The Job: Pods that run until a number of them have succeeded.
+ * The Job: runs Pods until a number of them have succeeded.
  * Source: pkg/registry/batch/job, pkg/apis/batch and pkg/printers of v1.33.
  */
 import { parseTime } from '../../../../machinery/time.ts';

@@ -52,7 +52,7 @@ export const validateJob = (job: Job, old?: Job): FieldError[] =>
     validateHostname(job),
   );
 
-/** Returns the old template with those parts of the new one that may change while the Job is suspended and has not started yet. */
+/** Returns the old template with the parts of the new template that may change while the Job is suspended and has not started yet. */
 function withScheduling(old: PodTemplateSpec, { metadata, spec }: PodTemplateSpec): PodTemplateSpec {
   const { nodeSelector, tolerations, schedulingGates, affinity } = spec ?? {};
   return {

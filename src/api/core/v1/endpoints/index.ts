@@ -11,7 +11,7 @@ import { ENDPOINTS_CONTROLLER, ENDPOINTS_MANAGED_BY } from './labels.ts';
 import { repackSubsets } from './repack-subsets.ts';
 import { validateSubsets } from './validation.ts';
 
-/** The number of addresses that a table shows. */
+/** The maximum number of addresses that a table shows. */
 const SHOWN = 3;
 
 /** Returns the first ready addresses with their ports, and the number of the others; `<none>` if there are no subsets. */

@@ -1,7 +1,8 @@
 /**
  * The form in which subsets are stored: each port occurs in one subset, together with all ports that have the same addresses. There are no
  * duplicate addresses, and all lists are sorted. An address that is both ready and not ready for a port is not ready.
- * Source: RepackSubsets of pkg/api/endpoints of v1.33 (behavior). Upstream sorts subsets and ports by their hashes, lifepod by their values.
+ * Source: RepackSubsets of pkg/api/endpoints of v1.33 (behavior). Upstream sorts subsets and ports by their hashes, lifepod sorts them by
+ * their values.
  */
 import type { CoreV1EndpointPort, EndpointAddress, EndpointSubset } from '../../../generated/types.ts';
 

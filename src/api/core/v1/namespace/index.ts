@@ -50,7 +50,7 @@ export const namespaceKind = kind<Namespace>('v1', 'Namespace', {
   defaults: setNameLabel,
   status: { initial: () => ({ phase: 'Active' }), rules: [validateStatus] },
   prepareForCreate(namespace) {
-    // If the name was generated, it was not known when the defaults were set.
+    // A generated name was not known when the defaults were set.
     setNameLabel(namespace);
     const finalizers = namespace.spec?.finalizers ?? [];
     namespace.spec = { finalizers: finalizers.includes('kubernetes') ? finalizers : [...finalizers, 'kubernetes'] };

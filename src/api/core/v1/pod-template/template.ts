@@ -67,8 +67,8 @@ function faultsOf(template: PodTemplateSpec | undefined): FormFault[] {
 }
 
 /**
- * Validates a template at a path. `old`: the template that is replaced; undefined on create. On create, the annotations of older-forms.ts and
- * defer-settings.ts must equal the fields that they represent. On update, they must only be decodable, and only if any annotation has
+ * Validates a template at a path. `old`: the template that is replaced; undefined on create. On create, the annotations of older-forms.ts
+ * and defer-settings.ts must equal the fields that they represent. On update, they must only be decodable, and only if any annotation has
  * changed. The AppArmor annotations must always match the fields.
  */
 export function validateTemplate(

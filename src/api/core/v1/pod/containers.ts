@@ -1,4 +1,7 @@
-/** The containers of all lists of a Pod, the paths that messages use for them, and checks for sidecars and for early defer containers. */
+/**
+ * The containers of all lists of a Pod, the paths that messages use for them, and checks for sidecars and for defer containers that run
+ * before the exit of the app containers.
+ */
 import type {
   Container,
   ContainerPort,

@@ -1,7 +1,8 @@
 /**
- * The objects of the API to which a Pod refers by name. All of them are in the namespace of the Pod.
+ * The objects of the API to which a Pod refers by name. All of them except ClusterTrustBundles are in the namespace of the Pod.
  * Source: VisitPodSecretNames and VisitPodConfigmapNames of pkg/api/v1/pod, HasAPIObjectReference of pkg/api/pod, and
- * k8s.io/dynamic-resource-allocation/resourceclaim of v1.33 (behavior). The containers of all lists are included, also defer containers.
+ * k8s.io/dynamic-resource-allocation/resourceclaim of v1.33 (behavior). References in the containers of all lists are included, also in
+ * defer containers.
  */
 import type { Pod, PodResourceClaim, Volume } from '../../../generated/types.ts';
 import { type AnyContainer, containersOf } from './containers.ts';

@@ -16,7 +16,7 @@ export interface Violation {
 export interface EvaluatedPod {
   annotations: Readonly<Record<string, string>>;
   spec: PodSpec;
-  /** The containers of all lists, defer containers among them. Messages call each of them a container. */
+  /** The containers of all lists, including defer containers. Messages call each of them a container. */
   containers: readonly AnyContainer[];
 }
 

@@ -24,7 +24,7 @@ const NEWEST = Math.max(
   ...[...baselineControls, ...restrictedControls].flatMap(({ versions }) => versions.map(({ since }) => since)),
 );
 
-/** The versions of the controls that apply to the minor version. */
+/** Returns the version of each control that applies to the minor version. Omits controls that do not exist in the minor version yet. */
 const inVersion = (controls: readonly Control[], minor: number): (ControlVersion & { id: string })[] =>
   controls.flatMap(({ id, versions }) => {
     const version = versions.findLast(({ since }) => since <= minor);

@@ -1,5 +1,6 @@
 /**
- * The warnings about the existing Pods of a Namespace that violate a level that the Namespace begins to enforce. These Pods continue to run.
+ * The warnings about the existing Pods of a Namespace that violate a level that the Namespace begins to enforce. These Pods continue to
+ * run.
  * Source: k8s.io/pod-security-admission/admission of v1.33 (behavior and wording).
  */
 import type { Pod } from '../../../../generated/types.ts';
@@ -9,7 +10,7 @@ import { type LevelVersion, levelText } from './policy.ts';
 /** The maximum number of Pods that are evaluated. */
 const MAX_PODS = 3000;
 
-/** Returns the Pods in the order in which they are evaluated: those without a controller and the first one of each controller come first. */
+/** Returns the Pods in the order of their evaluation: Pods without a controller, and the first Pod of each controller, come first. */
 function byController(pods: readonly Pod[]): Pod[] {
   const controllers = new Set<string>();
   const first: Pod[] = [];
@@ -29,8 +30,9 @@ function warningText(reasons: string, names: readonly string[]): string {
 }
 
 /**
- * Evaluates the Pods, one in each step, and returns the warnings: one for each combination of violations, with the name of the first Pod and
- * the number of others. Stops after 3000 Pods, or when isOver() returns true after a Pod; then a warning gives the number of evaluated Pods.
+ * Evaluates the Pods, one in each step, and returns the warnings: one for each combination of violations, with the name of the first Pod
+ * and the number of others. Stops after 3000 Pods, or when isOver() returns true after a Pod; then a warning gives the number of evaluated
+ * Pods.
  */
 export function* warningsAboutPods(
   namespace: string,

@@ -7,7 +7,10 @@ export type Stage = 'PreExit' | 'PostExit';
 
 export interface Termination {
   reason: TerminationReason;
-  /** Set if a delete request began the termination. Absent if something else did, such as the end of the app containers or the node. */
+  /**
+   * Set if a delete request began the termination. Absent if the termination has another cause, such as the end of the app containers, or
+   * the node.
+   */
   requested?: true;
   /** The start of the termination: T0 of the specification. */
   startedAt: Millis;

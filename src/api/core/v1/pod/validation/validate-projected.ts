@@ -1,4 +1,7 @@
-/** Validates the files of volumes: of Secrets, ConfigMaps, the downward API and projected volumes. Source: validation of v1.33 (rules and wording). */
+/**
+ * Validates the files in volumes of Secrets, ConfigMaps and the downward API, and in projected volumes. Source: validation of v1.33 (rules
+ * and wording).
+ */
 import { allErrors, type FieldError, forbidden, invalid, required } from '../../../../../machinery/field-error.ts';
 import type { DownwardAPIVolumeFile, KeyToPath, ProjectedVolumeSource } from '../../../../generated/types.ts';
 import { validateFieldRef, validateResourceFieldRef } from './validate-references.ts';
