@@ -44,16 +44,10 @@ interface Context {
   values: number;
 }
 
-/**
- * The maximum number of fields, list elements and map entries of an object. Each value needs far more memory after decoding than in the
- * body.
- */
+/** The maximum number of fields, list elements and map entries of an object. Decoded, each needs far more memory than in the body. */
 export const MAX_VALUES = 300_000;
 
-/**
- * Decodes a value that is not null. Returns undefined if the value is invalid. The context keeps the first fatal error and the first
- * mismatch.
- */
+/** Decodes a value that is not null; undefined if the value is invalid. The context keeps the first fatal error and the first mismatch. */
 type Decoder = (value: unknown, context: Context) => JsonValue | undefined;
 
 /** For error texts: the Go struct whose field is decoded, and the Go type of the field. */
@@ -131,8 +125,7 @@ const ownDecoder =
 const quantityDecoder =
   (canonical: (input: string | number) => ScalarResult): Decoder =>
   (value, context) => {
-    // Upstream parses the JSON text of a value of another type as a quantity too, which always fails. Here, parsing the name of the type of
-    // the value fails instead.
+    // Upstream also parses the JSON text of values of other types as a quantity. This always fails, as does parsing the name of the type.
     const result = canonical(typeof value === 'string' || typeof value === 'number' ? value : kindOf(value));
     if ('value' in result) return result.value;
     noteFatal(context, result.error);
