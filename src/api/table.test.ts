@@ -68,7 +68,7 @@ describe('selectorCell', () => {
       'a notin (d),e,m=1,!n,z in (b,c)',
     ],
     ['a selector with an unknown operator', { matchExpressions: [expression('a', 'Odd')] }, '<error>'],
-  ])('shows %s', (_, selector, text) => {
+  ])('selectorCell() shows %s', (_, selector, text) => {
     expect(selectorCell(selector)).toBe(text);
   });
 });

@@ -95,7 +95,7 @@ function written(
 }
 
 describe('the subresource approval', () => {
-  it('changes only the conditions, and sets their times', () => {
+  it('the subresource approval changes only the conditions, and sets their times', () => {
     const { object, errors } = written('approval', { certificate: 'YQ==' }, { conditions: [condition('Approved')] });
     expect(errors).toEqual([]);
     expect(object.status).toEqual({
@@ -106,7 +106,7 @@ describe('the subresource approval', () => {
     });
   });
 
-  it('keeps the time of the transition of a condition that remains', () => {
+  it('the subresource approval keeps the transition time of a condition that remains', () => {
     const old = condition('Approved', { lastUpdateTime: 'a', lastTransitionTime: 'b' });
     const { object } = written('approval', { conditions: [old] }, { conditions: [condition('Approved')] });
     expect(object.status?.conditions).toEqual([
@@ -135,12 +135,12 @@ describe('the subresource approval', () => {
       ['status.conditions: Forbidden: updates may not remove a condition of type "Denied"'],
     ],
     ['a condition without a type', [], [''], ['status.conditions[0].type: Required value']],
-  ])('validates %s', (_, from, to, errors) => {
+  ])('the subresource approval validates %s', (_, from, to, errors) => {
     const conditions = (types: string[]) => ({ conditions: types.map((type) => condition(type)) });
     expect(written('approval', conditions(from), conditions(to)).errors).toEqual(errors);
   });
 
-  it('allows only True as the status of a decision', () => {
+  it('the subresource approval allows only True as the status of a decision', () => {
     const sent = [condition('Approved', { status: 'False' }), condition('Mine', { status: 'x' }), { type: 'Other' }];
     expect(written('approval', {}, { conditions: sent as CertificateSigningRequestCondition[] }).errors).toEqual([
       'status.conditions[0].status: Unsupported value: "False": supported values: "True"',
@@ -151,7 +151,7 @@ describe('the subresource approval', () => {
 });
 
 describe('the subresource status', () => {
-  it('neither approves nor denies', () => {
+  it('the subresource status neither approves nor denies a request', () => {
     for (const type of ['Approved', 'Denied']) {
       expect(written('status', {}, { conditions: [condition(type)] }).errors).toEqual([
         `status.conditions: Forbidden: updates may not add a condition of type "${type}"`,
@@ -163,7 +163,7 @@ describe('the subresource status', () => {
     ]);
   });
 
-  it('adds the condition Failed, which remains', () => {
+  it('the subresource status adds the condition Failed, which remains', () => {
     const failed = { conditions: [condition('Failed', { lastTransitionTime: 'b', lastUpdateTime: 'a' })] };
     expect(written('status', {}, failed)).toMatchObject({ object: { status: failed }, errors: [] });
     expect(written('status', failed, {}).errors).toEqual([
@@ -171,7 +171,7 @@ describe('the subresource status', () => {
     ]);
   });
 
-  it('writes a certificate once', () => {
+  it('the subresource status writes a certificate once', () => {
     expect(written('status', {}, { certificate: 'YQ==' }).errors).toEqual([]);
     expect(written('status', { certificate: 'YQ==' }, { certificate: 'YQ==' }).errors).toEqual([]);
     expect(written('status', { certificate: 'YQ==' }, {}).errors).toEqual([
@@ -179,7 +179,7 @@ describe('the subresource status', () => {
     ]);
   });
 
-  it('limits the size of a certificate', () => {
+  it('the subresource status limits the size of a certificate', () => {
     const certificate = Buffer.alloc(64 * 1024 + 1).toString('base64');
     expect(written('status', {}, { certificate }).errors).toEqual([
       'status.certificate: Too long: may not be more than 65536 bytes',

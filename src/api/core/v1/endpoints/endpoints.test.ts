@@ -97,7 +97,7 @@ describe('warnings', () => {
 });
 
 describe('the table', () => {
-  it('the columns are those of upstream', () => {
+  it('the table of Endpoints has the columns of upstream', () => {
     expect(headings(endpointsKind).all).toBe('NAME | ENDPOINTS | AGE');
   });
   it.each<[string, EndpointSubset[] | undefined, string]>([

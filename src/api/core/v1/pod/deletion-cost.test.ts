@@ -50,7 +50,7 @@ describe('an invalid cost', () => {
   const FIELD = `annotations[${DELETION_COST}]`;
   const CAUSE = 'Invalid value: "+5": must be a 32bit integer';
 
-  test('is rejected in a new Pod, in a template, and in updates of a Pod and of its status', () => {
+  test('an invalid cost is rejected in a new Pod, in a template, and in updates of a Pod and of its status', () => {
     const [invalid, valid] = [podWith('+5'), podWith('5')];
     const expected = [`metadata.${FIELD}: ${CAUSE}`];
     expect(texts(validatePodCreate(invalid))).toEqual(expected);
@@ -60,7 +60,7 @@ describe('an invalid cost', () => {
     expect(texts(template)).toEqual([`spec.template.${FIELD}: ${CAUSE}`]);
   });
 
-  test('is kept by updates of a Pod or template that already has one', () => {
+  test('updates of a Pod or template that has an invalid cost may keep the cost', () => {
     const [old, other] = [podWith('+5'), podWith('+6')];
     expect([validatePodUpdate(other, old), validatePodStatusUpdate(old, old)]).toEqual([[], []]);
     expect(validateTemplate(templateWith('+6'), templateWith('+5'), 'spec.template')).toEqual([]);

@@ -85,7 +85,7 @@ describe('an update of the policy to SingleStack', () => {
     ipFamilies: ['IPv4', 'IPv6'],
     ipFamilyPolicy: 'PreferDualStack',
   };
-  it('releases the second address and the second family', () => {
+  it('an update of the policy to SingleStack releases the second address and the second family', () => {
     expect(specAfter(both, { ...both, ipFamilyPolicy: 'SingleStack' })).toMatchObject({
       clusterIPs: ['10.0.0.1'],
       ipFamilies: ['IPv4'],

@@ -317,7 +317,7 @@ describe('updates of load balancers', () => {
   const errorsAfter = (from: ServiceSpec, to: ServiceSpec): string[] =>
     updated(serviceKind, { spec: from }, { spec: to }).errors;
 
-  it('the class cannot change while the Service is of this type', () => {
+  it('the class of a load balancer cannot change while the Service is of the type LoadBalancer', () => {
     const [a, b] = [
       { ...balanced, loadBalancerClass: 'x/a' },
       { ...balanced, loadBalancerClass: 'x/b' },

@@ -6,7 +6,7 @@ import { MANAGED_BY_LABEL, MIRRORING_CONTROLLER, SLICE_CONTROLLER } from './labe
 const endpoint = { addresses: ['10.0.0.1'] };
 const slice = (body: object = {}) => ({ addressType: 'IPv4', endpoints: [endpoint], ...body });
 
-it('the defaults of an EndpointSlice', () => {
+it('a new EndpointSlice gets its defaults', () => {
   const { object } = created(endpointSliceKind, {
     addressType: 'IPv4',
     ports: [{}, { name: 'a', port: 80, protocol: 'UDP' }],
@@ -177,7 +177,7 @@ describe('warnings', () => {
 });
 
 describe('the table', () => {
-  it('the columns are those of upstream', () => {
+  it('the table of EndpointSlices has the columns of upstream', () => {
     expect(headings(endpointSliceKind).all).toBe('NAME | ADDRESSTYPE | PORTS | ENDPOINTS | AGE');
   });
   it.each<[string, object, string, string]>([

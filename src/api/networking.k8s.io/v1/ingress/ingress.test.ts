@@ -153,7 +153,7 @@ test.each<[string, object, unknown[]]>([
 
 describe('the class of an Ingress', () => {
   const metadata = { annotations: { [CLASS]: 'a' } };
-  it('must be the same in annotation and spec of a new Ingress', () => {
+  it('the class must be the same in the annotation and in the spec of a new Ingress', () => {
     const body = { metadata, spec: { defaultBackend: backend, ingressClassName: 'b' } };
     expect(created(ingressKind, body).errors).toEqual([
       `annotations.${CLASS}: Invalid value: "a": must match \`ingressClassName\` when both are specified`,
@@ -162,7 +162,7 @@ describe('the class of an Ingress', () => {
     expect(created(ingressKind, { ...body, spec: { ...body.spec, ingressClassName: 'a' } }).errors).toEqual([]);
   });
 
-  it('causes a warning on create if only the annotation has it', () => {
+  it('a class that is only in the annotation causes a warning on create', () => {
     const { object } = created(ingressKind, { metadata, spec: { defaultBackend: backend } });
     expect(ingressKind.warnings?.(object)).toEqual([
       `annotation "${CLASS}" is deprecated, please use 'spec.ingressClassName' instead`,

@@ -56,7 +56,7 @@ describe.each(CONTAINERS)('%s', (_, change, violation) => {
     expect(violationLines('baseline', spec)).toEqual([violation.replace('NAME', name)]);
   });
 
-  it('names all containers with forbidden settings, in the order of their lists', () => {
+  it('a violation names all containers with forbidden settings, in the order of their lists', () => {
     const spec = safeSpec();
     for (const list of LISTS) spec[list] = specWith(list, change).spec[list] as Container[];
     expect(violationLines('baseline', spec).join()).toContain('containers "init", "app", "defer", "debug" ');

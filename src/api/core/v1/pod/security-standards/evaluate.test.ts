@@ -64,17 +64,17 @@ describe('the policy of a Namespace', () => {
   };
   const NONE = 'privileged:latest privileged:latest privileged:latest';
 
-  it('is privileged without labels', () => {
+  it('the policy of a Namespace without labels is privileged', () => {
     expect(read({})).toEqual({ policy: NONE, errors: [] });
     expect(policyOf(undefined)).toEqual(policyOf({ 'kubernetes.io/metadata.name': 'a' }));
   });
 
-  it('has a level and a version for each mode', () => {
+  it('the policy of a Namespace has a level and a version for each mode', () => {
     const labels = { enforce: 'baseline', 'audit-version': 'v1.0', warn: 'restricted', 'warn-version': 'v1.24' };
     expect(read(labels)).toEqual({ policy: 'baseline:latest privileged:v1.0 restricted:v1.24', errors: [] });
   });
 
-  it('is restricted if the enforced level is invalid, and privileged if another one is', () => {
+  it('an invalid level counts as restricted for enforce, and as privileged for the other modes', () => {
     const must = 'must be one of privileged, baseline, restricted';
     expect(read({ enforce: 'Baseline', audit: '', warn: 'x' })).toEqual({
       policy: 'restricted:latest privileged:latest privileged:latest',
@@ -98,7 +98,7 @@ describe('the policy of a Namespace', () => {
     },
   );
 
-  it('may forbid more if its level is stricter or its version differs, unless it is privileged', () => {
+  it('a policy may forbid more if its level is stricter or its version differs, unless it is privileged', () => {
     const level = (text: string) => policyOf({ 'pod-security.kubernetes.io/enforce': text }).policy.enforce;
     expect(mayForbidMore(level('restricted'), level('baseline'))).toBe(true);
     expect(mayForbidMore(level('baseline'), level('restricted'))).toBe(false);
@@ -154,7 +154,7 @@ describe('warnings about existing Pods', () => {
   const warnings = (pods: Pod[], isOver = () => false): string[] =>
     runAtOnce(warningsAboutPods('ns', LATEST, pods, isOver));
 
-  it('name the first of the Pods with the same violations, and count the others', () => {
+  it('a warning about existing Pods names the first Pod with the same violations, and counts the others', () => {
     const pods = [
       root('c'),
       root('b'),
@@ -174,12 +174,12 @@ describe('warnings about existing Pods', () => {
     expect(warnings([root('b'), root('a')])).toContain('a (and 1 other pod): runAsUser=0');
   });
 
-  it('are absent if no Pod violates the level', () => {
+  it('there are no warnings about existing Pods if no Pod violates the level', () => {
     expect(warnings([])).toEqual([]);
     expect(warnings([named('a')])).toEqual([]);
   });
 
-  it('are limited to 3000 Pods, among them a Pod of each controller', () => {
+  it('warnings about existing Pods are limited to 3000 Pods, including a Pod of each controller', () => {
     const replicas = Array.from({ length: 3000 }, (_, index) => named(`a${index}`, safeSpec(), 'u1'));
     expect(warnings([...replicas, root('z', 'u2')])).toEqual([
       'new PodSecurity enforce level only checked against the first 3000 of 3001 existing pods',
@@ -188,7 +188,7 @@ describe('warnings about existing Pods', () => {
     ]);
   });
 
-  it('end when the time is over', () => {
+  it('the evaluation of existing Pods ends when the time is over', () => {
     expect(warnings([root('a'), root('b')], () => true)).toEqual([
       'new PodSecurity enforce level only checked against the first 1 of 2 existing pods',
       'existing pods in namespace "ns" violate the new PodSecurity enforce level "restricted:latest"',

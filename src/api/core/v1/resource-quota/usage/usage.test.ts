@@ -155,13 +155,13 @@ describe('charge()', () => {
     });
   });
 
-  test('adds to the usage of every quota that applies', () => {
+  test('charge() adds to the usage of every quota that applies', () => {
     const used = { pods: '1', 'requests.cpu': '1' };
     const result = charge([quota({ pods: '5', 'requests.cpu': '4' }, used)], write(simple({ cpu: '500m' })));
     expect(result).toMatchObject({ charged: [{ status: { used: { pods: '2', 'requests.cpu': '1500m' } } }] });
   });
 
-  test('adds only the difference of an update, and nothing for a decrease', () => {
+  test('charge() adds only the difference of an update, and nothing for a decrease', () => {
     const limit = quota({ 'requests.cpu': '4' }, { 'requests.cpu': '1' });
     expect(charge([limit], write(simple({ cpu: '3' }), simple({ cpu: '1' })))).toMatchObject({
       charged: [{ status: { used: { 'requests.cpu': '3' } } }],
@@ -202,13 +202,13 @@ describe('charge()', () => {
 describe('the count of a quota', () => {
   const counted = (objects: Pod[]) => [{ evaluator: evaluatorOf('', 'pods'), objects }];
 
-  test('is announced first if its status lacks a name', () => {
+  test('the status of a quota is written before the count if it lacks a limited name', () => {
     const limit = { ...quota({ pods: '1', secrets: '2' }), status: { hard: { pods: '1' }, used: { pods: '1' } } };
     expect(announcedStatus(limit)).toEqual({ hard: { pods: '1', secrets: '2' }, used: { pods: '1' } });
     expect(announcedStatus(quota({ pods: '1' }))).toBeUndefined();
   });
 
-  test('sums the usage of the objects in its scopes, and is undefined if the status is correct', () => {
+  test('a recount sums the usage of the objects in the scopes, and returns no status if the status is correct', () => {
     const limit = quota({ pods: '9', 'requests.cpu': '9' }, { pods: '1', 'requests.cpu': '0' });
     const pods = [simple({ cpu: '1' }), simple({ cpu: '500m' })];
     const used = { pods: '2', 'requests.cpu': '1500m' };
@@ -216,7 +216,7 @@ describe('the count of a quota', () => {
     expect(recount(quota({ pods: '9', 'requests.cpu': '9' }, used), counted(pods), NOW).status).toBeUndefined();
   });
 
-  test('changes when the grace period of a Pod that is being deleted has passed', () => {
+  test('the count of a quota changes when the grace period of a Pod that is being deleted has passed', () => {
     const deleting = pod(
       { containers: [] },
       { deletionTimestamp: '2026-01-31T12:00:30Z', deletionGracePeriodSeconds: 30 },
@@ -224,7 +224,7 @@ describe('the count of a quota', () => {
     expect(recount(quota({ pods: '9' }), counted([deleting]), NOW).changesAt).toBe(NOW + 60_000);
   });
 
-  test('is needed after a change of the limits and after a decrease, but not after a charge', () => {
+  test('a recount is needed after a change of the limits and after a decrease, but not after a charge', () => {
     const old = quota({ pods: '9' }, { pods: '2' });
     expect(needsRecount(quota({ pods: '9' }, { pods: '3' }), old)).toBe(false);
     expect(needsRecount(quota({ pods: '9' }, { pods: '1' }), old)).toBe(true);
