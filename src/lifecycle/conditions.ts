@@ -66,7 +66,7 @@ function containersVerdict({ view }: Situation, phase: string, init: Statuses, a
   return failsFor(unready, 'ContainersNotReady', 'containers with unready status') ?? holds();
 }
 
-/** Source: Pod Lifecycle, "Pod readiness": every readiness gate names a condition that must be True. */
+/** The Ready condition once the containers are ready: True if each condition that a readiness gate names is True (Pod Lifecycle, v1.33). */
 function gatesVerdict({ view }: Situation): Verdict {
   const closed = (view.spec.readinessGates ?? []).flatMap(({ conditionType }) => {
     const status = view.pod.status?.conditions?.find(({ type }) => type === conditionType)?.status;
@@ -78,7 +78,7 @@ function gatesVerdict({ view }: Situation): Verdict {
 
 const DEFERRING = 'DeferContainersRunning';
 
-/** The Deferred condition, which is final once all defer containers have ended; undefined if the Pod has none or is not terminating. */
+/** The Deferred condition, final once all defer containers have ended; undefined if the Pod has none of them or is not terminating. */
 export function deferredVerdict({ end, view }: Situation): Verdict | undefined {
   const { list } = end ?? {};
   if (list === undefined) return undefined;

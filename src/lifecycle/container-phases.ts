@@ -66,7 +66,7 @@ function deferPhase(container: ContainerView, { view, end }: Situation): Phase {
   return waiting(failure?.reason ?? 'ContainerCreating', failure?.message);
 }
 
-/** Why a container is waiting, in a Pod that is not terminating. undefined: it is not waiting, or only for its turn. */
+/** Why a container of a Pod that is not terminating waits. undefined: it does not wait, or for no reason of its own (a mount, its turn). */
 function whyWaiting(container: ContainerView, view: PodView): Phase | undefined {
   const { name, current, nextAttempt } = container;
   const hook = current && view.observed.hooks[runKey(current.id, 'postStart')]?.failure;
@@ -84,7 +84,7 @@ function whyWaiting(container: ContainerView, view: PodView): Phase | undefined 
   );
 }
 
-/** Shows the failed pull or lookup of the next run's image until a pull succeeds, as in Kubernetes, or the progress of the first pull. */
+/** The waiting state with the last failure to look up or pull the next run's image, or the progress of the first pull; else undefined. */
 function imagePhase(container: ContainerView, view: PodView): Waiting | undefined {
   const { pull, check } = imageActions(container, container.nextAttempt);
   const failure = view.failureOf(actionKey(pull)) ?? view.failureOf(actionKey(check));

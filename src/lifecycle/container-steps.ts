@@ -71,7 +71,7 @@ export function missingTarget(view: PodView, container: ContainerView): string |
   return target.state === 'running' ? undefined : `target container ${name} is not running`;
 }
 
-/** The actions that pull the image of the attempt, and that look it up on the node. */
+/** Returns the actions that pull the image of the attempt (`pull`) and look it up on the node (`check`). */
 export const imageActions = ({ name, image, spec }: ContainerView, attempt: number) => {
   const what = { container: name, attempt, image };
   const mustExist = spec.imagePullPolicy === 'Never';
@@ -82,7 +82,7 @@ export const imageActions = ({ name, image, spec }: ContainerView, attempt: numb
 export const imageFound = ({ imageState, image }: ContainerView, attempt: number) =>
   imageState?.attempt === attempt && imageState.image === image ? imageState : undefined;
 
-/** Gets the image. Policy Always contacts the registry before each start, IfNotPresent if the image is absent, Never not at all. */
+/** Requests the image unless present: policy Always pulls it, IfNotPresent looks it up and pulls it if absent, Never only looks it up. */
 export function* ensureImage(view: PodView, container: ContainerView, attempt: number, after?: RetryAt): Rule {
   const found = imageFound(container, attempt);
   if (found?.state === 'present') return;

@@ -98,7 +98,7 @@ export const lastExit = (view: PodView): Millis => {
   return Math.max(0, ...ends);
 };
 
-/** Why all entries are skipped: no init or app container has started or is starting, or no time is granted. undefined: they are not. */
+/** Why all entries are skipped: no init or app container has started or is starting, or no time is granted; undefined: not skipped. */
 function whySkipped(view: PodView): string | undefined {
   const { nodeEnd, pod, memory } = view.input;
   if (nodeEnd?.graceSeconds === 0) return NODE_HAD_NO_TIME;
@@ -149,7 +149,7 @@ function whyNoPreExit(view: PodView, so: Termination): string | undefined {
 export const endsOf = (list: DeferList | undefined): Record<string, EntryEnd> =>
   Object.fromEntries(list?.entries.flatMap(({ spec, end }) => (!end || end.recorded ? [] : [[spec.name, end]])) ?? []);
 
-/** The end that the status has; undefined if it has none. The runtime's time is preferred, because it has milliseconds. */
+/** The entry's end in the status; undefined if it is not there. `at` is the runtime's time if known, because it has milliseconds. */
 function recordedEnd({ latest, recorded }: ContainerView): EntryEnd | undefined {
   const terminated = recorded?.state?.terminated;
   if (recorded === undefined || terminated === undefined) return undefined;
@@ -160,7 +160,7 @@ function recordedEnd({ latest, recorded }: ContainerView): EntryEnd | undefined 
 
 export const retries = ({ spec }: Entry): boolean => (spec.restartPolicy ?? 'Never') !== 'Never';
 
-/** Why the entry has no time left at `at`; undefined if it has. */
+/** Why the entry has no time left at `at`; undefined if it has time left. */
 export const outOfTime = ({ spec, timeoutAt, stageEnd, late }: Entry, at: Millis): string | undefined =>
   at >= timeoutAt ? `Container ${spec.name} exceeded its timeoutSeconds` : at >= stageEnd ? late : undefined;
 

@@ -1,6 +1,6 @@
 /**
- * Lifecycle hooks, and how a run is ended: preStop hook, stop signal, kill. A hook runs again if the agent crashes before its result
- * is recorded. Source: Container Lifecycle Hooks and Termination of Pods (v1.33).
+ * Lifecycle hooks, and how a run is ended: preStop hook, stop signal, kill. A hook runs again if the agent crashes before the
+ * hook's result is recorded. Source: Container Lifecycle Hooks and Termination of Pods (v1.33).
  */
 import type { Millis } from '../machinery/time.ts';
 import { act, type Effect, type Rule, wake } from './effects.ts';

@@ -93,7 +93,7 @@ function failedBy({ end, view }: Situation): Failure | undefined {
   return { reason: 'DeferContainerFailed', message: `defer containers that failed: [${failed.join(' ')}]` };
 }
 
-/** A final phase never changes, and is not set while something of the Pod may still run. Source: the kubelet's status manager (v1.33). */
+/** Returns the phase. A final phase never changes, and is not set while a container may still run. Source: status manager of v1.33. */
 function podPhase(situation: Situation, stopped: boolean, apps: ContainerStatus[], failed: boolean): string {
   const { view, end, finished } = situation;
   const recorded = view.pod.status?.phase ?? 'Pending';

@@ -87,7 +87,7 @@ function begun(view: PodView, { reason, at, graceMillis, requested, mark }: Caus
   return { reason, startedAt, deadline, preExitDeadline, ...(requested && { requested }), ...mark };
 }
 
-/** R, the time reserved for the due PostExit entries; 0 if none is due. A shorter grace period scales R down, to min(R, 2 s) or more. */
+/** R, the time for due PostExit entries: 0 if none is due or the spec grants 0 s. Shorter grace periods scale R to min(R, 2 s) or more. */
 function reserveMillis({ defers, spec, graceMillis: own }: PodView, reason: string, graceMillis: Millis): Millis {
   const entries = defers.map((each) => each.spec as DeferContainer);
   const due = entries.filter((each) => isPostExit(each) && isDue(each, reason));
@@ -104,7 +104,7 @@ export const isPostExit = (spec: ContainerView['spec']): boolean => (spec as Def
 export const isDue = ({ onReasons = [] }: DeferContainer, reason: string): boolean =>
   onReasons.length === 0 || onReasons.includes(reason);
 
-/** Whether the list is over. Finalizers may keep the Pod, and its final deletion has a grace period of 0: nothing moves its deadline. */
+/** Whether the Pod has ended, so nothing moves its deadline: neither an outage nor the final deletion, which has a grace period of 0. */
 const isOver = (view: PodView) => isFinalPhase(view.pod.status?.phase) && !view.observed.containers.some(isRunning);
 
 /** Applies a later cause. If it moves the deadline earlier, the time R reserved for PostExit shrinks in proportion, to at least min(R, 2 s). */

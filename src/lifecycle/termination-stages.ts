@@ -116,7 +116,7 @@ function aliveUntil(view: PodView, entry: Entry): Millis {
   return succeededAt === undefined ? 0 : succeededAt + periodMillis(probe) + timeoutMillis(probe);
 }
 
-/** Moves the end of the stage of `spec` to `until`, at most by the node's limit, and D equally, unless `until` has passed or isFixed(). */
+/** Moves the deadlines so that the stage of `spec` ends at `until`, up to the node's limit, unless `until` has passed or isFixed(). */
 function moved(view: PodView, so: Termination, spec: DeferContainer, until: Millis): Termination {
   const had = Math.round((so.extendedSeconds ?? 0) * 1000);
   const millis = Math.round(Math.min(until - stageEnd(so, spec), maxMoveMillis(view) - had));

@@ -1,4 +1,4 @@
-/** Adapts the two forms of the API to each other: calls the backend as one user. */
+/** Adapts ResourceBackend to ResourceApi: calls the backend as one user. */
 import type { ResourceApi, ResourceBackend } from './backend.ts';
 import type { RequestContext, UserInfo } from './request.ts';
 

@@ -1,6 +1,7 @@
 /**
- * The port of authorization: whether a user may send a request. The API server asks it for each request, for each right that a request
- * needs besides its own verb, such as `create` for a server-side apply that creates an object, and for reviews such as SubjectAccessReview.
+ * The port of authorization: whether a user may send a request. The API server asks the authorizer for each request, for each right
+ * that a request needs besides its own verb (such as `create` for a server-side apply that creates an object), and for reviews such as
+ * SubjectAccessReview.
  */
 import type { FieldRequirement } from '../machinery/field-selector.ts';
 import type { UserInfo } from './request.ts';
@@ -8,7 +9,7 @@ import type { UserInfo } from './request.ts';
 /** A request for a resource. An absent text is the same as an empty one. */
 export interface ResourceAttributes {
   user: UserInfo;
-  /** Such as `get`, or a verb that is no request, such as `bind` and `impersonate`. */
+  /** The verb of a request, such as `get`, or another right, such as `bind` or `impersonate`. */
   verb: string;
   group: string;
   /** The plural, such as `pods`. */
@@ -16,7 +17,7 @@ export interface ResourceAttributes {
   subresource?: string | undefined;
   namespace?: string | undefined;
   name?: string | undefined;
-  /** Requirements of the field selector of a list, watch or deletecollection; not always all of them. Absent: there are none. */
+  /** Some or all requirements of the field selector of a list, watch or deletecollection. Absent: there are none. */
   fieldSelector?: readonly FieldRequirement[] | undefined;
 }
 
@@ -57,8 +58,8 @@ export interface RulesOfUser {
 export interface Authorizer {
   authorize(attributes: Attributes): Promise<Decision>;
   /**
-   * Returns all rules that apply to the user in the namespace, or in the cluster if it is empty. As upstream, the rights of system:masters
-   * are not rules.
+   * Returns all rules that apply to the user in the namespace or, if `namespace` is empty, in the cluster. As upstream, the rules do not
+   * include the rights of system:masters.
    */
   rulesFor(user: UserInfo, namespace: string): Promise<RulesOfUser>;
 }

@@ -1,6 +1,6 @@
 /**
- * The resource verbs of the API as typed calls: ResourceApi for a client, who is one user, and ResourceBackend for the API server, which
- * gets the context of the request with each call. This is a port because the API server and the client may not import each other.
+ * The resource verbs of the API as typed calls: ResourceApi for a client, which acts as one user, and ResourceBackend for the API server,
+ * which passes the context of the request with each call. This is a port because the API server and the client may not import each other.
  *
  * Returned objects are shared and must not be modified (copy with structuredClone).
  * A call that fails rejects with an ApiError (machinery/status.ts), which contains a metav1.Status. A call that is aborted may reject
@@ -54,7 +54,7 @@ export type WatchSink = (event: WatchEvent, initial?: 'shared' | 'own') => void;
 export interface WriteOptions {
   dryRun?: boolean;
   fieldManager?: string;
-  /** Whether server-side apply takes over fields that other managers own with other values. By default, it rejects with 409 Conflict. */
+  /** Whether server-side apply takes over fields that other managers own with other values. False or absent: rejects with 409 Conflict. */
   force?: boolean;
   /** How to treat unknown and duplicate fields. Like upstream, the default is Warn. */
   fieldValidation?: 'Ignore' | 'Warn' | 'Strict';
@@ -124,7 +124,7 @@ export interface ResourceApi {
   deleteCollection(ref: ResourceRef, options: ListOptions & DeleteOptions): Promise<KubeList>;
 }
 
-/** Subresource calls name the subresource in the request. */
+/** The API as the API server calls it. `request` contains the user, the resource, the namespace, the name and the subresource. */
 export interface ResourceBackend {
   get(request: RequestContext): Promise<KubeObject>;
   /** Rejects when the signal of the request aborts while the list is read from the store. */

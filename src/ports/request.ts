@@ -1,6 +1,6 @@
 /**
- * The context of a request to the API: who sends what. It goes through every call of the backend, whether the request arrives over HTTPS
- * or comes from a component of the same process.
+ * The context of a request to the API: the user, the verb and the object. Every call of the backend gets this context, whether the request
+ * arrives over HTTPS or comes from a component of the same process.
  */
 import type { KubeObject, ResourceRef } from '../machinery/meta.ts';
 
@@ -14,8 +14,8 @@ export interface UserInfo {
 }
 
 /**
- * The user of the API server itself, as which it creates the system objects, and reads objects for itself and for the informers that the
- * components share.
+ * The user of the API server itself. As this user, the API server creates the system objects, and reads objects for itself and for the
+ * informers that the components share.
  */
 export const API_SERVER: UserInfo = { name: 'system:apiserver', groups: ['system:masters', 'system:authenticated'] };
 
@@ -36,12 +36,12 @@ export interface RequestContext {
   readonly name?: string | undefined;
   /** Aborts when the sender no longer waits for the result. */
   readonly signal: AbortSignal;
-  /** The annotations for the audit event of the request, by key. Whatever handles the request may add some. */
+  /** The annotations for the audit event of the request, by key. All code that handles the request may add annotations. */
   readonly audit: Map<string, string>;
   /**
-   * Waits for the promise in such a way that the request meanwhile holds up no other requests. `kept` are the objects that the
-   * request keeps in memory. Rejects with 429 TooManyRequests if too many requests wait, and with the reason of the signal if the signal aborts.
-   * Absent for components, whose requests may wait without limits.
+   * Waits for the promise. Until then, the request does not hold up other requests. `kept` are the objects that the request keeps in
+   * memory. Rejects with 429 TooManyRequests if too many requests wait, and with the reason of the signal if the signal aborts. Absent for
+   * components, whose requests may wait without limits.
    */
   readonly outside?: (waiting: Promise<void>, kept: readonly KubeObject[]) => Promise<void>;
 }

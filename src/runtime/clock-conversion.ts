@@ -17,7 +17,7 @@ export interface SteadyStamps {
   readAll(seen: Map<string, PodObservation>): Map<string, PodObservation>;
 }
 
-/** `machine`: the clock of the runtime. A time that is later than the current time of `engine` is replaced by that time. */
+/** Creates the conversion. `machine`: the runtime's clock. A converted time is at most the current time of `engine`. */
 export function createSteadyStamps(engine: Clock, machine: Clock): SteadyStamps {
   /** The converted times, by Pod UID, then by ID of the sandbox or container. */
   const known = new Map<string, Map<string, Stamps>>();

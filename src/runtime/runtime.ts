@@ -195,7 +195,7 @@ export interface ContainerRuntime {
    * listener with undefined if any image may have changed. The method is absent, or resolves early, if the runtime has no image events.
    */
   imageChanges?(listener: (change: ImageChange | undefined) => void, signal: AbortSignal): Promise<void>;
-  /** Resolves with undefined if the image is not present. */
+  /** Resolves with the image that has this reference or ID; undefined if it is not present. */
   imageStatus(reference: string, signal: AbortSignal): Promise<ImageInfo | undefined>;
   /** Resolves with a reference to the image, such as its ID. If the pull fails, rejects with the runtime's error. */
   pullImage(reference: string, credential: RegistryCredential | undefined, signal: AbortSignal): Promise<string>;
@@ -227,7 +227,7 @@ export interface ContainerRuntime {
    * support this.
    */
   imageMounts?(imageId: string, key: string, signal: AbortSignal): Promise<RuntimeMount[]>;
-  /** Ends what imageMounts() began with this key. Must be called after the mounts have been unmounted. NotFound is success. */
+  /** Releases the files that imageMounts() made available with this key. Call this after the mounts are unmounted. NotFound is success. */
   releaseImageMounts?(key: string, signal: AbortSignal): Promise<void>;
 
   close(): Promise<void>;

@@ -18,7 +18,10 @@ export function cgroupFolders(pid: number): string[] {
   return parseCgroups(lines, existsSync(join(ROOT, 'unified')));
 }
 
-/** `lines`: the content of /proc/<pid>/cgroup. `hybrid`: whether the machine uses v1 and has the v2 hierarchy in the folder `unified`. */
+/**
+ * Returns the folder of each cgroup in `lines`, the content of /proc/<pid>/cgroup. `hybrid`: whether the machine uses v1 and has the v2
+ * hierarchy in the folder `unified`.
+ */
 export function parseCgroups(lines: string, hybrid: boolean): string[] {
   return lines
     .split('\n')

@@ -36,8 +36,8 @@ const DISABLED_PLUGINS = [
 ];
 
 /**
- * How long a containerd that starts waits for the shims of running containers. With its defaults of 5 s and 2 s, on a busy machine it
- * takes shims for dead or unknown that only answer late, and so Pods lose their sandboxes because containerd restarted.
+ * How long a starting containerd waits for the shims of running containers. With the defaults of 5 s and 2 s, containerd on a busy
+ * machine treats shims that answer late as dead or unknown, so Pods would lose their sandboxes when containerd restarts.
  */
 const TIMEOUTS = { 'io.containerd.timeout.shim.load': '20s', 'io.containerd.timeout.task.state': '10s' };
 

@@ -1,4 +1,4 @@
-/** For tests of the private containerd: a program that serves the calls of CRI which start and shut down a containerd. */
+/** For tests of the private containerd: a program that serves the CRI calls that lifepod makes to start and to shut down containerd. */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
@@ -16,9 +16,9 @@ export function writeProgram(folder: string, name: string, script: string, inter
 }
 
 /**
- * Writes a program that reads the address of its socket from the configuration, and then serves CRI with these sandboxes. Each stop and
- * removal of a sandbox is appended to the file `calls` of the folder. A call for the sandbox `stuck` fails. The program ends after a
- * minute, so that a test that fails leaves no process behind.
+ * Writes a program that serves CRI with these sandboxes, and returns its path. The program reads the address of its socket from the
+ * configuration, and appends each stop and removal of a sandbox to the file `calls` of the folder. A stop or removal of the sandbox
+ * `stuck` fails. The program ends after a minute, so that a test that fails leaves no process behind.
  */
 export const writeFakeContainerd = (folder: string, sandboxes: readonly string[] = []): string =>
   writeProgram(

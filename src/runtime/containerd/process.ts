@@ -158,7 +158,7 @@ async function servesCri(
 /** containerd logs this at its first start, when the CNI configuration is not written yet, and then reads the configuration as soon as it is written. */
 const HARMLESS = /failed to load cni during init/;
 
-/** Quotes the log in the error, because a first start that fails removes the file with the data folder. */
+/** Returns the end of the log for the error, because a first start that fails removes the log file with the data folder. */
 function endOfLog(path: string, tail: string): string {
   const lines = tail.split('\n').filter((line) => line !== '' && !HARMLESS.test(line));
   return lines.length === 0 ? `its log ${path} shows no cause` : `the end of its log ${path}: ${lines.join('\n')}`;

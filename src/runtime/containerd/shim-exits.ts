@@ -27,7 +27,7 @@ export interface ShimExits {
   unwatch(): void;
   /** Returns the recorded exit of the container; undefined if none was recorded, or if keepOnly() has deleted it. */
   exitOf(containerId: string): ContainerExit | undefined;
-  /** Deletes the recorded exits of all other containers. */
+  /** Deletes the recorded exits of all containers except these. */
   keepOnly(containerIds: ReadonlySet<string>): void;
 }
 

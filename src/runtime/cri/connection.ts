@@ -206,7 +206,7 @@ const isAnswered = ({ metadata }: ServiceError): boolean => metadata.get('conten
  */
 const STARTING = /server is not initialized yet/;
 
-/** The gRPC library appends the empty note about the resolution of the name of a Unix socket. */
+/** Matches the note about name resolution that the gRPC library appends to errors. For a Unix socket, the note is empty. */
 const EMPTY_NOTE = /\.? Resolution note:[\s;]*$/;
 
 function toCallError(error: ServiceError): RuntimeCallError | OutcomeUnknownError {

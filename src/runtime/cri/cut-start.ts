@@ -1,12 +1,13 @@
 /**
  * Recognizes a container that never had a process because its start was cut. When the engine dies, containerd cancels the call and records a
- * failed start (StartError, exit code 128). When containerd dies, the shim continues to create the task, and the next start of the container
- * fails because that task exists; containerd has adopted or deleted a task that was complete when it started. Neither is a failure of the
- * container. Therefore it is observed as created, and it is replaced when it is created again, with the same attempt.
+ * failed start (StartError, exit code 128). When containerd dies, the shim continues to create the task. If the task is complete when the
+ * next containerd starts, containerd adopts or deletes it; otherwise, the next start of the container fails because the task exists.
+ * Neither is a failure of the container. Therefore the container is observed as created, and is replaced when it is created again with
+ * the same attempt.
  */
 import type { ContainerStatus } from './responses.ts';
 
-/** A later message, `failed to start containerd task`, does not match: the process may have run. */
+/** The message of the next step, `failed to start containerd task`, does not match, because in that step the process may have run. */
 const MESSAGE =
   /^failed to create containerd task: (?:(?:failed to create shim task: )?context canceled(?:: unknown)?|task \S+: already exists)$/;
 

@@ -1,6 +1,6 @@
 /**
- * Loads the definitions of the runtime's messages and services from the files in protos/ once, and encodes and decodes the messages. It does
- * so without @grpc/proto-loader, which also prepares the descriptors of all messages: this takes twice as long, in each engine and command.
+ * Loads the definitions of the runtime's messages and services from the files in protos/ once, and encodes and decodes the messages. Does
+ * not use @grpc/proto-loader, which also prepares the descriptors of all messages and would take twice as long in each engine and command.
  */
 import { fileURLToPath } from 'node:url';
 import type { MethodDefinition, ServiceDefinition } from '@grpc/grpc-js';
@@ -28,7 +28,7 @@ interface Definitions {
 
 let definitions: Definitions | undefined;
 
-/** Loads the definitions unless they are loaded. The keys are full names. */
+/** Returns the definitions by full name. The first call loads them. */
 export function loadDefinitions(): Definitions {
   if (definitions === undefined) {
     definitions = { services: new Map(), messages: new Map() };

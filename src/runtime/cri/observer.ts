@@ -35,7 +35,10 @@ export interface Observer extends ObjectQueries {
   observe(podUid: string, signal: AbortSignal): Promise<PodObservation>;
 }
 
-/** `scope`: the labels of this lifepod instance. `shimExits`: exits that containerd itself may not know; absent: there are none. */
+/**
+ * Creates an observer of the sandboxes and containers that have the labels `scope`. `shimExits`: exits that containerd itself may not
+ * know; absent: there are none.
+ */
 export function createObserver(
   connection: Connection,
   facts: Facts,

@@ -45,7 +45,7 @@ const namespaceOptions = (config: SandboxConfig): object => ({
   ipc: config.hostIpc === true ? 'NODE' : 'POD',
 });
 
-/** `scope`: the labels of this lifepod instance. These labels and podLabels() override the Pod's own labels. */
+/** Returns CRI's PodSandboxConfig. `scope`, the labels of this lifepod instance, and podLabels() override the Pod's own labels. */
 export function sandboxMessage(config: SandboxConfig, scope: Labels, privileged = config.privileged ?? false): object {
   return {
     metadata: {

@@ -1,5 +1,5 @@
 /**
- * CRI's responses as proto-loader decodes them. Times are numbers of nanoseconds since the epoch, except for Timestamp. Fields that
+ * CRI's responses as definitions.ts decodes them. Times are numbers of nanoseconds since the epoch, except for Timestamp. Fields that
  * were not sent are 0, false, '', null or empty.
  */
 

@@ -5,7 +5,7 @@ import type { RuntimeStatus } from './responses.ts';
 
 const METHOD = 'runtime.v1.RuntimeService/Status';
 
-/** `verbose`: whether the response includes `info`, whose format depends on the runtime. */
+/** Reads the status. `verbose`: whether the response includes `info`, whose format depends on the runtime. */
 export const readStatus = (connection: Connection, verbose: boolean, signal: AbortSignal): Promise<RuntimeStatus> =>
   connection.unary<RuntimeStatus>(METHOD, { verbose }, signal);
 
@@ -23,7 +23,7 @@ export async function notReady(connection: Connection, signal: AbortSignal): Pro
     .map(({ type, reason, message }) => `${type} is false: ${reason}: ${message}`);
 }
 
-/** Returns undefined if the runtime does not report its features. */
+/** Returns the features that a status contains; undefined if the runtime does not report its features. */
 export const featuresOf = ({ features, runtimeHandlers }: RuntimeStatus): RuntimeFeatures | undefined =>
   features === null && runtimeHandlers.length === 0
     ? undefined

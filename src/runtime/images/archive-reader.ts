@@ -112,7 +112,7 @@ const DECOMPRESSORS: [magic: Buffer, create: () => Transform][] = [
   [Buffer.from([0x28, 0xb5, 0x2f, 0xfd]), createZstdDecompress],
 ];
 
-/** Resolves with undefined if the file is not compressed. */
+/** Resolves with a function that creates a decompressor for the file; undefined if the file is compressed with neither gzip nor zstd. */
 async function decompressorOf(file: string): Promise<(() => Transform) | undefined> {
   const handle = await open(file);
   try {

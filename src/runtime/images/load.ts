@@ -72,7 +72,7 @@ interface Load {
   signal: AbortSignal;
 }
 
-/** Returns the loaded references in complete form. */
+/** Loads the images of one file. Resolves with their references in complete form. */
 async function loadArchive(load: Load, file: string): Promise<string[]> {
   const { ctr, args, connection, timers, signal } = load;
   const { size: totalBytes } = await stat(file).catch(() => ({ size: 0 }));

@@ -67,7 +67,7 @@ export async function makeBusyboxArchive(
 }
 
 /**
- * Writes the archive of the image for Pod sandboxes. Its process is catatonit, which only reaps other processes.
+ * Writes the archive of the image for Pod sandboxes. A sandbox's process is catatonit, which only reaps other processes.
  * `reference`: the complete name. Rejects with a UserError if catatonit is not installed.
  */
 export async function makePauseArchive(outFile: string, { reference }: { reference: string }): Promise<void> {
