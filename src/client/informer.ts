@@ -8,8 +8,8 @@
  *     object that was replaced.
  *  3. get(), list() and by() return the new state before the handlers are called.
  *
- * A component of the engine uses the informers that all components share (shared-informers.ts). createInformer() is for processes and
- * objects of which there is one user.
+ * A component of the engine uses the informers that all components share (shared-informers.ts). createInformer() is for informers with only
+ * one user.
  * Source: client-go's reflector and shared informer (behavior).
  */
 

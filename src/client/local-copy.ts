@@ -14,7 +14,7 @@ export interface InformerHandlers<T extends KubeObject> {
   deleted?(object: T): void;
 }
 
-/** Returns the keys of an object in an index, such as the name of its node. It must depend on the object only. */
+/** Returns the keys of an object in an index, such as the name of its node. The keys must depend on the object only. */
 export type KeysOf<T extends KubeObject> = (object: T) => readonly string[];
 
 const nameOf = (object: KubeObject): string => `${object.metadata.namespace ?? ''}/${object.metadata.name}`;
@@ -85,7 +85,7 @@ export class LocalCopy<T extends KubeObject> {
     this.#notify(known, object, true);
   }
 
-  /** Removes the object with the name of `object`, which is the last known state and may be newer than the copy. */
+  /** Removes the object with the namespace and name of `object`, its last known state, which may be newer than the state in the copy. */
   remove(object: T): void {
     const name = nameOf(object);
     const known = this.#objects.get(name);
@@ -143,7 +143,7 @@ export class LocalCopy<T extends KubeObject> {
   }
 
   #notify(old: T | undefined, object: T, exists: boolean): void {
-    // A copy, because a follower that a handler adds has already been called for the object.
+    // Iterate over a copy, because follow() already calls a follower that a handler adds for this object.
     for (const [handlers, matches] of [...this.#followers]) {
       if (!this.#followers.has(handlers)) continue;
       const was = old !== undefined && matches(old);

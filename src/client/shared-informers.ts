@@ -2,14 +2,14 @@
  * The informers that the components of an engine share: one list, one watch and one copy of the objects for each resource, however many
  * components follow it.
  *
- * Boundary: informer.ts lists, watches, backs off and resumes. The informers read as one user, whose client they get; what a component
- * writes, it writes with its own client.
+ * Boundary: informer.ts lists, watches, backs off and resumes. All informers read with the same client, as one user; each component writes
+ * with its own client.
  * Invariants:
  *  1. A follower gets `added` for every existing object first, whenever it begins to follow.
  *  2. The objects are frozen with all their content, because all followers get the same ones.
  *  3. An informer ends with its last follower. The next follower starts a new one.
  *
- * Source: client-go's SharedInformerFactory (behavior), except that its informers do not end before the factory.
+ * Source: client-go's SharedInformerFactory (behavior), whose informers, unlike these, do not end before the factory.
  */
 import { deepFreeze } from '../machinery/deep-freeze.ts';
 import { parseFieldSelector } from '../machinery/field-selector.ts';
@@ -28,7 +28,7 @@ export interface SharedInformersOptions {
 
 export interface FollowOptions {
   /**
-   * Follow only the objects that match, such as `spec.nodeName=n1`. Each field must be the path of a text in the objects. An object that
+   * A selector of the objects to follow, such as `spec.nodeName=n1`. Each field must be the path of a text in the objects. An object that
    * begins or ceases to match counts as added or deleted.
    */
   fieldSelector?: string;
@@ -74,7 +74,7 @@ class SharedInformer<T extends KubeObject> {
   readonly #copy: LocalCopy<T>;
   readonly #users = new Set<InformerHandlers<T>>();
   readonly #stop = new AbortController();
-  /** Resolves once the copy is complete; undefined until the first follower is there. */
+  /** Resolves once the copy contains every object of the first list; undefined before the first follower. */
   #current: Promise<void> | undefined;
 
   /** `ended` is called once nothing follows the resource any more. */

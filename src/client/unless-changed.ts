@@ -1,6 +1,6 @@
 /**
- * Writes of loops that act on a copy of an object which may be out of date: the object may have been deleted, changed or replaced meanwhile.
- * Such a write is not repeated, because the change of the object makes the loop decide again.
+ * Writes of control loops whose copy of the object may be out of date: the object may have been deleted, changed or replaced meanwhile. A
+ * write that fails for this reason is not repeated, because the change of the object makes the loop decide again.
  */
 import type { Pod, PodStatus } from '../api/generated/types.ts';
 import { uidOf } from '../machinery/meta.ts';
@@ -9,8 +9,8 @@ import type { DeleteOptions } from '../ports/backend.ts';
 import type { ResourceClient } from './client.ts';
 
 /**
- * Resolves with the result of the write; undefined if the API has answered that the object no longer exists (NotFound), or that it is
- * another one or has changed (Conflict). Rejects with any other error.
+ * Resolves with the result of the write; undefined if the API has answered that the object no longer exists (NotFound), or was replaced or
+ * changed (Conflict). Rejects with any other error.
  */
 export async function unlessChanged<T>(write: Promise<T>): Promise<T | undefined> {
   try {
@@ -24,8 +24,8 @@ export async function unlessChanged<T>(write: Promise<T>): Promise<T | undefined
 const MERGE = 'application/strategic-merge-patch+json';
 
 /**
- * Merges the status into that of the Pod; undefined writes none. Then deletes the Pod. The UID protects another Pod of the same name.
- * Resolves with whether the Pod was the expected one in both calls; if not, the caller has nothing left to do.
+ * Merges `status`, unless undefined, into the status of the Pod, and then deletes the Pod. Both calls contain the UID, which protects a new
+ * Pod of the same name. Resolves with true if both calls succeed, or with false after NotFound or Conflict: nothing is left to do then.
  */
 export async function deleteWithStatus(
   pods: ResourceClient<Pod>,

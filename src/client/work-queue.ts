@@ -12,7 +12,7 @@ import { backOffMillis } from './back-off.ts';
 const BACKOFF_BASE_MILLIS = 10;
 const BACKOFF_MAX_MILLIS = 60_000;
 const CONCURRENCY = 16;
-/** A key that fails so often with an expected error is reported as a warning. */
+/** From this number of failures in a row on, expected errors of a key are logged as warnings instead of debug messages. */
 const WARNED_FAILURES = 5;
 
 export interface WorkQueueOptions {

@@ -87,8 +87,8 @@ export function canonicalIp(text: string): string | undefined {
 }
 
 /**
- * Returns the range in CIDR notation, such as 10.96.0.0/16 or fd00::/112; undefined if the text is not a range. `hasHostBits`: whether the
- * text has bits after the prefix, which the returned range lacks.
+ * Parses a range in CIDR notation, such as 10.96.0.0/16 or fd00::/112; undefined if the text is not a range. `hasHostBits`: whether the
+ * text has bits set after the prefix; the returned range does not have them.
  */
 export function parseIpRange(text: string): (IpRange & { hasHostBits: boolean }) | undefined {
   const [, address = '', length = ''] = /^([^/]*)\/(0|[1-9]\d{0,2})$/.exec(text) ?? [];
@@ -140,7 +140,7 @@ export function canonicalRangeErrors(text: string): string[] {
 }
 
 /**
- * Validates a range in a field that is older than the strict rules: its text may be any form of it, and may have bits after the prefix.
+ * Validates a range in a field that is older than the strict rules: the text need not be canonical, and may have bits set after the prefix.
  * Rejects IPv4-mapped IPv6 addresses and leading zeros, as v1.33 does with its feature gate StrictIPCIDRValidation.
  */
 export function rangeErrors(text: string): string[] {

@@ -79,7 +79,7 @@ export function goText(value: JsonValue): string {
 
 /**
  * The maximum depth of a client's value. API objects have fewer levels, and functions that recurse once per level can
- * process so many.
+ * process this many levels.
  */
 export const MAX_DEPTH = 1000;
 

@@ -65,7 +65,7 @@ export function parseQuantity(text: string): Quantity | undefined {
   if (quantity === undefined) {
     quantity = parse(text) ?? 'invalid';
     if (parsed.size >= MAX_PARSED) parsed.clear();
-    // A copy, because V8 makes `text` a part of a longer string if it was cut from one, which would then stay in memory.
+    // Store a copy: if `text` was cut from a longer string, V8 would keep the longer string in memory.
     parsed.set(Buffer.from(text).toString(), quantity);
   }
   return quantity === 'invalid' ? undefined : quantity;

@@ -1,4 +1,4 @@
-/** Names of CPU architectures in Go, in images and in the API, by the names of Node.js. All other names are the same in both. */
+/** Maps the names of CPU architectures in Node.js to those in Go, in images and in the API, if they differ. */
 const ARCHITECTURES: Readonly<Record<string, string>> = { x64: 'amd64', ia32: '386' };
 
 /** Returns the machine's architecture under the name that Go, images and the API use for it. */

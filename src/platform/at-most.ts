@@ -17,7 +17,7 @@ export async function atMost(
   }
 }
 
-/** Waits for the promise. Rejects with the message after `millis`, and with the reason of the signal if it aborts. */
+/** Settles like the promise. Rejects with an Error with `message` after `millis`, and with the signal's reason when `signal` aborts. */
 export async function inTime<T>(
   promise: Promise<T>,
   millis: number,

@@ -59,7 +59,7 @@ export function realFolder(path: string): string {
   }
 }
 
-/** Like givenDataDir(), for a command that needs root. Throws a UserError if another user could redirect root through a link, too. */
+/** Like givenDataDir(), for a command that needs root. Also throws if the path is empty or another user could redirect root by a link. */
 export function realDataDir(path: string): string {
   if (path === '') throw new UserError('--data-dir is empty: give a folder, such as /var/lib/lifepod');
   if (isOtherThanFolder(path)) throw notAFolder(path);
@@ -67,7 +67,7 @@ export function realDataDir(path: string): string {
   return realFolder(path);
 }
 
-/** Like realFolder(), for the data folder given by the user. Throws a UserError if there is something else than a folder. */
+/** Like realFolder(), for the data folder given by the user. Throws a UserError if the path leads to something other than a folder. */
 export function givenDataDir(path: string): string {
   if (isOtherThanFolder(path)) throw notAFolder(path);
   return realFolder(path);
@@ -90,7 +90,7 @@ export function ensureDataDir(path: string): string[] {
     const created = createFolders(path);
     refuse(foreignFolder(path));
     chmodSync(path, 0o700);
-    // Not before the folder is private, because others could add an entry until then.
+    // The entries are checked only once the folder is private, because others could add an entry until then.
     refuse(foreignContent(path));
     return created;
   } catch (error) {

@@ -3,7 +3,7 @@
  * writes to files in it. Without these checks, a user could prepare a folder, or a symbolic link to one, and wait for root to use it.
  *
  * Reads the owners of the folder, its entries, its parents and the links in its path. Changes nothing. Each function returns a sentence for
- * the user, or undefined if nothing is wrong. Processes without root's rights give nothing away, and are not checked.
+ * the user (redirectingUser(): a UID), or undefined if nothing is wrong or this process does not have root's rights.
  */
 import { lstatSync, readdirSync, readlinkSync, type Stats, statSync } from 'node:fs';
 import { dirname, join, resolve, sep } from 'node:path';
@@ -24,7 +24,7 @@ const statOf = (path: string): Stats | undefined => lstatSync(path, { throwIfNoE
 
 const quoted = (path: string): string => (/^[\w./@:+-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`);
 
-/** Returns why root must not use the folder: it, or what the path links to, belongs to another user. A missing folder is accepted. */
+/** Returns why root must not use the folder: another user owns the folder or a link at the path. A missing folder is accepted. */
 export function foreignFolder(path: string): string | undefined {
   if (!isRoot()) return undefined;
   const owner = [statOf(path), statSync(path, { throwIfNoEntry: false })].find(
@@ -33,7 +33,7 @@ export function foreignFolder(path: string): string | undefined {
   return owner === undefined ? undefined : foreign(`the data folder ${path}`, owner.uid, [path]);
 }
 
-/** Like foreignFolder(), also for the entries of the folder. Links below the entries of root are root's own. */
+/** Like foreignFolder(), but also checks the direct entries of the folder. Deeper entries are not checked. */
 export function foreignContent(path: string): string | undefined {
   const folder = foreignFolder(path);
   if (folder !== undefined || !isRoot() || statOf(path)?.isDirectory() !== true) return folder;

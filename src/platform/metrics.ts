@@ -45,7 +45,7 @@ export interface Metrics {
   families(): Promise<MetricFamily[]>;
 }
 
-/** Separates the label values in the key of a series, because it does not occur in label values. */
+/** Separates the label values in the key of a series. NUL does not occur in label values. */
 const SEPARATOR = '\u0000';
 
 export function createMetrics(): Metrics {

@@ -114,7 +114,7 @@ export function createLog({ level, fileDescriptor = 2, format }: LogOptions): Lo
 
 const LEVELS: readonly LogLevel[] = ['debug', 'info', 'warn', 'error'];
 
-/** `bound` are fields of all messages. A message's own field replaces the bound one with the same name. */
+/** Returns a log that adds the fields `bound` to each message. A message's own field replaces the bound field with the same name. */
 function boundLog(least: LogLevel, write: Write, bound: Readonly<Record<string, unknown>>): Log {
   const at = (level: LogLevel) =>
     LEVELS.indexOf(level) < LEVELS.indexOf(least)

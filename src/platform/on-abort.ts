@@ -21,7 +21,7 @@ export async function untilAborted<T>(signal: AbortSignal, promise: Promise<T>):
 
 /**
  * Calls `act` with a signal that aborts with the reason of `signal`, or with `late` after `limitMillis` in which `act` has not called
- * `progressed`. Rejects with `late` in this case, and otherwise as `act` does.
+ * `progressed`. Settles like `act`, but rejects with `late` if `act` rejects after the limit.
  */
 export async function withLimit<T>(
   signal: AbortSignal,

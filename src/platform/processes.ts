@@ -29,8 +29,8 @@ export interface CommandOptions {
 }
 
 /**
- * Runs a program and resolves when it has ended, with any exit code. Rejects with a UserError if the program is not installed, and if it
- * cannot start, or if `signal` aborts and kills it.
+ * Runs a program and resolves when it has ended, with any exit code. Rejects with a UserError if the program is not installed, and with
+ * another error if the program cannot start or `signal` aborts. An abort kills the program.
  */
 export function runCommand(command: string, args: string[], options: CommandOptions = {}): Promise<CommandResult> {
   return new Promise((resolve, reject) => {
@@ -93,8 +93,8 @@ const MAX_ERROR_LENGTH = 4096;
 /**
  * Runs a program and yields the lines of its standard output, as many at a time as one read returns. The program waits while the caller
  * processes them, so that memory grows with the longest line only, not with the output. Kills the program if the caller ends the
- * iteration. Throws a CommandError after the last line if the exit code is not 0, a UserError if the program is not installed, and the
- * reason if it cannot start or `signal` aborts.
+ * iteration. Throws a CommandError after the last line if the exit code is not 0, a UserError if the program is not installed, and another
+ * error if the program cannot start or `signal` aborts.
  */
 export async function* linesOf(
   command: string,
@@ -112,7 +112,7 @@ export async function* linesOf(
     child.once('error', (error) => reject(startError(command, error)));
     child.once('close', (code, by) => resolve(codeOf(code, by)));
   });
-  // It is awaited only after the last line.
+  // `ended` is awaited only after the last line, and a rejection before then must not count as unhandled.
   ended.catch(() => undefined);
   let errors = '';
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
@@ -212,8 +212,8 @@ export function raisePriority(): void {
 }
 
 /**
- * Gives this process the name that ps(1) and systemd show, which is that of a thread of Node.js otherwise. The command line remains. Does
- * nothing if the kernel does not permit it. Source: proc_pid_comm(5).
+ * Sets the name of this process that ps(1) and systemd show, which would otherwise be the name of a thread of Node.js. The command line
+ * stays the same. Does nothing if the kernel does not permit the change. Source: proc_pid_comm(5).
  */
 export function nameProcess(name: string): void {
   try {

@@ -1,4 +1,4 @@
-/** The ports of a simulated agent's worker: the simulated runtime and API, with the crashes and outages that the life has at actions. */
+/** The ports of a simulated agent's worker: the simulated runtime and API, with the crashes and outages that the life sets for actions. */
 
 import { type Action, actionKey, type Journal } from '../lifecycle/types.ts';
 import { uidOf } from '../machinery/meta.ts';

@@ -37,7 +37,7 @@ const entry = fc
     }),
   );
 
-/** The fields that extend the grace period: none, the one for extensions while liveness probes succeed, or those for a limited number. */
+/** The fields that extend the grace period: none, while liveness probes succeed, or for a limited number of intervals. */
 const extension = fc.oneof(
   { weight: 3, arbitrary: fc.constant({}) },
   { weight: 1, arbitrary: fc.constant({ deferContainerGracePeriodExtension: true }) },

@@ -35,8 +35,8 @@ export interface Outage {
 export interface Loss {
   at: number;
   /**
-   * What happens to the containers `names`. record: the records of those that have exited are deleted; running: those that run are
-   * killed, and their records deleted; damage: for `millis` (default: 60 s), those that have exited cannot be removed.
+   * What happens to the containers `names`. record: the records of exited containers are deleted; running: running containers are killed,
+   * and their records are deleted; damage: for `millis` (default: 60 s), exited containers cannot be removed.
    */
   what: 'record' | 'running' | 'damage';
   names: string[];

@@ -68,7 +68,7 @@ const isOf = (
 
 /**
  * Returns a list with the writer's entry for the fields `set`; an empty list if the set is empty. `before`: the writer's previous entry,
- * if there is one. The new entry has the time of `before` if the set is the same and the object has not changed.
+ * if there is one. The new entry has the time of `before` if the version and the set are the same and the object has not changed.
  */
 function entryOf(
   writer: FieldWriter,

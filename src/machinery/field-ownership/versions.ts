@@ -19,7 +19,7 @@ export interface ObjectVersion {
   back(object: KubeObject): KubeObject;
 }
 
-/** Returns the version with this name; undefined if it is that of the write, or if the kind lacks it. */
+/** Returns the version with this apiVersion; undefined if it is the version of the write, or the kind does not have this version. */
 export type OtherVersions = (apiVersion: string) => ObjectVersion | undefined;
 
 /** The fields that a write added or modified, and those that it removed. */

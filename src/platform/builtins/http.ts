@@ -1,6 +1,6 @@
 /**
- * The parts of node:http that are not types. An import of node:http would evaluate all its exports, and one of them loads the client of
- * Node.js for the web (undici), which most engines do not use: some 25 ms of each start, and 1 MiB.
+ * Exports the parts of node:http that lifepod uses, without importing node:http: an import evaluates all exports, and one of them loads
+ * undici, the library of fetch(), which most engines do not use. This would cost about 25 ms at each start, and 1 MiB of memory.
  */
 import type * as http from 'node:http';
 

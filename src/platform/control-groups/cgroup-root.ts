@@ -16,12 +16,12 @@ const INIT_GROUP = 'init';
 /** While processes move, others may start, for example through `docker exec`. So the processes move again until none is left. */
 const ROUNDS = 10;
 
-/** Only groups below the real root have this file. */
+/** Whether this is the root group of a container: the kernel's real root group does not have this file. */
 const isContainers = (root: string): boolean => existsSync(join(root, 'cgroup.type'));
 
 /**
  * Moves the processes of a container's root group to a child group, and calls `enable` until it resolves with true. Resolves with false if
- * `root` is the real root group, if it has no processes, or if `enable` still resolves with false after all processes have moved.
+ * `root` is the real root group, if it has no processes, or if `enable` still resolves with false after the last round.
  */
 export async function enableInContainer(root: string, enable: () => Promise<boolean>): Promise<boolean> {
   if (!isContainers(root)) return false;

@@ -49,7 +49,7 @@ export interface Cgroups {
   set(path: string, limits: CgroupLimits): Promise<void>;
   /** Resolves with the names of the direct children; empty if the group does not exist. */
   children(path: string): Promise<string[]>;
-  /** Resolves with undefined if the group or its memory controller is missing, and in version 1, whose count excludes descendants. */
+  /** Resolves with the OOM kills; undefined if the group or its memory controller is missing, and in version 1, which cannot count them. */
   oomKills(path: string): Promise<OomKills | undefined>;
   /** Removes the group and its descendants, except groups that contain processes and the ancestors of such groups. */
   removeEmpty(path: string): Promise<void>;
@@ -221,7 +221,7 @@ export const cpuWeight = (shares: number): number => 1 + Math.floor(((shares - 2
 const END_TRIES = 200;
 const END_RETRY_MILLIS = 10;
 
-/** Returns the functions that list and remove groups. Those that remove groups call `removed` for each removed folder. */
+/** Returns the functions that list and remove groups. removeEmpty() and remove() call `removed` for each removed folder. */
 function removals(
   hierarchies: readonly string[],
   removed: (folder: string) => void = () => undefined,

@@ -3,8 +3,9 @@ import { existsSync, mkdirSync, rmdirSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 
 /**
- * Like mkdirSync() with `recursive`, which never returns in file systems that report ENOENT for a new folder, such as /proc. Returns the
- * created folders, each before its parent. If the folder cannot be created, removes the created parents and throws.
+ * Creates the folder and its missing parents with mode 0700. Returns the created folders, each before its parent. If the folder cannot be
+ * created, removes the created parents and throws. Does not use the option `recursive` of mkdirSync(), which never returns in file systems
+ * that report ENOENT for a new folder, such as /proc.
  */
 export function createFolders(path: string): string[] {
   try {
@@ -24,7 +25,7 @@ export function createFolders(path: string): string[] {
   }
 }
 
-/** Returns whether the path leads to a file, or through one; false if this user may not see it. */
+/** Returns whether the path leads to, or through, something other than a folder; false if it does not exist or cannot be examined. */
 export function isOtherThanFolder(path: string): boolean {
   try {
     return !statSync(path).isDirectory();
@@ -33,7 +34,7 @@ export function isOtherThanFolder(path: string): boolean {
   }
 }
 
-/** Removes the folders, which createFolders() has returned, up to the first one that is not empty. */
+/** Removes the empty ones of the folders that createFolders() has returned. */
 export function removeFolders(created: readonly string[]): void {
   for (const folder of created) removeIfEmpty(folder);
 }

@@ -1,4 +1,4 @@
-/** The stream of systemd's journal: recognizes it, and marks lines with their priority. Sources: systemd.exec(5), sd-daemon(3). */
+/** Recognizes the stream of systemd's journal, and marks lines with their priority. Sources: systemd.exec(5), sd-daemon(3). */
 import { fstatSync } from 'node:fs';
 import type { LogLevel } from './text-line.ts';
 
@@ -9,8 +9,8 @@ const PRIORITIES: Readonly<Record<LogLevel, number>> = { debug: 7, info: 6, warn
 export const journalPrefix = (level: LogLevel): string => `<${PRIORITIES[level]}>`;
 
 /**
- * Returns whether systemd has connected the file descriptor to the journal: JOURNAL_STREAM is the device and the inode of its stream. A
- * process that has inherited the variable may write to another file, which therefore is compared.
+ * Returns whether systemd has connected the file descriptor to the journal: JOURNAL_STREAM contains the device and the inode of the stream.
+ * They are compared with those of the file, because a process that has inherited the variable may write to another file.
  */
 export function isJournal(fileDescriptor: number, env: NodeJS.ProcessEnv): boolean {
   const stream = env['JOURNAL_STREAM'];

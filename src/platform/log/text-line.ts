@@ -21,7 +21,7 @@ export interface TextLineOptions {
   journal?: boolean;
 }
 
-/** Returns the line, which has no control characters but those of colors, because fields may contain texts of clients and containers. */
+/** Returns the line. Escapes control characters in the message and the fields, which may contain texts of clients and containers. */
 export function textLine({ time, level, message, fields }: LogMessage, { colors, journal }: TextLineOptions): string {
   const paint = (code: number, text: string): string => (colors ? `\u001b[${code}m${text}\u001b[0m` : text);
   const parts = [
@@ -35,7 +35,7 @@ export function textLine({ time, level, message, fields }: LogMessage, { colors,
   return `${journal === true ? journalPrefix(level) : ''}${parts.join(' ')}\n`;
 }
 
-/** Returns a simple value as it is, and others as JSON, in which quotes show where a text ends. */
+/** Returns a simple text unchanged, and any other value as JSON, so that quotes show where a text ends. */
 function valueText(value: unknown): string {
   const isSimple = typeof value === 'string' && /^[\w./:@%+,-]+$/.test(value);
   return isSimple ? value : printable(jsonOf(value));
@@ -45,7 +45,7 @@ function jsonOf(value: unknown): string {
   try {
     return JSON.stringify(value) ?? String(value);
   } catch {
-    // A cycle, or a bigint.
+    // The value contains a cycle or a bigint.
     return JSON.stringify(String(value));
   }
 }

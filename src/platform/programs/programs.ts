@@ -1,14 +1,14 @@
 /**
- * Where the programs of the machine are, and which Debian package contains each of those that lifepod runs.
+ * Determines the folders in which programs are searched, and the Debian package of each program that lifepod runs.
  *
- * The PATH of a user often lacks the folders of system programs: `su` without `-` keeps it, and that of Debian's users has no /usr/sbin.
+ * A PATH often lacks the folders of system programs: the PATH of Debian's users has no /usr/sbin, and `su` without `-` keeps this PATH.
  */
 import { basename, delimiter } from 'node:path';
 
 /** The folders in which programs are searched after those of the PATH. Source: the PATH of root in Debian's login.defs(5). */
 const USUAL_FOLDERS = ['/usr/local/sbin', '/usr/local/bin', '/usr/sbin', '/usr/bin', '/sbin', '/bin'];
 
-/** Returns the folders of the PATH, and after them the usual folders that it lacks. */
+/** Returns the folders of `path`, the value of a PATH, followed by the usual folders that it lacks. */
 export function searchFolders(path = ''): string[] {
   const given = path.split(delimiter).filter((folder) => folder !== '');
   return [...given, ...USUAL_FOLDERS.filter((folder) => !given.includes(folder))];

@@ -1,6 +1,6 @@
 /**
- * How the user who has typed a command can run lifepod again: a clone, and an npm folder in a home, are often not on the PATH. src/cli/hints.ts
- * composes most commands for messages; parts that may not import it, which know only the data folder, use rootCommand().
+ * Determines the command with which the user can run lifepod again, because a clone or an npm folder in a home folder is often not on the
+ * PATH. src/cli/hints.ts composes most commands for messages; code that may not import hints.ts uses rootCommand().
  */
 import { realpathSync } from 'node:fs';
 import { join } from 'node:path';
@@ -10,8 +10,8 @@ import { searchFolders } from './programs.ts';
 const SUDO_PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 
 /**
- * Returns the word with which `lifepod` is run: its name if the PATH leads to the running program, else the path that was typed, which
- * bin/lifepod passes in LIFEPOD_PROGRAM. With `sudo`, the user will type it after sudo, which has a PATH of its own.
+ * Returns the word with which the user runs lifepod: `lifepod` if the PATH leads to the running program, else the path that the user typed,
+ * which bin/lifepod passes in LIFEPOD_PROGRAM. `sudo`: whether the user will type the word after sudo, which has a PATH of its own.
  */
 export function typedProgram(env: NodeJS.ProcessEnv, sudo: boolean): string {
   const typed = env['LIFEPOD_PROGRAM'];
@@ -31,14 +31,14 @@ export const needsSudo = (env: NodeJS.ProcessEnv): boolean =>
   [env['SUDO_UID'] ?? '0', env['PKEXEC_UID'] ?? '0'].some((uid) => uid !== '0') ||
   (env['DOAS_USER'] ?? 'root') !== 'root';
 
-/** Returns the program with which the user runs commands as root: the one that runs this process, else sudo. */
+/** Returns the program with which the user runs commands as root: the program that has started this process as root, else sudo. */
 export const sudoProgram = (env: NodeJS.ProcessEnv): 'sudo' | 'doas' | 'pkexec' => {
   if (env['SUDO_UID'] !== undefined) return 'sudo';
   if (env['DOAS_USER'] !== undefined) return 'doas';
   return env['PKEXEC_UID'] === undefined ? 'sudo' : 'pkexec';
 };
 
-/** Returns a command of another program that needs root. */
+/** Returns a command that needs root as the user must type it: after sudo, doas or pkexec if `sudo` is true. */
 export const asRoot = (command: string, env: NodeJS.ProcessEnv, sudo = needsSudo(env)): string =>
   sudo ? `${sudoProgram(env)} ${command}` : command;
 

@@ -1,7 +1,7 @@
 /** The login names of users, for messages. */
 import { spawnSync } from 'node:child_process';
 
-/** A directory service that does not answer must not delay a message further. */
+/** The time limit of id(1), so that a directory service that does not answer cannot delay a message for longer. */
 const TIMEOUT_MILLIS = 5000;
 
 /** Returns the login name of the user, or the UID as text. Runs id(1), which also finds users of directory services. */
