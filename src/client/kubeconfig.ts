@@ -133,7 +133,7 @@ async function readFileOf(path: string): Promise<KubeconfigFile> {
 /** The kind of a kubeconfig, which may be missing. */
 const KIND = 'Config';
 
-/** Returns undefined if the text is invalid or not an object. A text without a document is an empty object, as in client-go. */
+/** Parses YAML or JSON; undefined if the text is invalid or no object. As in client-go, a text without a document is an empty object. */
 function parsed(text: string): Record<string, unknown> | undefined {
   try {
     const config = parse(text) as unknown;

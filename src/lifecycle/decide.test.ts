@@ -37,7 +37,7 @@ describe('runs that are ended for a reason of their own', () => {
     expect(decided({ spec: LIVE, runs: [app], observed }).memory.stops).toHaveProperty('app-0');
     expect(decided({ spec: image, runs: [app] }).memory.stops).toHaveProperty('app-0');
   });
-  it.each(CAUSES)('neither of them ends a run of an app container of a Pod that %s', (_, cause) => {
+  it.each(CAUSES)('neither a failed liveness probe nor a changed image ends a run of an app container of a Pod that %s', (_, cause) => {
     expect(decided({ ...cause, spec: LIVE, runs: [app], observed }).memory.stops).toEqual({});
     expect(decided({ ...cause, spec: image, runs: [app] }).memory.stops).toEqual({});
   });
@@ -207,7 +207,7 @@ describe('the journal', () => {
     expect(Object.keys(first.journal?.stops ?? {})).toEqual(['app-0']);
     const later = written(input, first);
     expect(decide(later).journal).toBeUndefined();
-    // The run was removed, so the journal only lacks its entry.
+    // The run no longer exists, so the new journal lacks its entry. This alone requires no write.
     expect(decide({ ...later, observed: { ...later.observed, containers: [] } }).journal).toBeUndefined();
   });
   it('the journal has the termination and the preStop hooks of runs that exist', () => {

@@ -38,7 +38,7 @@ test('a log that is a symbolic link is not opened', () => {
 });
 
 describe.runIf(process.geteuid?.() === 0)('as root', () => {
-  test('a data folder of root with entries of root is accepted, also if other users own what is below them', () => {
+  test('a data folder of root whose entries belong to root is accepted, even if other users own deeper entries', () => {
     mkdirSync(join(data, 'volumes/pv'), { recursive: true });
     chownSync(join(data, 'volumes/pv'), JANE, JANE);
     symlinkSync('/nonexistent', join(data, 'link'));

@@ -39,7 +39,7 @@ test('linesOf lets a program with endless output wait, and ends it with the iter
   const sizes: number[] = [];
   for await (const lines of linesOf('yes', [])) {
     sizes.push(lines.length);
-    // Time in which the program could write megabytes.
+    // During this command, the program could write megabytes.
     if (sizes.length === 1) await runCommand('dd', ['if=/dev/zero', 'of=/dev/null', 'bs=1M', 'count=1000']);
     if (sizes.length === 20) break;
   }
@@ -71,7 +71,7 @@ test('input is written to a program, and a program that does not read it causes 
   expect((await runCommand('true', [], { input: 'x'.repeat(1_000_000) })).code).toBe(0);
 });
 
-test('input in pieces arrives in their order, and a program that does not read it causes no error', async () => {
+test('pieces of input arrive in order, and a program that does not read them causes no error', async () => {
   const pieces = Array.from({ length: 100 }, (_, index) => `${index} ${'x'.repeat(10_000)}\n`);
   expect(await runCommandOk('cat', [], { input: pieces })).toBe(pieces.join(''));
   expect(await runCommandOk('cat', [], { input: [] })).toBe('');

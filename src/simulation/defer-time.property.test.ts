@@ -259,7 +259,7 @@ const properties: Record<string, Property> = {
   },
 };
 
-/** Lives whose outcome does not depend on the time that disturbances cost. They have none: the test that uses them adds disturbances. */
+/** Lives without disturbances, whose outcome does not depend on the time that disturbances cost. The test adds the disturbances. */
 const steady = deferLives.map((life): Life => {
   const { deferContainers = [], activeDeadlineSeconds: _, ...spec } = life.pod.spec ?? { containers: [] };
   const plain = <T extends { name: string; image?: string; imagePullPolicy?: string }>({

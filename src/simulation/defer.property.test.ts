@@ -46,8 +46,8 @@ const properties: Record<string, Property> = {
   'entries run strictly in order': (result, life) => {
     const names = entriesOf(life).map(({ name }) => name);
     /**
-     * Whether a status had shown the end of the entry. Such an entry is exempt: a start that was requested before its end may take
-     * effect afterwards, and an agent then stops the container.
+     * Whether a status had shown the end of the entry at the time `when`. The entry is then exempt: a start that was requested before
+     * this end may take effect afterwards, and an agent then stops the container.
      */
     const isGivenUp = (name: string, when: number): boolean => endedAt(result, name) <= when;
     let furthest = 0;

@@ -75,8 +75,8 @@ const properties: Readonly<Record<string, Property>> = {
     const bounds = (life.deletions ?? []).map(({ at, graceSeconds }) => start + at + Math.max(2, graceSeconds) * 1000);
     if (life.forcedAt !== undefined) bounds.push(forcedSince(result, life) + 2000);
     if (bounds.length === 0) return;
-    // A crash costs 50 ms and up to 10 s since the last sign of life, a fault a retry after up to 10 s, and the rounding of times up
-    // to 2 s.
+    // A crash costs 50 ms and the time since the last sign of life, up to 10 s. A fault costs a retry after up to 10 s. The rounding of
+    // times costs up to 2 s.
     const allowance = 3000 + (life.crashes?.length ?? 0) * 12_000 + (life.faults?.length ?? 0) * 11_000;
     expect(goneAt).toBeDefined();
     expect(goneAt).toBeLessThanOrEqual(Math.min(...bounds) + allowance);

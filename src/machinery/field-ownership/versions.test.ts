@@ -75,7 +75,7 @@ function write({ object, entries }: State, { manager, version, operation, spec }
   }
 }
 
-/** Returns the object, and the owned fields of each manager in terms of v1. */
+/** Returns the object after the writes, and the owned fields of each manager with their names in v1. */
 function summary(writes: readonly Write[]) {
   const { object, entries } = writes.reduce(write, { object: make('v1', {}), entries: [] });
   const owned = entries.flatMap(({ manager, operation, apiVersion, fieldsV1 }) => {
@@ -96,7 +96,7 @@ test('writes in two versions leave the object and the owners that the same write
   });
   fc.assert(
     fc.property(fc.array(one, { maxLength: 8 }), (writes) => {
-      // An empty struct can be owned itself, so that each object has a field.
+      // Each spec has at least one field, because a manager could own an empty spec itself.
       const given = writes.filter(({ spec }) => Object.keys(spec).length > 0);
       expect(summary(given)).toEqual(summary(given.map((each) => ({ ...each, version: 'v1' }))));
     }),

@@ -1,4 +1,4 @@
-/** Tests the moves of processes with files that imitate the kernel's. test/machines/container tests the kernel's. */
+/** Tests how processes move, with files that imitate the kernel's. test/machines/container tests this with a real kernel. */
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -25,7 +25,7 @@ test('the processes of a container move to a group below its root group, and the
   expect(calls).toBe(1);
 });
 
-test('processes that start meanwhile, as of docker exec, move as well', async () => {
+test('processes that start while others move, as with docker exec, move as well', async () => {
   writeFileSync(join(root, 'cgroup.type'), 'domain\n');
   const seen: string[] = [];
   const enable = async (): Promise<boolean> => {

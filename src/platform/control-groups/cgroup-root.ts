@@ -13,7 +13,7 @@ import { join } from 'node:path';
 /** The name of the child group. Docker's and k3s's own containers use the same name. */
 const INIT_GROUP = 'init';
 
-/** While processes move, others may start, for example through `docker exec`. So the processes move again until none is left. */
+/** The maximum number of rounds. Processes that start during a round, for example through `docker exec`, move in a later round. */
 const ROUNDS = 10;
 
 /** Whether this is the root group of a container: the kernel's real root group does not have this file. */

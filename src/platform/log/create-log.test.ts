@@ -1,4 +1,4 @@
-/** The log of the real platform, which writes to a file here. */
+/** Tests the log of the real platform with a file. */
 import { closeSync, fstatSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -51,7 +51,7 @@ test('a message is text by default, without colors in a file', () => {
   expect(others).toEqual([]);
 });
 
-/** Sets JOURNAL_STREAM as systemd does. `more` is added to the inode: other than 0, the stream is not that of the log. */
+/** Sets JOURNAL_STREAM as systemd does. `more` is added to the inode: if it is not 0, the variable names another stream than the log's. */
 const streamOf = (more: bigint) => (fileDescriptor: number) => {
   const { dev, ino } = fstatSync(fileDescriptor, { bigint: true });
   vi.stubEnv('JOURNAL_STREAM', `${dev}:${ino + more}`);

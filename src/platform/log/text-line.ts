@@ -21,7 +21,7 @@ export interface TextLineOptions {
   journal?: boolean;
 }
 
-/** Returns the line. Escapes control characters in the message and the fields, which may contain texts of clients and containers. */
+/** Returns the line. Escapes control characters in the message and in field values, which may contain texts of clients and containers. */
 export function textLine({ time, level, message, fields }: LogMessage, { colors, journal }: TextLineOptions): string {
   const paint = (code: number, text: string): string => (colors ? `\u001b[${code}m${text}\u001b[0m` : text);
   const parts = [

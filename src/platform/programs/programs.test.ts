@@ -21,7 +21,7 @@ test('the usual folders become part of the PATH', () => {
   expect(env['PATH']).toBe('/usr/bin:/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/sbin');
 });
 
-test('a missing program is one sentence that names its package', () => {
+test('the message about a missing program is one sentence that names its package', () => {
   expect(missingProgram('umount')).toBe(`the command 'umount' is missing: install the package mount`);
   expect(missingProgram('/usr/sbin/nft')).toBe(`the command '/usr/sbin/nft' is missing: install the package nftables`);
   expect(missingProgram('other')).toBe(`the command 'other' is missing: install it`);

@@ -1,4 +1,4 @@
-/** Tests the removal of what a containerd leaves behind. The processes, their control groups and the command umount are replaced. */
+/** Tests the cleanup after a containerd. The functions for processes and control groups, and the command umount, are replaced. */
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -74,7 +74,7 @@ test('the end of each call is reported with its duration and with whether it fai
   expect(ended.every(([, seconds]) => seconds > 0 && seconds <= inAll)).toBe(true);
 });
 
-test('a call with a time limit has an unknown outcome after it, and a limit of 0 is none', async () => {
+test('a call has an unknown outcome after its time limit, and a limit of 0 means no limit', async () => {
   const answers: Answer[] = [];
   handle = (answer) => void answers.push(answer);
   const error = await rejection(connection.unary(VERSION, {}, never, 1));
@@ -155,7 +155,7 @@ test('the runtime is asked every 10 ms until it is initialized', async () => {
   expect([initialized, times]).toEqual([true, [0, 10, 20]]);
 });
 
-test('a runtime that fails in another way is not asked again', async () => {
+test('the wait until a runtime is initialized ends with any error other than Unavailable', async () => {
   const error = new RuntimeCallError('Unimplemented', 'no');
   const unaryWhenReachable = vi.fn(() => Promise.reject(error));
   const asking = runtimeInitialized({ unaryWhenReachable } as unknown as Connection, createVirtualTimers(), never);

@@ -20,7 +20,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(folder, { recursive: true }));
 
-/** What CRI reports about the container: undefined if CRI does not know the container, an Error if the query fails. */
+/** The status of the container in CRI; undefined: CRI does not know the container; an Error: the query fails. */
 type Report = Partial<ContainerStatus> | undefined | Error;
 
 const running: Report = { state: 'CONTAINER_RUNNING', finishedAt: 0 };

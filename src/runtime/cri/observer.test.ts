@@ -42,7 +42,7 @@ const UNKNOWN = { exitCode: 255, reason: 'Unknown' };
 
 let sandboxes: object[];
 let containers: object[];
-/** By method: the status that CRI responds with; without one, the object does not exist. */
+/** By method: the status in CRI's response; absent: the object does not exist. */
 let statuses: { ContainerStatus?: object; PodSandboxStatus?: object };
 /** The status calls, each with the ID of its object. */
 let calls: string[];

@@ -107,7 +107,7 @@ test('an aborted call rejects with the reason of the signal', async () => {
   expect((await rejection(runtime.startContainer('c', wanted.signal))).message).toBe('not wanted any more');
 });
 
-test('DeadlineExceeded means that a command with a timeout timed out, and that the outcome of one without is unknown', async () => {
+test('DeadlineExceeded is a timeout of a command that has one, and otherwise means an unknown outcome', async () => {
   handle = (answer) => answer({ code: status.DEADLINE_EXCEEDED, details: 'timeout 1s exceeded' });
   expect(await rejection(runtime.execSync('c', ['true'], 1000, never))).toBeInstanceOf(ExecTimeoutError);
   expect(await rejection(runtime.execSync('c', ['true'], 0, never))).toBeInstanceOf(OutcomeUnknownError);

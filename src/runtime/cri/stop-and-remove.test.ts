@@ -32,7 +32,7 @@ function runtime(results: Readonly<Record<string, Results>> = {}, observer: Part
   const timers = createVirtualTimers();
   const facts = emptyFacts();
   const parts = { connection: { unary } as unknown as Connection, facts, observer: observer as Observer, timers };
-  /** Lets virtual time pass until the call has ended. Resolves with the error's message or `done`, and the time that it took. */
+  /** Lets virtual time pass until the call has ended. Resolves with the error's message or `done`, and the call's duration. */
   const outcome = async (call: (parts: EndingParts) => Promise<void>): Promise<[string, number]> => {
     const begun = timers.now();
     let result: [string, number] | undefined;

@@ -76,7 +76,7 @@ test.each([
 });
 
 test.each([[Buffer.from([0x1f, 0, 1])], [Buffer.from([0, 0x8b, 1])], [Buffer.from([0x1f])]])(
-  'a file that does not begin with both bytes of the mark of gzip is not decompressed: %j',
+  'a file that does not begin with the two magic bytes of gzip is not decompressed: %j',
   async (bytes) => {
     writeFileSync(file, bytes);
     expect(await buffer(await openArchive(file))).toEqual(bytes);

@@ -88,7 +88,7 @@ function sendEvent(topic: string, message: string, content: object, timestamp: o
 }
 const sendExit = (content: object): void =>
   sendEvent('/tasks/exit', 'TaskExit', { containerId: 'c1', id: 'c1', exitStatus: 3, ...content });
-/** Sends the start of another container, and resolves when it is reported, after all events before. */
+/** Sends the start of another container. Resolves with all reports once this start, and therefore each earlier event, is reported. */
 async function settled(): Promise<string[]> {
   containerFacts(facts, 'last', 'last');
   sendEvent('/tasks/start', 'TaskStart', { containerId: 'last' });
@@ -130,7 +130,7 @@ test('an exit is recorded with its code and time before it is reported', async (
   expect(known.exit).toEqual({ exitCode: 3, finishedAt: 4500 });
 });
 
-test('an exit without a time ended when its event arrived', async () => {
+test('an exit without a time counts from the arrival of its event', async () => {
   await follow();
   const known = containerFacts(facts, 'c1', 'uid-1');
   sendExit({ exitedAt: null });

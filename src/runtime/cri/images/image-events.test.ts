@@ -53,7 +53,7 @@ function start(...present: string[]) {
     },
   };
 }
-/** Lets all promises settle that do not wait for a timer. */
+/** Resolves once all promises that do not wait for a timer have settled. */
 const settle = (): Promise<void> => new Promise(setImmediate);
 
 test('a new and a removed image are reported once CRI shows the change', async () => {
@@ -84,7 +84,7 @@ test('a change that CRI does not show within 5 s is not reported', async () => {
   await vi.waitFor(() => expect(runtime.changes).toEqual([undefined]));
   runtime.event('/images/create', 'new:1');
   await runtime.timers.run(() => false, runtime.timers.now() + 6000);
-  // CRI is asked every 10 ms, and once more after 5 s.
+  // CRI is queried every 10 ms until more than 5 s have passed: at 0, 10, …, 5000 and 5010 ms.
   expect(runtime.looks()).toBe(502);
   runtime.images.add('new:1');
   await runtime.timers.run(() => false, runtime.timers.now() + 1000);
