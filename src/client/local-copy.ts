@@ -33,7 +33,7 @@ export class LocalCopy<T extends KubeObject> {
   readonly #waiters = new Set<{ isMet: () => boolean; resolve: () => void }>();
   #hasEnded = false;
 
-  /** `resource` is the plural name of the resource, for the log. */
+  /** Creates an empty copy. `resource`: the plural name of the resource, for the log. */
   constructor(resource: string, log: Log) {
     this.#resource = resource;
     this.#log = log;

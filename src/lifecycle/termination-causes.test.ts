@@ -52,7 +52,7 @@ describe('the first cause', () => {
       expect(endsOf({ input: nodeEnd(grace), now: 3 })).toEqual(['NodeShutdown', left, left]);
     },
   );
-  it('an agent that died after the decision of the node uses none of that time', () => {
+  it('an outage after the decision of the node does not count toward the grace period', () => {
     const observed = { outages: [{ from: at(2), to: at(8) }] };
     expect(endsOf({ input: nodeEnd(10), now: 8, observed })).toEqual(['NodeShutdown', 16, 16]);
   });

@@ -20,7 +20,7 @@ export interface ContainerView {
   current: ContainerState | undefined; // The newest run, if it belongs to the current sandbox.
   nextAttempt: number; // The attempt of the next run, counted across sandboxes, including runs that the runtime has lost.
   starting: boolean; // A start is under way, and the run that it creates has not ended.
-  isLost: boolean; // The status shows as running a run that the runtime has lost. Older runs may still be known.
+  isLost: boolean; // The runtime has lost a run that the status shows as running. Older runs may still be known.
   recorded: ContainerStatus | undefined; // The container's status in the API object.
 }
 

@@ -16,7 +16,7 @@ const PLENTY_BYTES = 16 * 2 ** 20;
 
 const ballastPath = (dataDir: string): string => join(dataDir, 'ballast');
 
-/** Creates the file, if it is missing and at least 16 MiB of the disk are free. Never throws: an engine also runs without it. */
+/** Creates the file, if it is missing and at least 16 MiB of the disk are free. Never throws: an engine also runs without the file. */
 export function keepBallast(dataDir: string): void {
   try {
     if (existsSync(ballastPath(dataDir))) return;

@@ -68,7 +68,7 @@ export function foreignLink(path: string): string | undefined {
 /** Returns the user other than root who owns a folder above the file, or a link in its path, and so can redirect root to another folder. */
 export function redirectingUser(path: string): number | undefined {
   if (!isRoot()) return undefined;
-  // Each folder that a link passes through is also examined, because its owner can replace what is in it.
+  // Each folder that a link passes through is also examined, because its owner can replace its entries.
   let uid: number | undefined;
   const found = linkIn(dirname(resolve(path)), 0, (folder) => {
     uid ??= folder.uid === ROOT ? undefined : folder.uid;

@@ -37,7 +37,7 @@ export interface Metrics {
   counter(name: string, help: string, labelNames: readonly string[]): Counter;
   /** Returns a gauge. Add negative amounts to decrease its value. */
   gauge(name: string, help: string, labelNames: readonly string[]): Counter;
-  /** `bounds`: the upper bounds of the buckets in ascending order, without +Inf, which is added automatically. */
+  /** Returns a histogram. `bounds`: the upper bounds of its buckets in ascending order; a bucket up to +Inf is added. */
   histogram(name: string, help: string, labelNames: readonly string[], bounds: readonly number[]): Histogram;
   /** Adds families that `families` computes each time the metrics are read. */
   source(families: () => readonly MetricFamily[] | Promise<readonly MetricFamily[]>): void;

@@ -14,7 +14,7 @@ export interface CertificateRequest {
 /** The usages of certificates.k8s.io that the authority certifies. */
 export type Usage = 'digital signature' | 'key encipherment' | 'client auth' | 'server auth';
 
-/** `request` is always the `spec.request` of a CertificateSigningRequest: a PEM text in base64. */
+/** Reads and signs requests. `request`: the `spec.request` of a CertificateSigningRequest, a PEM text in base64. */
 export interface CertificateAuthority {
   /** Resolves to the contents. Rejects with an Error that says why the request is invalid, such as that its signature is wrong. */
   read(request: string): Promise<CertificateRequest>;

@@ -109,5 +109,5 @@ export interface SeLinuxOptions {
   level?: string;
 }
 
-/** Merge: the container also gets the groups that its user has in the image's /etc/group. Strict: it does not. */
+/** Merge: the container also gets the groups that its user has in the image's /etc/group. Strict: it does not get them. */
 export type SupplementalGroupsPolicy = 'Merge' | 'Strict';

@@ -88,7 +88,7 @@ describe('the order of a termination', () => {
     expect(at('signal', 'app')).toBeGreaterThanOrEqual(14_000);
   });
 
-  it('preStop hooks of sidecars start immediately too, and stop nothing; the hook of a restarted one when it is to stop', async () => {
+  it('preStop hooks of sidecars start immediately too, and stop nothing; that of a restarted sidecar starts at its stop', async () => {
     const lifecycle = { preStop: { exec: { command: ['do'] } } };
     const result = await lifeOf([{}, post], {
       pods: { sidecars: ['side-1', 'side-2'], eachSidecar: { lifecycle } },

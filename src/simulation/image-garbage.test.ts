@@ -116,7 +116,7 @@ describe('above the high threshold', () => {
     expect(removed.map(({ image }) => image)).toEqual(['c', 'b']);
   });
 
-  it('images that are in use by containers, by Pods that name them, by the node or by the runtime itself are kept', async () => {
+  it('images in use are kept: by containers, by Pods that name them, by the node, by the runtime itself', async () => {
     const images = { pause: 1, run: 100, app: 100, defer: 100, files: 100, pinned: 50, idle: 450 };
     const { state, garbage, pass, names } = node({ images, policy: { lowThreshold: 0 } });
     state.containers = ['run'];

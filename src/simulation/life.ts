@@ -61,7 +61,7 @@ export interface Life {
   /** When clients give up defer containers (PUT pods/NAME/defer). `entry`: the container's name. */
   skips?: { at: number; entry: string }[];
   sandboxLostAt?: number;
-  /** When the runtime loses the records of the exited init containers before the one that was started last. */
+  /** When the runtime loses the records of the exited init containers that precede the init container that was started last. */
   initRecordsLostAt?: number;
   losses?: Loss[];
   /** When and why the node terminates the Pod. */

@@ -15,7 +15,7 @@ export interface SimulatedApi {
   remove(): void;
 }
 
-/** `changed` is called after each change of the object. */
+/** Creates an API with a copy of the Pod `first`. `changed` is called after each change of the object. */
 export function createSimulatedApi(first: Pod, timers: Timers, changed: () => void): SimulatedApi {
   let pod = structuredClone(first);
   let removed = false;

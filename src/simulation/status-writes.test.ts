@@ -1,4 +1,4 @@
-/** How many statuses the agent writes in a life, because each write is a conflict for a client that reads and then updates the Pod. */
+/** Tests that the agent writes few statuses: each write is a conflict for a client that reads the Pod before it and updates it after it. */
 import { expect, test } from 'vitest';
 import { GENERATION_MILLIS, PASSING_MILLIS } from '../node/pod/status-changes.ts';
 import type { RunScript } from '../runtime/simulated/simulated-runtime.ts';
@@ -11,7 +11,7 @@ const probed = {
   startupProbe: { exec: { command: ['check'] }, periodSeconds: 1 },
   readinessProbe: { exec: { command: ['check'] }, periodSeconds: 1 },
 };
-/** Milliseconds that the simulated containers take to start, like real ones. */
+/** How long the start of a simulated container takes, like that of a real one. */
 const startMillis = 100;
 
 const lives: [string, Life, number][] = [
@@ -46,7 +46,7 @@ test.each(lives)('the life of a Pod that %s takes few writes', async (_, life, m
   expect(statuses).toHaveLength(most);
 });
 
-/** Returns when the status was first written that satisfies `shows`, in milliseconds from the start. */
+/** Returns when a status that satisfies `shows` was first written, in milliseconds from the start; NaN if none was. */
 const shownAt = (
   { statuses, start }: LifeResult,
   shows: (status: LifeResult['statuses'][number]['status']) => boolean,

@@ -98,7 +98,7 @@ function childOf(parent: JsonValue | undefined, name: string): JsonValue | undef
   return isJsonObject(parent) && Object.hasOwn(parent, name) ? parent[name] : undefined;
 }
 
-/** The document while operations are applied to it. */
+/** A copy of the object, to which the operations of a patch are applied. */
 class PatchedDocument {
   root: JsonValue;
   private copied = 0;

@@ -1,4 +1,4 @@
-/** Creates folders with their missing parents, and removes what was created if it is still empty. */
+/** Creates folders with their missing parents, and removes created folders that are still empty. */
 import { existsSync, mkdirSync, rmdirSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 

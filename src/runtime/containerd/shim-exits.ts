@@ -39,7 +39,7 @@ interface ExitAnswer {
 /** Maximum time that watch() waits for the shims. A shim normally responds within a few ms. */
 const ANSWER_MILLIS = 2000;
 
-/** `state`: containerd's state folder, as for findBundledShims(). */
+/** Creates a record without exits, which watches no shims yet. `state`: containerd's state folder, as for findBundledShims(). */
 export function createShimExits(options: { state: string; log: Log; timers: Timers }): ShimExits {
   const { state, log, timers } = options;
   const exits = new Map<string, ContainerExit>();

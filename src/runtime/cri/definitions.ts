@@ -18,7 +18,7 @@ const FILES = [
   'containerd-images.proto',
 ];
 
-/** In decoded messages, int64 is a number, an enum the name of its value, and an absent field has its default. */
+/** In decoded messages, an int64 is a number, an enum is the name of its value, and an absent field has its default. */
 const DECODED: IConversionOptions = { longs: Number, enums: String, defaults: true };
 
 interface Definitions {
@@ -33,7 +33,7 @@ export function loadDefinitions(): Definitions {
   if (definitions === undefined) {
     definitions = { services: new Map(), messages: new Map() };
     for (const file of FILES) {
-      // Each file has a root of its own, because some declare the same packages.
+      // Each file is loaded into its own root, because some files declare the same packages.
       const root = new protobuf.Root().loadSync(fileURLToPath(new URL(`protos/${file}`, import.meta.url)));
       addDefinitions(root.resolveAll(), definitions);
     }

@@ -17,8 +17,8 @@ export interface ContainerFacts {
   exit?: { exitCode: number; finishedAt: Millis };
   outOfMemory?: boolean;
   /**
-   * Resolved when containerd has deleted the task, which it does after it has read all output of the container (log-end.ts), or has
-   * deleted the container. To wait for this, call logEndOf(), which creates the field if it is missing.
+   * Resolved when containerd has deleted the container, or its task. containerd deletes the task after reading all output of the container
+   * (log-end.ts). To wait for this, call logEndOf(), which creates the field if it is missing.
    */
   logEnd?: PromiseWithResolvers<void>;
   /** The observation after the exit, or after a start that was cut. While it is set, the container is not queried again. */

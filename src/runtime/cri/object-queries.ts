@@ -1,4 +1,4 @@
-/** Queries sandboxes and containers through CRI. The lists contain only those of this lifepod instance. */
+/** Queries sandboxes and containers through CRI. The lists contain only objects of this lifepod instance. */
 import { type Connection, hasCode } from './connection.ts';
 import { isOurs, type Labels } from './labels.ts';
 import type { ContainerStatus, ListedContainer, ListedSandbox, SandboxStatus } from './responses.ts';
@@ -13,13 +13,13 @@ export interface ObjectQueries {
     filter: { id?: string; sandboxId?: string; labels?: Labels },
     signal: AbortSignal,
   ): Promise<ListedContainer[]>;
-  /** Returns undefined if the sandbox does not exist. */
+  /** Returns the sandbox's status; undefined if the sandbox does not exist. */
   sandboxStatus(id: string, signal: AbortSignal): Promise<SandboxStatus | undefined>;
-  /** Returns undefined if the container does not exist. */
+  /** Returns the container's status; undefined if the container does not exist. */
   containerStatus(id: string, signal: AbortSignal): Promise<ContainerStatus | undefined>;
 }
 
-/** `scope`: the labels that all sandboxes and containers of this lifepod instance have. */
+/** Creates the queries. `scope`: the labels that all sandboxes and containers of this lifepod instance have. */
 export function objectQueries(connection: Connection, scope: Labels): ObjectQueries {
   const statusOf = async <Status>(
     method: string,

@@ -91,7 +91,7 @@ async function assemble(
   };
 }
 
-/** Returns undefined if a status call shows that the sandbox was removed after it was listed. */
+/** Observes a listed sandbox; undefined if a status call shows that the sandbox was removed after it was listed. */
 async function observeSandbox(
   { queries, facts }: View,
   listed: ListedSandbox,
@@ -118,7 +118,7 @@ async function observeSandbox(
   };
 }
 
-/** Returns undefined if a status call shows that the container was removed after it was listed. */
+/** Observes a listed container; undefined if a status call shows that the container was removed after it was listed. */
 async function observeContainer(
   { queries, facts, shimExits }: View,
   listed: ListedContainer,

@@ -83,7 +83,7 @@ async function readIndexes(file: string, signal: AbortSignal, onRead?: OnRead): 
   try {
     await Promise.all([pipeline(await openArchive(file, onRead), tar, { signal }), read]);
   } catch (error) {
-    // The texts are those of tar-stream and of zlib.
+    // tar-stream and zlib report an incomplete file with these texts.
     if (entries > 0 && /^unexpected end of (data|file)$/i.test((error as Error).message)) throw new Truncated();
     throw error;
   }

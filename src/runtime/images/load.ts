@@ -24,11 +24,11 @@ export interface LoadOptions {
   progress?(step: LoadStep): void;
 }
 
-/** A step of the load of an archive: lifepod looks up its names, lifepod sends it to containerd, or containerd unpacks it. */
+/** A step of loading an archive: lifepod looks up the image names, lifepod sends the archive to containerd, or containerd unpacks it. */
 export interface LoadStep {
   kind: 'checking' | 'loading' | 'unpacking';
   file: string;
-  /** How much of the file, as it is on the disk, has been read in this step. */
+  /** How many bytes of the file, before any decompression, have been read in this step. */
   doneBytes: number;
   totalBytes: number;
 }
@@ -125,7 +125,7 @@ async function importArchive({ ctr, args, signal }: Load, file: string, onRead: 
   const fed = pipeline(source, child.stdin).catch(() => undefined);
   const [code, stdout, stderr] = await Promise.all([ended, text(child.stdout), text(child.stderr), fed]);
   if (code === 0) return stdout;
-  // The text is that of containerd for an image without a manifest for the platform of the machine.
+  // containerd reports this text if the image has no manifest for the platform of the machine.
   if (stderr.includes('image might be filtered out'))
     throw new UserError(
       `the image archive ${file} has no image for the CPU of this machine (${architecture()}): build or save it for linux/${architecture()}`,
