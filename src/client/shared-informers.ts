@@ -28,8 +28,8 @@ export interface SharedInformersOptions {
 
 export interface FollowOptions {
   /**
-   * A selector of the objects to follow, such as `spec.nodeName=n1`. Each field must be the path of a text in the objects. An object that
-   * begins or ceases to match counts as added or deleted.
+   * A selector of the objects to follow, such as `spec.nodeName=n1`; absent: all objects. Each field must be the path of a text in the
+   * objects. An object that begins or ceases to match counts as added or deleted.
    */
   fieldSelector?: string;
   /** Ends the calls of the handlers. */

@@ -1,4 +1,4 @@
-/** The phase of a container: waiting, in back-off, running or ended. Source: Pod Lifecycle, "Container states" (v1.33). */
+/** The phase of a container: waiting, in back-off, running, exited or (a defer container) ended. Source: Pod Lifecycle (v1.33). */
 import { pullMessage } from '../api/core/v1/pod/status/pull-progress.ts';
 import { formatDuration, type Millis } from '../machinery/time.ts';
 import { imageActions, imageFound, missingTarget } from './container-steps.ts';

@@ -65,7 +65,7 @@ function asShown({ pod, observed }: Pick<Input, 'pod' | 'observed'>): Observed {
   };
 }
 
-/** The ID of the last run if the agent may have died while starting it: it never started or was killed, and the status shows no start. */
+/** The last run's ID if its start may have been cut off (it never started or was killed, and the status shows no start); else undefined. */
 function cutOff({ latest, recorded }: ContainerView, pod: Pod): string | undefined {
   if (latest === undefined || ['created', 'running'].includes(latest.state) || succeeded(latest)) return undefined;
   if (latest.startedAt !== undefined && (latest.exitCode ?? 128) < 128) return undefined;

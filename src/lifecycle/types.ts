@@ -77,7 +77,7 @@ export interface ContainerState {
   lost?: true; // The runtime has lost this run; the Pod's status shows that it ran.
 }
 
-/** The tries of an action that failed or were not answered since its last success. */
+/** The failed or unanswered tries of an action since its last success. */
 export interface FailedAction {
   action: Action;
   at: Millis;

@@ -83,12 +83,12 @@ function asRecorded(run: ContainerState, recorded: ContainerStatus | undefined):
   if (end === undefined) return run;
   const { exitCode, reason = '', message = '' } = end;
   const at = parseTime(end.finishedAt) ?? run.createdAt;
-  // The status shows whole seconds only.
+  // The status has whole seconds only, so the runtime's time is kept if it is in the same second.
   const finishedAt = Math.trunc((run.finishedAt ?? 0) / 1000) * 1000 === at ? run.finishedAt : at;
   return { ...run, exitCode, reason, message, finishedAt };
 }
 
-/** A defer container's last run that the runtime has lost, built from the status, because it still counts as an attempt. */
+/** Builds a defer container's lost last run from the status, because it counts as an attempt; undefined if the status has no ID of it. */
 function lostRun(status: ContainerStatus, attempt: number, sandboxId: string, now: Millis): ContainerState | undefined {
   const { name, image, imageID: imageId, containerID, state, lastState } = status;
   const lost = { exitCode: 137, reason: 'ContainerStatusUnknown', message: 'the runtime has lost the container' };

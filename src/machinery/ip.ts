@@ -65,7 +65,7 @@ export function formatIp({ family, value }: IpAddress): string {
   return zeros === undefined ? text(all) : `${text(all.slice(0, zeros.start))}::${text(all.slice(zeros.end))}`;
 }
 
-/** Returns the first of the longest runs of two or more zeros. */
+/** Returns the first of the longest runs of two or more zeros; undefined if there is none. */
 function longestZeros(groups: readonly number[]): { start: number; end: number } | undefined {
   let longest = { start: 0, end: 1 };
   for (let start = 0; start < groups.length; start++) {

@@ -15,7 +15,7 @@ const WRITABLE_BY_ALL = 0o002;
 const STICKY = 0o1000;
 /** The kernel refuses paths with more symbolic links. Source: path_resolution(7). */
 const MAX_LINKS = 40;
-/** The longest list of paths in a sentence. */
+/** The maximum number of paths in a sentence. */
 const MAX_NAMED = 5;
 
 const isRoot = (): boolean => process.geteuid?.() === ROOT;
@@ -81,7 +81,7 @@ interface Link {
   uid: number;
 }
 
-/** Returns the first link of another user in the path. Calls `passes` for each folder on the way. */
+/** Returns the first link of another user in the path; undefined if none is found. Calls `passes` for each folder that the path passes. */
 function linkIn(path: string, links: number, passes: (folder: Stats) => void = () => undefined): Link | undefined {
   const names = path.split(sep).slice(1);
   let folder: string = sep;

@@ -3,7 +3,7 @@ import type { Millis } from '../machinery/time.ts';
 import type { Authorizer } from './authorizer.ts';
 import type { UserInfo } from './request.ts';
 
-/** Whom a token authenticates, and for which of the requested audiences; or why it authenticates no user. */
+/** The user whom a token authenticates, and the requested audiences for which it is valid; or why the token authenticates no user. */
 export type TokenJudgement = { user: UserInfo; audiences: readonly string[] } | { error: string };
 
 export interface Reviewer extends Authorizer {

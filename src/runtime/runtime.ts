@@ -144,7 +144,7 @@ export interface ContainerRuntime {
   /** Resolves with a message for each required condition (RuntimeReady, NetworkReady) that the runtime reports as not met. */
   notReady(signal: AbortSignal): Promise<string[]>;
 
-  /** The method is absent, or resolves with undefined, if the runtime does not report its features. */
+  /** Resolves with the features. The method is absent, or resolves with undefined, if the runtime does not report its features. */
   features?(signal: AbortSignal): Promise<RuntimeFeatures | undefined>;
 
   /** Creates and starts the sandbox. Resolves with its ID. */

@@ -53,7 +53,7 @@ interface State {
   entries: ManagedFieldsEntry[];
 }
 
-/** Returns the state, with its object in v1, after the write, whose spec is in terms of v1. A conflict changes nothing. */
+/** Returns the state after the write, with the object in v1. The write's spec has the field names of v1. A conflict changes nothing. */
 function write({ object, entries }: State, { manager, version, operation, spec }: Write): State {
   const old = convert(object, 'v1', version);
   const body = make(version, renamed(spec, 'v1', version) as Spec);

@@ -132,7 +132,7 @@ class PatchedDocument {
     );
   }
 
-  /** Returns the value at the pointer. Throws if the value is absent; if `last` is true, only if the value's parent is absent. */
+  /** Returns the value at the pointer. If it is absent, throws or, if `last` is true and its parent is present, returns undefined. */
   private find(operation: Operation, pointer: string, last = false): JsonValue | undefined {
     const path = pathOf(pointer);
     if (path === undefined) throw this.missing(operation, pointer);
