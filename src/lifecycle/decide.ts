@@ -98,7 +98,7 @@ function* rules(view: PodView, end: End | undefined, outcome: Outcome): Rule {
   yield* imagePullStatus(view);
 }
 
-/** While defer containers run, they and, until the deadline, the sidecars are probed as in a Pod that is not terminating. */
+/** Whether a container is fully probed in a termination: defer containers while the list is open, sidecars only until the deadline. */
 const isProbedInEnd = ({ kind, sidecar }: ContainerView, { list, termination }: End, now: number): boolean =>
   list?.open === true && (kind === 'defer' || (sidecar && list.skipped === undefined && now < termination.deadline));
 

@@ -28,7 +28,7 @@ const SPECIAL_RANGES: readonly (readonly [string, BlockList])[] = [
   ],
 ];
 
-/** Rejects unspecified, loopback and link-local addresses, including link-local multicast. `ip`: a valid address. */
+/** Returns an error if the address is unspecified, loopback or link-local, including link-local multicast. `ip`: a valid address. */
 export function specialIpErrors(ip: string): string[] {
   const family = isIPv6(ip) ? 'ipv6' : 'ipv4';
   const found = SPECIAL_RANGES.find(([, ranges]) => ranges.check(ip, family));

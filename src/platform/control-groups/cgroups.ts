@@ -49,7 +49,7 @@ export interface Cgroups {
   set(path: string, limits: CgroupLimits): Promise<void>;
   /** Resolves with the names of the direct children; empty if the group does not exist. */
   children(path: string): Promise<string[]>;
-  /** Resolves with the OOM kills; undefined if the group or its memory controller is missing, and in version 1, which cannot count them. */
+  /** Resolves with the OOM kills; undefined in version 1, whose counts exclude descendants, or without the group or memory controller. */
   oomKills(path: string): Promise<OomKills | undefined>;
   /** Removes the group and its descendants, except groups that contain processes and the ancestors of such groups. */
   removeEmpty(path: string): Promise<void>;

@@ -221,7 +221,7 @@ function toCallError(error: ServiceError): RuntimeCallError | OutcomeUnknownErro
 /** Delay between two queries that test whether containerd's CRI plugin is initialized. */
 const INITIALIZED_RETRY_MILLIS = 10;
 
-/** Resolves when the runtime responds to CRI calls. Polls, because no event reports that the runtime is ready for calls. */
+/** Resolves when the runtime serves CRI calls; rejects with any error other than Unavailable. Polls, because no event reports this. */
 export async function runtimeInitialized(connection: Connection, timers: Timers, signal: AbortSignal): Promise<void> {
   for (;;) {
     try {
