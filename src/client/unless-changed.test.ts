@@ -13,7 +13,7 @@ test.each([
   expect(await unlessChanged(Promise.reject(error))).toBeUndefined();
 });
 
-test('other errors of a write reject, and its result is returned', async () => {
+test('a write that fails for another reason rejects, and a write that succeeds returns its result', async () => {
   const error = serviceUnavailable('not now');
   await expect(unlessChanged(Promise.reject(error))).rejects.toBe(error);
   expect(await unlessChanged(Promise.resolve(1))).toBe(1);

@@ -317,7 +317,7 @@ describe('an entry that waits for its next attempt', () => {
 });
 
 describe('an entry that ended on its own', () => {
-  it('an entry that ended on its own keeps its end if a second delete moves the end of its stage before it', () => {
+  it('an entry that ended on its own keeps its end if a second delete moves the end of its stage to an earlier time', () => {
     const given = inTurn({}, { runs: [exited('clean', 1, 4.2)], now: 5, deleted: 1 });
     expect(endOf(given)).toEqual(['Error', 1]);
   });

@@ -87,7 +87,7 @@ export async function runCommandOk(command: string, args: string[], options: Com
 const commandError = ([command, first = '']: string[], code: number, output: string): CommandError =>
   new CommandError(`${command} ${first} ended with exit code ${code}: ${output || 'no output'}`);
 
-/** The characters of the standard error that an error of linesOf() contains. */
+/** The maximum number of characters of the standard error, from its beginning, that an error of linesOf() contains. */
 const MAX_ERROR_LENGTH = 4096;
 
 /**
@@ -219,7 +219,7 @@ export function nameProcess(name: string): void {
   try {
     writeFileSync('/proc/self/comm', name);
   } catch {
-    // The name is only for people.
+    // A failure is ignored, because the name only helps people who list processes.
   }
 }
 

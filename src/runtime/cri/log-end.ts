@@ -16,7 +16,7 @@ import { type ContainerStatus, millisOf } from './responses.ts';
 export const LOG_END_MILLIS = 10_000;
 /** The log is complete if it does not grow for this time. Writing the last few kB takes less than 10 ms, even if each line is empty. */
 export const QUIET_MILLIS = 20;
-/** The log of a container that exited longer ago is complete. */
+/** The log of a container that exited longer ago than this is complete. */
 export const SETTLED_MILLIS = 1_000;
 
 export interface LogEndParts {
