@@ -227,7 +227,7 @@ function hooks({ view, plan, warning, step }: Facts, { spec }: ContainerView, ru
     if (isPending || view.input.memory.recorded.has(`${key}/Began`))
       step('HookBegan', { key: `${key}/Began`, reason: hook });
     if (result === undefined) continue;
-    const message = hook === 'postStart' ? result.failure : undefined; // As upstream, no Event shows it.
+    const message = hook === 'postStart' ? result.failure : undefined; // As upstream, Events do not show the failure.
     step(result.failure === undefined ? 'HookDone' : 'HookFailed', { key: `${key}/Ended`, reason: hook, message });
   }
 }

@@ -3,7 +3,7 @@ import type { Millis } from '../machinery/time.ts';
 import type { Authorizer } from './authorizer.ts';
 import type { UserInfo } from './request.ts';
 
-/** The user whom a token authenticates, and the requested audiences for which it is valid; or why the token authenticates no user. */
+/** The user that a token authenticates, and the requested audiences for which it is valid; or why the token authenticates no user. */
 export type TokenJudgement = { user: UserInfo; audiences: readonly string[] } | { error: string };
 
 export interface Reviewer extends Authorizer {

@@ -1,4 +1,4 @@
-/** Tests that the agent writes few statuses: each write is a conflict for a client that reads the Pod before it and updates it after it. */
+/** Tests that the agent writes few statuses, because each write can cause a conflict for a client that reads and then updates the Pod. */
 import { expect, test } from 'vitest';
 import { GENERATION_MILLIS, PASSING_MILLIS } from '../node/pod/status-changes.ts';
 import type { RunScript } from '../runtime/simulated/simulated-runtime.ts';

@@ -34,7 +34,7 @@ export function isOtherThanFolder(path: string): boolean {
   }
 }
 
-/** Removes the empty ones of the folders that createFolders() has returned. */
+/** Removes the folders that are empty. `created`: as returned by createFolders(). */
 export function removeFolders(created: readonly string[]): void {
   for (const folder of created) removeIfEmpty(folder);
 }

@@ -130,7 +130,7 @@ test('an exit is recorded with its code and time before it is reported', async (
   expect(known.exit).toEqual({ exitCode: 3, finishedAt: 4500 });
 });
 
-test('an exit without a time counts from the arrival of its event', async () => {
+test('an exit without a time gets the time at which its event arrived', async () => {
   await follow();
   const known = containerFacts(facts, 'c1', 'uid-1');
   sendExit({ exitedAt: null });
