@@ -37,10 +37,13 @@ describe('runs that are ended for a reason of their own', () => {
     expect(decided({ spec: LIVE, runs: [app], observed }).memory.stops).toHaveProperty('app-0');
     expect(decided({ spec: image, runs: [app] }).memory.stops).toHaveProperty('app-0');
   });
-  it.each(CAUSES)('neither a failed liveness probe nor a changed image ends a run of an app container of a Pod that %s', (_, cause) => {
-    expect(decided({ ...cause, spec: LIVE, runs: [app], observed }).memory.stops).toEqual({});
-    expect(decided({ ...cause, spec: image, runs: [app] }).memory.stops).toEqual({});
-  });
+  it.each(CAUSES)(
+    'neither a failed liveness probe nor a changed image ends a run of an app container of a Pod that %s',
+    (_, cause) => {
+      expect(decided({ ...cause, spec: LIVE, runs: [app], observed }).memory.stops).toEqual({});
+      expect(decided({ ...cause, spec: image, runs: [app] }).memory.stops).toEqual({});
+    },
+  );
   it.each(['created', 'unknown', 'exited'] as const)(
     'a run in the state %s is not ended by a changed image',
     (state) => {
