@@ -33,7 +33,7 @@ test('new connections get the renewed certificate, and a watch that is open cont
   watch.on('error', () => undefined);
   const event = once(watch, 'data');
   expect(await served(at)).toBe(fingerprint(at.pki.serving.certificate));
-  // Another name has the same effect as an expiry.
+  // An additional name makes loadOrCreatePki() renew the certificate, like an expiry.
   const renewed = await loadOrCreatePki(at.dataDir, { hostnames: ['other'], ips: [], now: Date.now() });
   at.server.useCertificates(renewed);
   expect(await served(at)).toBe(fingerprint(renewed.serving.certificate));

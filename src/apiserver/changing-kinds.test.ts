@@ -1,4 +1,4 @@
-/** Tests that every view of the catalog follows when kinds are added and removed while the server runs. */
+/** Tests that all parts of the server reflect the catalog when kinds are added and removed while the server runs. */
 import { once } from 'node:events';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { anyKind, createCatalog, type KindCatalog } from '../api/catalog.ts';

@@ -8,7 +8,7 @@ import { PassThrough, type Writable } from 'node:stream';
 export const isHttp2 = process.env['LIFEPOD_PROTOCOL'] === 'h2';
 
 export interface SendOptions {
-  /** Its certificate is that of the client. In HTTP/2, the requests of an agent share connections. */
+  /** Determines the certificate of the client. In HTTP/2, the requests of an agent share connections. */
   agent: Agent;
   headers?: Record<string, string>;
   signal?: AbortSignal;
@@ -21,7 +21,7 @@ export interface Sending {
   body: Writable;
   /** Resolves when the server has sent 100 Continue. */
   continued: Promise<unknown>;
-  /** Resolves when the headers of the response have arrived. In HTTP/2, the response has the members of an IncomingMessage that tests use. */
+  /** Resolves when the headers of the response have arrived. In HTTP/2, it has those members of an IncomingMessage that tests use. */
   response: Promise<IncomingMessage>;
 }
 
@@ -38,7 +38,7 @@ export function testClient(server: Server): TestClient {
   const http2 = http2Client(server);
   return {
     ...http2,
-    // Clients upgrade connections of HTTP/1.1.
+    // Send upgrade requests in HTTP/1.1.
     send: (...of) => (of[2].headers?.['upgrade'] === undefined ? http2 : http1).send(...of),
   };
 }
@@ -64,9 +64,9 @@ function sending(body: Writable, response: Promise<IncomingMessage>): Sending {
   return { body, continued, response };
 }
 
-/** The streams of one connection in these tests: fewer than the server allows. */
+/** The maximum number of streams that the client opens on one connection: fewer than the server allows. */
 const MOST_STREAMS = 50;
-/** Tests send many large bodies, and receive many headers. */
+/** Limits of the client that are high enough for tests that send many large bodies, or receive many headers. */
 const LIMITS = { maxSessionMemory: 1000, maxHeaderListPairs: 2000 };
 const OF_HTTP1 = new Set(['connection', 'transfer-encoding']);
 
@@ -109,11 +109,11 @@ function http2Client({ host, port }: Server): TestClient {
   };
 }
 
-/** Returns the response as a stream of its own, because Node.js drops what a closed stream of HTTP/2 has received and no test has read. */
+/** Returns the response as a separate stream, because Node.js drops the unread data of an HTTP/2 stream when the stream is closed. */
 function responseOf(stream: ClientHttp2Stream, received: IncomingHttpHeaders): IncomingMessage {
   const headers = Object.fromEntries(Object.entries(received).filter(([name]) => !name.startsWith(':')));
   const body = new PassThrough();
-  // The error is emitted after `aborted`, as by an IncomingMessage, whose error is optional as well.
+  // Emit `aborted`, like an IncomingMessage. This listener also prevents an unhandled error.
   body.on('error', () => body.emit('aborted'));
   body.once('close', () => stream.destroy());
   stream.on('error', (error) => body.destroy(error));

@@ -26,7 +26,10 @@ async function running(name: string, app: string): Promise<void> {
   const conditions = [{ type: 'Ready', status: 'True' }];
   expect((await merge(`${PODS}/${name}/status`, { status: { phase: 'Running', conditions } })).code).toBe(200);
 }
-/** Creates a budget for the Pods with the label app=NAME; undefined: the controller has not written the status. */
+/**
+ * Creates a PodDisruptionBudget for the Pods with the label app=APP. If `disruptionsAllowed` is undefined, the budget has no status, as if
+ * the controller had not seen it.
+ */
 async function budget(name: string, disruptionsAllowed: number | undefined, app = name): Promise<void> {
   const spec = { minAvailable: 1, selector: { matchLabels: { app } } };
   await send('POST', BUDGETS, { apiVersion: 'policy/v1', kind: 'PodDisruptionBudget', metadata: { name }, spec });

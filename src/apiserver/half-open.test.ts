@@ -1,4 +1,4 @@
-/** Tests that the server disconnects clients that connect but do not finish the TLS handshake. */
+/** Tests that the server disconnects clients that do not finish the TLS handshake. */
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { duplexPair } from 'node:stream';

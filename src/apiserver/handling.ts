@@ -1,4 +1,7 @@
-/** The state that all request handlers of one server share: its limits, its metrics, authentication, and the documents that it serves. */
+/**
+ * Creates the state that all request handlers of one server share: limits, metrics, authentication, and the documents that the server
+ * serves.
+ */
 import { createMetrics, type Metrics } from '../platform/metrics.ts';
 import type { Audit } from './audit/audit.ts';
 import { createAuthentication } from './auth/authentication/authenticate.ts';
@@ -34,7 +37,7 @@ export interface Handling extends ServerContext {
   readyChecks: HealthChecks;
 }
 
-/** Returns what all requests share. `readyChecks`: the conditions of /readyz, besides that the server answers. */
+/** Returns the shared state. `readyChecks`: the checks of /readyz in addition to ping. */
 export function createHandling(
   options: ApiServerOptions,
   outgoing: OutgoingBudget,

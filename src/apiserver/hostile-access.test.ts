@@ -1,7 +1,7 @@
 /**
- * Sends random requests with valid and damaged credentials, impersonations and paths: the server allows exactly those that a plain reading of
- * the roles allows, and an unauthorized client learns nothing, not even whether an object exists. LIFEPOD_SEED repeats a run,
- * and LIFEPOD_RUNS sets the number of requests.
+ * Sends random requests with valid and damaged credentials, impersonations and paths. The server must allow exactly the requests that a
+ * simple evaluation of the roles allows, and responses to unauthorized requests must reveal nothing, not even whether an object exists.
+ * LIFEPOD_SEED repeats a run, and LIFEPOD_RUNS sets the number of requests.
  */
 import type { Agent } from 'node:https';
 import { expect, test } from 'vitest';

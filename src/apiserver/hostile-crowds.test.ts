@@ -1,6 +1,6 @@
 /**
  * Tests that a user who sends many requests that hang delays neither administrators and components nor other users.
- * test/long/alone/crowds.test.ts sends thousands to an engine.
+ * test/long/alone/crowds.test.ts sends thousands of requests to an engine.
  */
 import { once } from 'node:events';
 import type { IncomingMessage } from 'node:http';
@@ -18,16 +18,19 @@ const CROWD = 200;
 /** The number of requests whose connections are opened at a time, so that their TLS handshakes stay below the limit. */
 const BATCH = 100;
 const LIMITS = { ...DEFAULT_LIMITS, inFlight: 60, queued: 100 };
-/** The places that the crowd gets: half of the 45 places for users, and half of their 75 places in the queue, rounded up. */
+/**
+ * The places that the requests of one user get: half of the 45 places in flight for users, and half of the 75 places in the queue, rounded
+ * up.
+ */
 const IN_FLIGHT = 23;
 const QUEUED = 38;
-/** The limit on the time of a request of another user, in CPU time of this thread, which also has the clients of the crowd. */
+/** The limit on the time of another user's request, in CPU time of this thread, in which all clients of the test run. */
 const WAIT_MILLIS = 1000;
 
 let at: TestServer;
 let metrics: Metrics;
 let tenant: Agent;
-/** Ends the creates of objects named `held-…`. */
+/** Lets the create requests of objects named `held-…` continue. */
 let release: () => void;
 
 beforeEach(async () => {

@@ -6,7 +6,7 @@ import { openLmdbStore } from '../store/lmdb/lmdb-store.ts';
 import { type Started, startRegistry } from './registry/testing.ts';
 import { type Answer, startTestServer, type TestServer } from './server-fixture.ts';
 
-/** The limit on `othersWaited` in most tests: about ten times the longest delay that was measured. */
+/** The limit on `othersWaited` in most tests, in milliseconds: about ten times the longest delay that was measured. */
 export const OTHERS_WAIT_MILLIS = 1000;
 
 /** A length just below the limit on a request body, in bytes. */
@@ -15,7 +15,7 @@ export const LARGE = 2_900_000;
 export const CONFIG_MAPS = '/api/v1/namespaces/default/configmaps';
 export const PODS = '/api/v1/namespaces/default/pods';
 
-/** Returns lines, joined, until they have `length` characters. `line` returns the line of an index. */
+/** Returns a text of at least `length` characters that consists of lines. `line`: returns the line with the index. */
 export const repeatUpTo = (length: number, line: (index: number) => string): string => {
   const lines: string[] = [];
   for (let bytes = 0; bytes < length; bytes += lines.at(-1)?.length ?? 0) lines.push(line(lines.length));

@@ -21,7 +21,7 @@ test('a user without rights gets 403 for every request but those for health and 
       const code = response.statusCode ?? 0;
       refused.add(code);
       if (OPEN.test(path)) return;
-      // 400: the path or the headers are invalid; 401: a token in the headers is; 431: the head is too large.
+      // 400: the path or the headers are not valid. 401: a token in the headers is not valid. 431: the head of the request is too large.
       expect([400, 401, 403, 431], `${method} ${path.slice(0, 300)}: ${text.slice(0, 300)}`).toContain(code);
       if (text.startsWith('{')) expect(JSON.parse(text)).toMatchObject({ kind: 'Status', status: 'Failure' });
     }),

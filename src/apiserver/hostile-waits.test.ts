@@ -162,7 +162,7 @@ test('a request whose client disconnects makes room for another one that waits',
   leave.abort();
   expect(await left).toBe('left');
   await noticed;
-  // The plugin does not end its wait, but the request no longer counts.
+  // The plugin still waits for the request of the disconnected client, but this request no longer counts.
   const next = post('held-next', SMALL);
   await reached(5);
   release();

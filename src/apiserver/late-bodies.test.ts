@@ -1,4 +1,4 @@
-/** Tests how long the bodies of requests may take, in virtual time, with real sockets. */
+/** Tests the time limits for the arrival of request bodies, in virtual time, with real sockets. */
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -38,7 +38,7 @@ test('a body that the proxy of a Pod forwards may take an hour', async () => {
     incoming.once('data', received.resolve);
     void readText(incoming).then((text) => response.end(text));
   });
-  // The proxy reaches no loopback addresses.
+  // Use another address of the machine, because the proxy refuses loopback addresses.
   const [podIP = ''] = machineAddresses(['IPv4'], '', AbortSignal.timeout(FIVE_MINUTES)).all();
   upload.listen(0, podIP);
   await once(upload, 'listening');

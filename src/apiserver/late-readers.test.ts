@@ -1,4 +1,7 @@
-/** Tests that a client that does not read its responses is disconnected, also if they are short, in virtual time, with real sockets. */
+/**
+ * Tests that a client that does not read its responses is disconnected, even if the responses are short, in virtual time, with real
+ * sockets.
+ */
 import { once } from 'node:events';
 import { connect } from 'node:tls';
 import { expect, test } from 'vitest';
@@ -23,7 +26,7 @@ test('a client that reads none of its short responses for a minute is disconnect
     served = true;
     return get(context);
   };
-  // The last response is stuck when the server begins none in a hundred turns.
+  // Wait until the server begins no further response for a hundred turns: the last response then waits for the client.
   while (served) {
     served = false;
     for (let turn = 0; turn < 100; turn++) await at.call('GET', '/healthz');

@@ -18,7 +18,7 @@ async function codes(socket: TLSSocket): Promise<string[]> {
   return text.match(/(?<=HTTP\/1\.1 )\d+/g) ?? [];
 }
 
-/** Starts a server on which no read of an object finishes before `answer` is called. `gets` returns the number of begun reads. */
+/** Starts a server on which no read of an object finishes before `answer` is called. `gets` returns the number of reads that have begun. */
 async function startSlowServer(): Promise<TestServer & { gets(): number; answer(): void }> {
   const at = await startTestServer();
   const answered = Promise.withResolvers<void>();

@@ -1,4 +1,7 @@
-/** The requests of real clients that test/clients/bodies/record.ts has recorded, and the server to which they are sent. */
+/**
+ * Reads and writes the requests of real clients that test/clients/bodies/record.ts has recorded, and starts a server to which they can be
+ * sent.
+ */
 
 import { readFileSync, writeFileSync } from 'node:fs';
 import { createTokenIssuer, type TokenIssuer } from './pki/tokens.ts';
@@ -13,11 +16,11 @@ export interface RecordedRequest {
   /** The path with its query. */
   path: string;
   type: string;
-  /** In base64 if the type is protobuf. */
+  /** The body as text; in base64 if the type is protobuf. */
   body: string;
   /** The status code of the response. */
   code: number;
-  /** For a body in protobuf: the object, as the client writes it in JSON. */
+  /** The object of a protobuf body, as the client writes it in JSON. Absent for other bodies. */
   object?: object;
 }
 

@@ -16,10 +16,13 @@ function typeOf(apiVersion: string, kind: string): string | undefined {
   return typeOfKind(group, version, kind);
 }
 
-/** The structs that Go writes in JSON even if they are empty. A pointer to an empty struct, such as emptyDir, is not one of them. */
+/**
+ * The names of fields whose structs Go writes in JSON even if they are empty. A pointer to an empty struct, such as emptyDir, is written on
+ * purpose.
+ */
 const ALWAYS_WRITTEN = new Set(['deprecatedSource', 'loadBalancer', 'metadata', 'resources', 'spec', 'status']);
 
-/** Returns the JSON value without the null and empty values that say nothing: Go writes them because it cannot omit a struct. */
+/** Returns the JSON value without null, and without the empty structs that Go writes only because it cannot omit them. */
 function meaningful(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(meaningful);
   if (typeof value !== 'object' || value === null) return value;

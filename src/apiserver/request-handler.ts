@@ -1,6 +1,6 @@
 /**
- * Handles the requests of the API server: authenticates and authorizes each request, and passes it on by its path: to health, version,
- * metrics, discovery, OpenAPI, or to the resources.
+ * Handles the requests of the API server: authenticates and authorizes each request, and calls the handler for its path: health, version,
+ * metrics, discovery, OpenAPI, or resources.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { ApiError, methodNotAllowed, pathNotFound } from '../machinery/status.ts';
@@ -40,7 +40,10 @@ export interface RequestHandler {
   onIdleWhileClosing: () => void;
 }
 
-/** The reason with which the signals of ended requests abort. One for all requests, because creating one takes several microseconds. */
+/**
+ * The reason with which the signals of ended requests abort. All requests share this object, because creating one takes several
+ * microseconds.
+ */
 const ENDED = new DOMException('the request has ended', 'AbortError');
 
 export function createRequestHandler(options: ApiServerOptions): RequestHandler {
@@ -72,13 +75,14 @@ export function createRequestHandler(options: ApiServerOptions): RequestHandler 
         longRunning.delete(abort);
         if (taken !== 'stream') abort.abort(ENDED);
         const code = taken !== undefined ? 101 : response.headersSent ? response.statusCode : 499;
-        // Without a connection, the response would never close, and would count as open.
+        // The response no longer has a connection, so close it here: otherwise, it would count as open forever.
         if (taken !== undefined) response.destroy().emit('close');
         measure.ended(exchange, code, (performance.now() - begun) / 1000);
         // Node.js treats the connection as idle only after this event.
         if (closing) setImmediate(handler.onIdleWhileClosing);
       });
-      // Close a connection after an ignored upgrade: on it, Node.js 24 does not respond to later requests with too large headers.
+      // Close a connection after an ignored upgrade: on such a connection, Node.js 24 does not respond to later requests with too large
+      // headers.
       const upgradeIgnored = upgrading === undefined && request.headers.upgrade !== undefined;
       if (closing || upgradeIgnored) response.setHeader('Connection', 'close');
       const endWithServer = (): void => {
@@ -116,15 +120,15 @@ export function createRequestHandler(options: ApiServerOptions): RequestHandler 
 
 const HEALTH_ENDPOINTS = ['healthz', 'livez', 'readyz'];
 
-/** Returns the checks of a health endpoint. */
+/** Returns the checks of a health endpoint: readyz has its own checks, healthz and livez share theirs. */
 const checksOf = ({ readyChecks, liveChecks }: Handling, endpoint: string): HealthChecks =>
   endpoint === 'readyz' ? readyChecks : liveChecks;
 
-/** Whether the path needs no authentication and no rights. The single checks of a health endpoint need rights, as upstream. */
+/** Whether the path needs no authentication and no rights. As upstream, the paths of single health checks need rights. */
 const isOpen = ([root = '', more]: readonly string[]): boolean =>
   more === undefined && (root === 'version' || HEALTH_ENDPOINTS.includes(root));
 
-/** Responds with the paths that the server serves, in the form of upstream, which indents them. */
+/** Responds with the list of paths that the server serves. As upstream, the JSON is indented. */
 function serveRoot(handling: Handling, exchange: Exchange): Promise<void> {
   const checks = HEALTH_ENDPOINTS.flatMap((endpoint) => [
     `/${endpoint}`,
@@ -183,11 +187,11 @@ async function answer(handling: Handling, exchange: Exchange): Promise<void> {
   }
 }
 
-/** Whether the path is below the version of a group, where resources are. */
+/** Whether the path is below the version of a group, such as /api/v1/pods. The paths of discovery documents do not count. */
 const isResourcePath = (segments: readonly string[]): boolean =>
   (segments[0] === 'api' || segments[0] === 'apis') && !isDiscoveryPath(segments);
 
-/** Serves a request for a path that is not that of a resource. */
+/** Serves a request for a path that does not belong to a resource. */
 async function serveOther(handling: Handling, exchange: Exchange, segments: readonly string[]): Promise<void> {
   const { method, path } = exchange;
   const [root = ''] = segments;
@@ -219,7 +223,7 @@ async function serveOther(handling: Handling, exchange: Exchange, segments: read
   return sendBody(exchange, 200, METRICS_CONTENT_TYPE, metricsText(await handling.metrics.families()));
 }
 
-/** Returns the route of a request for a resource; the error 404 or 405 if there is none. */
+/** Returns the route of a request for a resource, and sets exchange.route. Returns an error such as 404 or 405 if there is no route. */
 function findResource(
   { catalog }: ServerContext,
   exchange: Exchange,
@@ -235,7 +239,10 @@ function findResource(
   }
 }
 
-/** Serves a request for a resource. Rejects with 403 if the user may not send the request, and otherwise with `found` if it is an error. */
+/**
+ * Serves a request for a resource. Rejects with 403 if the user may not send the request. Otherwise, if `found` is an error, rejects with
+ * `found`.
+ */
 function serveFound(
   handling: Handling,
   exchange: Exchange,

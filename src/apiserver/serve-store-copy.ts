@@ -1,4 +1,4 @@
-/** Serves the path at which `lifepod backup` lets a running engine copy its store. Not a path of upstream. */
+/** Serves the path at which `lifepod backup` asks a running engine to copy its store. Upstream has no such path. */
 import { insufficientStorage, methodNotAllowed } from '../machinery/status.ts';
 import { StorageFullError } from '../store/store.ts';
 import { sendJson } from './http/answers.ts';
@@ -6,7 +6,10 @@ import type { Exchange } from './http/exchange.ts';
 
 export const COPY_STORE_PATH = '/copy-store';
 
-/** Responds to a POST once the copy is on the disk: with 507 if the disk is full. The copy is completed if the client disconnects. */
+/**
+ * Responds to a POST once the copy is on the disk. Rejects with 507 if the disk is full, and with 405 for other methods. If the client
+ * disconnects, the copy continues.
+ */
 export async function serveStoreCopy(exchange: Exchange, copyStore: () => Promise<void>): Promise<void> {
   if (exchange.method !== 'POST') throw methodNotAllowed();
   await copyStore().catch((error: unknown) => {

@@ -72,7 +72,7 @@ export interface TestServer extends AsyncDisposable {
   server: ApiServer;
   /** The backend of the server, unless the test passes another one. A test may replace its methods. */
   backend: ResourceBackend;
-  /** The same registry as another client calls it. */
+  /** The registry of the server as another client calls it, unless the test passes another backend. */
   api: RegistryBackend;
   pki: Pki;
   errors: Recorded['errors'];
@@ -81,7 +81,7 @@ export interface TestServer extends AsyncDisposable {
   call(method: string, path: string, options?: CallOptions): Promise<Answer>;
   /** Like call(), but resolves once the headers of the response have arrived. */
   open(method: string, path: string, options?: CallOptions): Promise<IncomingMessage>;
-  /** Begins a request whose body the test sends. */
+  /** Begins a request. The test itself writes the body and ends it. */
   send(method: string, path: string, options?: Partial<SendOptions>): Sending;
   anonymous: Agent;
 }

@@ -38,7 +38,7 @@ import { answerOn, upgradeFilter } from './streaming/upgrading-connection.ts';
 
 /** How long the server keeps idle connections: longer than Go's clients (90 s), so that they do not send a request on a closed one. */
 const KEEP_ALIVE_MILLIS = 120_000;
-/** The time limit for the head of a request: Node.js's default, which it applies only together with its limit for whole requests. */
+/** The time limit for the head of a request. This is the default of Node.js, which must be set explicitly if requestTimeout is 0. */
 const HEAD_MILLIS = 60_000;
 /** The time limit for a TLS handshake: a connection uses memory and a file descriptor even before its client is authenticated. */
 const HANDSHAKE_MILLIS = 10_000;
@@ -54,7 +54,7 @@ export interface ApiServerOptions {
   authorizer?: Authorizer;
   /** Records the requests. By default, no request is recorded. */
   audit?: Audit;
-  /** The authenticators besides client certificates, the tokens of ServiceAccounts and bootstrap tokens. The default is none. */
+  /** Authenticators in addition to client certificates, ServiceAccount tokens and bootstrap tokens. The default is none. */
   authentication?: AuthenticationSettings;
   /** The address or hostname to listen on. The default is 127.0.0.1. */
   host?: string;
@@ -67,18 +67,21 @@ export interface ApiServerOptions {
   /** The time of that commit, for /version. The default is unknown. */
   buildDate?: string | undefined;
   timers: Timers;
-  /** The clock with which the dates of the certificates of clients are compared. The default is that of the timers. */
+  /** The clock with which the dates of client certificates are compared. The default is `timers`. */
   clock?: Clock;
   log: Log;
   /** The checks of /readyz in addition to ping and shutdown, by name. The default is none. */
   readyChecks?: HealthChecks;
-  /** Replaces the key that encrypts stored values; resolves with their number. If absent, the server does not serve the path for it. */
+  /**
+   * Replaces the key that encrypts stored values, and resolves to the number of values. If absent, the server does not serve the path for
+   * this.
+   */
   rotateKey?: () => Promise<number>;
-  /** Copies the content of the store to a place that the caller of the path knows. If absent, the server does not serve the path for it. */
+  /** Copies the content of the store to a place that clients of the path know. If absent, the server does not serve the path for this. */
   copyStore?: () => Promise<void>;
   /** The metrics that /metrics serves. The server adds its request metrics. By default, /metrics serves only the request metrics. */
   metrics?: Metrics;
-  /** The limits on connections, TLS handshakes, requests in flight, watches, streams and waiting requests. The default is DEFAULT_LIMITS. */
+  /** The limits on connections, TLS handshakes, requests in flight, waiting requests, watches and streams. The default: DEFAULT_LIMITS. */
   limits?: Limits;
   /** Whether clients may choose HTTP/2. The default is true. */
   http2?: boolean;
@@ -90,9 +93,9 @@ export type ServerCertificates = Pick<Pki, 'serving' | 'caCertificate'>;
 export interface ApiServer {
   host: string;
   port: number;
-  /** Listens on a further address, with the same port. Rejects with a UserError as startApiServer() does. */
+  /** Listens on another address, in addition to the first, with the same port. Rejects with a UserError like startApiServer(). */
   listenOn(host: string): Promise<void>;
-  /** Uses the certificates for new connections. Open connections remain. */
+  /** Uses the certificates for new connections. Open connections are not affected. */
   useCertificates(pki: ServerCertificates): void;
   close(): Promise<void>;
 }
@@ -105,8 +108,8 @@ const secureContextOf = ({ serving, caCertificate }: ServerCertificates): Secure
 });
 
 /**
- * Resolves when the server listens. Rejects with a UserError if the port is in use, the host is not an address of this machine, or
- * listening on the port requires root.
+ * Starts the API server, and resolves when it listens. Rejects with a UserError if the port is in use, the host is not an address of this
+ * machine, or listening on the port requires root.
  */
 export async function startApiServer(options: ApiServerOptions): Promise<ApiServer> {
   const host = options.host ?? '127.0.0.1';

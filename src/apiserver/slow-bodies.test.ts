@@ -1,6 +1,6 @@
 /**
- * Tests large bodies of requests that take long: they wait or are refused, and small bodies do not wait for them. The tests send some 500
- * MB, so `npm run test:long` runs them.
+ * Tests requests with large bodies that take long: the bodies wait or are refused, and small bodies do not wait for them. The tests send
+ * about 500 MB, so they run in `npm run test:long`.
  */
 import { describe, expect, test } from 'vitest';
 import { LARGE } from './hostile-fixture.ts';

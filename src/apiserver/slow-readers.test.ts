@@ -53,8 +53,8 @@ const closed = (response: IncomingMessage): Promise<void> =>
   });
 
 /**
- * Sends `count` requests, and resolves to their responses when the headers have arrived. The bodies are not read. A response that the server
- * cuts before it has sent the headers, which is possible in HTTP/2, is a closed stream.
+ * Sends `count` requests, and resolves to their responses when the headers have arrived. The bodies are not read. In HTTP/2, the server may
+ * cut a response before its headers are sent; the result then contains a closed stream instead.
  */
 const unread = (at: TestServer, path: string, count: number, headers = {}): Promise<IncomingMessage[]> =>
   Promise.all(
@@ -190,7 +190,7 @@ test('watches of clients that do not read are cut when too many bytes wait, and 
     expect((await next()).object.data.round).toBe(String(round));
   }
   expect(process.memoryUsage().rss - before).toBeLessThan(MEMORY_BYTES);
-  // Read only now: a client that does not read does not notice that the server has cut its connection.
+  // Resume reading, because a client that does not read does not notice that the server has cut its connection.
   for (const each of paused) each.resume();
   await cut;
   leave.abort();

@@ -1,5 +1,5 @@
 /**
- * Sets the default IngressClass, if there is one, in a new Ingress that names no class, neither in its spec nor in the annotation.
+ * Sets the default IngressClass, if there is one, in a new Ingress that names no class in its spec or in the older annotation.
  * Source: the plugin DefaultIngressClass of v1.33 (behavior).
  */
 import type { Ingress, IngressClass } from '../../api/generated/types.ts';

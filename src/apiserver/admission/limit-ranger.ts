@@ -20,7 +20,7 @@ const isResize = ({ kind, subresource, operation }: AdmissionTarget): boolean =>
   subresource === 'resize' && operation === 'UPDATE' && isKindOf(kind, PODS);
 
 export const limitRanger: PluginFactory = ({ cache }) => {
-  /** The LimitRanges that apply to the request: none to an object that is being deleted. */
+  /** Returns the LimitRanges that apply to the request. None apply to an object that is being deleted. */
   const rangesFor = ({ namespace, old }: AdmissionRequest): LimitRange[] =>
     old?.metadata.deletionTimestamp === undefined ? (cache.list(PREFIX, namespace) as LimitRange[]) : [];
   return {

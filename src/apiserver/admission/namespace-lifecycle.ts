@@ -1,5 +1,5 @@
 /**
- * Rejects new objects in a namespace that does not exist or is terminating, and the deletion of the namespaces that must exist. Unlike
+ * Rejects new objects in a namespace that does not exist or is terminating, and the deletion of the namespaces in IMMORTAL. Unlike
  * upstream, does not reject new subresources: the Pods of a terminating namespace may still be evicted, and need tokens until their defer
  * containers have ended.
  * Source: the plugin NamespaceLifecycle of v1.33 (behavior and wording).
@@ -37,7 +37,10 @@ export const namespaceLifecycle: PluginFactory = ({ cache }) => ({
   guards: (request) => [unchangedNamespace(cache, request)],
 });
 
-/** Throws 404 if the namespace does not exist, and 403 if it is terminating. Returns the condition that it is unchanged. */
+/**
+ * Throws 404 if the namespace does not exist, and 403 if it is terminating. Returns the condition that the namespace has not changed when
+ * the object is written.
+ */
 function unchangedNamespace(cache: WatchCache, request: AdmissionRequest): Compare {
   const key = objectKey(PREFIX, undefined, request.namespace);
   const namespace = cache.get(key) as Namespace | undefined;

@@ -6,8 +6,8 @@
  * everything is repeated from the newest state after a conflict with another writer. A delete is only validated.
  *
  * Invariants:
- *  1. A plugin must have no side effects that outlive the request, because a request may be a dry run, may be repeated, or may fail
- *     later. What a plugin reserves it releases again.
+ *  1. A plugin must have no side effects that outlive the request, because a request may be a dry run, may be repeated, or may fail later.
+ *     A plugin ends all its reservations.
  *  2. A plugin that waits holds up only its own request: while it waits, the request occupies neither the slot for long work nor room
  *     among the bodies of requests that are processed. The requests of clients that wait have limits of their own (http/bounds/limits.ts),
  *     beyond which a request that would have to wait gets 429 TooManyRequests.
@@ -27,17 +27,17 @@ import type { WatchCache } from '../cache/watch-cache.ts';
 
 export type Operation = 'CREATE' | 'UPDATE' | 'DELETE';
 
-/** An operation on the objects of a kind, or on one of their subresources. A plugin says which targets it handles. */
+/** An operation on objects of a kind, or on one of their subresources. handles() decides which targets a plugin gets. */
 export interface AdmissionTarget {
   kind: KindDefinition;
-  /** Empty for the main resource. */
+  /** The name of the subresource; empty for the main resource. */
   subresource: string;
   operation: Operation;
 }
 
 export interface AdmissionRequest extends AdmissionTarget {
   groupResource: GroupResource;
-  /** The context of the request: the user, the audit annotations, … */
+  /** The context of the request, such as the user and the audit annotations. */
   context: RequestContext;
   namespace: string;
   /** Empty while the name of a new object has not been generated. */
@@ -55,8 +55,8 @@ export interface AdmissionRequest extends AdmissionTarget {
 }
 
 /**
- * An object that must have the revision, 0 if it must not exist, when another object is written. `object`: its new state, which is written in
- * the same transaction. `deleted`: it is deleted in the same transaction.
+ * A condition for the write of another object: the object with `key` must have `modRevision`, or must not exist if that is 0. `object`: a
+ * new state to write in the same transaction. `deleted`: the object is deleted in the same transaction.
  */
 export interface Alongside extends Compare {
   object?: KubeObject;
@@ -65,7 +65,7 @@ export interface Alongside extends Compare {
 
 /** Each function throws an ApiError to reject the request. */
 export interface AdmissionPlugin {
-  /** The name, as upstream gives it if upstream has the plugin. */
+  /** The name of the plugin, which is upstream's name if upstream has the plugin. */
   readonly name: string;
   handles(target: AdmissionTarget): boolean;
   /** Checks the object of a create or an update before this plugin or a later one changes it. */
@@ -74,18 +74,22 @@ export interface AdmissionPlugin {
   admit?(request: AdmissionRequest): void | Promise<void>;
   /** Checks the final object. */
   validate?(request: AdmissionRequest): void | Promise<void>;
-  /** For the main resource: fills in values that no other object may have, and reserves them. Returns a function that ends the reservation after the write. */
+  /**
+   * For the main resource: sets values in the object that no other object may have, and reserves these values. Returns a function that ends
+   * the reservation; called after the write.
+   */
   allocate?(request: AdmissionRequest): () => void;
-  /** Returns conditions that must hold when a new object is written. Called again if the write fails because one does not hold. */
+  /** Returns conditions that must hold when a new object is written. Called again if the write fails because a condition does not hold. */
   guards?(request: AdmissionRequest): Compare[];
   /**
-   * Returns objects that the write of the created or updated object, or the deletion of an object, depends on or changes. Called directly
-   * before each attempt to write, also in a dry run, in the same turn of the event loop: transactions are applied in the order in which they are submitted.
+   * Returns the other objects on which a create, update or deletion of the object depends, or which it changes. Called directly before each
+   * attempt to write, also in a dry run. No other transaction can be submitted between the call and the write, because both are in one turn
+   * of the event loop.
    */
   alongside?(request: AdmissionRequest): Alongside[];
 }
 
-/** What plugins need of the API server. */
+/** The parts of the API server that plugins use. */
 export interface AdmissionServices {
   cache: WatchCache;
   store: Store;

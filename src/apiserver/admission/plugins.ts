@@ -1,4 +1,4 @@
-/** The admission plugins of the API server, in the order in which they are called. Source: the order of v1.33's plugins. */
+/** The admission plugins of the API server, in the order in which they are called. The order is that of v1.33's plugins. */
 import { certificateRequests } from './certificates/certificate-requests.ts';
 import { certificateApproval, certificateSigning } from './certificates/signer-rights.ts';
 import { defaultIngressClass } from './default-ingress-class.ts';

@@ -11,7 +11,7 @@ import { podSecurity } from './pod-security.ts';
 
 const PREFIX = 'pod-security.kubernetes.io/';
 
-/** The labels of PodSecurity, given without their prefix. */
+/** Returns the labels with the prefix of PodSecurity's labels. */
 const labelsOf = (labels: Record<string, string>): Record<string, string> =>
   Object.fromEntries(Object.entries(labels).map(([label, value]) => [PREFIX + label, value]));
 

@@ -1,14 +1,14 @@
 /**
- * Applies the Pod Security Standards as the labels of the Namespace say: rejects Pods that violate the enforced level, and warns about, and
- * annotates the audit event of, Pods and templates of Pods that violate the levels of the other modes. Checks the labels themselves, and
- * warns about existing Pods that violate a level that a Namespace begins to enforce.
+ * Applies the Pod Security Standards that the labels of the Namespace name. Rejects Pods that violate the level of the mode `enforce`. If a
+ * Pod or a template of Pods violates the level of `warn` or `audit`, warns the client or annotates the audit event. Checks the labels
+ * themselves, and warns about existing Pods that violate a level that a Namespace begins to enforce.
  *
  * Invariants:
- *  1. No Pod is stored that violates the level that its Namespace enforces at that time: before each attempt to write it, a Pod is evaluated
- *     again if the Namespace has changed, and the write fails if the Namespace changes meanwhile.
- *  2. A Namespace without labels costs a lookup: it is privileged, and nothing is evaluated.
+ *  1. No Pod is stored that violates the level that its Namespace enforces at the time of the write: before each attempt to write, the Pod
+ *     is evaluated again if the Namespace has changed, and the write fails if the Namespace changes before it is done.
+ *  2. A Namespace without these labels costs only a look-up: its level is privileged, and no Pod is evaluated.
  *
- * Nothing is exempt. Source: the plugin PodSecurity of v1.33 (behavior and wording).
+ * No user, namespace or runtime class is exempt. Source: the plugin PodSecurity of v1.33 (behavior and wording).
  */
 
 import { violationsOf, violationsText } from '../../api/core/v1/pod/security-standards/evaluate.ts';
@@ -37,7 +37,7 @@ import { isKindOf, on } from './targets.ts';
 const NAMESPACES_PREFIX = resourcePrefix('', 'namespaces');
 const PODS_PREFIX = resourcePrefix('', 'pods');
 
-/** How long existing Pods are evaluated after a change of the enforced level. */
+/** The time limit for evaluating existing Pods after a change of the enforced level. */
 const MAX_MILLIS = 1000;
 
 /** The subresources whose writes change no container. Others, such as `ephemeralcontainers`, are evaluated like the Pod. */
@@ -71,7 +71,7 @@ function templateOf(object: KubeObject): PodTemplateSpec | undefined {
   return template ?? spec?.template ?? spec?.jobTemplate?.spec?.template;
 }
 
-/** The levels and versions in the labels of a Namespace. */
+/** The levels and versions in the labels of a Namespace, and the errors of invalid labels. */
 interface Labeled {
   policy: NamespacePolicy;
   errors: FieldError[];
@@ -126,7 +126,7 @@ function validatePod(request: AdmissionRequest, labeled: Labeled): void {
   warnOf(request, violated('warn'));
 }
 
-/** A template is never rejected: the Pods that are created from it are. */
+/** Annotates and warns, but never rejects a template: the Pods that are created from the template are rejected. */
 function validateTemplate(request: AdmissionRequest, labeled: Labeled): void {
   if (isPrivileged(labeled, 'audit', 'warn')) return;
   const template = templateOf(request.object as KubeObject);
@@ -137,8 +137,8 @@ function validateTemplate(request: AdmissionRequest, labeled: Labeled): void {
 }
 
 /**
- * Returns a function that returns how the Pod violates the level of a mode, such as `PodSecurity "baseline:latest": …`; undefined without
- * violations. Modes with the same level are evaluated once.
+ * Returns a function that describes how the Pod violates the level of a mode, such as `PodSecurity "baseline:latest": …`. The function
+ * returns undefined if there are no violations. Modes with the same level are evaluated once.
  */
 function evaluated(policy: NamespacePolicy, pod: Pod): (mode: Mode) => string | undefined {
   const details = new Map<string, string>();

@@ -1,6 +1,6 @@
 /**
- * Sets the priority of a new Pod from its PriorityClass, allows only one default PriorityClass, and rejects the deletion of the system
- * classes.
+ * Sets the priority of a new Pod from its PriorityClass, except for mirror Pods, allows only one default PriorityClass, and rejects the
+ * deletion of the system classes.
  * Source: the plugin Priority of v1.33, and pkg/registry/scheduling/priorityclass (behavior and wording).
  */
 import { admitPriority, defaultPriorityClass, systemPriorities } from '../../api/core/v1/pod/admission.ts';

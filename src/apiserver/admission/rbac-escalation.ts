@@ -1,7 +1,8 @@
 /**
- * Lets a user write only roles whose rights the user has, or may `escalate`, and bind only roles whose rights the user has, or may `bind`.
- * Source: pkg/registry/rbac (policybased) and its escalation_check.go of v1.33 (behavior and wording). Upstream has no plugin for this: it
- * checks it in the storage of the kinds, before the validation.
+ * Lets a user write a role only if the user has all its rights or may `escalate` it, and bind a role only if the user has all its rights or
+ * may `bind` it.
+ * Source: pkg/registry/rbac (policybased) and its escalation_check.go of v1.33 (behavior and wording). Upstream makes these checks in the
+ * storage of the kinds, before the validation, and not in a plugin.
  */
 import type { ClusterRole, ClusterRoleBinding, PolicyRule, Role, RoleBinding } from '../../api/generated/types.ts';
 import { RBAC_GROUP } from '../../api/rbac.authorization.k8s.io/v1/role-rules.ts';
@@ -30,7 +31,7 @@ export const rbacEscalation: PluginFactory = ({ authorizer, cache }) => ({
   admit(request) {
     const { context, object, old } = request;
     if (isPrivileged(context.user) || object === undefined) return;
-    // Changes that the garbage collector needs grant nothing.
+    // Allow the changes of ownerReferences and finalizers that the garbage collector needs, because they grant no rights.
     if (old !== undefined && isSameBesides(object, old)) return;
     return isAboutBinding.some((handles) => handles(request))
       ? checkBinding(authorizer, cache, request, object as AnyBinding)
@@ -38,7 +39,7 @@ export const rbacEscalation: PluginFactory = ({ authorizer, cache }) => ({
   },
 });
 
-/** Whether the objects differ at most in their ownerReferences and finalizers, and in what the API server sets. */
+/** Whether the objects differ at most in their ownerReferences and finalizers, and in metadata that the API server sets. */
 function isSameBesides(object: KubeObject, old: KubeObject): boolean {
   const rest = ({ metadata, ...content }: KubeObject): JsonValue => {
     const { labels, annotations, name, namespace } = metadata;
@@ -67,7 +68,7 @@ async function checkRole(authorizer: Authorizer, request: AdmissionRequest, role
   const refuse = (cause: string) => forbidden(groupResource, role.metadata.name, cause);
   const refused = await missingText(authorizer, request, role.rules ?? []);
   if (refused !== undefined) throw refuse(refused);
-  // An aggregated role can get any rules.
+  // A role with an aggregationRule can get any rules, so only a user with all rights may write it.
   const isAggregated = [role, old].some((each) => (each as ClusterRole | undefined)?.aggregationRule !== undefined);
   if (isAggregated && (await missingText(authorizer, request, EVERYTHING)) !== undefined)
     throw refuse('must have cluster-admin privileges to use the aggregationRule');

@@ -1,10 +1,11 @@
 /**
- * Rejects writes that would exceed a ResourceQuota of the namespace, and charges the quotas for the others.
+ * Rejects writes that would exceed a ResourceQuota of the namespace, and charges the quotas for all other writes.
  *
  * Invariants:
  *  1. A quota is charged in the transaction that writes the object, so that no crash can separate the two.
- *  2. A write fails and is decided again if any quota of the namespace has changed since it was decided. Two writes therefore never pass a
- *     quota together, and no write overlooks that the controller has begun to count (see resource-quota/usage/recount.ts).
+ *  2. If any quota of the namespace has changed since the plugin allowed a write, the write fails and the plugin decides again. Therefore,
+ *     two writes never exceed a quota together, and no write overlooks that the controller has begun to count (see
+ *     resource-quota/usage/recount.ts).
  *
  * Deletes are not charged: the controller counts the remaining objects.
  * Source: the plugin ResourceQuota of v1.33 (behavior and wording), except that upstream charges the quotas before the write.

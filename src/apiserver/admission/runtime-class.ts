@@ -1,5 +1,5 @@
 /**
- * Sets the overhead, node selector and tolerations of a new Pod from its RuntimeClass.
+ * Sets the overhead, node selector and tolerations of a new Pod from its RuntimeClass. Leaves mirror Pods unchanged.
  * Source: the plugin RuntimeClass of v1.33 (behavior and wording).
  */
 import { isMirrorPod } from '../../api/core/v1/pod/mirror.ts';

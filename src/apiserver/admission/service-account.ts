@@ -1,6 +1,6 @@
 /**
- * Sets the ServiceAccount of a new Pod, mounts its token, and adds its image pull secrets. Waits for a ServiceAccount that does not exist
- * yet.
+ * Sets the ServiceAccount of a new Pod, mounts the token of the account, and adds its image pull secrets. Waits if the ServiceAccount does
+ * not exist yet. Leaves mirror Pods unchanged.
  * Source: the plugin ServiceAccount of v1.33 (behavior and wording).
  */
 import { admitServiceAccount, serviceAccountNameOf } from '../../api/core/v1/pod/admission.ts';

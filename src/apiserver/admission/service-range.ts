@@ -1,4 +1,4 @@
-/** The ranges of cluster IPs: parses the configured ones, and says which addresses of a range Services can get. */
+/** Parses the configured ranges of cluster IPs, and determines which addresses of a range Services can get. */
 import { formatIp, formatIpRange, type IpRange, parseIpRange, sizeOf } from '../../machinery/ip.ts';
 
 export interface ServiceRange extends IpRange {
@@ -6,13 +6,17 @@ export interface ServiceRange extends IpRange {
   first: bigint;
   last: bigint;
   /**
-   * How many of the first addresses are allocated last, because users are expected to choose addresses from this part; 0 for small ranges.
+   * The number of addresses at the beginning of the range that are allocated last, because users choose addresses from this part; 0 for
+   * small ranges.
    * Source: KEP-3070, calculateRangeOffset of upstream's ipallocator.
    */
   lowerSize: bigint;
 }
 
-/** The first address of a range is never allocated; of an IPv4 range, neither is the last one, the broadcast address. */
+/**
+ * Returns the range with the addresses that Services can get. The first address of a range is never allocated, and neither is the last
+ * address of an IPv4 range, the broadcast address.
+ */
 export function serviceRange(range: IpRange): ServiceRange {
   const { family, base } = range;
   const size = sizeOf(range);
@@ -21,12 +25,12 @@ export function serviceRange(range: IpRange): ServiceRange {
   return { ...range, first: base + 1n, last: base + size - (family === 'IPv4' ? 2n : 1n), lowerSize };
 }
 
-/** The shortest and longest prefixes of configured ranges. A /28 and a /124 have room for 14 Services and more. */
+/** The shortest and longest prefixes of configured ranges. A /28 has 14 usable addresses, a /124 has 15. */
 const PREFIXES = { IPv4: [8, 28], IPv6: [64, 124] } as const;
 
 /**
- * Parses one range, or two ranges of different families with a comma between them. The first is that of the default family. Throws an Error
- * unless each is an IPv4 network from /8 to /28 or an IPv6 network from /64 to /124 in canonical form.
+ * Parses one range, or two ranges of different families with a comma between them. The family of the first range is the default. Throws an
+ * Error unless each is an IPv4 network from /8 to /28 or an IPv6 network from /64 to /124 in canonical form.
  */
 export function parseServiceCidrs(text: string): ServiceRange[] {
   const ranges = text.split(',').map((part) => {
@@ -51,16 +55,19 @@ const addressesAt = (cidrs: string, offset: bigint): [string, ...string[]] =>
     ...string[],
   ];
 
-/** The offsets of addresses in the configured ranges that are allocated only if a Service requests them: see the functions below. */
+/**
+ * The offsets of the addresses that are allocated only if a Service requests them: those of the Services `kubernetes` (1) and `kube-dns`
+ * (10).
+ */
 export const RESERVED_OFFSETS: ReadonlySet<bigint> = new Set([1n, 10n]);
 
 /** Returns the cluster IP of the Service `kubernetes`, in the first of the configured ranges. */
 export const kubernetesServiceAddress = (cidrs: string): string => kubernetesServiceAddresses(cidrs)[0];
 
-/** Returns the first usable address of each of the configured ranges, in their order. */
+/** Returns the address at offset 1 of each configured range, in the order of the ranges. */
 export const kubernetesServiceAddresses = (cidrs: string): [string, ...string[]] => addressesAt(cidrs, 1n);
 
-/** Returns the cluster IP that the DNS Service has by convention, in the first of the configured ranges. */
+/** Returns the cluster IP that the Service of the DNS has by convention: the address at offset 10 of the first configured range. */
 export const dnsServiceAddress = (cidrs: string): string => addressesAt(cidrs, 10n)[0];
 
 /** Returns the canonical texts of the configured ranges. */

@@ -1,9 +1,9 @@
-/** Predicates with which plugins say what they handle. */
+/** Functions with which plugins implement handles(). */
 import type { KindDefinition } from '../../api/kind.ts';
 import type { ResourceRef } from '../../machinery/meta.ts';
 import type { AdmissionTarget, Operation } from './plugin.ts';
 
-/** Whether the kind has the group and the plural of the resource, in any version. */
+/** Whether the kind has the group and the plural of the resource. The versions may differ. */
 export const isKindOf = ({ group, plural }: KindDefinition, { group: wanted, resource }: ResourceRef): boolean =>
   group === wanted && plural === resource;
 

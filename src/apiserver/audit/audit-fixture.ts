@@ -18,7 +18,7 @@ export interface AuditedServer extends TestServer {
   take(): any[];
 }
 
-/** `add`: replaces the result of Sink.add(). */
+/** Starts the server with a policy of `rules`. `add`: called for each event after it is recorded; returns the result of Sink.add(). */
 export async function startAuditedServer(
   rules: object[],
   { add, isStrict = false }: { add?: Sink['add']; isStrict?: boolean } = {},

@@ -376,7 +376,7 @@ test('the stages of a request are in the order of their times', async () => {
 });
 
 describe('hostile headers', () => {
-  test('lead to valid lines of limited length', async () => {
+  test('hostile headers lead to valid lines of limited length', async () => {
     await using audited = await startAuditedServer([{ level: 'Metadata' }]);
     const long = Array.from({ length: 1200 }, (_, index) => `10.0.${index % 256}.1`).join(',');
     const hostile: Record<string, string>[] = [

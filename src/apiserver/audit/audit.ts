@@ -1,8 +1,8 @@
 /**
- * The audit log: records requests as the policy says.
+ * The audit log: records the requests that the policy selects.
  *
  * Job: decide for each request whether and how it is recorded, and create its recorder.
- * Boundary: handlers of requests know only the recorder (RequestAudit). Without a policy there is no Audit, and requests cost nothing.
+ * Boundary: handlers of requests know only the recorder (RequestAudit). Without a policy, there is no Audit and no recorder.
  * Source: "Auditing" of v1.33, and k8s.io/apiserver/pkg/endpoints/filters (behavior).
  */
 import { randomUUID } from 'node:crypto';
@@ -23,20 +23,20 @@ import type { Sink } from './sink.ts';
 export interface Audit {
   /** Returns the recorder of a request; undefined if the request is not recorded. `user`: undefined if the authentication has failed. */
   begin(exchange: Exchange, arrival: Arrival, user: UserInfo | undefined): RequestAudit | undefined;
-  /** Like begin(), for a call of a component of the same process. `sent`: the facts that a client would have sent. */
+  /** Like begin(), for a call of a component of the same process. `sent`: the URI and the User-Agent that a client would have sent. */
   beginCall(request: RequestContext, sent: Pick<RequestFacts, 'requestURI' | 'userAgent'>): RequestAudit | undefined;
-  /** Returns the time of audit events, in milliseconds with fractions. */
+  /** Returns the current time for audit events, in milliseconds with fractions. */
   now(): Millis;
-  /** Resolves when all events are written, or after a few seconds. */
+  /** Resolves when all events are written, or after the time limit of Sink.close(). */
   close(): Promise<void>;
 }
 
 export interface Arrival {
-  /** The ID of the request, which is also in the response. */
+  /** The ID of the request. The header Audit-Id of the response contains it, too. */
   auditID: string;
-  /** The segments of the path, decoded. */
+  /** The decoded segments of the path. */
   segments: readonly string[];
-  /** When the request has arrived. */
+  /** The time at which the request arrived. */
   received: Millis;
 }
 
@@ -47,7 +47,7 @@ export interface AuditOptions {
   timers: Timers;
 }
 
-/** The verbs and subresources of requests that run until their client ends them. Source: kube-apiserver's check for long-running requests. */
+/** The verbs and subresources of long-running requests. Source: kube-apiserver's check for long-running requests. */
 const LONG_VERBS = ['watch', 'proxy'];
 const LONG_SUBRESOURCES = ['attach', 'exec', 'proxy', 'log', 'portforward'];
 
@@ -131,7 +131,7 @@ function factsOf({ request }: Exchange, { auditID, segments, received }: Arrival
   };
 }
 
-/** Returns the attributes that the path of the request would have. */
+/** Returns the attributes that the request would have if a client had sent it over HTTPS. */
 const auditedCall = ({ user, verb, resource: ref, subresource, namespace, name }: RequestContext): AuditedResource => ({
   user,
   verb,
@@ -144,7 +144,7 @@ const auditedCall = ({ user, verb, resource: ref, subresource, namespace, name }
 
 type AuditedResource = Exclude<Audited, { path: string }>;
 
-/** Returns the reference without empty texts, as Go writes it. */
+/** Returns the reference to the object. Like Go, omits empty texts. */
 const referenceOf = (
   { group, resource, subresource, namespace, name }: AuditedResource,
   version: string | undefined,

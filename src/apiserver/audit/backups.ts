@@ -1,6 +1,6 @@
 /**
- * The names of rotated logs, and which of them are no longer kept. The name of a rotated log is that of the log with the time of the
- * rotation in it: audit-2026-01-31T09-30-00.123.log.
+ * Creates the names of rotated logs, and determines which rotated logs are no longer kept. A rotated log has the name of the log with the
+ * time of the rotation in it, such as audit-2026-01-31T09-30-00.123.log.
  * Source: lumberjack v2, which kube-apiserver v1.33 uses.
  */
 import { extname } from 'node:path';
@@ -10,9 +10,9 @@ const DAY_MILLIS = 24 * 60 * 60 * 1000;
 const TIME = /^(\d{4}-\d\d-\d\dT\d\d)-(\d\d)-(\d\d\.\d{3})$/;
 
 export interface Retention {
-  /** How many rotated logs are kept; 0 means all. */
+  /** The number of rotated logs that are kept; 0 means all. */
   maxBackups: number;
-  /** For how many days a rotated log is kept; 0 means without limit. */
+  /** The number of days for which a rotated log is kept; 0 means no limit. */
   maxAgeDays: number;
 }
 
@@ -21,13 +21,16 @@ const partsOf = (name: string): [start: string, end: string] => {
   return [`${name.slice(0, name.length - end.length)}-`, end];
 };
 
-/** Returns the name of the log that is rotated at the time. `name`: that of the log, without its folder. */
+/** Returns the name for a log that is rotated at the time. `name`: the name of the log, without its folder. */
 export function backupName(name: string, at: Millis): string {
   const [start, end] = partsOf(name);
   return `${start}${new Date(at).toISOString().slice(0, -1).replaceAll(':', '-')}${end}`;
 }
 
-/** Returns the names of the rotated logs that are no longer kept. `names`: those of all files in the folder. */
+/**
+ * Returns the names of the rotated logs that are no longer kept. `name`: the name of the log. `names`: the names of all files in its
+ * folder.
+ */
 export function expiredBackups(
   name: string,
   names: readonly string[],

@@ -9,7 +9,7 @@ import type { IncomingMessage } from 'node:http';
 import { canonicalIp } from '../../machinery/ip.ts';
 import { tlsConnectionOf } from '../http/http2/stream-connection.ts';
 
-/** The longest Audit-ID of a client that is used. */
+/** The maximum length of an Audit-ID from a client. A longer one is replaced. */
 const MAX_ID_CHARS = 64;
 const CLIENT_ID = new RegExp(`^[\\x21-\\x7e]{1,${MAX_ID_CHARS}}$`);
 const MAX_USER_AGENT_BYTES = 1024;
@@ -47,8 +47,8 @@ const addressOf = (text: string): string | undefined =>
   );
 
 /**
- * Returns the addresses of the client and of the proxies between it and the server: those in X-Forwarded-For, then the one in X-Real-Ip,
- * then the one of the connection. Values that are not addresses are left out.
+ * Returns the addresses of the client and of the proxies between the client and the server: first those in X-Forwarded-For, then the
+ * address in X-Real-Ip, then the address of the connection. Omits values that are not addresses.
  */
 export function sourceIpsOf({ headers, socket }: Pick<IncomingMessage, 'headers' | 'socket'>): string[] {
   const ips = headerOf(headers['x-forwarded-for'])
@@ -64,7 +64,9 @@ export function sourceIpsOf({ headers, socket }: Pick<IncomingMessage, 'headers'
 const headerOf = (value: string | string[] | undefined): string =>
   Array.isArray(value) ? value.join(',') : (value ?? '');
 
-/** Returns the message for a request whose authentication has failed, with the kinds of its credentials. */
+/**
+ * Returns the message for a request whose authentication has failed. The message names the kinds of credentials that the request contains.
+ */
 export function failedAuthentication({ headers, url = '', socket }: IncomingMessage): string {
   const [scheme = '', value] = (headers.authorization ?? '').trim().split(' ');
   const kind = value === undefined ? '' : scheme.toLowerCase();

@@ -1,5 +1,5 @@
 /**
- * The text of audit events: one line each.
+ * Formats audit events as text, one line for each event.
  * Source: audit.k8s.io/v1 Event, and the formats of --audit-log-format, of v1.33.
  */
 import type { Status } from '../../machinery/meta.ts';
@@ -10,7 +10,7 @@ import type { Level, Stage } from './policy.ts';
 export const FORMATS = ['json', 'legacy'] as const;
 export type Format = (typeof FORMATS)[number];
 
-/** The annotation of an event whose objects are left out because the event would be too large. */
+/** The annotation of an event from which objects are omitted because the event would be too large. */
 export const TRUNCATED = 'audit.k8s.io/truncated';
 
 export interface ObjectReference {
@@ -49,12 +49,12 @@ export interface AuditEvent extends RequestFacts {
   /** The JSON of the objects in the request and in the response. */
   requestObject?: string;
   responseObject?: string;
-  /** When the request has reached the stage. */
+  /** The time at which the request reached the stage. */
   at: Millis;
   annotations: ReadonlyMap<string, string>;
 }
 
-/** The longest value of an annotation. Longer ones are truncated. */
+/** The maximum length of an annotation's value. Longer values are truncated. */
 const MAX_ANNOTATION_CHARS = 16 * 1024;
 
 const userOf = ({ name, uid, groups, extra }: UserInfo) => ({
@@ -64,7 +64,7 @@ const userOf = ({ name, uid, groups, extra }: UserInfo) => ({
   extra,
 });
 
-/** Adds `metadata`, which Go always writes, and puts the fields in the order of Go. */
+/** Returns the Status as Go writes it: with `metadata`, without empty texts, and with the fields in Go's order. */
 const statusOf = ({ status, message, reason, details, code }: ResponseStatus) => ({
   metadata: {},
   status,
@@ -74,7 +74,7 @@ const statusOf = ({ status, message, reason, details, code }: ResponseStatus) =>
   code,
 });
 
-/** Returns the event as JSON, without a line break. The fields are in the order of Go. */
+/** Returns the event as JSON, without a line break. The fields have the same order as in Go. */
 export function jsonText(event: AuditEvent): string {
   const { level, auditID, stage, requestURI, verb, user, impersonatedUser, sourceIPs, userAgent } = event;
   const { objectRef, responseStatus, requestObject, responseObject, annotations } = event;

@@ -1,17 +1,19 @@
-/** Limits the memory of the objects that wait in unfinished audit events. */
+/** Limits the memory of the recorded objects of requests that have not ended yet. */
 
-/** The longest object that is recorded: longer than any object of a request. Longer lists are left out. */
+/**
+ * The maximum length of a recorded object: longer than any object in a request. Longer objects, which can only be lists, are not recorded.
+ */
 const MAX_OBJECT_CHARS = 4 * 1024 * 1024;
 /** The limit on the texts of all unfinished requests together. */
 const MAX_CHARS = 64 * 1024 * 1024;
 
 export interface ObjectRoom {
   /**
-   * Concatenates the texts of an object, without a line break at the end, and counts them until leave() is called. Undefined if they exceed
-   * a limit.
+   * Returns the concatenated texts of an object, without a line break at the end, and counts them until leave() is called. Returns
+   * undefined, and counts nothing, if the texts exceed a limit.
    */
   join(texts: Iterable<string>): string | undefined;
-  /** Stops counting texts with `chars` characters together. */
+  /** Stops counting `chars` characters. */
   leave(chars: number): void;
 }
 

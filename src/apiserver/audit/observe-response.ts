@@ -17,7 +17,7 @@ export function observeResponse(response: ServerResponse, audit: RequestAudit): 
     return writeHead(code, ...rest);
   };
   response.end = (...args: unknown[]) => {
-    // Without a call of writeHead(), end() sends the status, too.
+    // If writeHead() was not called, end() sends the status.
     audit.started(response.statusCode);
     const written = audit.complete();
     if (written === undefined) return end(...args);

@@ -1,5 +1,5 @@
 /**
- * Finds the rule of an audit policy that applies to a request: the first that matches.
+ * Finds the rule of an audit policy that applies to a request: the first rule that matches.
  * Source: k8s.io/apiserver/pkg/audit/policy of v1.33 (behavior).
  */
 import type { PathAttributes, ResourceAttributes } from '../../ports/authorizer.ts';
@@ -17,7 +17,7 @@ export interface AuditConfig {
   omitManagedFields: boolean;
 }
 
-/** Returns a function that returns how a request is recorded. A request that no rule matches is not recorded. */
+/** Returns a function that determines how a request is recorded. A request that matches no rule has the level None. */
 export function policyRules(policy: Policy): (request: Audited) => AuditConfig {
   const configOf = (rule: PolicyRule): AuditConfig => ({
     level: rule.level,

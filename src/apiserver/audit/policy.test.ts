@@ -132,14 +132,14 @@ describe('the rule that applies', () => {
     expect(matches(rule, of(request))).toBe(expected);
   });
 
-  test('is no rule of users or groups if the authentication has failed', () => {
+  test('no rule for users or groups applies to a request whose authentication has failed', () => {
     const anonymous = of('get pods a n', { user: undefined });
     expect(matches({ users: [''] }, anonymous)).toBe(false);
     expect(matches({ userGroups: ['team'] }, anonymous)).toBe(false);
     expect(matches({}, anonymous)).toBe(true);
   });
 
-  test('is the first that matches, with the stages of the rule and the policy, and its own omitManagedFields', () => {
+  test('the first rule that matches applies, with omitStages of the rule and the policy, and with omitManagedFields of the rule', () => {
     const document = {
       ...policy(
         { level: 'None', verbs: ['watch'] },

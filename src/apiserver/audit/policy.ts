@@ -1,5 +1,5 @@
 /**
- * Reads audit policies: which requests are recorded, at which level, and in which stages.
+ * Parses and validates audit policies, which select the requests to record, the level of detail and the stages.
  * Source: audit.k8s.io/v1 Policy of v1.33 (fields, validation and wording). Two differences: unknown fields and other versions of the API
  * are errors, as upstream intends for a later version.
  */
@@ -43,7 +43,7 @@ export interface Policy {
 
 const GROUP_VERSION = 'audit.k8s.io/v1';
 const PATH = 'io.k8s.apiserver.pkg.apis.audit.v1';
-/** The types, in the form of src/api/facts/facts.json. */
+/** The types of a policy, in the form of src/api/facts/facts.json. */
 const TYPES = {
   Policy: [
     '... 0 meta.v1.TypeMeta',
@@ -129,7 +129,7 @@ function urlErrors(url: string, field: string): FieldError[] {
   return errors;
 }
 
-/** As upstream, the paths do not contain the index in the list of resources. */
+/** Returns the errors of one item in the list of resources. As upstream, the paths in the errors do not contain the index of the item. */
 function resourceErrors(
   { group = '', resources = [], resourceNames = [] }: GroupResources,
   field: string,

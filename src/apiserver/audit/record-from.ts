@@ -1,4 +1,4 @@
-/** Begins the record of a request of a client. */
+/** Begins the audit record of a client's request. */
 import type { UserInfo } from '../../ports/request.ts';
 import type { Exchange } from '../http/exchange.ts';
 import type { Arrival, Audit } from './audit.ts';
@@ -6,8 +6,8 @@ import { observeResponse } from './observe-response.ts';
 import type { RequestAudit } from './request-audit.ts';
 
 /**
- * Resolves to the user that `authenticate` finds, once the request is recorded. Rejects as `authenticate` does, after the failure has a
- * record, and with 500 InternalError if the request cannot be recorded and the mode requires it.
+ * Resolves to the user that `authenticate` returns, once the arrival of the request is recorded. Rejects with the error of `authenticate`,
+ * after the failure has a recorder, and with 500 InternalError if the arrival cannot be recorded and the mode requires it.
  */
 export async function recordFrom(
   audit: Audit,

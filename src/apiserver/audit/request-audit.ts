@@ -1,10 +1,12 @@
 /**
- * Records one request: collects what its handlers learn about it, and adds an event for each stage that the policy does not omit.
+ * Records one request: collects the facts that its handlers report, and adds an event to the log for each stage that the policy does not
+ * omit.
  *
  * Invariants:
  *  1. There is at most one event of each stage, and ResponseComplete or Panic is the last.
- *  2. Below the level Request, no part of an object is recorded besides its name, namespace, UID and resourceVersion.
- *  3. The texts of recorded objects together are limited (ObjectRoom). An object beyond a limit is left out, with an annotation.
+ *  2. Below the level Request, an event contains only the name, namespace, UID and resourceVersion of an object.
+ *  3. The memory of recorded objects is limited (ObjectRoom). The event of an object beyond a limit has an annotation instead of the
+ *     object.
  * Source: WithAudit and WithFailedAuthenticationAudit of k8s.io/apiserver/pkg/endpoints/filters, and pkg/audit/request.go, of v1.33
  * (behavior and wording).
  */
@@ -19,7 +21,7 @@ import type { Stage } from './policy.ts';
 import type { AuditConfig } from './policy-rules.ts';
 import type { Sink } from './sink.ts';
 
-/** A request that took longer has an annotation with its duration. */
+/** The event of a request that took longer than this has an annotation with the duration. */
 const SLOW_MILLIS = 500;
 
 const CLOSED_EARLY: ResponseStatus = { status: 'Success', message: 'Connection closed early', code: 200 };
@@ -27,13 +29,16 @@ const CLOSED_EARLY: ResponseStatus = { status: 'Success', message: 'Connection c
 export interface RequestAuditOptions {
   facts: RequestFacts;
   config: AuditConfig;
-  /** Whether the response may take as long as the client wants, such as that of a watch: it has the stage ResponseStarted. */
+  /**
+   * Whether the response may take as long as the client wants, such as the response to a watch. Such a request has the stage
+   * ResponseStarted.
+   */
   isLongRunning: boolean;
   /** The annotations that the handlers of the request add. */
   annotations: Map<string, string>;
   sink: Sink;
   room: ObjectRoom;
-  /** Returns the time, with microseconds. */
+  /** Returns the current time in milliseconds, with fractions. */
   now(): Millis;
   /** Called if the request is refused because its first event is lost. */
   onRefused(): void;
@@ -49,10 +54,10 @@ export class RequestAudit {
   #hasStarted = false;
   #hasPanicked = false;
   #isComplete = false;
-  /** Whether ResponseStarted is the only event, because the authentication has failed. */
+  /** Whether the authentication has failed. ResponseStarted is then the only event. */
   #isUnauthenticated = false;
   #heldBytes = 0;
-  /** The result of the last event that was added. */
+  /** The result of Sink.add() for the last event. */
   #last: Promise<boolean> | undefined;
 
   constructor(options: RequestAuditOptions) {
@@ -61,8 +66,8 @@ export class RequestAudit {
   }
 
   /**
-   * Records that the request has arrived. Undefined if the request need not wait for this. Rejects with 500 InternalError if the event is lost
-   * and the mode requires it.
+   * Records the arrival of the request. Returns undefined if the request need not wait for the event. Rejects with 500 InternalError if the
+   * event is lost and the mode requires it.
    */
   received(): Promise<void> | undefined {
     return this.#add('RequestReceived')?.then((isWritten) => {
@@ -73,7 +78,10 @@ export class RequestAudit {
     });
   }
 
-  /** Records the failure of the authentication, which has only the event ResponseStarted. `message`: which credentials failed. */
+  /**
+   * Records that the authentication has failed. The only event of the request is then ResponseStarted. `message`: names the credentials
+   * that failed.
+   */
   unauthenticated(message: string): void {
     this.#status = { message };
     this.#isUnauthenticated = true;
@@ -83,7 +91,7 @@ export class RequestAudit {
     this.#impersonated = user;
   }
 
-  /** Records the object in the body of the request, before defaults. */
+  /** Records the object in the body of the request, without defaults. */
   sent(object: KubeObject): void {
     const { objectRef = {} } = this.#facts;
     const { name, namespace, uid, resourceVersion } = textsOf(object.metadata);
@@ -100,8 +108,8 @@ export class RequestAudit {
   }
 
   /**
-   * Records the response to a request that succeeded. `representation`: returns that of the response, as JSON. Undefined if the response need
-   * not wait for this.
+   * Records the response to a request that succeeded. `representation`: returns the representation of the response as JSON. Returns
+   * undefined if the response need not wait for the record.
    */
   answered(answer: KubeObject | Status | KubeList, representation: () => Representation): Promise<void> | undefined {
     if (isStatus(answer)) this.#setStatus(answer);
@@ -122,7 +130,7 @@ export class RequestAudit {
     if (this.#records('RequestResponse')) this.#responseObject = this.#hold([JSON.stringify(status)]);
   }
 
-  /** Records an unexpected failure. Its text is not in the response. */
+  /** Records an unexpected failure. The event contains the message of the error, which the response does not contain. */
   panicked(error: unknown): void {
     this.#hasPanicked = true;
     const message = `APIServer panic'd: ${error instanceof Error ? error.message : String(error)}`;
@@ -137,7 +145,10 @@ export class RequestAudit {
     if (this.#options.isLongRunning || this.#isUnauthenticated) this.#add('ResponseStarted');
   }
 
-  /** Records that the response is complete, if this is not recorded yet. Resolves when the response may end; undefined if it may at once. */
+  /**
+   * Records that the response is complete, unless that is already recorded. Resolves when the response may end. Returns undefined if the
+   * response may end at once.
+   */
   complete(): Promise<boolean> | undefined {
     if (this.#isComplete) return this.#last;
     this.#isComplete = true;
@@ -177,7 +188,7 @@ export class RequestAudit {
 
   #records(level: 'Request' | 'RequestResponse'): boolean {
     const own = this.#options.config.level;
-    // No event follows the last one. Upstream records the objects only of requests for resources.
+    // After the last event, an object would never be written. Like upstream, record objects only of requests for resources.
     if (this.#isComplete) return false;
     return this.#facts.objectRef !== undefined && (own === 'RequestResponse' || own === level);
   }
@@ -188,14 +199,14 @@ export class RequestAudit {
     this.#status = { status, message: shown, reason, details, code };
   }
 
-  /** Returns the object as it is recorded. */
+  /** Returns the object as it is recorded: without managedFields if the policy omits them. */
   #shown<T extends KubeObject>(object: T): T {
     if (!this.#options.config.omitManagedFields || !hasManagedFields(object)) return object;
     const { managedFields, ...metadata } = object.metadata;
     return { ...object, metadata };
   }
 
-  /** Returns the concatenated texts; undefined, with an annotation, if they are too long. */
+  /** Returns the concatenated texts. If they exceed a limit of ObjectRoom, returns undefined and adds an annotation. */
   #hold(texts: Iterable<string>): string | undefined {
     const { room, annotations } = this.#options;
     const text = room.join(texts);

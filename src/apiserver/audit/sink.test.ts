@@ -20,13 +20,13 @@ const eventOf = (auditID: string, more: Partial<AuditEvent> = {}): AuditEvent =>
 const idOf = (line: Buffer): string => JSON.parse(line.toString()).auditID;
 
 interface Held extends Output {
-  /** The IDs of the events of each call. */
+  /** The IDs of the events that each call of append() got. */
   calls: string[][];
-  /** Ends the oldest call that has not ended. */
+  /** Ends the oldest call of append() that has not ended, with this result. */
   end(result: { written: number; error?: Error }): void;
 }
 
-/** Returns an output whose calls end when the test says so. */
+/** Returns an output whose calls of append() end only when the test calls end(). */
 function heldOutput(): Held {
   const ends: ((result: { written: number; error?: Error }) => void)[] = [];
   const calls: string[][] = [];

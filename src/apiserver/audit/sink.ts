@@ -1,11 +1,11 @@
 /**
- * Passes audit events to an output: formats and truncates them, and queues them while the output is busy.
+ * Passes audit events to an output: formats and truncates the events, and queues their lines while the output is busy.
  *
  * Boundary: the output writes lines; the recorder of a request decides which events there are.
  * Invariants:
- *  1. Adding an event never waits: lines are written by other threads, in the order in which they were added.
- *  2. At most MAX_EVENTS events and about MAX_BYTES wait. Further ones are dropped and counted.
- *  3. A failure of the output is logged once, when it begins, with the number of lost events when it ends.
+ *  1. Adding an event never blocks: the output writes the lines asynchronously, in the order in which they were added.
+ *  2. At most MAX_EVENTS events and MAX_BYTES bytes wait. Further events are dropped and counted.
+ *  3. A failure of the output is logged twice: when it begins, and when it has ended, then with the number of lost events.
  * Source: k8s.io/apiserver/plugin/pkg/audit (truncate, buffered, log) and pkg/audit/metrics.go of v1.33 (behavior, names of metrics and
  * plugins).
  */
@@ -18,9 +18,12 @@ import { type AuditEvent, type Format, jsonText, legacyText, TRUNCATED } from '.
 /** Source: the default of --audit-log-batch-buffer-size. */
 const MAX_EVENTS = 10_000;
 const MAX_BYTES = 64 * 1024 * 1024;
-/** The length of the lines that are passed to the output at a time. */
+/** The total length of the lines that are passed to the output at a time. The last line may exceed it. */
 const BATCH_BYTES = 1024 * 1024;
-/** A failure has ended when an event is written this long after the last lost event: on a full disk, short lines may still fit. */
+/**
+ * A failure counts as ended only if an event is written at least this long after the last lost event: on a full disk, short lines may still
+ * fit.
+ */
 const RECOVERED_MILLIS = 10_000;
 /** How long close() waits for the output. */
 const CLOSE_MILLIS = 5_000;
@@ -32,9 +35,9 @@ export const MODES = ['batch', 'blocking', 'blocking-strict'] as const;
  */
 export type Mode = (typeof MODES)[number];
 
-/** Writes lines somewhere. Calls do not overlap. */
+/** The destination of the lines, such as a file. The caller awaits each call of append() before the next. */
 export interface Output {
-  /** Resolves to the number of lines that are written, and to the error because of which the others are not. Never rejects. */
+  /** Writes the lines. Resolves to the number of lines that were written, with the error if the rest was not. Never rejects. */
   append(lines: readonly Buffer[]): Promise<{ written: number; error?: Error }>;
   close(): Promise<void>;
 }
@@ -47,7 +50,7 @@ export interface SinkOptions {
   output: Output;
   mode: Mode;
   format: Format;
-  /** Undefined: events are not truncated. */
+  /** Limits the length of events. Undefined: events are not truncated. */
   truncation?: Truncation | undefined;
   /** The limit on the bytes of events that wait. The default is MAX_BYTES. */
   maxWaitingBytes?: number;
@@ -60,8 +63,8 @@ export interface Sink {
   /** Whether a request is refused if its RequestReceived event is lost. */
   readonly isStrict: boolean;
   /**
-   * Adds the event. Undefined if the request does not wait for it; otherwise resolves when the event is written or lost, to whether it
-   * is written.
+   * Adds the event. Returns undefined if the mode is batch, in which requests do not wait for events. Otherwise resolves, when the event is
+   * written or lost, to whether the event is written. An event that is too large counts as written.
    */
   add(event: AuditEvent): Promise<boolean> | undefined;
   /** Resolves when all events are written, or after CLOSE_MILLIS. */
@@ -133,7 +136,7 @@ export function createSink(options: SinkOptions): Sink {
 }
 
 type Plugin = 'log' | 'buffered' | 'truncate';
-/** Counts lost events. 0 means that events were not lost. */
+/** Counts events that the plugin has lost. `lost` is 0 when the plugin has passed on an event without a loss. */
 type ReportLoss = (plugin: Plugin, lost: number, error?: Error) => void;
 
 function lossReporter(metrics: Metrics, timers: Timers, log: Log): ReportLoss {
@@ -142,7 +145,7 @@ function lossReporter(metrics: Metrics, timers: Timers, log: Log): ReportLoss {
     'Counter of audit events that failed to be audited properly. Plugin identifies the plugin affected by the error.',
     ['plugin'],
   );
-  /** The failures that have not ended. */
+  /** The failures that have not ended, by plugin. */
   const failures = new Map<Plugin, { lost: number; lastAt: Millis }>();
   return (plugin, lost, error) => {
     const failure = failures.get(plugin);
@@ -157,10 +160,13 @@ function lossReporter(metrics: Metrics, timers: Timers, log: Log): ReportLoss {
   };
 }
 
-/** The share of the longest line that a message may have, in characters, of which JSON writes each as at most 6 bytes. */
+/**
+ * The number of characters that a truncated message may have, as a part of the maximum line length in bytes. A character takes at most 6
+ * bytes in JSON.
+ */
 const MESSAGE_SHARE = 1 / 8;
 
-/** Returns the status of the response with at most `chars` characters of its message, and without details: an error may list many causes. */
+/** Returns the response status with at most `chars` characters of its message, and without its details, which may list many causes. */
 function shortStatus({ responseStatus }: AuditEvent, chars: number): Pick<AuditEvent, 'responseStatus'> {
   if (responseStatus === undefined) return {};
   const { details, message = '', ...rest } = responseStatus;
@@ -168,8 +174,9 @@ function shortStatus({ responseStatus }: AuditEvent, chars: number): Pick<AuditE
 }
 
 /**
- * Returns a function that returns the line of an event. An event that is too large loses its objects, and then most of its message. Unlike
- * upstream, a client cannot avoid the log by a request with a long error. Undefined if the event is still too large.
+ * Returns a function that encodes an event as a line. If the event is too large, omits its objects, and then most of its message, so that,
+ * unlike upstream, a client cannot avoid the log by a request with a long error. The function returns undefined if the event is still too
+ * large.
  */
 function encoder(
   { format, truncation }: Pick<SinkOptions, 'format' | 'truncation'>,

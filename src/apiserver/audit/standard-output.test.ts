@@ -24,13 +24,13 @@ const textOf = async (stream: AsyncIterable<Buffer> | null): Promise<string> => 
   return text;
 };
 
-test('lines are written to a pipe', async () => {
+test('audit lines are written to a pipe', async () => {
   const child = run('pipe');
   const [output, result] = await Promise.all([textOf(child.stdout), textOf(child.stderr)]);
   expect([output, JSON.parse(result)]).toEqual(['a\nb\n', { written: 2 }]);
 });
 
-test('lines are appended to a file', async () => {
+test('audit lines are appended to a file', async () => {
   const path = join(folder, 'file');
   const child = run(openSync(path, 'a'));
   expect(JSON.parse(await textOf(child.stderr))).toEqual({ written: 2 });

@@ -7,8 +7,8 @@ const STDOUT = 1;
 const writeTo = promisify(write);
 
 /**
- * Standard output is a pipe or a terminal, or a file if the engine runs in the background. Node.js writes to files in the calling thread, so
- * that another thread must write these lines.
+ * Returns the output that writes to standard output: a pipe or a terminal, or a file if the engine runs in the background. Lines for a file
+ * are written with fs.write() in another thread, because process.stdout.write() would write them in the calling thread.
  */
 export function standardOutput(): Output {
   const put = fstatSync(STDOUT).isFile() ? writeFile : writeStream;

@@ -1,5 +1,5 @@
 /**
- * Keeps the newest events of one resource, for watches that resume at a resourceVersion.
+ * Keeps the newest events of each resource in memory, for watches that resume at a resourceVersion.
  *
  * Invariants:
  *  1. A window has at most `capacity` events. If it has more than one event, their objects together take at most WINDOW_BYTES.
@@ -8,7 +8,7 @@
  */
 import type { CacheEvent } from './watch-cache.ts';
 
-/** The memory limit of one window: about a thousand objects of 4 KiB of JSON each (see heldBytes). Most objects are smaller. */
+/** The memory limit of the objects in one window. A thousand objects with 4 KiB of JSON each take about this much (see heldBytes). */
 const WINDOW_BYTES = 16 * 1024 * 1024;
 const ALL_WINDOWS_BYTES = 64 * 1024 * 1024;
 
@@ -55,7 +55,7 @@ export class EventWindow {
     this.#oldestRevision = revision;
   }
 
-  /** The window contains all events after this revision. */
+  /** The revision after which the window contains all events. */
   get oldestRevision(): number {
     return this.#oldestRevision;
   }

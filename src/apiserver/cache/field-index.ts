@@ -1,11 +1,14 @@
 /**
- * An index of the objects of one resource by the value of one field. Objects whose value is empty are not in the index, so that it needs
- * no memory for them.
+ * An index of the objects of one resource by the value of one field. Objects with an empty value are not in the index, and take no memory
+ * there.
  */
 import type { KubeObject } from '../../machinery/meta.ts';
 import { type Entry, lowerBound, putEntry, removeEntry } from './sorted-entries.ts';
 
-/** A field by which a cache can find objects. Two IndexedFields of one resource with the same name are two versions of the field. */
+/**
+ * A field by which a cache can find objects. Two IndexedField objects of one resource with the same `field` are two versions of the field,
+ * for example because the kind was replaced.
+ */
 export interface IndexedField {
   /** The name in field selectors, such as `spec.nodeName`. */
   field: string;
@@ -16,7 +19,7 @@ export interface IndexedField {
 /** Selects the objects with this value of the field. */
 export interface FieldValue {
   by: IndexedField;
-  /** Not empty. */
+  /** The value, which must not be empty. */
   value: string;
 }
 

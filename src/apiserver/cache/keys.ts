@@ -13,7 +13,10 @@ export const resourcePrefix = (group: string, plural: string): string =>
 export const objectKey = (prefix: string, namespace: string | undefined, name: string): string =>
   namespace === undefined ? `${prefix}${name}` : `${prefix}${namespace}/${name}`;
 
-/** Returns the prefix of the resource in the key of an object; for other texts, a text that is not such a prefix. */
+/**
+ * Returns the prefix of the resource in the key of an object. For a text that is not such a key, returns a text that is not the prefix of
+ * any resource.
+ */
 export const prefixOf = (key: string): string =>
   key.slice(0, key.indexOf('/', key.indexOf('/', REGISTRY_PREFIX.length) + 1) + 1);
 

@@ -1,6 +1,6 @@
 /**
- * An index of the current objects of one resource, which finds objects by key and lists those of a namespace in key order. Fields get
- * an index of their own when a list first asks for a value of the field.
+ * An index of the current objects of one resource, which finds objects by key and lists the objects of a namespace in key order. The index
+ * of a field is built when a list first selects by a value of the field.
  */
 import type { KubeObject } from '../../machinery/meta.ts';
 import { FieldIndex, type FieldValue, type IndexedField } from './field-index.ts';
@@ -46,7 +46,7 @@ export class ObjectIndex {
     return previous;
   }
 
-  /** Returns the deleted object, or undefined if there was none. */
+  /** Removes the object. Returns the removed object, or undefined if there was none. */
   delete(key: string, parts: KeyParts): KubeObject | undefined {
     const previous = this.#byKey.get(key);
     if (previous === undefined) return undefined;
@@ -60,8 +60,8 @@ export class ObjectIndex {
   }
 
   /**
-   * Returns the objects of the namespace, or of all namespaces if it is undefined, in key order. With `where`, returns only the objects
-   * with this value of the field.
+   * Returns the objects of the namespace, or of all namespaces if `namespace` is undefined, in key order. With `where`, returns only the
+   * objects with this value of the field.
    */
   list(namespace: string | undefined, where?: FieldValue): KubeObject[] {
     if (where !== undefined) return this.#index(where.by).list(where.value, this.#bucketKey(namespace ?? ''));
@@ -71,7 +71,7 @@ export class ObjectIndex {
     return bucket?.key === bucketKey ? bucket.entries.map((entry) => entry.object) : [];
   }
 
-  /** Returns the index of the field. Builds it if there is none, or if it is the index of another version of the field. */
+  /** Returns the index of the field. Builds the index if there is none, or only one of another version of the field. */
   #index(by: IndexedField): FieldIndex {
     let index = this.#fields.get(by.field);
     if (index?.by !== by) {

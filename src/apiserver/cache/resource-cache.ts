@@ -19,7 +19,9 @@ export interface Subscriber {
 /** The objects, the event window and the subscribers of one resource. */
 export class ResourceCache {
   readonly objects: ObjectIndex;
-  /** The errors of the values that cannot be decrypted, by key. `objects` has the last state of such an object that could be read, if any. */
+  /**
+   * The errors of the values that cannot be decrypted, by key. `objects` keeps the last readable state of such an object, if there was one.
+   */
   readonly #unreadable = new Map<string, UnreadableValueError>();
   readonly window: EventWindow;
   readonly #everywhere = new Set<Subscriber>();
@@ -33,8 +35,9 @@ export class ResourceCache {
   }
 
   /**
-   * Calls `apply`, which applies a change of the key. If the new value cannot be decrypted, returns the error, with which reads of the object
-   * fail until the next change. Subscribers keep the last state of the object.
+   * Calls `apply`, which applies a change of the object with the key. If `apply` throws an UnreadableValueError because the new value
+   * cannot be decrypted, returns the error. Reads of the object then fail with this error until the next change, and subscribers get no
+   * event.
    */
   whenReadable(key: string, apply: () => void): UnreadableValueError | undefined {
     this.#unreadable.delete(key);
@@ -48,7 +51,7 @@ export class ResourceCache {
     }
   }
 
-  /** Throws an UnreadableValueError if the value of the key cannot be decrypted. */
+  /** Returns the object, or undefined if there is none. Throws an UnreadableValueError if the value of the key cannot be decrypted. */
   get(key: string): KubeObject | undefined {
     const failure = this.#unreadable.get(key);
     if (failure !== undefined) throw failure;
@@ -63,7 +66,7 @@ export class ResourceCache {
     return this.objects.list(namespace, where);
   }
 
-  /** Adds the subscriber. Returns a function that removes it. */
+  /** Adds the subscriber. Returns a function that removes the subscriber. */
   add(subscriber: Subscriber): () => void {
     const { namespace, where } = subscriber;
     if (where !== undefined) {
@@ -80,7 +83,7 @@ export class ResourceCache {
     return () => this.#everywhere.delete(subscriber);
   }
 
-  /** Returns each subscriber that gets the event, once. */
+  /** Yields each subscriber that gets the event, once. */
   *subscribersOf(event: CacheEvent): Iterable<Subscriber> {
     yield* this.#everywhere;
     yield* this.#byNamespace.get(event.namespace) ?? [];

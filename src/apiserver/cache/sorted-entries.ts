@@ -18,14 +18,14 @@ export function lowerBound(entries: readonly { key: string }[], key: string): nu
   return low;
 }
 
-/** Adds the entry, or replaces the one with its key. */
+/** Adds the entry, or replaces the entry with the same key. */
 export function putEntry(entries: Entry[], entry: Entry): void {
   const at = lowerBound(entries, entry.key);
   if (entries[at]?.key === entry.key) entries[at] = entry;
   else entries.splice(at, 0, entry);
 }
 
-/** Removes the entry with the key. It must exist. */
+/** Removes the entry with the key. The entry must exist. */
 export function removeEntry(entries: Entry[], key: string): void {
   entries.splice(lowerBound(entries, key), 1);
 }

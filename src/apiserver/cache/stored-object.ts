@@ -28,12 +28,16 @@ export function textAtRevision(stored: string, revision: number): string | undef
   return head && `${head}"resourceVersion":"${revision}",${stored.slice(head.length)}`;
 }
 
-/** The objects of which values are the JSON. The watch cache gets these values back, and then need not parse them. */
+/**
+ * The objects from which stored values were encoded, by value. The watch cache gets the same values from the store, and need not parse
+ * them.
+ */
 const contents = new WeakMap<Uint8Array, KubeObject>();
 
 /**
- * Makes decodeStored() return the content of the object for `value`, which must be its JSON, unless parsing the JSON could return something
- * else. Once decodeStored() has been called, the content is frozen. Returns the countValues() of the object.
+ * Makes decodeStored() reuse the content of the object for `value`, which must be the JSON of the object, instead of parsing the JSON. Has
+ * no effect if the parsed JSON could differ from the object. decodeStored() later freezes the content. Returns the countValues() of the
+ * object.
  */
 export function giveContent(value: Uint8Array, object: KubeObject): number {
   const count = countJson(object);
@@ -42,7 +46,7 @@ export function giveContent(value: Uint8Array, object: KubeObject): number {
   return count;
 }
 
-/** Returns the countValues() of a value, or NaN if it differs from the value that is parsed from its JSON. */
+/** Returns the countValues() of a value, or NaN if parsing the JSON of the value could return another value. */
 function countJson(value: unknown): number {
   if (typeof value === 'string' || typeof value === 'boolean' || value === null) return 1;
   if (typeof value === 'number') return Number.isFinite(value) && !Object.is(value, -0) ? 1 : Number.NaN;
@@ -54,7 +58,10 @@ function countJson(value: unknown): number {
   return count;
 }
 
-/** Throws an UnreadableValueError if the value cannot be decrypted, or is not JSON. */
+/**
+ * Returns the object of a stored value, deeply frozen and with its revision as resourceVersion. Throws an UnreadableValueError if the value
+ * cannot be decrypted, or is not JSON.
+ */
 export function decodeStored(stored: StoredValue): KubeObject {
   const content = contents.get(stored.value);
   const object = content === undefined ? parse(stored) : { ...content, metadata: { ...content.metadata } };
@@ -85,12 +92,14 @@ export const heldBytes = (values: number, storedBytes: number): number => 2 * st
 /** Returns the approximate memory of the structure of a JSON value in bytes, without its strings. */
 export const structureBytes = (value: unknown): number => VALUE_BYTES * countValues(value);
 
-/** Returns the approximate memory of an object in bytes, without that of a serialized text. The object may change later. */
+/**
+ * Returns the approximate memory of an object in bytes, without its serialized text. Caches nothing, so that the object may change later.
+ */
 export const uncachedBytes = (object: KubeObject): number => JSON.stringify(object).length + structureBytes(object);
 
 const knownBytes = new WeakMap<KubeObject, number>();
 
-/** Returns the heldBytes() of an object, computed only once. The object must be immutable. */
+/** Returns the heldBytes() of an object, and caches the result. The object must be immutable. */
 export function objectBytes(object: KubeObject): number {
   let bytes = knownBytes.get(object);
   if (bytes === undefined) {
@@ -105,7 +114,7 @@ export function countValues(value: unknown, visit?: (value: object) => void): nu
   if (typeof value !== 'object' || value === null) return 1;
   let count = 1;
   if (Array.isArray(value)) for (const item of value) count += countValues(item, visit);
-  // Unlike Object.keys(), this allocates no list of keys. The objects are JSON and inherit no fields.
+  // Unlike Object.keys(), this loop allocates no list of keys. The objects are JSON and inherit no fields.
   else for (const key in value) count += countValues((value as Record<string, unknown>)[key], visit);
   visit?.(value);
   return count;

@@ -6,8 +6,8 @@
  * Boundary: the cache knows keys and metadata, but not kinds. The objects that it returns are frozen and shared.
  *
  * Invariants:
- *  1. The cache contains exactly the writes up to its revision, which may be older than that of an acknowledged write: the store
- *     calls its listeners when it can. A reader that must see a write waits until the cache has reached the revision of the write.
+ *  1. The cache contains exactly the writes up to its revision. An acknowledged write may be newer, because the store calls its listeners
+ *     some time later. A reader that must see a write waits until the cache has reached its revision.
  *  2. A subscriber gets each event after the revision at which it subscribed exactly once and in revision order, even if a
  *     listener writes to the store.
  *  3. The window of a resource has only the newest events. Subscribing at a revision before the window throws TooOldError.
@@ -59,8 +59,8 @@ export interface WatchCache {
   revision(): number;
   get(key: string): KubeObject | undefined;
   /**
-   * Returns the objects whose keys have the resource's `prefix`, in one namespace or in all, in key order; with `where`, only those
-   * with this value. Returns an empty list for uncached resources.
+   * Returns the objects whose keys have the resource's `prefix`, in one namespace or in all, in key order; with `where`, returns only the
+   * objects with this value. Returns an empty list for uncached resources.
    */
   list(prefix: string, namespace?: string, where?: FieldValue): KubeObject[];
   /**
@@ -80,7 +80,7 @@ export interface WatchCache {
    * `key` is undefined.
    */
   heldBytes(key?: string): number;
-  /** Calls the listener after the revision has changed and the subscribers have received the changes of objects. Returns a function that removes the listener. */
+  /** Calls the listener after each change of the revision, after all subscribers. Returns a function that removes the listener. */
   onChange(listener: () => void): () => void;
   /**
    * Calls the listener with each object that an update or deletion removes from the cache. Returns a function that removes the
@@ -153,7 +153,7 @@ class StoreCache implements WatchCache {
         await betweenSteps();
       }
     }
-    // Watches all keys, so that the cache reaches each revision of the store, also one that writes only other keys.
+    // Watch all keys, so that the cache also reaches revisions that write only keys outside of /registry/.
     cache.#endWatch = options.store.watch('', revision, (events) => cache.#apply(events));
     return cache;
   }
@@ -229,8 +229,8 @@ class StoreCache implements WatchCache {
   }
 
   /**
-   * Applies the whole batch before any subscriber gets its events. Queues the events, so that a subscriber that writes to the
-   * store does not change their order.
+   * Applies the whole batch before any subscriber gets an event. Queues the events, so that their order stays the same even if a subscriber
+   * writes to the store.
    */
   #apply(events: StoreEvent[]): void {
     for (const event of events) {

@@ -117,7 +117,9 @@ function resourceDiscovery(kind: KindDefinition) {
 
 export type AggregatedVersion = 'v2' | 'v2beta1';
 
-/** Returns the aggregated document at /api if `core` is true (the core group), otherwise that at /apis (all other groups). */
+/**
+ * Returns the aggregated document at /api, with the core group, if `core` is true; otherwise the document at /apis, with all other groups.
+ */
 export function aggregatedDiscovery(kinds: readonly KindDefinition[], core: boolean, version: AggregatedVersion) {
   const groups = groupsOf(kinds).filter((group) => (group === '') === core);
   return {

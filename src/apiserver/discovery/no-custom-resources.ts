@@ -1,6 +1,6 @@
 /**
- * Answers the list of CustomResourceDefinitions, of which lifepod has none yet: before kubectl says that a kind is unknown, it lists them,
- * and reports a failure of this list instead.
+ * Serves an empty list of CustomResourceDefinitions, because lifepod has none yet. Before kubectl reports that a kind is unknown, it
+ * requests this list, and if the request fails, reports that failure instead.
  * Source: CRDFinder in k8s.io/cli-runtime/pkg/resource of v1.33.
  */
 import { sendJson } from '../http/answers.ts';

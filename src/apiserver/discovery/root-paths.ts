@@ -14,7 +14,7 @@ const FIXED = [
   '/version',
 ];
 
-/** Returns the sorted paths. `checks`: the paths of the health endpoints and of their checks. */
+/** Returns the paths in alphabetical order. `checks`: the paths of the health endpoints and of their checks. */
 export function rootPaths(kinds: readonly KindDefinition[], checks: readonly string[]): string[] {
   const ofGroups = kinds.flatMap(({ group, version }) =>
     group === '' ? [`/api/${version}`] : [`/apis/${group}`, `/apis/${group}/${version}`],

@@ -11,10 +11,10 @@ import { publicKeySet, tokenKeyOf } from '../pki/tokens.ts';
 const CONFIGURATION_PATH = '/.well-known/openid-configuration';
 const KEYS_PATH = '/openid/v1/jwks';
 
-/** Whether the path is that of one of the documents. */
+/** Whether the path is the path of one of the documents. */
 export const isIssuerPath = (path: string): boolean => path === CONFIGURATION_PATH || path === KEYS_PATH;
 
-/** Sends the document at the path of the request, which must be one of them. */
+/** Sends the document at the path of the request, for which isIssuerPath() must be true. */
 export type ServeIssuer = (exchange: Exchange) => Promise<void>;
 
 export function issuerDocuments(pki: Pick<Pki, 'serviceAccountKey'>, issuer: string): ServeIssuer {

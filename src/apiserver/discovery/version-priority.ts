@@ -1,5 +1,5 @@
 /**
- * The order of the versions of an API group, in which the preferred version is first.
+ * Sorts the versions of an API group so that the preferred version is first.
  * Source: "Version priority" in upstream's documentation of CustomResourceDefinitions.
  */
 
@@ -19,7 +19,10 @@ export function byPriority(a: string, b: string): number {
   return different === -1 ? 0 : (right[different] as number) - (left[different] as number);
 }
 
-/** Returns [stability, major, minor], where more is preferred; undefined if the version does not have the form of upstream's versions. */
+/**
+ * Returns [stability, major, minor]; higher numbers are preferred. Returns undefined if the version does not have the form of upstream's
+ * versions.
+ */
 function parse(version: string): [number, number, number] | undefined {
   const match = /^v([1-9]\d*)(?:(alpha|beta)([1-9]\d*))?$/.exec(version);
   if (match === null) return undefined;

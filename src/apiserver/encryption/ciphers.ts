@@ -1,13 +1,14 @@
 /**
- * The providers that encrypt values of the store, each with one key. An encrypted value begins with `k8s:enc:PROVIDER:VERSION:NAME:`, as
- * upstream; NAME is the name of the key.
+ * The providers that encrypt values of the store. A cipher is a provider with one key. As upstream, an encrypted value begins with
+ * `k8s:enc:PROVIDER:VERSION:NAME:`, in which NAME is the name of the key.
  *
  * aesgcm: AES-256-GCM. Upstream's version v1 encrypts all values with the same key and random nonces of 96 bits, so that the key must be
- * replaced after 200,000 writes. Version v2 derives a key for each write with HKDF-Expand from the given key and 256 random bits, as upstream
- * does for KMS v2: the number of writes needs no limit. The layout after the prefix is: 32 random bytes, nonce (12 bytes), ciphertext, tag
- * (16 bytes). The key of the store is authenticated, so that a value cannot be moved to another key.
+ * replaced after 200,000 writes. lifepod uses a version v2, which derives a key for each write with HKDF-Expand from the given key and 256
+ * random bits, as upstream does for KMS v2, so that the number of writes needs no limit. The layout after the prefix is: 32 random bytes,
+ * nonce (12 bytes), ciphertext, tag (16 bytes). The key of the value in the store is authenticated, so that the value cannot be moved to
+ * another key.
  *
- * aescbc: AES-CBC with PKCS #7 padding and upstream's layout: IV (16 bytes), ciphertext. It authenticates nothing.
+ * aescbc: AES-CBC with PKCS #7 padding and upstream's layout: IV (16 bytes), ciphertext. This provider authenticates nothing.
  *
  * identity: the value itself, which must not begin with `k8s:enc:`.
  */
@@ -26,11 +27,14 @@ export interface Cipher {
   prefix: string;
   /** Returns the encrypted value, with the prefix. `key`: the key of the value in the store. */
   encrypt(key: string, value: Uint8Array): Uint8Array;
-  /** Decrypts a value with the prefix. Throws an error with upstream's text if the value is damaged or belongs to another key. */
+  /**
+   * Decrypts a value with the prefix. Throws an error with upstream's text if the value is damaged or, with aesgcm, belongs to another key
+   * of the store.
+   */
   decrypt(key: string, value: Uint8Array): Uint8Array;
 }
 
-/** The beginning of all encrypted values. No JSON begins with it. */
+/** The beginning of all encrypted values. No JSON text begins with this text. */
 export const ENCRYPTED = 'k8s:enc:';
 
 /** The lengths that the secret of a key may have, in bytes. */
@@ -40,15 +44,15 @@ const RANDOM_BYTES = 32;
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 const BLOCK_BYTES = 16;
-/** Distinguishes the keys for values from everything else that is derived from a key. */
+/** The labels of derived bytes. Different labels make the keys for values independent of the names of keys. */
 const DATA_KEY_LABEL = 'lifepod value ';
 const KEY_NAME_LABEL = 'lifepod key name';
 const FIRST_BLOCK = Uint8Array.of(1);
 const NOTHING = new Uint8Array();
 
 /**
- * Returns 32 bytes that are derived from the secret: HKDF-Expand with SHA-256, whose first block is all that is needed. The secret is random,
- * so that HKDF-Extract is not. Source: RFC 5869, 2.3 and 3.3.
+ * Returns 32 bytes that are derived from the secret with HKDF-Expand and SHA-256, whose first block is enough. HKDF-Extract is not needed,
+ * because the secret is random. Source: RFC 5869, 2.3 and 3.3.
  */
 const derive = (secret: KeyObject, label: string, info: Uint8Array = NOTHING): Buffer =>
   createHmac('sha256', secret).update(label).update(info).update(FIRST_BLOCK).digest();
@@ -75,7 +79,7 @@ export function aesgcm(name: string, secret: Uint8Array): Cipher {
   const nonceAt = prefix.length + RANDOM_BYTES;
   const textAt = nonceAt + NONCE_BYTES;
   const master = createSecretKey(secret);
-  // With a KeyObject, Node.js creates a cipher in half the time.
+  // Return a KeyObject, with which Node.js creates a cipher in half the time.
   const keyFor = (random: Uint8Array): KeyObject => createSecretKey(derive(master, DATA_KEY_LABEL, random));
   return {
     prefix,

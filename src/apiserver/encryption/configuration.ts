@@ -1,7 +1,8 @@
 /**
- * Reads an EncryptionConfiguration (apiserver.config.k8s.io/v1): which resources are encrypted, by which ciphers.
- * Source: k8s.io/apiserver/pkg/apis/apiserver and its validation in v1.33 (fields, rules and wording). Besides, names of keys must be
- * unique within the providers of a list, and must not contain a colon, so that the prefix of a value always names one cipher.
+ * Parses an EncryptionConfiguration (apiserver.config.k8s.io/v1), which lists the encrypted resources and their ciphers.
+ * Source: k8s.io/apiserver/pkg/apis/apiserver and its validation in v1.33 (fields, rules and wording). In addition, the names of keys must
+ * be unique for each provider in a list of providers, and must not contain a colon, so that the prefix of a value always identifies one
+ * cipher.
  */
 import { allErrors, type FieldError, invalid, required } from '../../machinery/field-error.ts';
 import { UserError } from '../../platform/files.ts';
@@ -11,9 +12,9 @@ import { checkResources } from './resource-names.ts';
 import { createTransformer, PLAIN, type Transformer } from './transformer.ts';
 
 export interface Configuration {
-  /** Returns the transformer for the value with a key of the store. */
+  /** Returns the transformer for the value with the key in the store. */
   transformerFor(key: string): Transformer;
-  /** Beginnings of keys, which include the keys of all encrypted values. */
+  /** Prefixes of keys in the store. The key of each value that must be encrypted begins with one of them. */
   prefixes: readonly string[];
 }
 
@@ -30,7 +31,7 @@ interface Entry {
 const API_VERSION = 'apiserver.config.k8s.io/v1';
 const KIND = 'EncryptionConfiguration';
 const CIPHERS: Readonly<Record<string, (name: string, secret: Uint8Array) => Cipher>> = { aesgcm, aescbc };
-/** Providers of upstream that lifepod does not have. */
+/** Providers of upstream that lifepod does not support. */
 const UNSUPPORTED: readonly string[] = ['secretbox', 'kms'];
 
 /** Returns the configuration in the text, which is YAML or JSON. Throws a UserError that names the file `path` if the text is invalid. */
@@ -64,13 +65,13 @@ interface Group {
   ciphers: readonly Cipher[];
 }
 
-/** Returns the resource and the group that a name means; `*` means all. */
+/** Returns the resource and the group that a name such as `secrets` or `deployments.apps` means; `*` means all. */
 function groupResource(name: string): { resource: string; group: string } {
   const dot = name.indexOf('.');
   return dot < 0 ? { resource: name, group: '' } : { resource: name.slice(0, dot), group: name.slice(dot + 1) };
 }
 
-/** Returns the beginning of the keys of the resources that a name means. */
+/** Returns the prefix of the keys of all resources that a name means. */
 function prefixOfName(name: string): string {
   const { resource, group } = groupResource(name);
   if (group === '*') return REGISTRY_PREFIX;
@@ -168,7 +169,7 @@ function secretErrors(secret: unknown, path: string): FieldError[] {
   const at = `${path}.secret`;
   if (typeof secret !== 'string' || secret === '') return [required(at, 'secret is a mandatory field for a key')];
   const bytes = Buffer.from(secret, 'base64');
-  // As in Go, line breaks are ignored.
+  // As in Go, ignore line breaks.
   if (bytes.toString('base64') !== secret.replace(/[\r\n]/g, ''))
     return [invalid(at, 'REDACTED', 'secrets must be base64 encoded')];
   if (KEY_BYTES.includes(bytes.length)) return [];

@@ -11,9 +11,9 @@ import { PLAIN } from './transformer.ts';
 const PAGE = 500;
 
 /**
- * Resolves with the keys of the values in `store`, which has the encrypted values, that cannot be decrypted with the keys of the data folder or
- * of `configFile`, and deletes these values if `really` is true. If the data folder has no key, no encrypted value can be decrypted. Rejects
- * with a UserError if a key file is invalid, or if `configFile` is missing.
+ * Resolves to the keys of the values that cannot be decrypted with the keys of the data folder or, if it is not '', of `configFile`.
+ * Deletes these values if `really` is true. `store`: the store with the encrypted values. If the data folder has no key, no encrypted value
+ * can be decrypted. Rejects with a UserError if a key file is invalid, or if `configFile` is missing.
  */
 export async function discardUnreadable(
   store: Store,

@@ -1,4 +1,4 @@
-/** Tests reads of values that cannot be decrypted, in the store, the watch cache and the registry. */
+/** Tests reads of encrypted values, and of values that cannot be decrypted, through the store, the watch cache and the registry. */
 import { describe, expect, test } from 'vitest';
 import { createMemoryStore } from '../../store/memory/memory-store.ts';
 import type { Store } from '../../store/store.ts';
@@ -12,7 +12,7 @@ const PREFIX = '/registry/core/secrets/';
 const cipher = createTransformer([aesgcm('one', Buffer.alloc(32, 1))]);
 const forSecrets = (transformer: Transformer) => (key: string) => (key.startsWith(PREFIX) ? transformer : PLAIN);
 
-/** Returns the cipher, with the number of its calls. */
+/** Returns a transformer that counts how often it encrypts and decrypts. */
 function counting(): Transformer & { calls: { encrypted: number; decrypted: number } } {
   const calls = { encrypted: 0, decrypted: 0 };
   return {
@@ -88,7 +88,7 @@ describe('a value that cannot be decrypted', () => {
     return all;
   }
 
-  test('makes reads of the object, and lists that contain it, fail with 500, as upstream', async () => {
+  test('reads of an object that cannot be decrypted, and lists that contain it, fail with 500, as upstream', async () => {
     const { registry } = await withDamaged();
     const expected = { code: 500, reason: 'InternalError', message };
     expect(await failure(registry.get(SECRETS, 'default', 'a'))).toEqual(expected);
@@ -97,14 +97,14 @@ describe('a value that cannot be decrypted', () => {
     expect(await failure(registry.delete(SECRETS, 'default', 'a'))).toEqual(expected);
   });
 
-  test('does not affect other objects and other namespaces', async () => {
+  test('a value that cannot be decrypted does not affect other objects and other namespaces', async () => {
     const { registry } = await withDamaged();
     expect(await registry.get(SECRETS, 'default', 'b')).toMatchObject({ metadata: { name: 'b' } });
     expect((await registry.list(SECRETS, { namespace: 'kube-system' })).items).toHaveLength(1);
     expect((await registry.list(ref('configmaps'), {})).items).toBeDefined();
   });
 
-  test('can be read again after it was restored, and is forgotten after it was deleted', async () => {
+  test('a value that could not be decrypted can be read again after it was restored, and is forgotten after it was deleted', async () => {
     const { raw, registry, settled } = await withDamaged();
     const key = `${PREFIX}default/a`;
     await damage(raw, key);
@@ -116,13 +116,13 @@ describe('a value that cannot be decrypted', () => {
     expect((await registry.list(SECRETS, {})).items.map(({ metadata }) => metadata.name)).toEqual(['b', 'c']);
   });
 
-  test('prevents the start of a registry', async () => {
+  test('a value that cannot be decrypted prevents the start of a registry', async () => {
     const { raw } = await withDamaged();
     const start = startRegistry({ store: encryptedStore(raw, forSecrets(cipher)) });
     expect(await failure(start)).toMatchObject({ code: 500, message });
   });
 
-  test('was moved from another object', async () => {
+  test('a value that was moved from another object cannot be decrypted', async () => {
     const { raw, registry, settled } = await started();
     for (const name of ['a', 'b']) await registry.create(SECRETS, 'default', secret(name));
     const value = (await raw.get(`${PREFIX}default/b`))?.value ?? new Uint8Array();
@@ -131,7 +131,7 @@ describe('a value that cannot be decrypted', () => {
     expect(await failure(registry.get(SECRETS, 'default', 'a'))).toMatchObject({ code: 500, message });
   });
 
-  test('was replaced by bytes that are not JSON, which the error does not contain', async () => {
+  test('a value that was replaced by bytes that are not JSON cannot be read, and the error does not contain the bytes', async () => {
     const { raw, registry, settled } = await started();
     const key = `${PREFIX}default/a`;
     await raw.txn({ compare: [], puts: [{ key, value: cipher.toStorage(key, Buffer.from('hidden')) }] });
@@ -141,7 +141,7 @@ describe('a value that cannot be decrypted', () => {
     );
   });
 
-  test('was replaced by a plain object', async () => {
+  test('a value that was replaced by a plain object cannot be read', async () => {
     const { raw, registry, settled } = await started();
     await registry.create(SECRETS, 'default', secret('a'));
     const value = Buffer.from(JSON.stringify(secret('a')));

@@ -2,9 +2,9 @@
  * A store that encrypts the values of some resources before it passes them to another store, and decrypts them when they are used.
  *
  * Invariants:
- *  1. A value is decrypted when its bytes are first read, and only once: an unread value, such as the replaced value of an event, costs
- *     nothing. The event of a write in this process does not decrypt what was encrypted just before.
- *  2. A value that cannot be decrypted fails alone: reading its bytes throws an UnreadableValueError.
+ *  1. A value is decrypted when its bytes are first read, and only once, so that an unread value, such as the replaced value of an event,
+ *     costs nothing. The event of a write of this process contains the plain value that was written, without decryption.
+ *  2. A value that cannot be decrypted does not affect others: only reading its bytes throws an UnreadableValueError.
  *  3. Once settled() has resolved, all values that were encrypted before the call are in the other store, or never will be.
  */
 import { ApiError, internalError } from '../../machinery/status.ts';
@@ -12,7 +12,10 @@ import type { Store, StoredValue, StoreEvent, Txn, TxnResult } from '../../store
 import { beginsWith, ENCRYPTED } from './ciphers.ts';
 import { PLAIN, type Transformer } from './transformer.ts';
 
-/** A value in the store cannot be decrypted. As upstream, reads of the object, and lists that contain it, fail with 500. */
+/**
+ * The error for a value in the store that cannot be decrypted. As upstream, reads of the object and lists that contain the object fail with
+ * 500.
+ */
 export class UnreadableValueError extends ApiError {
   readonly key: string;
   /** The reason, such as `cipher: message authentication failed`. */
@@ -57,7 +60,7 @@ class DecryptedValue implements StoredValue {
   }
 }
 
-/** Throws an UnreadableValueError if the value cannot be decrypted. */
+/** Returns the decrypted value. Throws an UnreadableValueError if the value cannot be decrypted. */
 export function decrypt(transformer: Transformer, key: string, value: Uint8Array): Uint8Array {
   try {
     return transformer.fromStorage(key, value);
@@ -68,7 +71,7 @@ export function decrypt(transformer: Transformer, key: string, value: Uint8Array
 
 export function encryptedStore(store: Store, transformerFor: TransformerFor): EncryptedStore {
   const running = new Set<Promise<unknown>>();
-  /** The values that were passed to the store, by their encrypted form, which the store returns in the event. */
+  /** The plain values that were written, by the encrypted bytes, which the store returns in its events. */
   const written = new WeakMap<Uint8Array, { key: string; value: Uint8Array }>();
   const decrypted = (kv: StoredValue): StoredValue => {
     const transformer = transformerFor(kv.key);

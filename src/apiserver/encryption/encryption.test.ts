@@ -24,7 +24,7 @@ import { type Encryption, openEncryptedStore, readConfiguration } from './encryp
 
 const PREFIX = '/registry/core/secrets/default/';
 const PASSWORD = 'correct-horse-battery-staple';
-/** More values than are read or written at once, some of which LMDB stores in pages of their own. */
+/** The number of values in the store: more than are read or written at once. LMDB stores some of them in pages of their own. */
 const COUNT = 620;
 
 let dataDir: string;
@@ -106,7 +106,7 @@ async function fill(store: Store, count = COUNT): Promise<void> {
   const write = (index: number) =>
     store.txn({ compare: [], puts: [{ key: PREFIX + nameOf(index), value: Buffer.from(jsonOf(index)) }] });
   await Promise.all(indexes.map(write));
-  // The history and free pages have the values, too.
+  // Write values again, so that the history and free pages of the store also contain values.
   await Promise.all(indexes.slice(0, 100).map(write));
 }
 
@@ -127,7 +127,7 @@ function filesIn(folder: string): string[] {
 const filesWithPasswords = (): string[] =>
   filesIn(dataDir).filter((path) => {
     const content = readFileSync(path);
-    // The last characters depend on what follows.
+    // Omit the last characters, because they depend on the bytes after the password.
     const encoded = Buffer.from(PASSWORD).toString('base64').slice(0, -3);
     return content.includes(PASSWORD) || content.includes(encoded);
   });
@@ -217,9 +217,9 @@ test('a full disk does not prevent the start of an older data folder, whose valu
   await fill(await openRaw(), 70);
   await closeAll();
   const storeIsFull = new StorageFullError(dataDir, 'the disk is full', 'free some space', undefined);
-  // As when a file beside the store is written.
+  // The error of a write to another file than the store.
   const fileIsFull = Object.assign(new Error('ENOSPC: no space left on device, write'), { code: 'ENOSPC' });
-  // Fails in the first commit, between two values, in the deletion of the history, and in the copy of the file.
+  // The disk is full in the first commit, between two values, during the deletion of the history, and during the copy of the file.
   for (const [allowed, error] of [
     [0, storeIsFull],
     [0, fileIsFull],
@@ -243,7 +243,7 @@ test('a full disk does not prevent the start of an older data folder, whose valu
 });
 
 describe('rotateKey()', () => {
-  test('fails with 507 on a full disk, after which the values can be read and the rotation be repeated', async () => {
+  test('rotateKey() fails with 507 on a full disk, after which the values can be read and the rotation can be repeated', async () => {
     let isFull = false;
     const beforeWrite = (): void => {
       if (isFull) throw new StorageFullError(dataDir, 'the disk is full', 'free some space', undefined);
@@ -261,7 +261,7 @@ describe('rotateKey()', () => {
     expect(keyNames()).toHaveLength(1);
   });
 
-  test('encrypts all values with a new key, removes the old one, and leaves the values unchanged', async () => {
+  test('rotateKey() encrypts all values with a new key, removes the old one, and leaves the values unchanged', async () => {
     const { store, rotateKey } = await open();
     await fill(store);
     const [old] = keyNames();
@@ -278,7 +278,7 @@ describe('rotateKey()', () => {
     expect(existsSync(join(dataDir, 'encryption/rewrite-due'))).toBe(false);
   });
 
-  test('loses no write that runs at the same time', async () => {
+  test('rotateKey() loses no write that runs at the same time', async () => {
     const { store, rotateKey } = await open();
     await fill(store, 300);
     const rotated = rotateKey();
@@ -296,7 +296,7 @@ describe('rotateKey()', () => {
     expect(keyNames()).toHaveLength(1);
   });
 
-  test('that is killed leaves no value of an old key in the history, also if all Secrets were deleted before', async () => {
+  test('after a killed rotation, the history has no value of an old key, even if all Secrets were deleted before', async () => {
     let isKilled = false;
     const beforeWrite = (): void => {
       if (isKilled) throw new Error('killed');
@@ -314,7 +314,7 @@ describe('rotateKey()', () => {
     expect((await failureOf(again.store.get(PREFIX + nameOf(0), before))).name).toBe('CompactedError');
   });
 
-  test('concurrent calls share one rotation', async () => {
+  test('concurrent calls of rotateKey() share one rotation', async () => {
     const { store, rotateKey } = await open();
     await fill(store, 3);
     expect(await Promise.all([rotateKey(), rotateKey()])).toEqual([3, 3]);
@@ -324,7 +324,7 @@ describe('rotateKey()', () => {
   test('events of values with the old key that arrive after the rotation can be read', async () => {
     const undelivered: (() => void)[] = [];
     const { store, rotateKey } = await open({
-      // As from a store in another process, the values of events are copies.
+      // Copy the values of events, as a store in another process would.
       wrap: (raw) => {
         const watch: Store['watch'] = (prefix, after, listener) =>
           raw.watch(prefix, after, (events) => listener(structuredClone(events)));
@@ -341,7 +341,7 @@ describe('rotateKey()', () => {
     expect(seen).toEqual([...[0, 1, 2], ...[0, 1, 2], ...[0, 1, 2]].map(jsonOf));
   });
 
-  test('ends watches at no revision, and reads of older revisions get a CompactedError', async () => {
+  test('rotateKey() does not end watches, and reads of older revisions then get a CompactedError', async () => {
     const { store, rotateKey } = await open();
     await fill(store, 3);
     const before = store.revision();
@@ -406,7 +406,7 @@ describe('a start without the right key fails with a sentence, and changes nothi
     return error.message.replaceAll(dataDir, 'DIR');
   };
 
-  test('the file is missing', async () => {
+  test('a start whose key file is missing fails with one sentence, and changes nothing', async () => {
     rmSync(join(dataDir, 'encryption'), { recursive: true });
     expect(await startFails()).toBe(
       'the key file DIR/encryption/keys.json is missing, and the store has values that are encrypted with its keys, such as ' +
@@ -414,7 +414,7 @@ describe('a start without the right key fails with a sentence, and changes nothi
     );
   });
 
-  test('the file is of another data folder', async () => {
+  test('a start with the key file of another data folder fails with one sentence, and changes nothing', async () => {
     const text = readFileSync(keyFile(), 'utf8');
     rmSync(join(dataDir, 'store'), { recursive: true });
     rmSync(keyFile());
@@ -428,7 +428,7 @@ describe('a start without the right key fails with a sentence, and changes nothi
     );
   });
 
-  test('the file is damaged', async () => {
+  test('a start with a damaged key file fails with one sentence, and changes nothing', async () => {
     writeFileSync(keyFile(), readFileSync(keyFile(), 'utf8').slice(0, 50));
     expect(await startFails()).toBe(
       'DIR/encryption/keys.json is not a valid EncryptionConfiguration: it is neither YAML nor JSON (SyntaxError); correct the file, or restore it from a backup',

@@ -6,12 +6,12 @@
  *
  * Invariants:
  *  1. No value is encrypted with a key that is not on the disk.
- *  2. No key is removed while a value, also one in the history of the store, is encrypted with it.
+ *  2. No key is removed while a value, including values in the history of the store, is encrypted with it.
  *  3. A new key is created only if the store has no encrypted value. A start without the keys of all values fails with a UserError.
  *  4. Each step can be repeated after a crash: the next start continues a rotation, and encrypts values that are not encrypted yet.
- *  5. Once values have been encrypted again, the next start copies the store to a new file, because the old one may still contain the old
- *     values in unused space. `rewrite-due` in the folder of the keys records this before the first value is written. The first start of an
- *     older data folder copies the store, too, also if all its Secrets have been deleted.
+ *  5. After values have been encrypted again, a start copies the store to a new file, because unused space of the old file may still
+ *     contain the old values. The file `rewrite-due` in the folder of the keys records this before the first value is written. The first
+ *     start with a data folder without keys copies the store, too, even if all its Secrets have been deleted.
  */
 import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -43,14 +43,17 @@ export interface Encryption {
   /** The store, with decrypted values. */
   store: Store;
   /**
-   * Creates a new key, encrypts all values with it, and removes the old keys. Resolves with the number of values. Concurrent calls share one
+   * Creates a new key, encrypts all values with it, and removes the old keys. Resolves to the number of values. Concurrent calls share one
    * rotation. Rejects with 400 if the keys are the administrator's, with 500 if a value cannot be read, and with 507 if the disk is full. A
    * failed rotation can be repeated.
    */
   rotateKey(): Promise<number>;
 }
 
-/** Rejects with a UserError if the keys or the values of the store cannot be read, or the store cannot be opened. */
+/**
+ * Opens the store, and encrypts the values that are not encrypted with the current key. Rejects with a UserError if the keys or a value of
+ * the store cannot be read, and with the errors of openStore().
+ */
 export async function openEncryptedStore(options: EncryptionOptions): Promise<Encryption> {
   const { dataDir, configFile } = options;
   let raw = await options.openStore();
@@ -59,7 +62,7 @@ export async function openEncryptedStore(options: EncryptionOptions): Promise<En
     const given = keys === undefined ? await readGiven(configFile) : undefined;
     const configuration = (): Configuration => (given ?? keys?.configuration) as Configuration;
     const isComplete = await encryptAll(options, raw, configuration(), keys);
-    // From now on, only values that the keys in the file can decrypt are readable.
+    // Read the file again: it no longer contains the keys that encryptAll() has removed, which must not decrypt values from now on.
     keys &&= await KeyFile.read(dataDir);
     if (isComplete && existsSync(dueFile(dataDir))) {
       await raw.close();
@@ -109,8 +112,8 @@ function markDue(dataDir: string): void {
 }
 
 /**
- * Returns the configuration of the data folder, or of `configFile` if it is not ''; undefined if the data folder has no key. `isUsed` is
- * whether values may be encrypted with the keys in `configFile`.
+ * Returns the configuration of the data folder, or of `configFile` if it is not ''; undefined if the data folder has no key. `isUsed`:
+ * whether values may be encrypted with the keys in `configFile`; changes the advice in the error.
  */
 export const readConfiguration = async (
   dataDir: string,
@@ -143,12 +146,15 @@ async function ownKeys(dataDir: string, store: Store): Promise<KeyFile> {
         `restore the file from a backup. If it is lost, '${rootCommand('secrets discard', dataDir)}' deletes these values`,
     );
   }
-  // The history and unused space may have plain Secrets that were deleted.
+  // The history and the unused space of the store may still contain deleted Secrets that are not encrypted.
   if (store.revision() > 0) markDue(dataDir);
   return KeyFile.create(dataDir, plain);
 }
 
-/** Returns the key of an encrypted value in the store, and whether Secrets exist that are not encrypted. */
+/**
+ * Resolves to the store key of an encrypted value, undefined if there is none, and to whether there are Secrets that are not encrypted.
+ * Stops at the first encrypted value.
+ */
 async function survey(store: Store): Promise<{ encrypted: string | undefined; plain: boolean }> {
   const prefixes = ENCRYPTED_RESOURCES.map((plural) => resourcePrefix('', plural));
   let plain = false;
@@ -166,8 +172,8 @@ async function survey(store: Store): Promise<{ encrypted: string | undefined; pl
 }
 
 /**
- * Encrypts the values that the first cipher has not encrypted, and removes the keys that are no longer needed. Resolves with false if the
- * disk is too full, which does not prevent the start: the next start tries again.
+ * Encrypts the values that the first cipher has not encrypted, and removes the keys that are no longer needed. Resolves to false if the
+ * disk is too full: the engine still starts, and the next start tries again.
  */
 async function encryptAll(
   { dataDir, configFile, log }: EncryptionOptions,
@@ -178,7 +184,7 @@ async function encryptAll(
   try {
     const rewritten = await rewriteValues(store, configuration, () => markDue(dataDir));
     if (rewritten > 0) log.info('encrypted stored values with the current key', { values: rewritten });
-    // The history may have values that no longer exist, such as deleted ones.
+    // The history may contain old values, such as deleted ones, that are not encrypted with the first key.
     if (existsSync(dueFile(dataDir)) || keys?.isRotating) await store.compact(store.revision());
     if (keys?.isRotating) keys.dropOldKeys();
     return true;
@@ -208,7 +214,7 @@ async function copyStore({ dataDir, copyFile, log }: EncryptionOptions): Promise
 }
 
 async function rotate(dataDir: string, raw: Store, store: EncryptedStore, keys: KeyFile): Promise<number> {
-  // After a failed rotation, the first key may be new already; another one does no harm.
+  // Add a key even if a failed rotation has already added one: a further key does no harm.
   await keys.addKey();
   await store.settled();
   const rewritten = await rewriteValues(raw, keys.configuration, () => markDue(dataDir));

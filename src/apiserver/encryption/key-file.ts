@@ -2,9 +2,9 @@
  * The engine's own keys, in <data-dir>/encryption/keys.json: an EncryptionConfiguration that encrypts Secrets with aesgcm.
  *
  * Invariants:
- *  1. The folder has mode 0700, the file 0600. The file is replaced atomically, and is on the disk before a key of it is used.
- *  2. The first key encrypts. The others, and identity, only decrypt; they are in the file only until all values are encrypted with the
- *     first key.
+ *  1. The folder has mode 0700, the file 0600. The file is replaced atomically, and a key is used only when the file is on the disk.
+ *  2. The first key encrypts. All other keys, and the provider identity, only decrypt, and are in the file only until all values are
+ *     encrypted with the first key.
  */
 import { randomBytes } from 'node:crypto';
 import { readdirSync, rmSync } from 'node:fs';
@@ -28,7 +28,7 @@ export const ENCRYPTED_RESOURCES: readonly string[] = ['secrets'];
 export const keyFolder = (dataDir: string): string => join(dataDir, 'encryption');
 export const keyFilePath = (dataDir: string): string => join(keyFolder(dataDir), 'keys.json');
 
-/** Creates the folder of the keys, durably. */
+/** Creates the folder of the keys, and waits until it is on the disk. */
 export function ensureKeyFolder(dataDir: string): void {
   ensurePrivateFolder(keyFolder(dataDir));
   syncFolder(dataDir);
@@ -49,9 +49,9 @@ interface Key {
 }
 
 interface Keys {
-  /** The first one encrypts. */
+  /** The first key encrypts; the others only decrypt. */
   keys: readonly Key[];
-  /** Whether values that are not encrypted can be read. */
+  /** Whether values that are not encrypted can be read, that is, whether the file contains the provider identity. */
   readsPlain: boolean;
 }
 
@@ -67,7 +67,7 @@ function textOf({ keys, readsPlain }: Keys): string {
   return `${JSON.stringify(configuration, undefined, 2)}\n`;
 }
 
-/** Returns the keys in a valid EncryptionConfiguration; undefined if this module would have written it differently. */
+/** Returns the keys in a valid EncryptionConfiguration; undefined if lifepod would have written the file differently. */
 function keysIn(text: string): Keys | undefined {
   // YAML that is not JSON begins differently.
   if (!text.startsWith('{')) return undefined;
@@ -94,7 +94,9 @@ export class KeyFile {
     this.#configuration = configuration;
   }
 
-  /** Reads the file; resolves with undefined if it does not exist. Rejects with a UserError if it is damaged. */
+  /**
+   * Reads the key file; resolves to undefined if there is none. Rejects with a UserError if the file is damaged, or was changed by a user.
+   */
   static async read(dataDir: string): Promise<KeyFile | undefined> {
     const path = keyFilePath(dataDir);
     const text = readTextIfPresent(path);
@@ -141,8 +143,8 @@ export class KeyFile {
   }
 
   /**
-   * Removes all other keys, and identity, from the file. Call it only when the first key has encrypted all values. `configuration` does not
-   * change, because a listener of the store may still get an event of an older value.
+   * Removes all keys except the first, and the provider identity, from the file. Call it only when the first key has encrypted all values.
+   * `configuration` keeps the removed keys, because a listener of the store may still get an event with an older value.
    */
   dropOldKeys(): void {
     this.#write({ keys: this.#keys.keys.slice(0, 1), readsPlain: false });

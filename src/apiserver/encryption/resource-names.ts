@@ -4,7 +4,7 @@
  */
 import { type FieldError, invalid } from '../../machinery/field-error.ts';
 
-/** Resources of upstream's storage that the API does not serve. */
+/** Resources that upstream stores but does not serve in the API. */
 const NOT_SERVED: readonly string[] = ['apiserveripinfo', 'serviceipallocations', 'servicenodeportallocations'];
 
 const groupOf = (name: string): string => (name.includes('.') ? name.slice(name.indexOf('.') + 1) : '');

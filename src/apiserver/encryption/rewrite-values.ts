@@ -1,8 +1,9 @@
 /**
- * Encrypts stored values again, with the first cipher of their resource, as upstream's storage migration does by writing each object.
+ * Encrypts stored values again with the first cipher of their resource. Upstream's storage migration has this effect by writing each object
+ * again.
  *
- * A value that another writer changes meanwhile needs no second attempt: that writer has encrypted it with the same cipher, unless it began
- * before the cipher was the first. Therefore passes are repeated until one of them finds nothing to do.
+ * A value that another writer changes meanwhile is not retried: the writer has encrypted the value with the same cipher, unless the write
+ * began before this cipher became the first. Therefore, passes over all values are repeated until a pass finds no value to encrypt.
  */
 import { workInTurns } from '../../platform/work-in-turns.ts';
 import type { Store, StoredValue, Txn } from '../../store/store.ts';
@@ -11,13 +12,16 @@ import { decrypt } from './encrypted-store.ts';
 
 /** The number of values that are read at once. */
 const PAGE = 500;
-/** The number of values that share a commit: each makes the watch cache decode an object and call its listeners. */
+/**
+ * The number of values that are written at once. The number is small, because for each value, the watch cache decodes an object and calls
+ * its listeners.
+ */
 const AT_ONCE = 50;
 
 /**
- * Resolves with the number of values that were encrypted again, once all values are encrypted with the first cipher. `store` is the store
- * with the encrypted values. `begin` is called before the first value is written. Rejects with an UnreadableValueError if a value cannot be
- * decrypted, and as Store.txn() does; the values written until then remain.
+ * Resolves to the number of values that were encrypted again, once all values are encrypted with the first cipher. `store`: the store with
+ * the encrypted values. `begin`: called before the first value is written. Rejects with an UnreadableValueError if a value cannot be
+ * decrypted, and with the errors of Store.txn(); the values written until then remain.
  */
 export async function rewriteValues(
   store: Store,

@@ -1,4 +1,4 @@
-/** Serves the path at which an administrator replaces the key that encrypts stored values. Not a path of upstream. */
+/** Serves the path at which an administrator replaces the key that encrypts stored values. Upstream has no such path. */
 import { methodNotAllowed } from '../../machinery/status.ts';
 import { sendJson } from '../http/answers.ts';
 import type { Exchange } from '../http/exchange.ts';
@@ -10,7 +10,10 @@ export interface RotationResult {
   values: number;
 }
 
-/** Responds to a POST once the rotation has ended. It continues if the client disconnects. */
+/**
+ * Responds to a POST once the rotation has ended. The rotation continues if the client disconnects. Rejects with 405 for other methods, and
+ * with the errors of Encryption.rotateKey().
+ */
 export async function serveRotation(exchange: Exchange, rotateKey: () => Promise<number>): Promise<void> {
   if (exchange.method !== 'POST') throw methodNotAllowed();
   return sendJson(exchange, 200, { values: await rotateKey() } satisfies RotationResult);

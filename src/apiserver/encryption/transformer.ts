@@ -1,5 +1,6 @@
 /**
- * Chooses the cipher for the values of a resource: the first of a list encrypts, and the prefix of a stored value decides which one decrypts.
+ * Chooses the cipher for the values of a resource from a list: the first cipher encrypts, and the prefix of a stored value determines the
+ * cipher that decrypts it.
  * Source: PrefixTransformer of k8s.io/apiserver/pkg/storage/value in v1.33 (behavior and wording).
  */
 import { AESCBC_PREFIX, AESGCM_PREFIX, beginsWith, type Cipher, ENCRYPTED, identity } from './ciphers.ts';
@@ -8,14 +9,14 @@ export interface Transformer {
   toStorage(key: string, value: Uint8Array): Uint8Array;
   /** Throws an error with upstream's text if no cipher of the list can decrypt the value. */
   fromStorage(key: string, value: Uint8Array): Uint8Array;
-  /** Returns whether another cipher than the first of the list has written the value. */
+  /** Returns whether a cipher other than the first of the list has written the value. */
   isStale(value: Uint8Array): boolean;
 }
 
 /** Returns the transformer for a list of ciphers, which have different prefixes. */
 export function createTransformer(ciphers: readonly Cipher[]): Transformer {
   const [first = identity] = ciphers;
-  /** Returns the cipher that has written the value; undefined if it is not in the list. */
+  /** Returns the cipher that has written the value; undefined if this cipher is not in the list. */
   const writerOf = (value: Uint8Array): Cipher | undefined =>
     beginsWith(value, ENCRYPTED)
       ? ciphers.find(({ prefix }) => prefix !== '' && beginsWith(value, prefix))

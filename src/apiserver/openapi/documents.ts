@@ -1,11 +1,11 @@
 /**
- * Builds the OpenAPI documents of a set of kinds, each at the first request for it.
+ * Builds the OpenAPI documents of a set of kinds. Each document is built when it is first requested.
  *
  * Boundary: the documents are built only from the kinds, the facts about their types and the descriptions.
  * Invariants:
- *  1. Between requests, the only documents in memory are the compressed ones that clients have requested. The large descriptions are
- *     read for each document that is built, and then released.
- *  2. Other work gets a turn when building the v2 document has taken 20 ms.
+ *  1. Between requests, only compressed documents that clients have requested are in memory. The descriptions, which are large, are read
+ *     for each document that is built, and then released.
+ *  2. While the v2 document is built, other work can run after each 20 ms.
  */
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
@@ -42,11 +42,11 @@ export function openApiDocument(
   };
 }
 
-/** A form of the Swagger document. */
+/** The functions that encode a Swagger document in one format. */
 interface SwaggerForm {
   path(path: string, item: unknown): Uint8Array;
   definition(name: string, schema: unknown): Uint8Array;
-  /** Returns the document in parts, from its encoded entries. */
+  /** Returns the document in parts. `paths` and `definitions`: the encoded entries of the document. */
   document(info: object, paths: readonly Uint8Array[], definitions: readonly Uint8Array[]): Uint8Array[];
 }
 
@@ -72,8 +72,8 @@ const FORMS: Readonly<Record<'json' | 'protobuf', SwaggerForm>> = {
 };
 
 /**
- * Resolves to the Swagger document with all the group versions, in parts. `builds` return their v3 documents. A path or schema that several
- * of these contain is the same in each of them.
+ * Resolves to the Swagger document of all group versions, in parts. `builds`: each returns the v3 document of one group version. A schema
+ * that several of these documents contain must be the same in all of them.
  */
 export async function swaggerDocument(
   builds: Iterable<() => OpenApiDocument>,
@@ -107,7 +107,9 @@ export interface Documents {
   v3(path: string): Promise<Buffer>;
   /** Resolves to the compressed v2 document of all group versions. */
   v2(form: keyof typeof FORMS): Promise<Buffer>;
-  /** Resolves to a hash of everything from which the v3 document of the group version, or without one the v2 document, is built. */
+  /**
+   * Resolves to a hash of all inputs of a document: of the v3 document of the group version, or of the v2 document if `path` is undefined.
+   */
   hash(path?: string): Promise<string>;
 }
 
@@ -134,7 +136,7 @@ export function documentsOf(kinds: readonly KindDefinition[], version: string): 
   };
   const hashOf = (...parts: (string | Buffer)[]): string =>
     parts.reduce((hash, part) => hash.update(part), createHash('sha256')).digest('hex');
-  /** Resolves to a hash of what all documents have in common. */
+  /** Resolves to a hash of the inputs that all documents have in common: the facts and the descriptions. */
   const sourcesHash = (): Promise<string> =>
     (sources ??= readFile(DESCRIPTIONS).then((descriptions) =>
       hashOf(JSON.stringify([facts, ownFacts]), descriptions),

@@ -1,4 +1,4 @@
-/** The names of the types in OpenAPI documents that are not types with fields. */
+/** The schemas of the types in OpenAPI documents that have no fields, but a JSON form of their own, such as times and quantities. */
 import { type JsonForm, jsonForms, META } from '../../api/facts/facts.ts';
 
 export const META_PREFIX = META;
@@ -19,7 +19,7 @@ const FORMS: Readonly<Record<JsonForm, Readonly<Record<string, unknown>>>> = {
   raw: { type: 'object', description: 'Any JSON value.' },
 };
 
-/** The schemas of the types with a JSON form of their own, by their names. */
+/** The schemas of the types with a JSON form of their own, by the full name of the type. */
 export const SCALAR_COMPONENTS: ReadonlyMap<string, Readonly<Record<string, unknown>>> = new Map(
   [...jsonForms].map(([name, form]) => [name, FORMS[form]]),
 );

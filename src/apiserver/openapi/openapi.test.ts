@@ -227,7 +227,7 @@ describe('the Swagger document', () => {
     expect(definitions.Odd).toEqual({ properties: { allOf: {}, default: {}, items: {}, oneOf: {} } });
   });
 
-  test('the Swagger document in protobuf contains what it contains in JSON', async () => {
+  test('the Swagger document has the same contents in protobuf as in JSON', async () => {
     expect(readSwagger(await encoded('protobuf'))).toEqual(await swaggerOf());
   });
 

@@ -39,15 +39,15 @@ interface Answer {
   contentType: string;
   /** The document, compressed with gzip. */
   gzipped: Buffer;
-  /** The same for equal documents with the same media type. */
+  /** The entity tag, without quotes. Equal documents with the same media type have the same tag. */
   tag: string;
 }
 
 export function openApi(catalog: KindCatalog, version: string): OpenApi {
   const current = catalog.view((kinds) => documentsOf(kinds, version));
   /**
-   * Calls `make` with the documents of the served kinds, and again if these changed meanwhile: a document that takes several turns to
-   * build can fail after one of its kinds was removed, because the types of the kind are removed too.
+   * Calls `make` with the documents of the served kinds, and again if the kinds changed meanwhile. A build of a document that takes several
+   * turns may fail when one of its kinds is removed, because the types of the kind are removed, too.
    */
   const settled = async <T>(make: (documents: Documents) => Promise<T>): Promise<T> => {
     const documents = current();
@@ -103,7 +103,7 @@ const swaggerIn =
     tag: `${await hash()}-${form}`,
   });
 
-/** Sends the document; 304 Not Modified if the client has it. */
+/** Sends the document, or 304 Not Modified if the client already has it. Sends it compressed if the client accepts gzip. */
 async function send(exchange: Exchange, { contentType, gzipped, tag }: Answer): Promise<void> {
   const { request, response } = exchange;
   const etag = `"${tag}"`;

@@ -1,4 +1,4 @@
-/** Creates the OpenAPI v3 paths of the kinds with their operations. */
+/** Creates the paths of kinds, with their operations, for OpenAPI v3 documents. */
 import type { KindDefinition } from '../../api/kind.ts';
 import type { Verb } from '../../ports/request.ts';
 import { verbsOf } from '../http/routes.ts';
@@ -76,7 +76,7 @@ const STREAMS: Parameter[] = [
   query('stderr', 'boolean', 'Receive standard error.'),
   query('tty', 'boolean', 'Connect the streams to a terminal.'),
 ];
-/** As in upstream, the path of the request replaces the parameter. */
+/** The parameters of the proxies. As in upstream, the documents list the parameter `path`, but the proxies use the path of the request. */
 const PROXIED = [query('path', 'string', 'Has no effect: the rest of the path of the request is forwarded.')];
 /** The query parameters of connect operations, by the kind of their options. */
 const CONNECT: Readonly<Record<string, readonly Parameter[]>> = {
@@ -108,7 +108,7 @@ const METHODS: Readonly<Partial<Record<Verb, string>>> = {
   delete: 'delete',
   deletecollection: 'delete',
 };
-/** The further methods that the proxies forward. */
+/** Methods that only the proxies support. */
 const ONLY_PROXIED = ['head', 'options'];
 const ACTIONS: Readonly<Partial<Record<Verb, string>>> = { create: 'post', update: 'put' };
 const PATCH_CONTENT = [
@@ -176,8 +176,8 @@ function operation(spec: OperationSpec): Operation {
 }
 
 /**
- * Creates a connect operation, such as that of exec. As in upstream, its operationId has the form
- * connectCoreV1GetNamespacedPodExec.
+ * Creates the operation of a subresource that is a connection, such as exec. As in upstream, the operationId has the form
+ * connectCoreV1GetNamespacedPodExec. `options`: the kind of the query's options, such as PodExecOptions.
  */
 function connectOperation(
   kind: KindDefinition,

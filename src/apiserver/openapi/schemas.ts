@@ -1,4 +1,4 @@
-/** Creates the OpenAPI v3 schemas of the types from the facts about them and their descriptions. */
+/** Creates the OpenAPI v3 schemas of types from the facts about the types and from their descriptions. */
 import { type FieldFacts, jsonFields, jsonForms, type Scalar, typeFacts } from '../../api/facts/facts.ts';
 import type { KindDefinition } from '../../api/kind.ts';
 import { META_PREFIX, SCALAR_COMPONENTS } from './names.ts';
@@ -18,7 +18,10 @@ const SCALARS: Readonly<Record<Scalar, Schema>> = {
   any: {},
 };
 
-/** Returns the schema of a single value of the field, or of an element of its list or map. */
+/**
+ * Returns the schema of a value of the field or, if the field is a list or map, of an element. Calls `uses` with the type to which the
+ * schema refers.
+ */
 function elementSchema({ ref, scalar = 'any' }: FieldFacts, uses: (type: string) => void): Schema {
   if (ref === undefined) return { ...SCALARS[scalar] };
   const items = typeFacts(ref)?.items;
@@ -37,8 +40,8 @@ const ZERO_VALUES: Readonly<Partial<Record<Scalar, unknown>>> = {
 };
 
 /**
- * Returns the default of a value that is always there: of a field that is not omitted, or of an element of a list or map. Undefined
- * if there is none. As in upstream, a struct is {}, and a type with a JSON form of its own has no default.
+ * Returns the default of a value that Go always writes: of a field that is not omitted, or of an element of a list or map. Returns
+ * undefined if the value has no default. As in upstream, a struct is {}, and a type with a JSON form of its own has no default.
  */
 function zeroValue({ ref, scalar = 'any' }: FieldFacts): unknown {
   if (ref === undefined) return ZERO_VALUES[scalar];
@@ -61,7 +64,10 @@ function fieldSchema(field: FieldFacts, uses: (type: string) => void): Schema {
     : { type: 'object', additionalProperties: inside };
 }
 
-/** The extensions that say how patches and server-side apply merge the field. As in upstream, those that the facts have. */
+/**
+ * Returns the extensions that describe how patches and server-side apply merge the field. As in upstream, omits extensions without a value
+ * in the facts.
+ */
 function extensions({ atomic, listType, mapKeys, mergeKey, patchStrategy }: FieldFacts): Schema {
   return {
     ...(atomic ? { 'x-kubernetes-map-type': 'atomic' } : {}),
@@ -72,7 +78,10 @@ function extensions({ atomic, listType, mapKeys, mergeKey, patchStrategy }: Fiel
   };
 }
 
-/** Returns the default of the field. Source: openapi-gen of k8s.io/kube-openapi, which omits that of an empty scalar that Go omits. */
+/**
+ * Returns the default of the field; undefined if there is none. A scalar that Go omits when it is empty has no default of its own. Source:
+ * openapi-gen of k8s.io/kube-openapi.
+ */
 function defaultOf(field: FieldFacts): unknown {
   if (field.default !== undefined) return field.default;
   if (field.container !== undefined || field.pointer || (field.omitempty && field.ref === undefined)) return undefined;
@@ -124,7 +133,7 @@ function listSchema(kind: KindDefinition): Schema {
   };
 }
 
-/** Returns all schemas to which the paths of the kinds refer, directly or through other schemas, sorted by name. */
+/** Returns all schemas to which the paths of the kinds refer, directly or through other schemas, by name and in alphabetical order. */
 export function componentSchemas(kinds: readonly KindDefinition[], descriptions: Descriptions): Record<string, Schema> {
   const schemas: Record<string, Schema> = {};
   const queue: string[] = ['Status', 'DeleteOptions', 'ListMeta'].map((name) => `${META_PREFIX}.${name}`);

@@ -1,7 +1,8 @@
 /**
  * Encodes parts of a Swagger 2.0 document in protobuf, for clients that read /openapi/v2 in protobuf, such as kubectl before v1.27.
  *
- * Invariant: nothing is lost. A keyword without a field is an error, unless it is an extension (x-…).
+ * Invariant: no part of the document is lost. A keyword for which the message has no field is an error, unless the keyword is an extension
+ * (x-…).
  * Source: the messages of the package openapi.v2 of google/gnostic-models.
  */
 import protobuf from 'protobufjs/minimal.js';
@@ -11,7 +12,7 @@ type Writer = protobuf.Writer;
 type Json = Readonly<Record<string, unknown>>;
 /** Writes a value that is present: the content of a message, or a field with its tag. */
 type Write = (writer: Writer, value: unknown) => void;
-/** The fields of a message by their keywords. */
+/** The functions that write the fields of a message, by keyword. */
 type Fields = Readonly<Record<string, Write>>;
 
 const VARINT = 0;
@@ -43,13 +44,13 @@ const message = (number: number, content: Write): Write => {
     writer.ldelim();
   };
 };
-/** A repeated field. The value is a list, or a single value, which is a list of one. */
+/** Returns a function that writes a repeated field. A value that is not a list is written as a list with one element. */
 const each =
   (write: Write): Write =>
   (writer, value) => {
     for (const element of Array.isArray(value) ? value : [value]) write(writer, element);
   };
-/** One entry of a map, which is a message with the fields name and value. */
+/** Returns a function that writes one entry of a map: a message with the fields name and value. The value to write is a pair of both. */
 const entry = (number: number, value: Write): Write => {
   const inner = message(2, value);
   return message(number, (writer, pair) => {
@@ -64,15 +65,15 @@ const map = (number: number, value: Write): Write => {
     for (const pair of Object.entries(object as Json)) write(writer, pair);
   };
 };
-/** The message Any: a value as YAML. JSON is YAML. */
+/** Writes the content of the message Any: a value as YAML. JSON is valid YAML. */
 const any: Write = (writer, value) => writer.uint32(tagOf(2, LENGTH_DELIMITED)).string(JSON.stringify(value));
 
-/** The content of a message with the fields. `extensions`: the number of the field with the extensions. */
+/** Returns a function that writes the content of a message with the fields. `extensions`: the number of the field for extensions. */
 function content(fields: () => Fields, extensions: number): Write {
   const extension = entry(extensions, any);
   let known: Fields | undefined;
   return (writer, object) => {
-    // The fields are looked up only now, because schemas contain schemas.
+    // Call `fields` only now, because schemas contain schemas: the fields of a schema refer to `schema` itself.
     known ??= fields();
     for (const [key, value] of Object.entries(object as Json)) {
       const write = Object.hasOwn(known, key) ? known[key] : undefined;
@@ -118,7 +119,10 @@ const schema: Write = content(
   31,
 );
 
-/** The fields of a value that is not in a body, in the order of their numbers; the first number depends on the message. */
+/**
+ * The fields that describe a value outside of a body, such as a query parameter, in the order of their numbers. The first number depends on
+ * the message.
+ */
 const PRIMITIVE: readonly (readonly [keyword: string, field: (number: number) => Write])[] = [
   ['type', string],
   ['format', string],
@@ -148,7 +152,7 @@ const primitiveItems: Write = primitive(1, {});
 const NAMED: Fields = { required: bool(1), in: string(2), description: string(3), name: string(4) };
 const withoutEmpty = primitive(5, NAMED);
 const withEmpty = primitive(6, { ...NAMED, allowEmptyValue: bool(5) });
-/** The parameters that are not bodies, by their place. */
+/** The functions that write a parameter that is not a body, by the place of the parameter. */
 const PLACES: Fields = {
   header: message(1, withoutEmpty),
   formData: message(2, withEmpty),
@@ -174,7 +178,7 @@ const otherParameter = message(2, (writer, value) => {
   if (write === undefined) throw new Error(`Swagger in protobuf has no parameters in ${place}`);
   write(writer, value);
 });
-/** An element of a list of parameters: a parameter, never a reference to one. */
+/** Returns a function that writes a list of parameters, which never contains references to parameters. */
 const parameters = (number: number): Write =>
   each(
     message(
@@ -222,10 +226,10 @@ function written(write: Write, value: unknown): Uint8Array {
 const pathEntry = entry(2, pathItem);
 const definitionEntry = entry(1, schema);
 
-/** Encodes one entry of the paths. Throws an Error if it has a keyword that the messages do not have. */
+/** Encodes one entry of the document's paths. Throws an Error if the entry has a keyword that the messages do not have. */
 export const encodePath = (path: string, item: unknown): Uint8Array => written(pathEntry, [path, item]);
 
-/** Like encodePath(), for an entry of the definitions. */
+/** Encodes one entry of the document's definitions. Throws an Error like encodePath(). */
 export const encodeDefinition = (name: string, value: unknown): Uint8Array => written(definitionEntry, [name, value]);
 
 const head = content(
@@ -239,7 +243,7 @@ const head = content(
   16,
 );
 
-/** Returns the parts of the encoded document. `paths` and `definitions`: their encoded entries. */
+/** Returns the encoded document in parts. `paths` and `definitions`: the results of encodePath() and encodeDefinition(). */
 export function documentParts(
   info: object,
   paths: readonly Uint8Array[],

@@ -1,4 +1,4 @@
-/** Converts the parts of OpenAPI v3 documents to those of one Swagger 2.0 document, which clients read at /openapi/v2. */
+/** Converts paths and schemas of OpenAPI v3 documents to Swagger 2.0, for the document that clients read at /openapi/v2. */
 import type { Schema } from './schemas.ts';
 
 type Json = Record<string, unknown>;
@@ -10,8 +10,8 @@ export interface OpenApiDocument {
 }
 
 /**
- * Converts a schema from OpenAPI v3 to Swagger 2.0. As in upstream's document, a reference is not wrapped in allOf and has its
- * description beside it, and there are no defaults.
+ * Converts a schema from OpenAPI v3 to Swagger 2.0. As in upstream's document, a reference is not wrapped in allOf but next to its
+ * description, and defaults are omitted.
  */
 export function swaggerSchema(value: Schema): Schema {
   const { allOf, oneOf, default: _, $ref, properties, items, additionalProperties, ...rest } = value;
@@ -76,7 +76,7 @@ function operation(value: Json): Json {
   };
 }
 
-/** Converts the operations of a path. */
+/** Converts the parameters and operations of a path from OpenAPI v3 to Swagger 2.0. */
 export function swaggerPath(item: Record<string, unknown>): Json {
   return Object.fromEntries(
     Object.entries(item).map(([key, value]) => [

@@ -40,7 +40,7 @@ test('the contents of a request are its common name, its organizations and its n
   });
 });
 
-test('a subject with two common names has none', async () => {
+test('a subject with two common names counts as having no common name', async () => {
   expect((await readRequest((await makeRequest('CN=a, CN=b')).request)).commonName).toBe('');
   expect(await readRequest((await makeRequest([])).request)).toMatchObject({ commonName: '', organizations: [] });
 });
@@ -59,7 +59,7 @@ test.each<[string, object]>([
 });
 
 describe('a signed certificate', () => {
-  test('has the subject and the names of the request, its usages, and no other extension that the request asks for', async () => {
+  test('a signed certificate has the subject and the names of the request, its usages, and no other extension that the request asks for', async () => {
     const { request } = await makeRequest('O=system:nodes, CN=system:node:n1', {
       names: [{ type: 'dns', value: 'n1' }],
       extensions: [new x509.BasicConstraintsExtension(true, 3, true)],
@@ -113,19 +113,19 @@ describe('a request is refused', () => {
     );
   const pem = async (): Promise<string> => Buffer.from((await makeRequest('CN=jane')).request, 'base64').toString();
 
-  test('if it is not a PEM text of a request', async () => {
+  test('a request is refused if it is not the PEM text of a request', async () => {
     for (const text of ['', 'x', (await pem()).replaceAll('CERTIFICATE REQUEST', 'CERTIFICATE')])
       expect(await refusal(encoded(text))).toBe('PEM block type must be CERTIFICATE REQUEST');
     const headers = (await pem()).replace('-----\n', '-----\nProc-Type: 4\n\n');
     expect(await refusal(encoded(headers))).toBe('the PEM block of the certificate request is not valid base64');
   });
 
-  test('if it has more than 16 KiB', async () => {
+  test('a request is refused if it has more than 16 KiB', async () => {
     const long = Buffer.alloc(16 * 1024 + 1).toString('base64');
     expect(await refusal(long)).toBe('the certificate request has more than 16384 bytes');
   });
 
-  test('if it is cut or its parts are not those of a request', async () => {
+  test('a request is refused if it is cut, or if its parts are not those of a request', async () => {
     const cut = (await pem()).replace(/\n.{64}\n/, '\n');
     expect(await refusal(encoded(cut))).toMatch(/^the certificate request cannot be parsed: /);
     const nested = Buffer.alloc(8 * 1024, Buffer.from([0x30, 0x80])).toString('base64');
@@ -133,26 +133,26 @@ describe('a request is refused', () => {
     expect(await refusal(encoded(text))).toMatch(/^the certificate request cannot be parsed: /);
   });
 
-  test('if its signature is not that of its key', async () => {
+  test('a request is refused if its signature does not fit its key', async () => {
     const [one, other] = await Promise.all(['CN=jane', 'CN=john'].map((name) => makeRequest(name)));
     const parts = [one, other].map(
       (each) => new x509.Pkcs10CertificateRequest(Buffer.from(each?.request ?? '', 'base64').toString()).rawData,
     );
-    // The requests differ only in the names, the keys and the signatures, all of which have the same lengths.
+    // Replace the name in one request by the name of another. Both requests have the same length, so the result can still be parsed.
     const mixed = Buffer.from(new Uint8Array(parts[0] ?? new ArrayBuffer(0)));
     Buffer.from('john').copy(mixed, mixed.indexOf('jane'));
     const text = x509.PemConverter.encode(new Uint8Array(mixed), 'CERTIFICATE REQUEST');
     expect(await refusal(encoded(text))).toBe('the signature of the certificate request is not valid');
   });
 
-  test('if its key is too small', async () => {
+  test('a request is refused if its key is too small', async () => {
     const { request } = await makeRequest('CN=jane', { algorithm: { ...RSA, modulusLength: 512 } });
     expect(await refusal(request)).toBe(
       'the key of the certificate request is not supported: it must be RSA with 1024 to 8192 bits, ECDSA on P-256, P-384, P-521, or Ed25519',
     );
   });
 
-  test.each(['bmpString', 'universalString'])('if a group is hidden in a %s', async (type) => {
+  test.each(['bmpString', 'universalString'])('a request is refused if a group is hidden in a %s', async (type) => {
     const subject = new x509.Name([{ O: [{ [type]: 'system:masters' }] }, { CN: ['jane'] }]);
     const { request } = await makeRequest(subject);
     expect(await refusal(request)).toBe(
@@ -160,8 +160,8 @@ describe('a request is refused', () => {
     );
   });
 
-  test('if a group is hidden in a string of another type', async () => {
-    // VisibleString, which OpenSSL reads like other strings.
+  test('a request is refused if a group is hidden in a string of another type', async () => {
+    // The bytes are a VisibleString, which OpenSSL reads like other strings.
     const any = `#1a0e${Buffer.from('system:masters').toString('hex')}`;
     const { request } = await makeRequest(new x509.Name([{ O: [any] }, { CN: ['jane'] }]));
     expect(await refusal(request)).toMatch(/neither a PrintableString, a UTF8String nor an IA5String$/);

@@ -1,5 +1,5 @@
 /**
- * Reads PKCS#10 requests, which clients send. Like certificates.ts, it is loaded only when it is needed.
+ * Parses the PKCS#10 requests that clients send. Like certificates.ts, this file is loaded only when it is needed.
  *
  * The size is limited because parsing a request occupies the event loop: up to 0.2 s for a request with 5,700 empty names. The signature is
  * verified outside of the event loop, with a key of limited size.
@@ -24,7 +24,10 @@ const CURVES = ['P-256', 'P-384', 'P-521'];
 /** The contents of a request, and the parts of a certificate that come from it. */
 export interface ParsedRequest extends CertificateRequest, Pick<Certified, 'subject' | 'publicKey' | 'names'> {}
 
-/** `request`: a PEM text in base64. Rejects with an Error that says why the request is invalid. */
+/**
+ * Parses the request, and verifies its signature. `request`: a PEM text in base64. Rejects with an Error that says why the request is not
+ * valid.
+ */
 export async function parseRequest(request: string): Promise<ParsedRequest> {
   if (Buffer.byteLength(request, 'base64') > MAX_BYTES)
     throw new Error(`the certificate request has more than ${MAX_BYTES} bytes`);
@@ -67,7 +70,10 @@ interface Attribute {
   value: string;
 }
 
-/** Throws an Error if the library cannot parse the request, or if the request has a part of which its readers could disagree. */
+/**
+ * Returns the parsed request. Throws an Error if the library cannot parse the request, or if readers could interpret a part of it
+ * differently.
+ */
 function parse(der: Buffer) {
   try {
     const request = new x509.Pkcs10CertificateRequest(der as Uint8Array<ArrayBuffer>);
@@ -90,11 +96,12 @@ interface AsnAttribute {
 }
 
 /**
- * Returns the attributes of a subject. Only strings whose meaning is the same for all readers of a certificate are allowed, as RFC 5280
- * demands of authorities: otherwise, a request could hide a group from the checks.
+ * Returns the attributes of a subject, and the subject with the same types of strings. Throws an Error if the subject has another type of
+ * string than those that all readers of a certificate interpret in the same way: a request could hide a group from the checks. Source: RFC
+ * 5280, which demands this of authorities.
  */
 function subjectOf(requested: x509.Name): { attributes: Attribute[]; name: x509.Name } {
-  // The library's own list of the values loses the types of the strings.
+  // Read the parsed structure, because the library's list of attributes does not contain the types of the strings.
   const { asn } = requested as unknown as { asn: Iterable<Iterable<AsnAttribute>> };
   const attributes: Attribute[] = [];
   const json = Array.from(asn, (relative) => {
@@ -123,7 +130,10 @@ function subjectOf(requested: x509.Name): { attributes: Attribute[]; name: x509.
 
 const NAME_TYPES: readonly x509.GeneralNameType[] = ['dns', 'ip', 'email', 'url'];
 
-/** Returns the alternative names of the subject; names of other types are ignored, as upstream. */
+/**
+ * Returns the subject alternative names. As upstream, ignores names whose type is not in NAME_TYPES. Throws an Error if an IP address is
+ * not valid.
+ */
 function namesIn(request: x509.Pkcs10CertificateRequest): x509.JsonGeneralNames {
   const names = request.extensions
     .filter((extension) => extension instanceof x509.SubjectAlternativeNameExtension)

@@ -1,6 +1,6 @@
 /**
- * Creates certificates. Only this file and certificate-requests.ts import the X.509 library, and they are loaded only when a certificate must
- * be created or a request for one is read, because the library is large and most engines do not need it while they run.
+ * Creates certificates. Only this file and certificate-requests.ts import the X.509 library. Both files are loaded only when a certificate
+ * must be created or a request must be read, because the library is large and most engines do not need it while they run.
  */
 import 'reflect-metadata';
 import { type KeyObject, webcrypto, X509Certificate } from 'node:crypto';
@@ -85,15 +85,15 @@ export async function makeAuthority(commonName: string, now: Millis): Promise<Ce
 }
 
 /**
- * Creates another certificate, valid for ten years, with the key and the name of the authority. Therefore both certificates verify whatever
- * the authority signs.
+ * Creates another certificate of the authority, valid for ten years, with the same key and name, so that both certificates verify all
+ * certificates that the authority signs.
  */
 export async function renewAuthority({ certificate, key }: Authority, now: Millis): Promise<string> {
   const { subjectName, publicKey } = parsed(certificate);
   return selfSigned(subjectName, { publicKey, signingKey: await importSigningKey(key) }, now);
 }
 
-/** Creates a key, and a certificate for it that the authority signs, valid for a year by default. */
+/** Creates a key, and a certificate for this key that the authority signs. The certificate is valid for a year by default. */
 export async function makeLeaf(
   authority: Authority,
   request: LeafRequest,
@@ -105,7 +105,7 @@ export async function makeLeaf(
   const certificate = await signCertificate(
     authority,
     {
-      // As UTF8Strings: the library would read quotation marks, backslashes and a leading # of other strings as its own syntax.
+      // Pass UTF8Strings: in other strings, the library would interpret quotation marks, backslashes and a leading # as syntax.
       subject: new x509.Name([
         ...[organization].flat().map((utf8String) => ({ O: [{ utf8String }] })),
         { CN: [{ utf8String: commonName }] },
@@ -122,7 +122,7 @@ export async function makeLeaf(
   return { certificate, key };
 }
 
-/** The contents of a certificate that depend on its request. */
+/** The contents of a certificate that the caller determines. */
 export interface Certified {
   subject: x509.Name;
   publicKey: x509.PublicKeyType;
@@ -130,7 +130,7 @@ export interface Certified {
   names: x509.JsonGeneralNames;
 }
 
-/** Returns the certificate as PEM text. It has no other extensions than those that follow from `certified`, and is not an authority's. */
+/** Returns the certificate as PEM text. Its extensions depend only on the other arguments; it is never the certificate of an authority. */
 export async function signCertificate(
   authority: Authority,
   { subject, publicKey, usages, names }: Certified,

@@ -13,7 +13,7 @@ export interface Kubeconfig {
   /** The name of the user in the kubeconfig. */
   user: string;
   credentials: CertificateAndKey;
-  /** The namespace for commands that name none. Absent: default. */
+  /** The namespace for commands that name no namespace. Absent: default. */
   namespace?: string | undefined;
 }
 
@@ -41,7 +41,7 @@ export function kubeconfigText({ server, caCertificate, user, credentials, names
   return `${JSON.stringify(config, undefined, 2)}\n`;
 }
 
-/** Writes the administrator's kubeconfig (mode 0600, replaced atomically). Its user is named lifepod. */
+/** Writes the administrator's kubeconfig (mode 0600, replaced atomically), in which the user is named lifepod. */
 export function writeKubeconfig(path: string, { server, pki }: { server: string; pki: Pki }): void {
   const { caCertificate, admin: credentials } = pki;
   writeFileAtomic(path, kubeconfigText({ server, caCertificate, user: 'lifepod', credentials }));

@@ -43,12 +43,12 @@ export interface PkiOptions {
   hostnames: readonly string[];
   /** IP addresses of the serving certificate in addition to 127.0.0.1 and ::1. */
   ips: readonly string[];
-  /** The lifetime of new certificates. Absent: a year. */
+  /** The lifetime of new certificates, except that of the authority. Absent: a year. */
   lifetimeMillis?: Millis;
   now: Millis;
 }
 
-/** Returns the canonical spelling of an IP address, so that ::1 and 0:0:0:0:0:0:0:1 are equal. */
+/** Returns the canonical text of an IP address, which is the same for ::1 and 0:0:0:0:0:0:0:1. Returns other texts unchanged. */
 const canonicalIp = (ip: string): string => (isIP(ip) === 6 ? new URL(`http://[${ip}]`).hostname.slice(1, -1) : ip);
 
 function names(certificate: X509Certificate): Set<string> {

@@ -12,7 +12,7 @@ const DAY = 24 * 60 * 60 * 1000;
 const YEAR = 365 * DAY;
 const START = Date.UTC(2026, 0, 31, 9, 30);
 
-/** Keeps the certificates of a new installation renewed, in virtual time. */
+/** Creates an installation, and starts the renewal of its certificates in virtual time. */
 async function started(lifetimeMillis = YEAR) {
   const dataDir = mkdtempSync(join(tmpdir(), 'lifepod-renewal-'));
   onTestFinished(() => rmSync(dataDir, { recursive: true, force: true }));
@@ -60,14 +60,14 @@ async function started(lifetimeMillis = YEAR) {
     lines,
     failures,
     stop,
-    /** Lets time pass, with the renewals that become due. */
+    /** Lets time pass, and waits for the renewals that become due. */
     async passed(millis: number) {
       for (const end = timers.now() + millis; timers.now() < end; ) {
         timers.advance(Math.min(60_000, end - timers.now()));
         await settled();
       }
     },
-    /** Sets the clock, on which the timers do not depend. */
+    /** Changes the offset of the clock from the timers, which do not depend on the clock. */
     setClock(by: number) {
       offset = by;
     },

@@ -1,8 +1,8 @@
 /**
  * Renews certificates before they expire, and replaces them while the server runs.
  *
- * The dates of the certificates decide, compared with the machine's clock, as clients compare them. One timer fires at least once a minute,
- * because the operating system reports no event when its clock is set. After a suspension of the machine, it fires at once.
+ * Compares the dates of the certificates with the machine's clock, as clients do. One timer fires at least once a minute, because the
+ * operating system reports no event when its clock is set. After a suspension of the machine, the timer fires at once.
  */
 import { X509Certificate } from 'node:crypto';
 import type { Millis } from '../../machinery/time.ts';
@@ -19,12 +19,12 @@ const LEAST_MILLIS = 1000;
 export interface RenewalOptions {
   /** The certificates at the start. */
   pki: Pki;
-  /** Resolves to the certificates, of which those that are due are new ones. */
+  /** Resolves to all certificates, after renewing those that are due. */
   load(now: Millis): Promise<Pki>;
-  /** Puts the certificates into use. */
+  /** Makes the server use the certificates. */
   use(pki: Pki): void;
   timers: Timers;
-  /** The clock that the dates in certificates are compared with. */
+  /** The clock with which the dates of the certificates are compared. */
   clock: Clock;
   log: Log;
   /** Ends the renewals. */

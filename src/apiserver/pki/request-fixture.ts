@@ -12,7 +12,10 @@ export interface TestRequest {
   key: string;
 }
 
-/** `subject`: such as `O=system:nodes, CN=system:node:n1`, or attributes with the types of their strings. */
+/**
+ * Creates a key and a request for it. `subject`: a text such as `O=system:nodes, CN=system:node:n1`, or attributes with the types of their
+ * strings.
+ */
 export async function makeRequest(
   subject: x509.Pkcs10CertificateRequestCreateParamsName,
   { names = [], algorithm = EC, extensions = [] }: Partial<RequestParts> = {},

@@ -30,8 +30,8 @@ export interface BoundReference {
 }
 
 /**
- * The lifetime of the tokens in the volumes of Pods, and how long those are accepted that the API alone uses. Old clients read the file once,
- * although the node replaces the token in it.
+ * VOLUME_TOKEN_SECONDS: the lifetime of the tokens that nodes request for the volumes of Pods. EXTENDED_SECONDS: how long such a token is
+ * accepted if its only audience is the API. Old clients read the file with the token only once, although the node replaces the token.
  * Source: WarnOnlyBoundTokenExpirationPeriod and ExpirationExtensionSeconds of v1.33.
  */
 const VOLUME_TOKEN_SECONDS = 3607;
@@ -52,17 +52,17 @@ export interface IssuedToken {
   id: string;
   audiences: readonly string[];
   expirationSeconds: number;
-  /** The status of a TokenRequest. The time at which the token expires is in RFC 3339 format. */
+  /** The status of a TokenRequest. `expirationTimestamp`: the time at which the token expires, in RFC 3339 format. */
   status: { token: string; expirationTimestamp: string };
 }
 
 export interface TokenIssuer {
   /**
-   * Signs a token for the ServiceAccount. The token of a Pod's volume for the API is valid longer than its status says, but only as long as
-   * the Pod exists.
+   * Signs a token for the ServiceAccount. The token for a Pod's volume is valid for longer than its status says if its only audience is the
+   * API, but only as long as the Pod exists.
    */
   issue(namespace: string, serviceAccount: BoundReference, options?: TokenOptions): Promise<IssuedToken>;
-  /** Signs a token for the Secret of the type kubernetes.io/service-account-token. It does not expire. */
+  /** Signs a token for a Secret of the type kubernetes.io/service-account-token. The token does not expire. */
   issueLegacy(namespace: string, serviceAccount: BoundReference, secretName: string): Promise<string>;
   /** The issuer (iss claim) of the tokens, which is also their default audience. */
   readonly issuer: string;

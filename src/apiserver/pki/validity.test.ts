@@ -20,7 +20,10 @@ test('an expired authority signs nothing', () => {
   );
 });
 
-/** A certificate that was created at `begin`, relative to NOW. `first`: the first byte of its fingerprint. */
+/**
+ * Returns the dates of a certificate that was created at `begin`. `begin` and `end`: relative to NOW. `first`: the first byte of the
+ * fingerprint.
+ */
 const dated = (begin: number, end: number, first = '00'): Dated => ({
   validFrom: new Date(NOW + begin - 5 * MINUTE).toUTCString(),
   validTo: new Date(NOW + end).toUTCString(),
@@ -37,7 +40,7 @@ describe('the renewal of a certificate', () => {
     expect(Math.round(share)).toBe(percent);
   });
 
-  test('is due after 80 percent of the lifetime for an authority, and overdue after 95 percent for all certificates', () => {
+  test('the renewal of an authority is due after 80 percent of its lifetime, and all renewals are overdue after 95 percent', () => {
     expect(authorityRenewalTime(dated(0, 100 * DAY)) - NOW).toBe(80 * DAY);
     expect(overdueTime(dated(0, 100 * DAY)) - NOW).toBe(95 * DAY);
   });

@@ -5,9 +5,12 @@
 import type { X509Certificate } from 'node:crypto';
 import type { Millis } from '../../machinery/time.ts';
 
-/** How long before its creation a certificate becomes valid, because the clocks of clients may be slightly behind. */
+/** The validity of a certificate begins this long before its creation, because the clocks of clients may be slightly behind. */
 export const BACKDATE_MILLIS = 5 * 60 * 1000;
-/** A certificate with a shorter lifetime ends this lifetime after its creation; another one, after the beginning of its validity. */
+/**
+ * The limit below which a lifetime is short. A short lifetime counts from the creation of the certificate, other lifetimes from the
+ * beginning of its validity.
+ */
 const SHORT_MILLIS = 8 * 60 * 60 * 1000;
 
 /** The lifetime of certificates by default: a year. */
@@ -20,8 +23,8 @@ export interface Validity {
 }
 
 /**
- * Returns the validity of a certificate that is created now. It does not exceed that of the authority, which ends at `authorityEnd`.
- * Throws if the authority has expired.
+ * Returns the validity of a certificate that is created now. The validity ends at `authorityEnd`, the end of the authority's validity, at
+ * the latest. Throws if the authority has expired.
  */
 export function validityOf(now: Millis, lifetimeMillis: Millis, authorityEnd: Millis): Validity {
   if (now >= authorityEnd) throw new Error(`the certificate of the authority has expired on ${dateText(authorityEnd)}`);
@@ -33,10 +36,10 @@ export function validityOf(now: Millis, lifetimeMillis: Millis, authorityEnd: Mi
 /** The dates of a certificate, and its fingerprint. */
 export type Dated = Pick<X509Certificate, 'validFrom' | 'validTo' | 'fingerprint256'>;
 
-/** Returns the end of the validity. */
+/** Returns the end of the certificate's validity. */
 export const expiryOf = ({ validTo }: Pick<Dated, 'validTo'>): Millis => Date.parse(validTo);
 
-/** Returns the time at which the given part of the lifetime has passed. */
+/** Returns the time at which the part of the lifetime has passed since the creation. `part`: from 0 to 1. */
 function timeAfter({ validFrom, validTo }: Dated, part: number): Millis {
   const end = Date.parse(validTo);
   const created = Math.min(Date.parse(validFrom) + BACKDATE_MILLIS, end);
@@ -44,19 +47,24 @@ function timeAfter({ validFrom, validTo }: Dated, part: number): Millis {
 }
 
 /**
- * Returns the time from which a certificate should be renewed: when 70 to 90 percent of its lifetime have passed. The fingerprint decides when
- * exactly, so that certificates that were created together are not renewed together, and each start calculates the same time.
+ * Returns the time from which a certificate should be renewed: when 70 to 90 percent of its lifetime have passed. The percentage is derived
+ * from the fingerprint, so that certificates that were created together are not renewed together, and each start calculates the same time.
  */
 export const renewalTime = (certificate: Dated): Millis =>
   timeAfter(certificate, 0.7 + (0.2 * Number.parseInt(certificate.fingerprint256.slice(0, 2), 16)) / 255);
 
-/** Returns the time from which the certificate of an authority should be renewed: two years before its end, if it is valid for ten. */
+/** Returns the time from which the certificate of an authority should be renewed: when 80 percent of its lifetime have passed. */
 export const authorityRenewalTime = (certificate: Dated): Millis => timeAfter(certificate, 0.8);
 
-/** Returns the time at which 95 percent of the lifetime have passed: a certificate that still exists then could not be renewed. */
+/**
+ * Returns the time at which 95 percent of the lifetime have passed. A certificate that is still in use then has not been renewed in time.
+ */
 export const overdueTime = (certificate: Dated): Millis => timeAfter(certificate, 0.95);
 
-/** Whether the certificate should be renewed. One that is not valid yet was created before the machine's clock was set back. */
+/**
+ * Whether the certificate should be renewed: from `renewAt` on, or if it is not valid yet, because the machine's clock was set back after
+ * its creation.
+ */
 export const isDue = (certificate: Dated, now: Millis, renewAt = renewalTime(certificate)): boolean =>
   now >= renewAt || now < Date.parse(certificate.validFrom);
 

@@ -1,11 +1,13 @@
-/** Bodies of kinds whose field numbers are written out here, as in upstream's generated.proto files. */
+/**
+ * Tests that bodies of several kinds are decoded. This file contains the field numbers explicitly, as in upstream's generated.proto files.
+ */
 import { expect, test } from 'vitest';
 import { typeOfKind } from '../../api/facts/facts.ts';
 import { decodeProtobuf } from './decode.ts';
 import { type Field, wrapped } from './message-fixture.ts';
 
 type Value = string | number | boolean | Numbered;
-/** The values of a message by field number; a list for a repeated field. */
+/** The values of a message by field number. A repeated field has a list. */
 interface Numbered {
   [number: number]: Value | Value[];
 }

@@ -1,5 +1,6 @@
 /**
- * Decodes objects that clients send in protobuf into their JSON values. kubectl's create commands have sent protobuf since v1.32.
+ * Decodes objects that clients send in protobuf, into the JSON values of the objects. kubectl's create commands have sent protobuf since
+ * v1.32.
  *
  * Boundary: decoding uses only the facts about the types. Unknown fields are ignored, and values are validated
  * later. As in Go, a field that occurs again replaces the earlier scalar, or is merged into the earlier message.
@@ -22,13 +23,13 @@ type Json = Record<string, unknown>;
 const VARINT = 0;
 const FIXED64 = 1;
 const LENGTH_DELIMITED = 2;
-/** Scalars of which a list can be encoded as one value of the wire type LENGTH_DELIMITED. */
+/** The scalars whose lists may be packed: all elements are encoded in one value of the wire type LENGTH_DELIMITED. */
 const PACKABLE: ReadonlySet<Scalar | undefined> = new Set<Scalar>(['bool', 'int32', 'int64', 'double']);
 
 /** The fields of a message, by field number. */
 type Message = ReadonlyMap<number, FieldFacts>;
 
-/** Throws an Error if there are no facts about the type. */
+/** Returns the fields of the type. Throws an Error if there are no facts about the type. */
 const messageOf = perType((type): Message => {
   const facts = typeFacts(type);
   if (facts === undefined) throw new Error(`there are no facts about the type ${type}`);
@@ -43,12 +44,12 @@ interface Count {
 
 const sub = (reader: Reader): Reader => new Reader(reader.bytes());
 const integer = (reader: Reader): number => {
-  // The value is a number if no package for 64-bit integers is loaded.
+  // int64() returns a number if no package for 64-bit integers is loaded, and otherwise an object.
   const value: unknown = reader.int64();
   return typeof value === 'number' ? value : (value as { toNumber(): number }).toNumber();
 };
 
-/** Creates the error for a field that has another wire type than that of its type. `name` is the name of the field in Go. */
+/** Creates the error for a field whose wire type does not fit its type. `name`: the name of the field in Go. */
 const wrongWireType = (wireType: number, name: string): Error =>
   new Error(`proto: wrong wireType = ${wireType} for field ${name}`);
 
@@ -112,7 +113,10 @@ function readScalar(reader: Reader, scalar: Scalar): unknown {
   }
 }
 
-/** Reads a value of a type with a JSON form of its own. Values that are not in the message are those of `earlier`, except for times. */
+/**
+ * Reads a value of a type with a JSON form of its own. Fields that the message omits keep the values of `earlier`, the value of an earlier
+ * occurrence, except for times.
+ */
 function readForm(reader: Reader, form: JsonForm, earlier: unknown): unknown {
   switch (form) {
     case 'time':
@@ -168,7 +172,7 @@ function readEntry(reader: Reader, field: FieldFacts, count: Count): [string, un
       found = true;
     } else reader.skipType(tag & 7);
   }
-  // A missing value is an empty one.
+  // A missing value means the empty value of the type.
   return [key, found ? content : readValue(new Reader(EMPTY), field, count)];
 }
 
@@ -229,7 +233,7 @@ function goName({ json, inline, ref = '' }: FieldFacts): string {
   return json.replace(ABBREVIATIONS, (word) => word.toUpperCase()).replace(/^./, (first) => first.toUpperCase());
 }
 
-/** Returns whether the field may have the wire type. A list of some scalars may have that of its elements, or be packed. */
+/** Returns whether the field may have the wire type. A list of PACKABLE scalars may have the wire type of its elements, or be packed. */
 function mayHave(wireType: number, { container, scalar }: FieldFacts): boolean {
   if (container === 'map' || !PACKABLE.has(scalar)) return wireType === LENGTH_DELIMITED;
   if (container === 'list' && wireType === LENGTH_DELIMITED) return true;

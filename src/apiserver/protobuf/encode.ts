@@ -1,8 +1,8 @@
 /**
- * Encodes objects in protobuf, from the facts about their types.
+ * Encodes objects in protobuf, according to the facts about their types.
  *
- * Boundary: an object is encoded as it is; a field without a number is left out. Absent fields are
- * not written: a decoder gives them the value that Go gives them.
+ * Boundary: an object is encoded without validation. Omits fields that have no number, and absent fields, to which a decoder gives the
+ * values that Go gives them.
  * Source: runtime.Unknown and the serializer of k8s.io/apimachinery, "Alternate representations of resources" of v1.33.
  */
 import protobuf from 'protobufjs/minimal.js';
@@ -68,7 +68,7 @@ function writeInstant(writer: Writer, instant: Instant | undefined): void {
   if (instant.nanos !== 0) writer.uint32(tagOf(2, VARINT)).int32(instant.nanos);
 }
 
-/** The contents of the messages for types with a JSON form of their own. */
+/** The functions that write the contents of messages for types with a JSON form of their own. */
 const FORMS: Readonly<Record<JsonForm, Write>> = {
   time(writer, value) {
     const instant = instantOf(String(value));
@@ -91,7 +91,7 @@ const contentOf = perType((type): Write => {
   if (form !== undefined) return FORMS[form];
   let fields: readonly (readonly [json: string, write: Write])[] | undefined;
   return (writer, value) => {
-    // The fields are looked up only now, because types may refer to themselves.
+    // Look up the fields only now, because types may refer to themselves.
     fields ??= fieldsOf(type);
     for (const [json, write] of fields) {
       const field = json === '' ? value : (value as Json)[json];
@@ -100,7 +100,10 @@ const contentOf = perType((type): Write => {
   };
 });
 
-/** Returns how the fields of a type are written. The name is empty if the value is that of the whole type. */
+/**
+ * Returns the functions that write the fields of a type, with the JSON names of the fields. A type that is a list has one field with an
+ * empty name.
+ */
 function fieldsOf(type: string): (readonly [json: string, write: Write])[] {
   const { fields = [], items } = typeFacts(type) ?? {};
   if (items !== undefined) return [['', fieldWrite(items)]];
@@ -138,7 +141,7 @@ interface TypeMeta {
   kind?: string;
 }
 
-/** Encodes the fields of a value of the type, without an envelope. */
+/** Encodes a value of the type, without an envelope. */
 export function encodeAs(type: string, value: unknown): Uint8Array {
   const writer = Writer.create();
   contentOf(type)(writer, value);
@@ -174,18 +177,21 @@ export function encodeProtobuf(object: TypeMeta): Uint8Array {
   return Buffer.concat([envelopeOf(object, fields.length), fields]);
 }
 
-/** Returns the start of an element of a list: its tag and the length of its fields. Every list has its items in field 2. */
+/**
+ * Returns the bytes before the fields of a list's item: the tag and the length of the fields. The items of every list are in field 2.
+ * `bytes`: the length of the fields.
+ */
 export const itemStart = (bytes: number): Uint8Array =>
   Writer.create().uint32(tagOf(2, LENGTH_DELIMITED)).uint32(bytes).finish();
 
-/** Returns the metadata of a list, which is field 1 of every list. */
+/** Encodes the metadata of a list as field 1, as in every list. */
 export function encodeListMeta(metadata: object): Uint8Array {
   const writer = Writer.create();
   message(1, contentOf(`${META}.ListMeta`))(writer, metadata);
   return writer.finish();
 }
 
-/** The bytes that give the length of an event, in front of it. */
+/** The number of bytes before an event, which contain its length. */
 export const EVENT_LENGTH_BYTES = 4;
 
 /**

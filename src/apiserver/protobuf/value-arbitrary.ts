@@ -1,11 +1,11 @@
-/** Generates values of every type of the facts, as they are in JSON. */
+/** For property tests: generates JSON values of any type of the facts. */
 import fc from 'fast-check';
 import { type FieldFacts, type JsonForm, jsonFields, jsonForms, typeFacts } from '../../api/facts/facts.ts';
 import { formatTime } from '../../machinery/time.ts';
 
 type Arbitrary = fc.Arbitrary<unknown>;
 
-/** Below this depth, values have no fields that contain messages. */
+/** From this depth on, values have no fields that contain messages. */
 const MAX_DEPTH = 3;
 
 const seconds = fc.integer({ min: -62_135_596_800, max: 253_402_300_799 });
@@ -19,14 +19,14 @@ const FORMS: Readonly<Record<JsonForm, Arbitrary>> = {
   duration: fc.constantFrom('95ms', '1.5s', '1m0s', '2h0m0s'),
   quantity: fc.constantFrom('100m', '1Gi', '0', '-3'),
   intOrString: fc.oneof(fc.integer({ min: 1, max: 65_535 }), fc.constantFrom('http', '25%')),
-  // JSON has no negative zero.
+  // Convert the value to JSON and back, because JSON has no negative zero.
   raw: fc
     .dictionary(text, fc.jsonValue({ maxDepth: 1 }), { minKeys: 1, maxKeys: 3 })
     .map((value) => JSON.parse(JSON.stringify(value)) as unknown),
 };
 
 function scalarOf({ scalar, pointer, omitempty }: FieldFacts): Arbitrary {
-  // Go does not distinguish an empty value from an absent one if the field is no pointer and omits empty values.
+  // Go does not distinguish an empty value from an absent value if the field is not a pointer and omits empty values.
   const mayBeEmpty = pointer || !omitempty;
   switch (scalar) {
     case 'bool':
@@ -58,7 +58,7 @@ function fieldOf(field: FieldFacts, depth: number): Arbitrary {
   return element;
 }
 
-/** The fields of a type that protobuf has, including those of embedded structs, and without TypeMeta. */
+/** Returns the fields of a type that are encoded in protobuf, including the fields of embedded structs, but without TypeMeta. */
 function encodedFields(type: string): FieldFacts[] {
   const visible = jsonFields(type);
   return (typeFacts(type)?.fields ?? []).flatMap((field) => {

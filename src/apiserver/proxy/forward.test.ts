@@ -1,4 +1,6 @@
-/** Tests how the proxy forwards requests, with real sockets on loopback: a client, a proxy that only calls forward(), and a server. */
+/**
+ * Tests how the proxy forwards requests, with real sockets on loopback between a client, a proxy that only calls forward(), and a server.
+ */
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, request, type ServerResponse } from 'node:http';

@@ -1,4 +1,4 @@
-/** Tests which address the proxy subresources of Pods and Services choose, with the objects of a real registry. */
+/** Tests which addresses the proxy subresources of Pods, Services and Nodes choose, with the objects of a real registry. */
 import { beforeEach, describe, expect, test } from 'vitest';
 import type { Endpoints, Node, Pod, Service } from '../../api/generated/types.ts';
 import { ENDPOINTS, NODES, PODS, SERVICES } from '../../api/resources.ts';
@@ -31,26 +31,26 @@ async function createPod(name: string, ip: string | undefined, ports: number[] =
 }
 
 describe('a Pod', () => {
-  test('leads to its first declared port unless the request names another one', async () => {
+  test('the proxy of a Pod leads to its first declared port unless the request names another one', async () => {
     await createPod('web', '10.1.0.5', [8080, 9090]);
     expect(await locatePod('web', read)).toEqual({ scheme: 'http', ip: '10.1.0.5', port: '8080' });
     expect(await locatePod('https:web:9443', read)).toEqual({ scheme: 'https', ip: '10.1.0.5', port: '9443' });
   });
 
-  test('without declared ports leads to the default port', async () => {
+  test('the proxy of a Pod without declared ports leads to the default port', async () => {
     await createPod('web', 'fd00::5');
     expect(await locatePod('web', read)).toEqual({ scheme: 'http', ip: 'fd00::5' });
   });
 
   test.each([undefined, '127.0.0.1', '::1', '169.254.169.254', 'fe80::1', '0.0.0.0'])(
-    'with the address %s is refused',
+    'the proxy of a Pod with the address %s is refused',
     async (ip) => {
       await createPod('web', ip, [80]);
       await expect(locatePod('web', read)).rejects.toMatchObject({ code: 400, message: 'address not allowed' });
     },
   );
 
-  test('that does not exist is reported as NotFound', async () => {
+  test('the proxy of a Pod that does not exist is reported as NotFound', async () => {
     await expect(locatePod('none', read)).rejects.toMatchObject({ code: 404, message: 'pods "none" not found' });
   });
 });
@@ -62,12 +62,12 @@ describe('a Node', () => {
     return api.set<Node>(NODES, { apiVersion: 'v1', kind: 'Node', metadata: { name: 'n' }, status: { addresses } });
   };
 
-  test.each(['n', 'n:', 'n:10250', 'https:n:10250'])('named as %s leads to its documents', async (id) => {
+  test.each(['n', 'n:', 'n:10250', 'https:n:10250'])('the proxy of a Node named as %s leads to its documents', async (id) => {
     await createNode('192.0.2.1');
     expect(await locateNode(id, readNode, 6443)).toEqual({ node: 'n' });
   });
 
-  test('with a port leads to its first internal address', async () => {
+  test('the proxy of a Node with a port leads to its first internal address', async () => {
     await createNode('192.0.2.1', 'fd00::1');
     expect(await locateNode('n:9100', readNode, 6443)).toEqual({ scheme: 'http', ip: '192.0.2.1', port: '9100' });
     expect(await locateNode('https:n:9100', readNode, 6443)).toMatchObject({ scheme: 'https' });
@@ -85,7 +85,7 @@ describe('a Node', () => {
     await expect(locateNode(id, readNode, 6443)).rejects.toMatchObject({ code: 400, message });
   });
 
-  test('that does not exist is reported as NotFound', async () => {
+  test('the proxy of a Node that does not exist is reported as NotFound', async () => {
     await expect(locateNode('none:80', readNode, 6443)).rejects.toMatchObject({ code: 404 });
   });
 });
@@ -101,7 +101,7 @@ describe('a Service', () => {
   }
   const address = (ip: string, pod: string) => ({ ip, targetRef: { kind: 'Pod', namespace: 'a', name: pod } });
 
-  test('leads to each of its ready endpoints, by the number or the name of a port', async () => {
+  test('the proxy of a Service leads to each of its ready endpoints, by the number or the name of a port', async () => {
     await createPod('one', '10.1.0.5');
     await createPod('two', '10.1.0.6');
     await createPod('unready', '10.1.0.7');
@@ -132,7 +132,7 @@ describe('a Service', () => {
     });
   });
 
-  test('without endpoints is reported as unavailable', async () => {
+  test('the proxy of a Service without endpoints is reported as unavailable', async () => {
     await createService([{ port: 80 }], []);
     await expect(locateService('x', read)).rejects.toMatchObject({
       code: 503,
@@ -140,7 +140,7 @@ describe('a Service', () => {
     });
   });
 
-  test('does not lead to addresses that are not those of Pods of its namespace', async () => {
+  test('the proxy of a Service leads only to addresses of Pods of its namespace', async () => {
     await createPod('one', '10.1.0.5');
     await createPod('local', '127.0.0.1');
     const addresses = [

@@ -1,5 +1,5 @@
 /**
- * Finds the address to which the proxy subresource of a Pod, a Service or a Node leads.
+ * Finds the address to which the proxy subresource of a Pod, a Service or a Node forwards requests.
  *
  * Invariant: the address belongs to a Pod of the namespace in the path, or to the Node, and is neither a loopback nor a link-local
  * address, so that the proxy reaches nothing else.
@@ -17,7 +17,7 @@ import { badRequest, isApiError, serviceUnavailable } from '../../machinery/stat
 export interface Location {
   scheme: 'http' | 'https';
   ip: string;
-  /** A number, or a text that is not a port. Absent: the default port of the scheme. */
+  /** The port as the client or the Pod names it, which may not be a valid port. Absent: the default port of the scheme. */
   port?: string;
 }
 
@@ -41,7 +41,10 @@ export function parseTarget(id: string): Target | undefined {
 
 const isProxyable = (ip: string): boolean => parseIp(ip) !== undefined && specialIpErrors(ip).length === 0;
 
-/** Rejects with 400 BadRequest if the Pod has no address, or one that must not be reached through the proxy. */
+/**
+ * Resolves to the address of the Pod, with the port in `id` or, by default, the first port that a container declares. Rejects with 400
+ * BadRequest if `id` has another form than in parseTarget(), or if the Pod has no address or one that the proxy must not reach.
+ */
 export async function locatePod(id: string, read: Read): Promise<Location> {
   const target = parseTarget(id);
   if (target === undefined) throw badRequest(`invalid pod request ${JSON.stringify(id)}`);
@@ -56,13 +59,13 @@ export async function locatePod(id: string, read: Read): Promise<Location> {
 /** The port of upstream's kubelet. */
 const KUBELET_PORT = '10250';
 
-/** Either the documents of a node's kubelet, or an address. */
+/** Either the name of a node whose own documents are requested, or an address. */
 export type NodeLocation = { node: string } | Location;
 
 /**
- * Without a port, and with that of upstream's kubelet, leads to the documents of the node. Rejects with 400 BadRequest if the node has no
- * address, or one that must not be reached through the proxy, or if the port is `apiPort`: a request to the API server would come from
- * the API server itself.
+ * Without a port, or with the port of upstream's kubelet, resolves to the name of the node, whose own documents are then served. Otherwise
+ * resolves to the address of the node. Rejects with 400 BadRequest if `id` has another form than in parseTarget(), if the node has no
+ * address or one that the proxy must not reach, or if the port is `apiPort`: the API server would send the request to itself.
  */
 export async function locateNode(id: string, read: Read, apiPort: number | undefined): Promise<NodeLocation> {
   const target = parseTarget(id);
@@ -76,7 +79,10 @@ export async function locateNode(id: string, read: Read, apiPort: number | undef
   return { scheme, ip, port };
 }
 
-/** Chooses a ready endpoint at random. Rejects with 503 ServiceUnavailable if there is none, or if the Service has no such port. */
+/**
+ * Resolves to the address of a random ready endpoint of the Service. Rejects with 503 ServiceUnavailable if there is none, or if the
+ * Service does not have the port, and with 400 BadRequest if `id` has another form than in parseTarget().
+ */
 export async function locateService(id: string, read: Read): Promise<Location> {
   const target = parseTarget(id);
   if (target === undefined) throw badRequest(`invalid service request ${JSON.stringify(id)}`);
@@ -96,7 +102,7 @@ export async function locateService(id: string, read: Read): Promise<Location> {
 
 const noEndpoints = (id: string) => serviceUnavailable(`no endpoints available for service ${JSON.stringify(id)}`);
 
-/** Returns the name of the port of the Service that has the number; a port that is not a number is a name. */
+/** Resolves to the name of the port with the number in `port`. A port that is not a number is already a name. */
 async function portNameOf({ name, port }: Target, read: Read): Promise<string> {
   if (!/^[+-]?\d+$/.test(port)) return port;
   const { spec } = (await read(SERVICES, name)) as Service;
@@ -107,7 +113,7 @@ async function portNameOf({ name, port }: Target, read: Read): Promise<string> {
   return found.name ?? '';
 }
 
-/** Whether the address is that of a Pod: Endpoints that a client has written could have any address. */
+/** Whether the address belongs to a Pod of the namespace. Endpoints that a client has written could contain any address. */
 async function isOfPod(
   { ip, targetRef }: EndpointAddress,
   namespace: string | undefined,

@@ -1,5 +1,5 @@
 /**
- * Rewrites URLs in the responses of a proxied server, so that they lead through the proxy again.
+ * Rewrites URLs in the responses of a proxied server, so that requests for them go through the proxy again.
  * Source: k8s.io/apimachinery/pkg/util/proxy/transport.go of v1.33 (behavior).
  */
 import { Transform } from 'node:stream';
@@ -7,21 +7,24 @@ import { Transform } from 'node:stream';
 export interface Rewriting {
   /** The path of the proxy, such as /api/v1/namespaces/d/services/x/proxy. */
   prefix: string;
-  /** The hosts, with their ports, that mean the proxied server: its address, and the Host header of the client. */
+  /** The hosts, with their ports, that mean the proxied server: the address of the server, and the value of the client's header Host. */
   hosts: readonly string[];
 }
 
 const ABSOLUTE = /^[a-zA-Z][a-zA-Z0-9+.-]*:\/\/([^/?#]*)(.*)$/s;
 const SAME_SCHEME = /^\/\/([^/?#]*)(.*)$/s;
 
-/** Returns the URL with the path of the proxy; relative URLs and URLs of other hosts are returned unchanged. */
+/**
+ * Returns the URL with the path of the proxy before its path, and without scheme and host. Returns relative paths and URLs of other hosts
+ * unchanged.
+ */
 export function rewriteUrl(url: string, { prefix, hosts }: Rewriting): string {
   const [, host, rest = ''] = ABSOLUTE.exec(url) ?? SAME_SCHEME.exec(url) ?? [undefined, '', url];
   if (host === undefined || (host !== '' && !hosts.includes(host)) || !rest.startsWith('/')) return url;
   return rest.startsWith(prefix) ? rest : `${prefix}${rest}`;
 }
 
-/** The attributes with URLs, by element. */
+/** The attributes that contain URLs, by the name of the element. */
 const ATTRIBUTES: Readonly<Record<string, readonly string[]>> = {
   a: ['href'],
   applet: ['codebase'],
@@ -51,9 +54,9 @@ const ATTRIBUTES: Readonly<Record<string, readonly string[]>> = {
   video: ['poster', 'src'],
 };
 
-/** The longest tag that is rewritten. A longer one passes unchanged, so that a page never waits in memory. */
+/** The maximum length of a tag that is rewritten. Longer tags pass unchanged, so that only a small part of a page waits in memory. */
 const MAX_TAG_CHARS = 16_384;
-/** Elements whose content is text up to their end tag. */
+/** Elements whose content contains no tags except their end tag. */
 const RAW_TEXT = new Set(['script', 'style', 'textarea', 'title']);
 const ATTRIBUTE = /([\s/]*)([^\s/>=]+)(?:(\s*=\s*)("[^"]*"|'[^']*'|[^\s>"']+))?/y;
 
@@ -80,7 +83,7 @@ function rewriteTag(tag: string, rewrite: (url: string) => string): string {
 }
 
 /**
- * Returns the index after the tag that starts at `start`, where a `>` in quotes does not end it; undefined if the tag has not ended
+ * Returns the index after the tag that starts at `start`. A `>` in quotes does not end the tag. Returns undefined if the tag does not end
  * within MAX_TAG_CHARS or before the end of the text.
  */
 function endOfTag(text: string, start: number): number | undefined {
@@ -98,7 +101,7 @@ function endOfTag(text: string, start: number): number | undefined {
 /** Rewrites the URLs in the tags of an HTML page, piece by piece. Each character is inspected a constant number of times. */
 class Page {
   readonly #rewrite: (url: string) => string;
-  /** The end of the last piece, which is needed together with the next one: at most MAX_TAG_CHARS. */
+  /** The end of the last piece that must be processed together with the next piece: at most MAX_TAG_CHARS. */
   rest = '';
   /** The lower-case text at which the current comment or raw text ends; empty outside of them. */
   #until = '';
@@ -107,7 +110,7 @@ class Page {
     this.#rewrite = (url) => rewriteUrl(url, rewriting);
   }
 
-  /** Returns the part of the page that is complete with the piece. */
+  /** Returns the rewritten text of the page as far as it is complete with the piece. */
   take(piece: string): string {
     const text = this.rest + piece;
     const lowerCase = text.replace(/[A-Z]+/g, (letters) => letters.toLowerCase());
@@ -132,7 +135,10 @@ class Page {
     return out;
   }
 
-  /** Returns the tag, or the begin or end of a comment, at `at`, and the index after it; undefined if it may continue after the text. */
+  /**
+   * Returns the rewritten tag, or the begin or end of a comment, at `at`, and the index after it. Returns undefined if the text may end
+   * within it.
+   */
   #takeTag(text: string, at: number): { out: string; end: number } | undefined {
     const unchanged = (end: number) => ({ out: text.slice(at, end), end });
     if (this.#until === '-->') {

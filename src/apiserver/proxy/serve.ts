@@ -22,8 +22,8 @@ function locate(operation: ProxyOperation, { request }: Exchange, name: string, 
 }
 
 /**
- * Returns the path of the proxy itself: /api/v1/nodes/NAME/proxy, or /api/v1/namespaces/NAMESPACE/PLURAL/NAME/proxy. The segments begin
- * with the empty one before the first slash.
+ * Returns the path of the proxy itself: /api/v1/nodes/NAME/proxy, or /api/v1/namespaces/NAMESPACE/PLURAL/NAME/proxy. The first segment of
+ * the split path is the empty text before the first slash.
  */
 const prefixOf = (path: string, { namespace }: ResourceRoute): string =>
   path
@@ -47,7 +47,7 @@ export async function serveProxy(
   const prefix = prefixOf(path, route);
   const rest = path.slice(prefix.length);
   if (rest === '' && exchange.upgrade === undefined && (method === 'GET' || method === 'HEAD')) {
-    // Links relative to the page would otherwise replace the last segment of the path.
+    // Redirect to the path with a slash at its end: otherwise, relative links in the page would replace the last segment of the path.
     startAnswer(exchange, 301, { Location: `${path}/${query}` });
     response.end();
     return;

@@ -19,10 +19,10 @@ export function* listTexts(
   yield ']}\n';
 }
 
-/** Returns the text message of one event, whose line it is. */
+/** Returns the WebSocket message of one event: its line as text. */
 export const jsonMessage = (line: Uint8Array): string => (line as Buffer).toString();
 
-/** Returns the line of one event. */
+/** Returns the bytes of one event of a watch: a line of JSON. `objectText`: the JSON text of the object. */
 export const eventLine = (type: string, objectText: string): Buffer =>
   Buffer.from(`{"type":"${type}","object":${objectText}}\n`);
 

@@ -10,7 +10,10 @@ const API_VERSION = 'meta.k8s.io/v1';
 
 const partials = new WeakMap<KubeObject, KubeObject>();
 
-/** Returns the metadata of an immutable object as an object of its own, which is the same for each client, as is its text. */
+/**
+ * Returns the PartialObjectMetadata of an immutable object. Always returns the same object for the same argument, so that it is encoded
+ * only once.
+ */
 export function partialMetadata(object: KubeObject): KubeObject {
   let partial = partials.get(object);
   if (partial === undefined) {
@@ -22,7 +25,7 @@ export function partialMetadata(object: KubeObject): KubeObject {
 
 const partialEvents = new WeakMap<WatchEvent, WatchEvent>();
 
-/** Returns the event with only the metadata of its object. All watches share it, so that it is encoded once. */
+/** Returns the event with only the metadata of its object. All watches share the returned event, so that it is encoded only once. */
 function partialEvent(event: WatchEvent): WatchEvent {
   if (event.type === 'ERROR') return event;
   let partial = partialEvents.get(event);

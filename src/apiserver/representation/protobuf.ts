@@ -16,8 +16,8 @@ import { sharedBytes } from './recent-bytes.ts';
 import type { Representation } from './representation.ts';
 
 /**
- * The lengths of the encodings of immutable objects, by their apiVersion and kind, so that a list of known objects is encoded only once.
- * They are forgotten when types change.
+ * A cache of the lengths of encoded immutable objects, by apiVersion and kind, so that listParts() encodes a known object only once. The
+ * lengths are forgotten when the types of a kind change.
  */
 const lengthsOf = perType((_apiVersionAndKind) => new WeakMap<KubeObject, number>());
 

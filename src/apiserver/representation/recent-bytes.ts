@@ -1,12 +1,15 @@
 /** Keeps the bytes of recent watch events, so that an event is encoded once for all watches that send it at about the same time. */
 import type { WatchEvent } from '../../ports/backend.ts';
 
-/** The limit on the bytes that one representation keeps. Their events, whose objects may have been replaced, take as much memory again. */
+/**
+ * The limit on the bytes that one representation keeps. The events of these bytes, whose objects may have been replaced, take as much
+ * memory again.
+ */
 const KEPT_BYTES = 1024 * 1024;
 
 /**
- * Returns a function that returns `encode(event)`, and that keeps the bytes of the most recently encoded events. Watches with the same
- * representation share the WatchEvent objects, so the object identifies the event.
+ * Returns a function like `encode`, which keeps the bytes of the most recently encoded events. `limit`: the maximum number of kept bytes.
+ * Watches with the same representation share the WatchEvent objects, so the object identifies the event.
  */
 export function sharedBytes(
   encode: (event: WatchEvent) => Uint8Array,
@@ -18,7 +21,7 @@ export function sharedBytes(
     const known = recent.get(event);
     if (known !== undefined) return known;
     const encoded = encode(event);
-    // Without the copy, the bytes would keep the whole block of memory that Node.js has allocated for many short-lived buffers.
+    // Copy the bytes: otherwise, they would keep the whole block of memory alive that Node.js has allocated for many short-lived buffers.
     const bytes = Buffer.allocUnsafeSlow(encoded.length);
     bytes.set(encoded);
     recent.set(event, bytes);

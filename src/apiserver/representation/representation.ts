@@ -1,6 +1,6 @@
 /**
- * Selects how the objects of a response are represented: as JSON, in protobuf, as the Table that kubectl prints, or only with their
- * metadata. The handlers of requests know only the interface.
+ * Selects the representation of the objects in a response: JSON, protobuf, the Table that kubectl prints, or only their metadata. The
+ * handlers of requests know only the interface.
  * Source: "Alternate representations of resources" and "Receiving resources as Tables" of v1.33.
  */
 import type { KindDefinition } from '../../api/kind.ts';
@@ -24,17 +24,17 @@ export interface Representation {
   readonly contentType: string;
   /** The Content-Type of watches. */
   readonly watchContentType: string;
-  /** Returns the body for one object, or for the Status of a request that has no object. */
+  /** Returns the body of a response with one object or a Status. */
   object(object: KubeObject | Status): Iterable<Part>;
-  /** Returns the body for a list. The parts of an object exist only while they are requested. */
+  /** Returns the body of a response with a list. The parts of an object are created only when they are requested. */
   list(list: KubeList): Iterable<Part> | Promise<Iterable<Part>>;
   /** Returns the bytes of one event of a watch. */
   event(event: WatchEvent): Uint8Array;
-  /** Returns the WebSocket message of the bytes of one event. */
+  /** Returns the WebSocket message for one event. `event`: the bytes that event() has returned. */
   message(event: Uint8Array): string | Uint8Array;
 }
 
-/** The parts of a request on which the representation depends. */
+/** The properties of a request on which the representation depends. */
 export interface Requested {
   accept: string | undefined;
   query: URLSearchParams;
@@ -59,7 +59,7 @@ const ACCEPTED = ['application/json', 'application/json;as=Table;v=v1;g=meta.k8s
 
 /**
  * Returns the representation that the Accept header prefers. Throws 406 NotAcceptable if the server supports none of the accepted media
- * types, or if the header requests the metadata of a list for a single object or the reverse.
+ * types, or if the header requests the metadata of a list for a single object, or the metadata of a single object for a list.
  */
 export function representationFor(requested: Requested): Representation {
   const { group, version, kind } = requested.kind;
@@ -79,7 +79,7 @@ export function representationFor(requested: Requested): Representation {
   throw notAcceptable(ACCEPTED);
 }
 
-/** Like representationFor(), but with JSON instead of protobuf: the representation of the response in an audit event. */
+/** Returns the representation of the response in an audit event: like representationFor(), but with JSON instead of protobuf. */
 export const recordedRepresentation = (requested: Requested): Representation =>
   representationFor({ ...requested, accept: requested.accept?.replaceAll(PROTOBUF, 'application/json') });
 

@@ -71,7 +71,10 @@ function* tableTexts(
   yield ']}';
 }
 
-/** Represents objects of `kind` as rows of a Table. Only the first Table of a watch has column definitions. Other objects are JSON. */
+/**
+ * Represents objects of `kind` as rows of a Table. Only the first Table of a watch has column definitions. Objects of other kinds are
+ * represented as JSON.
+ */
 export function tableRepresentation(
   kind: KindDefinition,
   includeObject: IncludeObject,

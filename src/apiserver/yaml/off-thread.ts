@@ -10,7 +10,7 @@ import { Worker } from 'node:worker_threads';
 import { entityTooLarge, tooManyRequests } from '../../machinery/status.ts';
 import type { YamlResult, YamlWork } from './worker.ts';
 
-/** Texts up to this length without aliases are parsed in the calling thread. The slowest text of this length takes the library about 50 ms. */
+/** The maximum length of texts that are parsed in the calling thread. The library needs at most about 50 ms for a text of this length. */
 export const HERE_UP_TO_CHARS = 4096;
 /** The limit on the JSON text of the parsed value, with all aliases expanded. It equals upstream's limit on a request body. */
 const LIMIT_BYTES = 3 * 1024 * 1024;
@@ -38,7 +38,10 @@ export async function parseYaml(text: string): Promise<unknown> {
   return JSON.parse(yamlToJson(text, LIMIT_BYTES));
 }
 
-/** For each alias, the library searches the whole text and the aliased value, so that even a short text may take seconds. */
+/**
+ * Whether the text may contain aliases. For each alias, the library searches the whole text and the aliased value, so that even a short
+ * text with aliases may take seconds.
+ */
 const mayHaveAliases = (text: string): boolean => text.includes('&') && text.includes('*');
 
 async function inTurn(text: string): Promise<string> {

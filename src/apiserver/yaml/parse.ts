@@ -8,10 +8,7 @@
  */
 import { type Alias, type Document, isAlias, isScalar, LineCounter, type Node, parseDocument, visit } from 'yaml';
 
-/**
- * The maximum number of times that one anchor may be expanded, including expansions by nested aliases (maxAliasCount of the
- * library).
- */
+/** The maximum number of expansions of one anchor, including expansions by nested aliases (maxAliasCount of the library). */
 const MAX_ALIASES = 1000;
 
 /** Thrown if the value exceeds the size limit when its aliases are expanded. */

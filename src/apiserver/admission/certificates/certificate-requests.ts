@@ -1,8 +1,8 @@
 /**
- * Checks new CertificateSigningRequests: sets the user who sends the request, verifies the contents of `spec.request`, and refuses requests
- * for the group system:masters.
- * Source: pkg/registry/certificates and the plugin CertificateSubjectRestriction of v1.33 (behavior and wording). Upstream parses the request
- * together with the other rules of the kind.
+ * Admits new CertificateSigningRequests: sets the user who sends the request, verifies the contents of `spec.request`, and refuses requests
+ * to the signer kubernetes.io/kube-apiserver-client for the group system:masters.
+ * Source: pkg/registry/certificates and the plugin CertificateSubjectRestriction of v1.33 (behavior and wording). Upstream parses
+ * `spec.request` in the validation of the kind.
  */
 import type { CertificateSigningRequest } from '../../../api/generated/types.ts';
 import { CERTIFICATE_SIGNING_REQUESTS } from '../../../api/resources.ts';

@@ -45,7 +45,7 @@ const write = (user: UserInfo, object: CertificateSigningRequest, subresource: s
   as(user).update(CERTIFICATE_SIGNING_REQUESTS, object, { subresource });
 
 describe('a new CertificateSigningRequest', () => {
-  test('names the user who sends it, whatever the client has sent', async () => {
+  test('a new CertificateSigningRequest names the user who sends it, whatever the client has sent', async () => {
     const sent = { username: 'root', uid: '0', groups: ['system:masters'], extra: { c: ['d'] } };
     const { spec } = await create(await request(sent));
     expect(spec).toMatchObject({ username: 'jane', uid: '7', groups: ['developers'], extra: { a: ['b'] } });
@@ -56,7 +56,7 @@ describe('a new CertificateSigningRequest', () => {
     expect([plain.username, plain.uid, plain.extra]).toEqual(['john', undefined, undefined]);
   });
 
-  test('is refused if its request is not valid', async () => {
+  test('a new CertificateSigningRequest is refused if its spec.request is not valid', async () => {
     expect(await failure(create(await request({ request: encoded('x') })))).toEqual({
       code: 422,
       reason: 'Invalid',
@@ -65,7 +65,7 @@ describe('a new CertificateSigningRequest', () => {
     });
   });
 
-  test('cannot ask the signer of clients for the group system:masters', async () => {
+  test('a new CertificateSigningRequest cannot ask the signer of clients for the group system:masters', async () => {
     expect(await failure(create(await request({}, 'O=a, O=system:masters, CN=jane')))).toMatchObject({
       code: 403,
       message: `certificatesigningrequests.certificates.k8s.io "one" is forbidden: use of ${SIGNER} signer with system:masters group is not allowed`,
@@ -80,7 +80,7 @@ const decided = (of: CertificateSigningRequest, type: string): CertificateSignin
 });
 
 describe('a right about a signer', () => {
-  test.each(['Approved', 'Denied'])('to approve is needed for the condition %s', async (type) => {
+  test.each(['Approved', 'Denied'])('the condition %s requires the right to approve for the signer', async (type) => {
     const created = await create(await request());
     expect(await failure(write(JANE, decided(created, type), 'approval'))).toMatchObject({
       code: 403,
@@ -90,7 +90,7 @@ describe('a right about a signer', () => {
     expect(await write(JANE, decided(created, type), 'approval')).toMatchObject({ status: { conditions: [{ type }] } });
   });
 
-  test('to sign is needed for the certificate and the conditions, and not for other changes of the status', async () => {
+  test('changes of the certificate and the conditions require the right to sign for the signer, and other changes of the status do not', async () => {
     const created = await create(await request());
     const { certificate } = await makeAuthority('test', Date.now());
     const issued = { ...created, status: { certificate: encoded(certificate) } };
@@ -118,7 +118,7 @@ test.each([
   ],
   [CERTIFICATE.replace('\n', '\na: b\n\n'), 'no PEM block headers are permitted'],
   [CERTIFICATE, 'x509: malformed certificate'],
-  // A longer type is no type: the search for the end of each of many types would take long.
+  // A block whose type is longer than 100 characters is not recognized, because the search for the ends of many types would take long.
   [CERTIFICATE.replaceAll('CERTIFICATE', 'A'.repeat(101)), 'must contain at least one CERTIFICATE PEM block'],
 ])('the certificate %j is refused', async (text, cause) => {
   const created = await create(await request());

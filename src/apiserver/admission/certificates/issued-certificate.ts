@@ -1,13 +1,13 @@
 /**
- * Parses the certificate that a signer has issued. Source: validateCertificate of pkg/apis/certificates/validation of v1.33 (behavior and
+ * Checks the certificates that a signer has issued. Source: validateCertificate of pkg/apis/certificates/validation of v1.33 (behavior and
  * wording).
  */
 import { X509Certificate } from 'node:crypto';
 
-/** The length of a type is limited, because the search for the end of each of many types would take long. */
+/** Matches a PEM block. The length of the type is limited, because the search for the ends of many long types would take long. */
 const PEM_BLOCK = /-----BEGIN ([^\n]{0,100}?)-----([^-]*)-----END ([^\n]{0,100}?)-----/g;
 
-/** Returns the error of the certificates, which are PEM texts in base64; undefined if all are valid. */
+/** Returns what is wrong with the certificates; undefined if all are valid. `base64`: the PEM text of the certificates in base64. */
 export function certificateError(base64: string): string | undefined {
   const blocks = [...Buffer.from(base64, 'base64').toString('latin1').matchAll(PEM_BLOCK)];
   if (blocks.length === 0) return 'must contain at least one CERTIFICATE PEM block';

@@ -1,6 +1,6 @@
 /**
- * Lets a user approve or deny CertificateSigningRequests only with the right to `approve` for their signer, and change the certificate and
- * the conditions only with the right to `sign`. Verifies the form of the certificate.
+ * Lets a user approve or deny a CertificateSigningRequest only with the right to `approve` for its signer, and change the certificate and
+ * the conditions in its status only with the right to `sign`. Checks the form of the certificate.
  * Source: the plugins CertificateApproval and CertificateSigning of v1.33 (behavior and wording).
  */
 import type { CertificateSigningRequest } from '../../../api/generated/types.ts';
@@ -46,7 +46,10 @@ function checkCertificate({ kind, name, object }: AdmissionRequest): void {
   throw invalidObject(kind, name, [invalid('status.certificate', '<certificate data>', error)]);
 }
 
-/** A right can name the signer, or all signers of its domain, such as `example.com/*`. */
+/**
+ * Rejects with 403 Forbidden unless the user has the right to the verb for the signer, or for all signers of its domain, such as
+ * `example.com/*`.
+ */
 async function check(
   authorizer: Authorizer,
   { context, groupResource, name, old }: AdmissionRequest,

@@ -325,12 +325,12 @@ describe('what a node may not write', () => {
       () => claimStatus({ status: { phase: 'Lost' } }),
       `${NODE} is not allowed to update fields other than status.capacity and status.conditions`,
     ],
-  ])('%s', async (_, act, cause) => {
+  ])('a node may not write %s', async (_, act, cause) => {
     const { code, message } = await failure(act());
     expect({ code, message }).toEqual({ code: 403, message: expect.stringContaining(`forbidden: ${cause}`) });
   });
 
-  test('a new Node with labels that attract Pods', async () => {
+  test('a node may not create its Node with labels that attract Pods', async () => {
     const n4 = apiFor(started.backend, nodeUser('n4'));
     const labelled = (key: string) => n4.create(NODES, undefined, object('Node', 'n4', {}, { labels: { [key]: 'x' } }));
     expect((await failure(labelled('node-role.kubernetes.io/a'))).message).toBe(
@@ -339,11 +339,11 @@ describe('what a node may not write', () => {
     await labelled('node.kubernetes.io/instance-type');
   });
 
-  test('a token for a Pod that does not exist', async () => {
+  test('a node may not request a token for a Pod that does not exist', async () => {
     expect(await failure(token({ name: 'absent', uid: 'x' }))).toMatchObject({ code: 404 });
   });
 
-  test('anything, without a name', async () => {
+  test('a node whose user has no node name may write nothing', async () => {
     const unnamed = asClient(started.backend, nodeUser(''));
     expect((await failure(unnamed.create(NODES, undefined, object('Node', 'n5')))).message).toBe(
       'nodes "n5" is forbidden: could not determine node from user "system:node:"',

@@ -1,10 +1,10 @@
 /**
- * Limits what nodes write: only their own Node, Lease and CSINode, the statuses of their Pods, mirror Pods, tokens for their Pods, records of
- * their Pods, and requests for certificates with their own name. Lets only nodes create mirror Pods. The node already runs the static Pod of a
- * mirror Pod, so other plugins do not change it.
+ * Limits the writes of nodes to their own Node, Lease and CSINode, the statuses of their Pods, mirror Pods, tokens for their Pods, records
+ * of their Pods, and requests for certificates with their own name. Lets only nodes create mirror Pods. Other plugins do not change a
+ * mirror Pod, because the node already runs its static Pod.
  *
- * Boundary: the Node authorizer has decided which objects the node may address. A file for each group of kinds has the rules for the
- * contents of the objects.
+ * Boundary: the Node authorizer has decided which objects the node may address. The other files of this folder have the rules for the
+ * contents of the objects, by kind.
  * Source: the plugins NodeRestriction and ServiceAccount of v1.33 (behavior and wording).
  */
 import { admitMirrorPod, isMirrorPod } from '../../../api/core/v1/pod/mirror.ts';

@@ -1,6 +1,6 @@
 /**
- * Limits what a node writes into its Node: it may set labels that describe the machine, but none with which it could attract or repel the
- * Pods of others, and it may change neither taints nor owners.
+ * Limits the changes of a node to its Node: in the domains kubernetes.io and k8s.io, the node may set only labels that describe the
+ * machine, so that it cannot attract Pods that are meant for other nodes. It may change neither the taints nor the owners.
  * Source: admitNode of plugin/pkg/admission/noderestriction, and k8s.io/kubelet/pkg/apis of v1.33.4 (behavior and wording).
  */
 import type { Node } from '../../../api/generated/types.ts';
@@ -50,7 +50,7 @@ const NODE_LABELS: ReadonlySet<string> = new Set([
   'beta.kubernetes.io/arch',
 ]);
 
-/** Returns the keys of the labels that differ and that a node may not set, in order. */
+/** Returns the keys of the labels that differ and that a node may not set, in alphabetical order. */
 function forbiddenLabels(after: Labels = {}, before: Labels = {}): string[] {
   const keys = new Set([...Object.keys(after), ...Object.keys(before)]);
   return [...keys].filter((key) => after[key] !== before[key] && isForbidden(key)).sort();

@@ -1,4 +1,4 @@
-/** Limits what nodes write into Leases, CSINodes, PersistentVolumeClaims and PodRecords. */
+/** Limits the writes of nodes to Leases, CSINodes, PersistentVolumeClaims and PodRecords. */
 import { mirroredUid } from '../../../api/core/v1/pod/mirror.ts';
 import type { PersistentVolumeClaim, Pod, PodRecord } from '../../../api/generated/types.ts';
 import { PODS } from '../../../api/resources.ts';
@@ -22,7 +22,7 @@ export const restrictCsiNode: Restriction = (nodeName, request) => {
     throw refusal(request, 'can only access CSINode with the same name as the requesting node');
 };
 
-/** A node may write only the fields of the status that change when a file system is expanded. */
+/** Lets a node change only the fields of a claim's status that change when its file system is expanded. */
 export const restrictClaim: Restriction = (nodeName, request) => {
   if (request.subresource !== 'status') throw refusal(request, 'may only update PVC status');
   if (request.operation !== 'UPDATE') throw refusal(request, `unexpected operation ${quoted(request.operation)}`);
@@ -40,7 +40,10 @@ function fixedPart({ metadata, status, ...rest }: PersistentVolumeClaim): unknow
 
 const POD_PREFIX = resourcePrefix(PODS.group, PODS.resource);
 
-/** A node may write only records that name it, and no record of a Pod that exists on another node. The kind is lifepod's own. */
+/**
+ * Lets a node write only PodRecords that name the node, and no record of a Pod that exists on another node. PodRecords are a kind of
+ * lifepod.
+ */
 export const restrictPodRecord: Restriction = (nodeName, request, { cache }) => {
   const [record, old] = [request.object, request.old] as (PodRecord | undefined)[];
   const refuse = () => refusal(request, `node ${quoted(nodeName)} can only write records of its own pods`);

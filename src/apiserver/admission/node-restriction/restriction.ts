@@ -1,4 +1,4 @@
-/** The form of the rules of NodeRestriction, and the functions that they share. */
+/** The type of the rules of NodeRestriction, and the functions that these rules share. */
 import type { Node, Pod } from '../../../api/generated/types.ts';
 import { NODES, PODS } from '../../../api/resources.ts';
 import type { KubeObject, ResourceRef } from '../../../machinery/meta.ts';

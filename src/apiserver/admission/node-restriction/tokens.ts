@@ -1,7 +1,8 @@
 /**
- * Limits which tokens of ServiceAccounts a node requests: they must be bound to a Pod of the node, for an audience of one of its volumes.
- * Source: admitServiceAccount of plugin/pkg/admission/noderestriction of v1.33 (behavior and wording). lifepod has no CSI drivers, to which
- * upstream also gives tokens.
+ * Limits the ServiceAccount tokens that a node may request: a token must be bound to a Pod of the node, and be for the audience of one of
+ * the Pod's volumes.
+ * Source: admitServiceAccount of plugin/pkg/admission/noderestriction of v1.33 (behavior and wording). Upstream also allows audiences of
+ * CSI drivers, which lifepod does not have.
  */
 import type { AuthenticationV1TokenRequest, Pod } from '../../../api/generated/types.ts';
 import type { AdmissionRequest, AdmissionServices } from '../plugin.ts';
@@ -25,7 +26,10 @@ export const restrictToken: Restriction = (nodeName, request, services) => {
   return restrictAudience(audiences[0] ?? '', pod, request, services);
 };
 
-/** A role can allow a node other audiences, by a verb of its own on the audience as the resource. */
+/**
+ * Rejects with 403 Forbidden if no volume of the Pod has the audience, unless a role allows the node the verb
+ * request-serviceaccounts-token-audience on a resource with the name of the audience.
+ */
 async function restrictAudience(
   audience: string,
   pod: Pod,

@@ -1,7 +1,7 @@
 /**
- * Chooses the cluster IPs of Services from the ranges of the ServiceCIDRs.
- * Source: ipallocator of pkg/registry/core/service of v1.33 (behavior and wording); KEP-3070 (the lower part of a range is for addresses that
- * users choose).
+ * Chooses and checks the cluster IPs of Services, from the ranges of the ServiceCIDRs.
+ * Source: ipallocator of pkg/registry/core/service of v1.33 (behavior and wording); KEP-3070 (users choose addresses from the lower part of
+ * a range).
  */
 import type { ServiceSpec } from '../../../api/generated/types.ts';
 import { type FieldError, invalid } from '../../../machinery/field-error.ts';
@@ -14,11 +14,11 @@ import { searchUpperFirst } from './upper-first.ts';
 export const HEADLESS = 'None';
 
 export interface AddressChoice {
-  /** The ranges from which addresses can be allocated now. Ranges that are used first precede the others. */
+  /** The ranges from which addresses can be allocated now, in the order in which they are used. */
   ranges: readonly ServiceRange[];
-  /** Whether another Service, or another object, has the address, which is in canonical form. */
+  /** Whether another Service or another object has the address. `address`: in canonical form. */
   isTaken(address: string): boolean;
-  /** Returns a random number from 0 to below the limit. */
+  /** Returns a random number from 0 to `below` - 1. */
   random(below: bigint): bigint;
   /** Creates the error of an invalid Service. */
   fail(errors: FieldError[]): Error;
@@ -27,8 +27,9 @@ export interface AddressChoice {
 }
 
 /**
- * Sets clusterIP and clusterIPs, one for each of the Service's families. `old`: the spec before an update, whose addresses are kept. Throws
- * 422 Invalid if a requested address is in use or in no range, and 500 InternalError if no address is free.
+ * Sets clusterIP, and clusterIPs with one address for each of the Service's families. Checks and reserves requested addresses. `old`: the
+ * spec before an update, whose addresses are kept. Throws 422 Invalid if a requested address is in use or in no range, and 500
+ * InternalError if no address is free.
  */
 export function assignClusterIps(spec: ServiceSpec, old: ServiceSpec | undefined, choice: AddressChoice): void {
   if (spec.clusterIP === HEADLESS) {

@@ -1,7 +1,7 @@
 /**
  * Chooses the IP families of Services.
- * Source: initIPFamilyFields of pkg/registry/core/service/storage of v1.33 (behavior and wording). The part that does not depend on the
- * configured families is in the validation of Services.
+ * Source: initIPFamilyFields of pkg/registry/core/service/storage of v1.33 (behavior and wording). The rules that do not depend on the
+ * configured families are in the validation of Services.
  */
 import { isOpen } from '../../../api/core/v1/service/validate-cluster-ips.ts';
 import type { ServiceSpec } from '../../../api/generated/types.ts';
@@ -12,8 +12,8 @@ import { jsonEqual } from '../../../machinery/json-value.ts';
 const other = (family: string): IpFamily => (family === 'IPv4' ? 'IPv6' : 'IPv4');
 
 /**
- * Whether an update leaves a Service that prefers two families as it is. Such a Service neither gets nor loses a family only because the
- * configured families have changed.
+ * Whether an update leaves the families and addresses of a Service with the policy PreferDualStack unchanged. The Service then neither gets
+ * nor loses a family only because the configured families have changed.
  */
 export const keepsPreferredFamilies = (spec: ServiceSpec, old: ServiceSpec | undefined): boolean =>
   old !== undefined &&
@@ -26,7 +26,8 @@ export const keepsPreferredFamilies = (spec: ServiceSpec, old: ServiceSpec | und
 
 /**
  * Sets the missing ipFamilyPolicy and ipFamilies of a valid Service that is not of type ExternalName. `configured`: the families of the
- * configured ranges, the default first. Returns the errors if the Service asks for a family that is not configured.
+ * configured ranges, the default first. Returns errors if the Service requests a family that is not configured, or two families although
+ * only one is configured.
  */
 export function fillFamilies(
   spec: ServiceSpec,
@@ -50,7 +51,7 @@ export function fillFamilies(
   return [];
 }
 
-/** Adds the families of the cluster IPs that `families` lacks. */
+/** Adds the families of the cluster IPs for which `families` has no entry yet. Returns errors for families that are not configured. */
 function inferFamilies(
   clusterIps: readonly string[],
   families: string[],

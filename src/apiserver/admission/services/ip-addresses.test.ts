@@ -192,7 +192,7 @@ describe('Services of two IP families', () => {
   });
 });
 
-/** A store whose process may die during a transaction, before or after the transaction is stored. */
+/** Returns a store that simulates the death of its process during a transaction, before or after the transaction is stored. */
 function mortalStore(store: Store): Store & { dieIn: number; beforeCommit: boolean } {
   const mortal = {
     ...store,
@@ -239,7 +239,7 @@ const steps = fc.record({
   verb: fc.constantFrom('create', 'create', 'create', 'update', 'update', 'delete'),
   name: fc.constantFrom(...NAMES),
   spec: specs,
-  /** The number of the transaction in which the process dies; 0 if it lives. */
+  /** The number of the transaction in which the process dies; 0 if it does not die. */
   dieIn: fc.constantFrom(0, 0, 0, 0, 1, 2),
   beforeCommit: fc.boolean(),
 });

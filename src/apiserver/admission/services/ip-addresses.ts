@@ -1,5 +1,5 @@
 /**
- * The IPAddresses that say which cluster IPs are in use: which ones a write of a Service creates and deletes.
+ * Determines which IPAddresses a write of a Service creates and deletes. An IPAddress object shows that a cluster IP is in use.
  * Source: ipallocator of pkg/registry/core/service of v1.33 (fields and wording); KEP-1880.
  */
 import type { IPAddress, ServiceCIDR } from '../../../api/generated/types.ts';
@@ -20,12 +20,12 @@ const ADDRESSES_PREFIX = resourcePrefix('networking.k8s.io', 'ipaddresses');
 const CIDRS_PREFIX = resourcePrefix('networking.k8s.io', 'servicecidrs');
 
 export interface AddressRecords {
-  /** Returns whether an object other than the Service has the address, which is in canonical form. */
+  /** Returns whether an object other than the Service has the address. `address`: in canonical form. */
   isOfOther(address: string, service: KubeObject): boolean;
-  /** The ranges from which addresses can be allocated now, those of the default ServiceCIDR first. */
+  /** Returns the ranges from which addresses can be allocated now, those of the default ServiceCIDR first. */
   ranges(): ServiceRange[];
   /**
-   * Returns the IPAddresses to create and to delete when `service` replaces `old`; undefined stands for a Service that does not exist.
+   * Returns the IPAddresses to create and to delete when `service` replaces `old`. `service` is undefined for a delete, `old` for a create.
    * Throws 422 Invalid if an address is no longer free.
    */
   changes(service: KubeObject | undefined, old: KubeObject | undefined): Alongside[];
@@ -38,7 +38,7 @@ const isParent = (address: IPAddress | undefined, { metadata: { namespace, name 
 
 const familyOf = (address: string): IpFamily => parseIp(address)?.family ?? 'IPv4';
 
-/** The ServiceCIDRs from which addresses can be allocated, the default one first. */
+/** Returns the ServiceCIDRs from which addresses can be allocated: first the default one, then the others by name. */
 function readyServiceCidrs({ cache }: Pick<AdmissionServices, 'cache'>): ServiceCIDR[] {
   const rank = ({ metadata }: ServiceCIDR): string => (metadata.name === 'kubernetes' ? '' : metadata.name);
   return (cache.list(CIDRS_PREFIX) as ServiceCIDR[])

@@ -11,15 +11,15 @@ import { nodePortsOf } from './uses.ts';
 
 export const FIRST_NODE_PORT = 30_000;
 export const LAST_NODE_PORT = 32_767;
-/** A 32nd of the range is for ports that users choose. */
+/** The range of node ports. Its lower part, a 32nd of the range, is for ports that users choose. */
 const NODE_PORTS = { first: BigInt(FIRST_NODE_PORT), last: BigInt(LAST_NODE_PORT), lowerSize: 86n };
 
 export interface PortChoice {
   /** Whether another Service has the port. */
   isTaken(port: number): boolean;
-  /** Whether a Pod has the port as a host port, which a node port would hide. Such a port is allocated only if there is no other one. */
+  /** Whether a Pod has the port as a host port, which a node port would hide. Such a port is allocated only if no other port is free. */
   isHostPort(port: number): boolean;
-  /** Returns a random number from 0 to below the limit. */
+  /** Returns a random number from 0 to `below` - 1. */
   random(below: bigint): bigint;
   /** Creates the error of an invalid Service. */
   fail(errors: FieldError[]): Error;
@@ -42,7 +42,8 @@ interface Ports extends PortChoice {
 
 /**
  * Sets the missing node ports and the missing port for health checks. `old`: the spec before an update. Throws 422 Invalid if a requested
- * port is in use or out of range, and 500 InternalError if no port is free, or if this happens to the port for health checks.
+ * port is in use or out of range, and 500 InternalError if no port is free, or if the requested port for health checks is in use or out of
+ * range.
  */
 export function assignNodePorts(spec: ServiceSpec, old: ServiceSpec | undefined, choice: PortChoice): void {
   const own = new Set(old === undefined ? [] : nodePortsOf(old));
@@ -55,7 +56,7 @@ export function assignNodePorts(spec: ServiceSpec, old: ServiceSpec | undefined,
   if (needsHealthCheck(spec) && !(old !== undefined && needsHealthCheck(old))) assignHealthCheckPort(spec, ports);
 }
 
-/** Gives ports the node port that the client requested for another port with the same number. */
+/** Sets the missing node port of each port to the node port that the client requested for another port with the same number. */
 function shareRequested(list: readonly ServicePort[]): void {
   const requested = new Map<number, number>();
   for (const { port, nodePort } of list) if (nodePort && !requested.has(port)) requested.set(port, nodePort);
@@ -95,7 +96,7 @@ function assignHealthCheckPort(spec: ServiceSpec, ports: Ports): void {
 
 const TAKEN = 'provided port is already allocated';
 
-/** Returns why no Service can have the port; undefined if it is free. */
+/** Returns why a Service cannot get the port; undefined if the port is free. */
 function refusal(port: number, isTaken: (port: number) => boolean): string | undefined {
   if (port < FIRST_NODE_PORT || port > LAST_NODE_PORT) {
     return `provided port is not in the valid range. The range of valid ports is ${FIRST_NODE_PORT}-${LAST_NODE_PORT}`;
@@ -103,7 +104,10 @@ function refusal(port: number, isTaken: (port: number) => boolean): string | und
   return isTaken(port) ? TAKEN : undefined;
 }
 
-/** Returns and reserves a free port. Unlike upstream, prefers ports that are no host ports. */
+/**
+ * Returns and reserves a free port. Unlike upstream, prefers ports that are not host ports of Pods. Throws 500 InternalError if no port is
+ * free.
+ */
 function freePort({ own, isTaken, isHostPort, random, reserve }: Ports): number {
   const find = (mayHave: (port: number) => boolean): bigint | undefined =>
     searchUpperFirst(NODE_PORTS, random, (value) => {

@@ -1,5 +1,6 @@
 /**
- * Allocates the IP families, cluster IPs and node ports of Services, and keeps the IPAddresses that say which cluster IPs are in use.
+ * Allocates the IP families, cluster IPs and node ports of Services, and determines the changes of IPAddresses, which show the cluster IPs
+ * in use.
  *
  * Invariants:
  *  1. The IPAddresses of a Service are created and deleted in the transaction that writes or deletes the Service, so that no crash can
@@ -32,7 +33,7 @@ export interface ServiceAllocator {
    */
   admit(service: KubeObject, old: KubeObject | undefined): () => void;
   /**
-   * Returns the IPAddresses to create and to delete when `service` replaces `old`; undefined stands for a Service that does not exist.
+   * Returns the IPAddresses to create and to delete when `service` replaces `old`. `service` is undefined for a delete, `old` for a create.
    * Throws 422 Invalid if an address is no longer free.
    */
   addressChanges(service: KubeObject | undefined, old: KubeObject | undefined): Alongside[];

@@ -1,5 +1,5 @@
 /**
- * Searches free addresses and ports. The lower part of a range is for those that users choose.
+ * Searches for free addresses and ports. The lower part of a range is for addresses and ports that users choose, and is searched last.
  * Source: the allocators of pkg/registry/core/service of v1.33; KEP-3070 (addresses), KEP-3668 (ports).
  */
 
@@ -12,7 +12,7 @@ export interface DividedRange {
 
 /**
  * Returns a free value from the upper part of the range, or from its lower part if the upper part is full; undefined if both are full.
- * `random` returns a number from 0 to below the limit.
+ * `random` returns a random number from 0 to `below` - 1.
  */
 export function searchUpperFirst(
   { first, last, lowerSize }: DividedRange,
@@ -23,7 +23,7 @@ export function searchUpperFirst(
   return search(upper, last, random, isFree) ?? search(first, upper - 1n, random, isFree);
 }
 
-/** Returns the next free value from a random one on. */
+/** Returns the first free value at or after a random start, and continues at `first` after `last`; undefined if none is free. */
 function search(
   first: bigint,
   last: bigint,

@@ -1,6 +1,6 @@
 /**
- * Counts which cluster IPs and node ports Services use: those of the Services in the cache, which are counted with each change of a Service,
- * and those that writes in progress have reserved, until the cache contains the writes. Counts the host ports of Pods, too.
+ * Counts the cluster IPs and node ports that Services use: the ones of the Services in the cache, and the ones that writes in progress have
+ * reserved until the cache contains the writes. Also counts the host ports of Pods.
  */
 import { hostPortsOf } from '../../../api/core/v1/pod/host-ports.ts';
 import { hasEnded } from '../../../api/core/v1/pod/status/final-phase.ts';
@@ -21,11 +21,11 @@ export const specOf = (service: KubeObject | undefined): ServiceSpec => (service
 export const invalidService = ({ metadata }: KubeObject, errors: FieldError[]) =>
   invalidObject({ group: '', kind: 'Service' }, metadata.name, errors);
 
-/** Returns the cluster IPs of the Service in canonical form; an empty list if it is headless or of type ExternalName. */
+/** Returns the cluster IPs of the Service in canonical form; an empty list if the Service is headless or of type ExternalName. */
 export const addressesOf = ({ type, clusterIP = '', clusterIPs = [] }: ServiceSpec): string[] =>
   type === 'ExternalName' ? [] : [...new Set([clusterIP, ...clusterIPs].flatMap((text) => canonicalIp(text) ?? []))];
 
-/** Returns the node ports of the Service, each once, with that for health checks. */
+/** Returns the node ports of the Service, including the port for health checks, each once. */
 export const nodePortsOf = ({ ports = [], healthCheckNodePort }: ServiceSpec): number[] => [
   ...new Set([...ports.map(({ nodePort }) => nodePort), healthCheckNodePort].flatMap((port) => port || [])),
 ];
@@ -50,7 +50,10 @@ class Counts<T> {
   }
 }
 
-/** Calls `change` with 1 for each object in the cache under the prefix, and later with -1 for each object that another one replaces. */
+/**
+ * Calls `change` with 1 for each object in the cache under the prefix. Later calls `change` with -1 for the previous state of each changed
+ * or deleted object, which is undefined for a new object, and with 1 for the new state.
+ */
 function follow(cache: WatchCache, prefix: string, change: (object: KubeObject | undefined, by: 1 | -1) => void): void {
   for (const object of cache.list(prefix)) change(object, 1);
   cache.subscribe(prefix, undefined, cache.revision(), ({ type, object, previous }) => {
@@ -60,7 +63,7 @@ function follow(cache: WatchCache, prefix: string, change: (object: KubeObject |
 }
 
 /**
- * Returns a predicate, which returns whether a Pod in the cache that has not ended has the host port. Counts Pods only from its first call:
+ * Returns a function that tests whether a Pod in the cache that has not ended has the host port. Counts Pods only from its first call:
  * clusters without node ports need no counts, and may have many Pods.
  */
 export function followHostPorts(cache: WatchCache): (port: number) => boolean {
@@ -79,7 +82,10 @@ export function followHostPorts(cache: WatchCache): (port: number) => boolean {
   };
 }
 
-/** Takes a Service and returns a predicate, which returns whether any other Service in the cache has an address or node port. */
+/**
+ * Returns a function that takes a Service, and returns a function that tests whether another Service in the cache has an address or node
+ * port.
+ */
 export function followUses(cache: WatchCache): (service: KubeObject) => (use: string) => boolean {
   const counts = new Counts<string>();
   follow(cache, SERVICES_PREFIX, (service, by) => {
@@ -93,7 +99,7 @@ export function followUses(cache: WatchCache): (service: KubeObject) => (use: st
 
 /** The addresses and ports of writes in progress, each with the key of the Service that is written. */
 export interface Reservations {
-  /** Several writes of one Service may reserve the same address or port. */
+  /** Reserves the address or port for the Service. Several writes of one Service may reserve the same address or port. */
   add(use: string, owner: string): void;
   delete(use: string): void;
   /** Whether a write of another Service has reserved the address or port. */
