@@ -15,7 +15,7 @@ import type { Metrics } from '../../platform/metrics.ts';
 import type { Log, Timers } from '../../platform/platform.ts';
 import { type AuditEvent, type Format, jsonText, legacyText, TRUNCATED } from './event.ts';
 
-/** Source: the default of --audit-log-batch-buffer-size. */
+/** The maximum number of events that wait. Source: the default of --audit-log-batch-buffer-size. */
 const MAX_EVENTS = 10_000;
 const MAX_BYTES = 64 * 1024 * 1024;
 /** The total length of the lines that are passed to the output at a time. The last line may exceed it. */

@@ -13,11 +13,11 @@ type Sender = Pick<Exchange, 'request' | 'user'>;
 
 export interface BodyReader {
   /**
-   * Reads the body, calls `use` with the body and its room, and resolves to the result. Rejects with 413 RequestEntityTooLarge if the
-   * body exceeds BODY_LIMIT_BYTES, with 429 TooManyRequests if all parts that are being read (see unfinished.ts) are together too large
-   * and this body is the largest of the user with the most bytes, and with 400 BadRequest if the connection ends before `use` is called.
-   * Does not read the rest of a rejected body. Before `use` is called, the body waits for room among the complete parts. The body counts as
-   * one of them until `use` ends, because `use` may keep the decoded body. Meanwhile, `use` may give up the room while it waits (see
+   * Reads the body, calls `use` with the body and its room, and resolves to the result. Rejects with 413 RequestEntityTooLarge if the body
+   * exceeds BODY_LIMIT_BYTES, with 429 TooManyRequests if all parts that are being read (see unfinished.ts) are together too large and this
+   * body is the largest of the user with the most bytes, and with 400 BadRequest if the connection ends before `use` is called. Does not
+   * read the rest of a rejected body. Before `use` is called, the body waits for room among the complete parts. The body counts as a
+   * complete part until `use` ends, because `use` may keep the decoded body. Meanwhile, `use` may give up the room while it waits (see
    * waits.ts).
    */
   read<T>(exchange: Sender, use: (body: Buffer, room: CompletePart) => Promise<T>): Promise<T>;

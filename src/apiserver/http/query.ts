@@ -95,10 +95,10 @@ export function listOptions(query: URLSearchParams, namespace: string | undefine
 }
 
 /**
- * Parses the options of a watch. `name`: the name in the path, which is that of the only object to watch; undefined if the path
- * has no name. Throws 422 Invalid if resourceVersionMatch and sendInitialEvents do not fit together, and 400 BadRequest if
- * timeoutSeconds is not an integer, or if `name` is set and a field selector is invalid or does not require this name.
- * Source of the last rule and its message: ListResource in pkg/endpoints/handlers of k8s.io/apiserver.
+ * Parses the options of a watch. `name`: the name in the path, so that the watch reports only the object with this name; undefined if the
+ * path has no name. Throws 422 Invalid if resourceVersionMatch and sendInitialEvents do not fit together, and 400 BadRequest if
+ * timeoutSeconds is not an integer, or if `name` is set and a field selector is invalid or does not require this name. Source of the last
+ * rule and its message: ListResource in pkg/endpoints/handlers of k8s.io/apiserver.
  */
 export function watchOptions(query: URLSearchParams, namespace: string | undefined, name?: string): WatchOptions {
   refuse('ListOptions', resourceVersionMatch(query, true));

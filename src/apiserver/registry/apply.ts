@@ -147,9 +147,9 @@ function notWritten({ kind }: Resource, subresource: string | undefined): FieldS
 }
 
 /**
- * Returns the configuration that the client sent, without defaults, and with each value in its canonical form. An absent name or
- * namespace is set to that of the URL. Throws 400 BadRequest if the configuration is invalid, and 413 RequestEntityTooLarge if it
- * has too many values.
+ * Returns the configuration that the client sent, without defaults, and with each value in its canonical form. Sets an absent name or
+ * namespace to the one in the URL. Throws 400 BadRequest if the configuration is invalid, and 413 RequestEntityTooLarge if it has too many
+ * values.
  */
 async function configOf(
   resource: Resource,

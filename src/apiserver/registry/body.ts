@@ -57,8 +57,9 @@ export function decodeBody(
 }
 
 /**
- * Throws 400 BadRequest if the object's name or namespace, unless the namespace is absent, differs from the URL. Does nothing if
- * one of them is not a string, because decoding then rejects the object. Source: upstream's checkName (wording).
+ * Throws 400 BadRequest if the name of the object differs from the name in the URL, or if both have a namespace and the namespaces differ.
+ * Does nothing if the name or namespace of the object is not a string, because decoding then rejects the object. Source: upstream's
+ * checkName (wording).
  */
 export function checkSamePlace(object: KubeObject, at: { namespace: string | undefined; name: string }): void {
   if (placeError({ ...object }) !== undefined) return;

@@ -36,7 +36,8 @@ export async function bootstrap(api: ResourceApi, options: BootstrapOptions): Pr
 }
 
 /**
- * Creates the ServiceCIDR with the configured ranges, or adds the second range to it. Like upstream, does not change the ranges otherwise.
+ * Creates the ServiceCIDR with the configured ranges, or adds the second range if the ServiceCIDR has only the first. Like upstream,
+ * changes the ranges in no other way.
  */
 async function ensureServiceCidr(api: ResourceApi, { serviceCidr }: BootstrapOptions): Promise<void> {
   const name = 'kubernetes';

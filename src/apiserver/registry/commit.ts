@@ -27,8 +27,7 @@ import { readCurrent } from './reads/list.ts';
 import type { Resource } from './resources.ts';
 
 /**
- * The maximum size of a stored object: twice that of a request body, because small patches can make an object grow beyond the size
- * of a body.
+ * The maximum size of a stored object: twice the limit on a request body, because small patches can make an object larger than any body.
  */
 const MAX_STORED_BYTES = 6 * 1024 * 1024;
 
@@ -200,7 +199,7 @@ interface Place {
   signal: AbortSignal;
 }
 
-/** How a change lets other work run. */
+/** The functions with which a change lets other work run. */
 export interface Steps {
   /** Lets other work run if this work has taken long. */
   betweenSteps: BetweenSteps;

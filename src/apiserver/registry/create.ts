@@ -68,7 +68,7 @@ export async function createObject(
   }
 }
 
-/** A new object with the description of its create for admission plugins. */
+/** A new object, with the admission plugins that handle its create, and the AdmissionRequest for these plugins. */
 interface Admitted {
   chain: AdmissionChain | undefined;
   admitted: AdmissionRequest;
@@ -147,7 +147,7 @@ async function insertNew(
 }
 
 /**
- * Sets an absent namespace of the object to that of the request; removes the namespace from a cluster-scoped object. Throws 400
+ * Sets an absent namespace of the object to the namespace of the request. Removes the namespace from a cluster-scoped object. Throws 400
  * BadRequest if the kind is namespaced, and the two namespaces differ or both are absent. Source: upstream's
  * EnsureObjectNamespaceMatchesRequestNamespace (behavior and wording).
  */
@@ -172,7 +172,7 @@ function setSystemFields({ timers, randomBytes }: RegistryContext, { metadata }:
   delete metadata.selfLink;
 }
 
-/** As in upstream, this error has the code 500 and no reason. */
+/** Creates the error for a new object with a resourceVersion. As in upstream, this error has the code 500 and no reason. */
 const resourceVersionOnCreate = (): ApiError =>
   new ApiError({
     kind: 'Status',

@@ -31,7 +31,7 @@ export interface ObjectRoom {
   take(isLimited: boolean, bytes: number, exists: boolean): () => void;
 }
 
-/** `held` returns the memory of all objects in the cache, in bytes. `limit`: the size of the room, in bytes. */
+/** Creates the room. `held`: returns the memory of all objects in the cache, in bytes. `limit`: the size of the room, in bytes. */
 export function createObjectRoom(held: () => number, limit = DEFAULT_ROOM_BYTES): ObjectRoom {
   let taken = 0;
   return {

@@ -19,7 +19,10 @@ export interface Resource {
   toStored(object: KubeObject): KubeObject;
   /** Returns fromStored(object) if the object has already been converted or needs no conversion; otherwise undefined. */
   served(object: KubeObject): KubeObject | undefined;
-  /** Returns another version of the kind, which stores the same objects; undefined if there is none with this name. */
+  /**
+   * Returns the resource of another version of the kind, which has the same stored objects; undefined if no other version has this
+   * apiVersion.
+   */
   otherVersion(apiVersion: string): Resource | undefined;
   /** Calls the listener if the kind is removed from the catalog. Returns a function that removes the listener. */
   onRemove(listener: () => void): () => void;

@@ -267,7 +267,7 @@ async function applied(
   const { context, resource } = request;
   if (subresource.apply === undefined) throw methodNotAllowed();
   const result = subresource.apply(old, body, { now: context.timers.now() });
-  // A plugin may change the object, which shares parts with the old one.
+  // If a plugin may change the object, copy all of it, because it shares parts with the old object.
   const object = request.chain?.changes ? structuredClone(result) : { ...result, metadata: { ...result.metadata } };
   await request.chain?.admit(admissionOf(request, object, old), outside);
   keepSystemFields(object.metadata, old.metadata);

@@ -16,7 +16,10 @@ export interface CommandStart {
   left(): void;
 }
 
-/** `ask` waits for the command's turn and resolves to the function that ends the turn. Call turn() at most once. */
+/**
+ * Creates the CommandStart of one command. `ask`: waits for the command's turn, and resolves to a function that ends the turn. Call turn()
+ * at most once.
+ */
 export function createCommandStart(ask: (signal: AbortSignal) => Promise<() => void>): CommandStart {
   let over = false;
   let endTurn = (): void => undefined;

@@ -52,7 +52,10 @@ export interface RuntimeFixture extends AsyncDisposable {
   next(): Promise<RuntimePeer>;
 }
 
-/** `refusal`: the text of a 403 response to every upgrade. With `silent`, streams get a reply only when the test calls reply(). */
+/**
+ * Starts the server. `refusal`: the text of a 403 response to every upgrade. With `silent`, streams get a reply only when the test calls
+ * reply().
+ */
 export async function startRuntime(options: { refusal?: string; silent?: boolean } = {}): Promise<RuntimeFixture> {
   const waiting: ((peer: RuntimePeer) => void)[] = [];
   const arrived: RuntimePeer[] = [];

@@ -43,7 +43,7 @@ const isOver = ({ expiresAt }: Known, now: Millis): boolean => now > expiresAt;
 
 /**
  * Returns the user of a connection whose certificate has been authenticated for an earlier request, and is still valid at the time `now`;
- * otherwise undefined. `socket`: that of a request.
+ * otherwise undefined. `socket`: the socket of a request.
  */
 export function knownUser(socket: Socket, now: Millis): UserInfo | undefined {
   const found = known.get(tlsConnectionOf(socket));

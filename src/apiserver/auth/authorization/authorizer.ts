@@ -2,7 +2,7 @@
 import type { Authorizer, Decision } from '../../../ports/authorizer.ts';
 import type { UserInfo } from '../../../ports/request.ts';
 
-/** Source: user.SystemPrivilegedGroup of k8s.io/apiserver. */
+/** The group whose members may do everything. Source: user.SystemPrivilegedGroup of k8s.io/apiserver. */
 const PRIVILEGED_GROUP = 'system:masters';
 
 export const isPrivileged = ({ groups }: UserInfo): boolean => groups.includes(PRIVILEGED_GROUP);

@@ -9,9 +9,9 @@ import { rulesAllow } from './rule-index.ts';
 /** A right: a rule about one verb, and about one resource with at most one name, or about one path. */
 type Right = PolicyRule;
 
-/** How many rights are compared, so that a rule with many verbs, groups and resources does not occupy the server. */
+/** The maximum number of rights that are compared, so that a rule with many verbs, groups and resources does not occupy the server. */
 const MAX_COMPARED = 1_000_000;
-/** How many missing rights are found. A message has no room for more. */
+/** The maximum number of missing rights that are returned. A message has no room for more. */
 const MAX_MISSING = 1000;
 const COMPARED_PER_STEP = 1000;
 

@@ -35,7 +35,7 @@ export interface Limits {
   watches: number;
   /** The maximum number of open requests for logs, exec, attach, port-forward and the proxies of Pods, Services and Nodes. */
   streams: number;
-  /** The maximum number of streams of all port-forward requests together. Each forwarded connection has two. */
+  /** The maximum number of streams of all port-forward requests together. Each forwarded connection has two streams. */
   forwarded: number;
   /**
    * The maximum number of requests that wait, for example in an admission plugin. Each of them has a connection, and so has each watch
@@ -109,8 +109,9 @@ export function limitedWaits(limit: number, limitBytes = WAITING_BYTES): Waits {
 }
 
 /**
- * How long a connection may have no request while new connections are refused. It is short, because clients send a head at once, and longer
- * than the turns of the event loop in which a connection is accepted and its head read.
+ * How long a connection may be open without a request in progress while new connections are refused. The time is short, because clients
+ * send a request at once, but longer than the turns of the event loop in which a connection is accepted and the head of its request is
+ * read.
  */
 export const HEADLESS_MILLIS = 1000;
 

@@ -31,7 +31,7 @@ export interface Connections {
   destroy(): void;
 }
 
-/** `idleMillis`: how long a connection may have no requests, whatever else its client sends. */
+/** Creates an empty set of connections. `idleMillis`: how long a connection may have no requests, whatever else its client sends. */
 export function createConnections(timers: Timers, idleMillis: Millis): Connections {
   const all = new Set<Open>();
   let requests = 0;
@@ -74,7 +74,7 @@ class Open {
   #idleUntil: Millis;
   /** The only timer of the connection. Requests do not replace it: when it fires too early, it is set again. */
   #timer: Timer | undefined;
-  /** Whether the socket ends soon: after LINGER_MILLIS, or with the server. */
+  /** Whether close() was called. The connection then ends with its last request, after LINGER_MILLIS if it is idle, or with the server. */
   #isEnding = false;
 
   constructor(socket: TLSSocket, session: ServerHttp2Session, timers: Timers, idleMillis: Millis) {

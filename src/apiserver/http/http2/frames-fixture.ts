@@ -113,7 +113,7 @@ export async function frameClient(at: TestServer, options: FrameClientOptions = 
     }
     announce();
   });
-  // Not once(), which rejects if an error comes first.
+  // Do not use once() of node:events, which rejects if an error event comes first.
   const closed = new Promise((resolve) => socket.once('close', resolve)).then(announce);
   socket.write('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n');
   socket.write(frame(FRAMES.settings, 0, 0, options.settings));

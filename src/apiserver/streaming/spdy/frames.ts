@@ -114,7 +114,7 @@ export const ping = (id: number): Buffer => controlFrame(TYPE.ping, 0, words(id)
  */
 export type FrameParser = (bytes: Uint8Array) => Frame[];
 
-/** `sender` names the sender of the bytes in error messages. */
+/** Creates a parser for the bytes of one sender on a connection. `sender`: the name of the sender in error messages. */
 export function createFrameParser(sender: string): FrameParser {
   /** The received bytes of a control frame, or of the head of a DATA frame, that is not complete yet. */
   let held: Buffer = Buffer.alloc(0);

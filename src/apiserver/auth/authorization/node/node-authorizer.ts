@@ -79,7 +79,7 @@ const isOneOf = (verb: string, ...verbs: readonly string[]): boolean => verbs.in
 const selects = ({ fieldSelector = [] }: ResourceAttributes, field: string, value: string): boolean =>
   fieldSelector.some((each) => each.field === field && each.op === '=' && each.value === value);
 
-/** For Secrets and ConfigMaps: a node may read, list and watch a single one. */
+/** Decides about Secrets and ConfigMaps: a node may get, list and watch a single object that belongs to the node. */
 function readOne({ verb, subresource, namespace, relation }: Asked): Decision {
   if (!isOneOf(verb, 'get', 'list', 'watch')) return denied('can only read resources of this type');
   if (subresource) return denied('cannot read subresource');
@@ -137,7 +137,7 @@ function resourceSlice(asked: Asked): Decision {
     : denied('can only list/watch/deletecollection resourceslices with nodeName field selector');
 }
 
-/** NodeRestriction limits writes to the node's own Node. */
+/** Decides about Nodes: a node may read only its own Node. It may write any Node here, but NodeRestriction then allows only its own. */
 function node({ verb, subresource, name, nodeName }: Asked): Decision {
   if (subresource === 'status') return isOneOf(verb, 'update', 'patch') ? ALLOWED : NO_OPINION;
   if (subresource) return NO_OPINION;
@@ -152,7 +152,10 @@ function node({ verb, subresource, name, nodeName }: Asked): Decision {
   );
 }
 
-/** NodeRestriction limits writes to mirror Pods of the node, and to the statuses of the node's Pods. */
+/**
+ * Decides about Pods: a node may read only its own Pods. NodeRestriction checks the writes that are allowed here: creates, deletes,
+ * evictions and changes of statuses.
+ */
 function pod(asked: Asked): Decision {
   const { verb, subresource, name, nodeName, relation } = asked;
   if (subresource === 'status') return isOneOf(verb, 'update', 'patch') ? ALLOWED : NO_OPINION;
