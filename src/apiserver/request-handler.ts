@@ -81,8 +81,7 @@ export function createRequestHandler(options: ApiServerOptions): RequestHandler 
         // Node.js treats the connection as idle only after this event.
         if (closing) setImmediate(handler.onIdleWhileClosing);
       });
-      // Close a connection after an ignored upgrade: on such a connection, Node.js 24 does not respond to later requests with too large
-      // headers.
+      // Close a connection after an ignored upgrade: Node.js 24 does not respond to later requests on it whose headers are too large.
       const upgradeIgnored = upgrading === undefined && request.headers.upgrade !== undefined;
       if (closing || upgradeIgnored) response.setHeader('Connection', 'close');
       const endWithServer = (): void => {

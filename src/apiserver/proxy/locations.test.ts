@@ -62,7 +62,7 @@ describe('a Node', () => {
     return api.set<Node>(NODES, { apiVersion: 'v1', kind: 'Node', metadata: { name: 'n' }, status: { addresses } });
   };
 
-  test.each(['n', 'n:', 'n:10250', 'https:n:10250'])('the proxy of a Node named as %s leads to its documents', async (id) => {
+  test.each(['n', 'n:', 'n:10250', 'https:n:10250'])('the proxy of Node %s leads to its documents', async (id) => {
     await createNode('192.0.2.1');
     expect(await locateNode(id, readNode, 6443)).toEqual({ node: 'n' });
   });
