@@ -39,7 +39,7 @@ export interface Decision {
   events: readonly EventDraft[];
   failedOn: readonly string[];
   status: DaemonSetStatus;
-  /** When to decide again if nothing changes before. */
+  /** When the next ready Pod becomes available, so that the status must be decided again; undefined if there is no such Pod. */
   checkAt: Millis | undefined;
 }
 

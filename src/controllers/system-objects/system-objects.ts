@@ -34,7 +34,7 @@ export async function startSystemObjects(
     informers.follow<ServiceCIDR>(SERVICE_CIDRS, { ...SERVICE_CIDR, signal }, { deleted: enqueue }),
   ];
   await Promise.all(followed.map(({ synced }) => synced));
-  // A client may have deleted an object before the informers listed it.
+  // A client may have deleted an object before the informers listed the objects.
   enqueue();
   await queue.idle();
 }

@@ -81,7 +81,7 @@ describe('startDns', () => {
     };
     const loops = [loop(), loop(), loop()];
     const next = await fixed.again({ clusterDomain: 'other.local' });
-    // The new process has other names: the answers change once it answers.
+    // Only the new process serves the domain other.local: an answer without an error shows that it has taken over.
     await expect.poll(async () => (await ask('web.default.svc.other.local', 'A', fixed.port)).rcode).toBe('NOERROR');
     isOver = true;
     await Promise.all(loops);

@@ -148,8 +148,8 @@ class AttachmentRules {
       ),
       rules.set('host-ports', hostPorts),
     ]);
-    // Without an examination, UDP clients that keep their port would reach the Pod that had the host port before. Only the first update
-    // waits for it, because a conntrack(8) that hangs must not delay Pods.
+    // UDP clients that keep their source port would still reach the Pod that had the host port before, so stale entries of connection
+    // tracking are deleted. Only the first update waits for this, because a conntrack(8) that hangs must not delay new Pods.
     const examined = this.#flows.written(['host-ports'], () => udpFrontendsIn(hostPorts));
     if (before === undefined) await examined;
     await Promise.all(added.map(({ link }) => allowLoopback(link)));

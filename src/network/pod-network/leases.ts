@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { parseIp } from '../../machinery/ip.ts';
 import { type Instance, ipamDirectory, networkNames } from './names.ts';
 
-/** Resolves with the sandbox IDs by leased address. */
+/** Resolves with the sandbox IDs by leased address. The map is empty if the folder of the leases cannot be read. */
 export async function leasedAddresses(options: Instance): Promise<Map<string, string>> {
   const folder = join(ipamDirectory(options.dataDir), networkNames(options).network);
   const leases = new Map<string, string>();

@@ -146,7 +146,7 @@ export function podElements({ link, addresses }: Attachment, ranges: readonly Po
 
 const quoted = (link: string): string => `"${link}"`;
 
-/** Returns the part with the elements for Pods in networks of the machine's own runtime. */
+/** Returns the part with the elements for Pods in networks of the machine's own runtime. IPv6 addresses are omitted. */
 export function foreignElements(addresses: readonly string[]): Part {
   const ipv4 = addresses.filter((address) => familyOf(address) === 'IPv4');
   return { elements: [{ set: FOREIGN_ADDRESSES, values: new Map(ipv4.map((address) => [address, ''])) }] };

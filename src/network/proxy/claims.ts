@@ -27,7 +27,7 @@ export class Claims {
     return rival === undefined || age < rival.age;
   }
 
-  /** Adds a claim of a Service. Returns the key of the Service that loses the claim; undefined if there is none. */
+  /** Adds a claim of a Service. Returns the key of the Service that loses the claimed address and port to it; undefined if none does. */
   add(claim: string, claimant: Claimant): string | undefined {
     const claimants = this.#claimants.get(claim);
     if (claimants === undefined) {
@@ -40,7 +40,7 @@ export class Claims {
     return index === 0 ? claimants[1]?.key : undefined;
   }
 
-  /** Removes a claim of a Service. Returns the key of the Service that gets the claim; undefined if there is none. */
+  /** Removes a claim of a Service. Returns the key of the Service that gets the claimed address and port; undefined if none does. */
   remove(claim: string, claimant: Claimant): string | undefined {
     const claimants = this.#claimants.get(claim) ?? [];
     const index = placeOf(claimant, claimants);

@@ -49,7 +49,7 @@ function textOf(section: Section): string[] {
     .sort();
 }
 
-/** Returns the elements for a Service with endpoints. */
+/** Returns the nftables elements for the Service as lines `SET KEY -> VALUE`, without the prefix `services/` of chains and sets. */
 function elementsOf(spec: ServiceSpec, endpoints: EndpointOptions[], status = {}): string[] {
   const service = { ...serviceOf('web', spec), status };
   const slice = sliceOf(

@@ -13,7 +13,8 @@ const validate = (event: CoreV1Event): FieldError[] => validateEvent(event, 'rep
 
 export const eventKind = kind<CoreV1Event>('v1', 'Event', {
   shortNames: ['ev'],
-  // Like upstream, do not validate the metadata of core Events.
+  // These functions replace the defaults of kind(), which validate all metadata: like upstream, only the namespace of a core Event is
+  // validated.
   validateCreate: validate,
   validateUpdate: validate,
   selectableFields(event) {

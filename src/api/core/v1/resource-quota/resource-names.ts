@@ -1,5 +1,5 @@
 /**
- * The names of resources in ResourceQuotas and LimitRanges.
+ * Validates the names of resources in ResourceQuotas and LimitRanges, and the amounts in ResourceQuotas.
  * Source: pkg/apis/core/helper and pkg/apis/core/validation of v1.33 (behavior and wording).
  */
 import { type FieldError, invalid } from '../../../../machinery/field-error.ts';
