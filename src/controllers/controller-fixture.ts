@@ -1,4 +1,4 @@
-/** The real registry, in virtual time, for tests of controllers: each test of a file that calls useRegistry() has a new one. */
+/** For tests of controllers: gives each test of a file that calls useRegistry() a new real registry in virtual time. */
 import { afterEach, beforeEach } from 'vitest';
 import { type RegistryBackend, registryBackend, withInformers } from '../client/registry-fixture.ts';
 import { clientOf } from '../client/typed-client.ts';

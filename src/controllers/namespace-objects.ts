@@ -21,7 +21,7 @@ export interface NamespaceObject<T extends KubeObject> {
   correct?(object: T): T | undefined;
 }
 
-/** Resolves once every namespace that existed at the start has been processed; continues until the signal aborts. */
+/** Keeps the object in every active namespace until the signal aborts. Resolves once the namespaces of the start have been processed. */
 export async function keepInNamespaces<T extends KubeObject>(
   { client, informers, timers, log, signal }: ControllerOptions,
   { controller, resource, name, make, correct }: NamespaceObject<T>,

@@ -4,7 +4,7 @@ import { onAbort } from '../platform/on-abort.ts';
 import type { Timer, Timers } from '../platform/platform.ts';
 
 export interface Wakes {
-  /** Calls `due` with the key at the time, instead of at a time that was set before; with undefined, never calls it. */
+  /** Calls `due` with the key at the time, instead of at a time that was set before; undefined cancels the call. */
   set(key: string, at: Millis | undefined): void;
   cancel(key: string): void;
 }

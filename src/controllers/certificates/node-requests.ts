@@ -48,8 +48,8 @@ export function kubeletServingError(contents: CertificateRequest, usages: readon
 }
 
 /**
- * A right that allows an automatic approval: the sender of a request may create this subresource of certificatesigningrequests. `message`:
- * for the condition Approved.
+ * A right that allows an automatic approval: the sender of a request may create this subresource of certificatesigningrequests. `message`
+ * is the message of the condition Approved.
  */
 export interface AutomaticApproval {
   subresource: 'selfnodeclient' | 'nodeclient';

@@ -1,5 +1,5 @@
 /**
- * What the signers of the cluster's certificate authority require of requests. Pure.
+ * Checks whether the signers of the cluster's certificate authority accept a certificate request. Pure.
  * Source: pkg/controller/certificates/signer of v1.33 (behavior and wording).
  */
 import type { CertificateRequest } from '../../ports/certificates.ts';

@@ -57,8 +57,8 @@ async function carryOutStart(writer: CronJobWriter, cronJob: CronJob, start: Sta
 }
 
 /**
- * Creates the Job of the scheduled time and returns it, or the existing one. Returns undefined if an object of another owner has its name,
- * or if the namespace is being deleted.
+ * Creates the Job and returns it. If a Job of the CronJob already has the name, returns that Job. Returns undefined if another owner's Job
+ * has the name, or if the namespace is being deleted. Reports any other error as an Event and throws it.
  */
 async function createJob(writer: CronJobWriter, cronJob: CronJob, job: Job): Promise<Job | undefined> {
   const { name, namespace } = job.metadata;

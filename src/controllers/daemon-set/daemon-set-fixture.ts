@@ -1,4 +1,4 @@
-/** Objects for the tests of DaemonSets, and what the scheduler and the nodes do with their Pods. */
+/** For the tests of DaemonSets: makes objects, and binds Pods and makes them ready as the scheduler and the nodes do. */
 import type { DaemonSet, DaemonSetSpec, Node, Pod, PodTemplateSpec, Taint } from '../../api/generated/types.ts';
 import { PODS } from '../../api/resources.ts';
 import type { RegistryBackend } from '../../client/registry-fixture.ts';

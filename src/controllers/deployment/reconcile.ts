@@ -37,7 +37,7 @@ export interface Decision {
   /** The revision of the current ReplicaSet, for the annotation of the Deployment; undefined if there is no such ReplicaSet. */
   revision: number | undefined;
   status: DeploymentStatus;
-  /** When to decide again if nothing changes before. */
+  /** When the progress deadline passes, so that the status must be decided again; undefined if no deadline is pending. */
   checkAt?: Millis | undefined;
 }
 

@@ -72,7 +72,7 @@ function statusOf(counts: Counts, conditions: Conditions): DeploymentStatus {
 
 export interface RolloutStatus {
   status: DeploymentStatus;
-  /** When the deadline passes without progress; undefined if there is none, or nothing to wait for. */
+  /** When the deadline passes without progress; undefined if there is no deadline, or if the rollout is complete or has timed out. */
   deadline: Millis | undefined;
 }
 

@@ -1,4 +1,4 @@
-/** Objects for the tests of Jobs, and what the scheduler and the nodes do with their Pods. */
+/** For the tests of Jobs: makes objects, and binds Pods and writes their statuses as the scheduler and the nodes do. */
 import type { ContainerStatus, Job, JobSpec, JobStatus, Pod, PodCondition } from '../../api/generated/types.ts';
 import { PODS } from '../../api/resources.ts';
 import type { RegistryBackend } from '../../client/registry-fixture.ts';

@@ -48,7 +48,7 @@ export interface Decision {
   events: readonly EventDraft[];
   /** The back-off after the status is written. */
   backOff: BackOff;
-  /** When to decide again if nothing changes before. */
+  /** When the back-off or activeDeadlineSeconds ends first, so that a decision is due; undefined if neither is awaited or the Job ends. */
   checkAt: Millis | undefined;
 }
 

@@ -1,6 +1,6 @@
 /**
- * A Job and its Pods, as the rules of a reconcile see them. Pure. Source: syncJob of pkg/controller/job/job_controller.go of v1.33
- * (behavior).
+ * Computes the state from which a reconcile of a Job decides: its active and newly ended Pods, the counts, the indexes and the back-off.
+ * Pure. Source: syncJob of pkg/controller/job/job_controller.go of v1.33 (behavior).
  */
 import type { Job, JobSpec, JobStatus, Pod } from '../../api/generated/types.ts';
 import { uidOf } from '../../machinery/meta.ts';
@@ -91,7 +91,10 @@ function nextBackOff(
   return afterPods(NO_FAILURES, all.get('succeeded') ?? [], all.get('failed') ?? []);
 }
 
-/** An index that has failed stays failed, although a second Pod of it may have succeeded. */
+/**
+ * Returns the completed indexes, with those of newly succeeded Pods; undefined unless the Job is indexed. An index that has failed stays
+ * failed, even if a second Pod of the index succeeds.
+ */
 function completedIndexesOf(spec: JobSpec, status: JobStatus, succeeded: readonly Pod[]): Intervals | undefined {
   if (!isIndexed(spec)) return undefined;
   const [completed, failed] = [status.completedIndexes, status.failedIndexes].map((text) =>

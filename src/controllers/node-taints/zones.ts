@@ -36,7 +36,7 @@ export function evictionsPerSecond(counts: ZoneCounts): number {
   return counts.ready + counts.notReady > LARGE_ZONE_NODES ? SECONDARY_EVICTIONS_PER_SECOND : 0;
 }
 
-/** Returns the zone of the node; a node without labels is in the zone of the other such nodes. */
+/** Returns the zone of the node as `<region>/<zone>`, from its labels. Nodes without these labels share the zone `/`. */
 export const zoneOf = ({ metadata: { labels = {} } }: Node): string =>
   ['region', 'zone'].map((kind) => labels[`topology.kubernetes.io/${kind}`] ?? '').join('/');
 

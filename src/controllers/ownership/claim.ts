@@ -16,7 +16,7 @@ export interface Claim<T> {
 }
 
 /**
- * Sorts the candidates. An owner that is being deleted adopts and releases nothing. An object that is being deleted is not adopted. Objects
+ * Sorts the candidates into the lists of a Claim. An owner that is being deleted adopts and releases nothing. An object that is being deleted is not adopted. Objects
  * of other controllers and of other namespaces are ignored. A selector that is absent or empty matches nothing, as in upstream's workloads.
  * `isMember`: a further condition for the objects of the owner.
  */

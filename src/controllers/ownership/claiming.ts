@@ -1,5 +1,5 @@
 /**
- * Carries out what claim() decides.
+ * Adopts and releases objects as claim() decides.
  * Source: AdoptPod and ReleasePod of pkg/controller/controller_ref_manager.go of v1.33 (behavior and wording).
  */
 import type { ResourceClient } from '../../client/client.ts';
@@ -86,7 +86,7 @@ function releaseObject<T extends KubeObject>(client: ResourceClient<T>, object: 
   return client.patch(object.metadata.name, object.metadata.namespace, MERGE, { metadata });
 }
 
-/** Returns undefined if the object no longer exists, has been replaced, or belongs to another controller now. */
+/** Resolves with the result of the write; undefined if the object no longer exists, has been replaced, or has another controller now. */
 async function unlessGone<T>(write: Promise<T>): Promise<T | undefined> {
   try {
     return await write;

@@ -47,7 +47,7 @@ export function podFromTemplate(template: PodTemplateSpec | undefined, owner: Ku
   };
 }
 
-/** Creates the Pod and reports the result. Throws the error of a failed create. */
+/** Creates the Pod and reports the result, except a failure because the namespace is being deleted. Throws the error of a failed create. */
 export async function createPod({ client, events }: PodWriter, owner: KubeObject, pod: Pod): Promise<Pod> {
   try {
     const created = await client.resource<Pod>(PODS).create(pod);

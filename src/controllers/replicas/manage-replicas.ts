@@ -10,7 +10,7 @@ import type { Decision } from './reconcile.ts';
 import type { ReplicaOwner } from './replica-owner.ts';
 
 export interface Managed {
-  /** The first error; undefined if all writes succeeded. */
+  /** The error of a failed write; undefined if all writes succeeded. */
   failure: Error | undefined;
   /** Resolves once the copy contains the changes that succeeded. */
   ended: Promise<unknown>;

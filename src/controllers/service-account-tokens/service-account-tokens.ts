@@ -36,7 +36,7 @@ interface TokensOptions {
   issueLegacyToken: IssueLegacyToken;
 }
 
-/** Resolves once the Secrets that existed at the start are read. */
+/** Starts the controller. Resolves once it has read the Secrets and the ServiceAccounts. */
 export async function startServiceAccountTokens({
   client,
   informers,
@@ -111,7 +111,7 @@ async function accountOf(
   }
 }
 
-/** Returns the Secret with what it lacks; undefined if it is complete. */
+/** Returns the Secret with its missing data and annotation, and the current `ca.crt`; undefined if the Secret is complete. */
 async function fill(
   secret: Secret,
   account: ServiceAccount,

@@ -82,7 +82,7 @@ export async function startServiceAddresses(options: ControllerOptions): Promise
   }
 }
 
-/** Returns the functions that read the objects from the API again, and write. `local`: the local copies. */
+/** Returns functions that check a finding against the API, then repair or delete the IPAddress. `local`: reads from the local copies. */
 function createRepairs({ client, timers, log, signal }: ControllerOptions, local: Others) {
   const addressClient = client.resource<IPAddress>(IP_ADDRESSES);
   const serviceClient = client.resource<Service>(SERVICES);

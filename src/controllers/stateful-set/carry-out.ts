@@ -32,7 +32,7 @@ export const countCollision = (
   unlessChanged(client.updateStatus({ ...set, status: { replicas: 0, ...set.status, collisionCount } }));
 
 /**
- * Writes claims and their owners, deletes and creates Pods, then writes the status. Pods are deleted only after their claims have their
+ * Unmarks Pods, writes claims and their owners, corrects, deletes and creates Pods, deletes revisions, then writes the status. Pods are deleted only after their claims have their
  * owners, and not after a failure, so that a claim that the retention policy deletes is not left over. Resolves once the local copies
  * contain the writes; rejects with the first error.
  */

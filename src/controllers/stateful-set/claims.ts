@@ -68,7 +68,7 @@ export function isStaleClaim(set: StatefulSet, claim: PersistentVolumeClaim, pod
 }
 
 export interface ClaimOwners {
-  /** The owner references that the claim must have; undefined if it has them. */
+  /** The owner references that the claim must have; undefined if it has them, or is about to be deleted with an earlier owner. */
   references: OwnerReference[] | undefined;
   /** Whether another controller owns the claim, so that the retention policy is ignored. */
   hasConflict: boolean;

@@ -75,7 +75,7 @@ export interface Decision {
   /** Missing claims of existing Pods that wait for them. */
   claims: NewMember[];
   create: NewMember[];
-  /** Pods with the labels and volumes that they lack. */
+  /** The new states of Pods that lack the labels or volumes of a member. */
   correct: Pod[];
   /** Claims whose owners differ from the owners that the retention policy requires. */
   own: ClaimChange[];
@@ -85,7 +85,7 @@ export interface Decision {
   obsolete: readonly ControllerRevision[];
   events: EventDraft[];
   status: StatefulSetStatus;
-  /** When to decide again if nothing changes before. */
+  /** When the next ready Pod becomes available, so that a decision is due; undefined if there is no such Pod. */
   checkAt: Millis | undefined;
 }
 

@@ -1,4 +1,4 @@
-/** Objects for the tests of StatefulSets, and what the nodes do with their Pods. */
+/** For the tests of StatefulSets: makes objects, makes Pods ready as the scheduler and the node do, and removes claims. */
 import type {
   PersistentVolumeClaim,
   Pod,

@@ -52,7 +52,7 @@ function attributesOf(spec: SelfSubjectAccessReviewSpec, user: UserInfo): Attrib
 }
 
 /**
- * Returns the requirements that compare a field with one value; none if the raw selector is invalid. As upstream, other requirements are
+ * Returns the requirements that compare a field with one value; none if the raw selector is invalid. As in upstream, other requirements are
  * dropped, because they only restrict the request further.
  */
 function requirementsOf({ rawSelector, requirements = [] }: FieldSelectorAttributes = {}): FieldRequirement[] {

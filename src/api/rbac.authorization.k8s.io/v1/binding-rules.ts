@@ -50,7 +50,7 @@ const shownRef = ({ apiGroup, kind, name }: RoleRef): object => ({ APIGroup: api
 const isSameRef = (a: RoleRef, b: RoleRef): boolean =>
   a.apiGroup === b.apiGroup && a.kind === b.kind && a.name === b.name;
 
-/** Validates a binding. `kinds`: the kinds of roles that it can refer to. */
+/** Validates a binding. An update may not change roleRef. `kinds`: the kinds of roles to which the binding can refer. */
 export function validateBinding(
   { roleRef = NO_ROLE, subjects = [] }: Binding,
   old: Binding | undefined,

@@ -63,7 +63,7 @@ function defaultSpec(spec: StatefulSetSpec): void {
 const dropDisabled = ({ spec }: StatefulSet, old?: StatefulSet): void =>
   dropDisabledTemplateFields(spec?.template, old?.spec?.template);
 
-/** Returns the warnings about the claim templates. As upstream, the paths contain `.Spec` only on update. */
+/** Returns the warnings about the claim templates. As in upstream, the paths contain `.Spec` only on update. */
 const claimTemplateWarnings = ({ spec }: StatefulSet, old: StatefulSet | undefined): string[] =>
   (spec?.volumeClaimTemplates ?? []).flatMap((claim, index) =>
     claimSpecWarnings(claim.spec, `spec.volumeClaimTemplates[${index}]${old === undefined ? '' : '.Spec'}`),

@@ -1,5 +1,5 @@
 /**
- * Conversion of HorizontalPodAutoscalers between autoscaling/v1 and v2. Annotations contain what v1 has no fields for: metrics besides the
+ * Conversion of HorizontalPodAutoscalers between autoscaling/v1 and v2. Annotations contain the parts that v1 lacks: metrics besides the
  * CPU usage, the behavior, and all metrics and conditions of the status. v2 has no such annotations. An annotation that cannot be decoded
  * is dropped.
  * Source: pkg/apis/autoscaling/v1/conversion.go and pkg/apis/autoscaling/annotations.go of v1.33 (names, formats and behavior).
@@ -64,7 +64,7 @@ function fromV2Status(status: V2HorizontalPodAutoscalerStatus): HorizontalPodAut
 }
 
 /**
- * Converts an object from v2 to v1. As upstream, the field for the CPU has the percentage of the first CPU metric, and the percentages of
+ * Converts an object from v2 to v1. As in upstream, the field for the CPU has the percentage of the first CPU metric, and the percentages of
  * further CPU metrics are dropped.
  */
 export function fromV2({ metadata, spec, status }: V2HorizontalPodAutoscaler): HorizontalPodAutoscaler {

@@ -1,5 +1,5 @@
 /**
- * Texts that name the indexes of a Job, such as `0,2-4`.
+ * Parses texts that name indexes of a Job, such as `0,2-4`: counts the indexes of a text, and finds an index that two texts name.
  * Source: validateIndexesFormat and validateFailedIndexesNotOverlapCompleted of pkg/apis/batch/validation of v1.33 (behavior and wording).
  */
 

@@ -253,8 +253,8 @@ const TERMINAL = [
 ] as const;
 
 /**
- * Rejects a status that removes a final condition, decreases a counter, or changes the completion time or, unless the Job is suspended or
- * resumed, the start time.
+ * Rejects a status that removes a final condition or SuccessCriteriaMet, adds SuccessCriteriaMet to a complete Job, decreases a counter, or
+ * changes the completion time or, unless the Job is suspended or resumed, the start time.
  */
 function validateTransition(now: State, old: State, spec: Partial<JobSpec>): FieldError[] {
   const errors = TERMINAL.filter(([, is]) => old[is] && !now[is]).map(([type]) =>

@@ -62,7 +62,7 @@ export const replicationControllerKind = kind<ReplicationController>('v1', 'Repl
   },
   rules: [validateController],
   warnings: workloadWarnings,
-  // As upstream, keep the default from before the garbage collector existed.
+  // As in upstream, keep the default from before the garbage collector existed.
   propagation: { byDefault: 'Orphan' },
   selectableFields: ({ status }) => ({ 'status.replicas': String(status?.replicas ?? 0) }),
   columns: [

@@ -95,8 +95,8 @@ const validateTls = ({ hosts = [], secretName = '' }: IngressTLS, field: string,
 const isWild = ({ host = '' }: IngressRule): boolean => host.includes('*');
 
 /**
- * Returns the faults that an update need not repair, because the old Ingress has them too: invalid secret names, and invalid rules for
- * wildcard hosts.
+ * Returns which kinds of faults an update need not repair, because the old Ingress has them too: `secrets`, invalid secret names;
+ * `wildRules`, invalid rules for wildcard hosts.
  */
 const toleratedBy = (old: Ingress | undefined) => ({
   secrets: (old?.spec?.tls ?? []).some(

@@ -1,6 +1,5 @@
 /**
- * The warnings about the existing Pods of a Namespace that violate a level that the Namespace begins to enforce. These Pods continue to
- * run.
+ * Warns about the existing Pods that violate a level that their Namespace begins to enforce. These Pods continue to run.
  * Source: k8s.io/pod-security-admission/admission of v1.33 (behavior and wording).
  */
 import type { Pod } from '../../../../generated/types.ts';

@@ -11,7 +11,7 @@ import { countName, type Evaluator, quantityOf, type Usage } from './evaluator.t
 import { podEvaluator } from './pod-usage.ts';
 
 /**
- * Whether quotas count the objects of the kind: stored objects in namespaces. As upstream, Events are not counted. Objects that outlive
+ * Whether quotas count the objects of the kind: stored objects in namespaces. As in upstream, Events are not counted. Objects that outlive
  * their namespace, which upstream does not have, are not counted either.
  */
 export const isCountable = ({ kind, namespaced, createOnly, computed, outlivesNamespace }: KindDefinition): boolean =>
