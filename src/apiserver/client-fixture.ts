@@ -21,7 +21,9 @@ export interface Sending {
   body: Writable;
   /** Resolves when the server has sent 100 Continue. */
   continued: Promise<unknown>;
-  /** Resolves when the headers of the response have arrived. In HTTP/2, it has those members of an IncomingMessage that tests use. */
+  /**
+   * Resolves when the headers of the response have arrived. In HTTP/2, the response has those members of an IncomingMessage that tests use.
+   */
   response: Promise<IncomingMessage>;
 }
 

@@ -1,6 +1,6 @@
 /**
- * Further addresses on which the API server listens. Their connections are passed to the server, which treats them like those that it has
- * accepted itself.
+ * Listens on addresses, and explains failures. Connections to further addresses of the API server are passed to the server, which treats
+ * them like those that it has accepted itself.
  */
 import { once } from 'node:events';
 import type { Server } from 'node:https';
@@ -16,7 +16,10 @@ export interface Listeners {
   close(): Promise<void>;
 }
 
-/** `admit`: returns whether the server has room for one more connection; if not, the connection is closed. */
+/**
+ * Creates the further listeners of the server. `admit`: returns whether the server has room for one more connection; if not, the connection
+ * is closed.
+ */
 export function createListeners(server: Server, admit: (socket: Socket) => boolean): Listeners {
   const listeners: NetServer[] = [];
   return {

@@ -1,6 +1,6 @@
 /**
- * Handles the requests of the API server: authenticates and authorizes each request, and calls the handler for its path: health, version,
- * metrics, discovery, OpenAPI, or resources.
+ * Handles the requests of the API server: authenticates and authorizes each request, and calls the handler for its path, for example for
+ * health, metrics, discovery, OpenAPI or a resource.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { ApiError, methodNotAllowed, pathNotFound } from '../machinery/status.ts';
@@ -32,7 +32,10 @@ import type { ApiServerOptions } from './server.ts';
 import { takeable, type UpgradingConnection } from './streaming/upgrading-connection.ts';
 
 export interface RequestHandler {
-  /** `upgrading` is set if upgradeFilter() accepted the client's upgrade request; `response` then comes from answerOn(). */
+  /**
+   * Handles one request. `upgrading` is set if upgradeFilter() accepted the client's upgrade request; `response` then comes from
+   * answerOn().
+   */
   handle(request: IncomingMessage, response: ServerResponse, upgrading?: UpgradingConnection): Promise<void>;
   /** Ends long-running requests. Adds `Connection: close` to all responses whose headers are not sent yet. */
   close(): void;

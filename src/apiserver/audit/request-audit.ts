@@ -3,7 +3,7 @@
  * omit.
  *
  * Invariants:
- *  1. There is at most one event of each stage, and ResponseComplete or Panic is the last.
+ *  1. There is at most one event of each stage, and none after ResponseComplete or Panic.
  *  2. Below the level Request, an event contains only the name, namespace, UID and resourceVersion of an object.
  *  3. The memory of recorded objects is limited (ObjectRoom). The event of an object beyond a limit has an annotation instead of the
  *     object.

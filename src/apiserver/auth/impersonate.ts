@@ -17,7 +17,7 @@ const ANONYMOUS = 'system:anonymous';
 const AUTHENTICATED = 'system:authenticated';
 const UNAUTHENTICATED = 'system:unauthenticated';
 
-/** The name of the user that a ServiceAccount is. Its last parts are the namespace and the name of the ServiceAccount, without colons. */
+/** Matches the user name of a ServiceAccount. The groups are the namespace and the name of the ServiceAccount, which contain no colons. */
 const SERVICE_ACCOUNT = /^system:serviceaccount:([^:]+):([^:]+)$/;
 
 /** Whether the headers ask for impersonation. */

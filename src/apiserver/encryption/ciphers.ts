@@ -72,14 +72,14 @@ export const AESCBC_PREFIX = `${ENCRYPTED}aescbc:v1:`;
 
 const TOO_SHORT = 'the stored data was shorter than the required size';
 
-/** Returns the cipher of an aesgcm key. `secret` has one of KEY_BYTES. */
+/** Returns the cipher of an aesgcm key. KEY_BYTES has the possible lengths of `secret`. */
 export function aesgcm(name: string, secret: Uint8Array): Cipher {
   const prefix = `${AESGCM_PREFIX}${name}:`;
   const head = Buffer.from(prefix);
   const nonceAt = prefix.length + RANDOM_BYTES;
   const textAt = nonceAt + NONCE_BYTES;
   const master = createSecretKey(secret);
-  // Return a KeyObject, with which Node.js creates a cipher in half the time.
+  // Return a KeyObject: Node.js creates a cipher with it in half the time that it needs with the bytes of a key.
   const keyFor = (random: Uint8Array): KeyObject => createSecretKey(derive(master, DATA_KEY_LABEL, random));
   return {
     prefix,
@@ -112,7 +112,7 @@ export function aesgcm(name: string, secret: Uint8Array): Cipher {
   };
 }
 
-/** Returns the cipher of an aescbc key. `secret` has one of KEY_BYTES. */
+/** Returns the cipher of an aescbc key. KEY_BYTES has the possible lengths of `secret`. */
 export function aescbc(name: string, secret: Uint8Array): Cipher {
   const prefix = `${AESCBC_PREFIX}${name}:`;
   const head = Buffer.from(prefix);

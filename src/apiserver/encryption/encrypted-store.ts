@@ -13,8 +13,8 @@ import { beginsWith, ENCRYPTED } from './ciphers.ts';
 import { PLAIN, type Transformer } from './transformer.ts';
 
 /**
- * The error for a value in the store that cannot be decrypted. As upstream, reads of the object and lists that contain the object fail with
- * 500.
+ * The error for a value in the store that cannot be decrypted, or is not JSON. As upstream, reads of the object and lists that contain the
+ * object fail with 500.
  */
 export class UnreadableValueError extends ApiError {
   readonly key: string;

@@ -135,7 +135,10 @@ async function readGiven(path: string, isUsed = true): Promise<Configuration> {
   return parseConfiguration(text, path);
 }
 
-/** Reads the keys of the data folder. Creates the first one if the store has no encrypted value. */
+/**
+ * Resolves to the keys of the data folder, after creating the first key if there is none. Rejects with a UserError if there is no key,
+ * although the store has an encrypted value.
+ */
 async function ownKeys(dataDir: string, store: Store): Promise<KeyFile> {
   const existing = await KeyFile.read(dataDir);
   if (existing !== undefined) return existing;

@@ -75,8 +75,8 @@ export async function serveWatch(
 
 interface EventWriter {
   /**
-   * Writes or queues an event. In the queue, an initial object from the cache counts as held (see held-objects.ts); every other object counts with its size.
-   * Initial objects do not count toward MAX_PENDING_BYTES.
+   * Writes or queues an event. In the queue, an initial object from the cache counts as held (see held-objects.ts); every other object
+   * counts with its size. Initial objects do not count toward MAX_PENDING_BYTES.
    */
   add: WatchSink;
   /** Starts writing the queued events. Call it when the headers have been sent. */

@@ -130,7 +130,7 @@ export interface Certified {
   names: x509.JsonGeneralNames;
 }
 
-/** Returns the certificate as PEM text. Its extensions depend only on the other arguments; it is never the certificate of an authority. */
+/** Creates a certificate that the authority signs, and resolves to its PEM text. The certificate is never that of an authority. */
 export async function signCertificate(
   authority: Authority,
   { subject, publicKey, usages, names }: Certified,

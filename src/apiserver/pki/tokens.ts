@@ -1,5 +1,6 @@
 /**
- * Issues ServiceAccount tokens: JWTs that are bound to a ServiceAccount and optionally to a Pod and its node, a Secret or a Node.
+ * Issues ServiceAccount tokens: JWTs that are bound to a ServiceAccount and optionally to a Pod and its node, a Secret or a Node, and the
+ * tokens in Secrets, which do not expire.
  * Source: KEP-1205 (bound tokens), the TokenRequest API and pkg/serviceaccount of v1.33.
  */
 import { createHash, createPublicKey, type KeyObject, randomUUID } from 'node:crypto';

@@ -71,7 +71,7 @@ function encodedFields(type: string): FieldFacts[] {
 const isEmpty = (value: unknown): boolean =>
   typeof value === 'object' && value !== null && Object.keys(value).length === 0;
 
-/** Returns values of the type with the full name, with any of its fields. */
+/** Returns a generator of values of the type, with any of its fields. `type`: the full name of the type. */
 export function arbitraryOf(type: string, depth = 0): Arbitrary {
   const items = typeFacts(type)?.items;
   if (items !== undefined) return fieldOf({ ...items, container: 'list' }, depth);

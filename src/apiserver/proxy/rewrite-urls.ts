@@ -136,8 +136,8 @@ class Page {
   }
 
   /**
-   * Returns the rewritten tag, or the begin or end of a comment, at `at`, and the index after it. Returns undefined if the text may end
-   * within it.
+   * Returns the rewritten tag, or the beginning or end of a comment, at the index `at`, and the index after this part. Returns undefined if
+   * the text may end within this part.
    */
   #takeTag(text: string, at: number): { out: string; end: number } | undefined {
     const unchanged = (end: number) => ({ out: text.slice(at, end), end });

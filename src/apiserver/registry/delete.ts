@@ -16,7 +16,10 @@ import { finalizersAfterDelete } from './propagation.ts';
 import { keyOf, listObjects } from './reads/list.ts';
 import type { Resource } from './resources.ts';
 
-/** Deletes the object. `isAdmitted`: whether admission plugins have already handled the request, as for an eviction. */
+/**
+ * Deletes the object, or begins its deletion. Resolves to a Status if the object has been deleted and its kind does not return deleted
+ * objects; otherwise to the object. `isAdmitted`: whether admission plugins have already handled the request, as for an eviction.
+ */
 export async function deleteObject(
   context: RegistryContext,
   resource: Resource,

@@ -59,7 +59,10 @@ export interface RegistryOptions {
   admission?: readonly PluginFactory[];
   /** Issues the tokens for the token subresource of ServiceAccounts. If absent, requests for tokens fail with 503. */
   issueToken?: TokenIssuer['issue'];
-  /** Limits the roles that users can grant. By default, only members of system:masters may do anything. */
+  /**
+   * Decides for admission plugins what users may do, for example which roles they can grant. By default, only members of system:masters may
+   * do anything.
+   */
   authorizer?: Authorizer;
 }
 

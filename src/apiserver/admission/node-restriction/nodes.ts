@@ -35,7 +35,7 @@ export const restrictNode: Restriction = (nodeName, request) => {
 
 type Labels = Readonly<Record<string, string>>;
 
-/** The labels with Kubernetes' prefixes that a node may set. */
+/** The labels with Kubernetes' prefixes that a node may set, in addition to those in kubelet.kubernetes.io and node.kubernetes.io. */
 const NODE_LABELS: ReadonlySet<string> = new Set([
   'kubernetes.io/hostname',
   'topology.kubernetes.io/zone',

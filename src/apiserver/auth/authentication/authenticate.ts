@@ -61,7 +61,8 @@ export interface Authentication {
    */
   authenticate(request: IncomingMessage, anonymous: boolean): UserInfo | Promise<UserInfo>;
   /**
-   * Judges a token for a TokenReview. `audiences`: the token must be for one of them; if the list is empty, for the audience of the API.
+   * Judges a token for a TokenReview: resolves to the user and the valid audiences, or to the error of a token that is not valid.
+   * `audiences`: the token must be for one of them; if the list is empty, for the audience of the API.
    */
   judgeToken(token: string, audiences: readonly string[]): Promise<TokenJudgement>;
 }

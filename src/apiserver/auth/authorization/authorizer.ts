@@ -1,4 +1,4 @@
-/** Members of system:masters may do everything, whatever the roles are. */
+/** Allows members of system:masters everything, whatever the roles are, before other authorizers are asked. */
 import type { Authorizer, Decision } from '../../../ports/authorizer.ts';
 import type { UserInfo } from '../../../ports/request.ts';
 

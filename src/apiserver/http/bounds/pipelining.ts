@@ -1,4 +1,4 @@
-/** Limits pipelined requests: a client may send several requests on one connection without waiting for the responses. */
+/** Orders and limits pipelined requests: a client may send several requests on one connection without waiting for the responses. */
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 

@@ -1,6 +1,6 @@
 /**
  * Decides how to change an existing role or binding so that it contains everything that it must have in every cluster. Only adds what is
- * missing: rules, subjects, labels and annotations that a user has added remain.
+ * missing: rules, subjects, labels and annotations that a user has added remain, unless a binding must be recreated.
  * Source: k8s.io/component-helpers/auth/rbac/reconciliation of v1.33 (behavior), as the API server calls it at its start.
  */
 import type {
