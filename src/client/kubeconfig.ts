@@ -133,7 +133,9 @@ async function readFileOf(path: string): Promise<KubeconfigFile> {
 /** The kind of a kubeconfig, which may be missing. */
 const KIND = 'Config';
 
-/** Parses YAML or JSON; undefined if the text is invalid or no object. As in client-go, a text without a document is an empty object. */
+/**
+ * Parses YAML or JSON; undefined if the text is invalid or not an object. As in client-go, a text without a document is an empty object.
+ */
 function parsed(text: string): Record<string, unknown> | undefined {
   try {
     const config = parse(text) as unknown;

@@ -1,4 +1,4 @@
-/** The paths and queries of API requests. Source: Kubernetes API concepts, resource URIs. */
+/** Creates the paths and queries of API requests. Source: Kubernetes API concepts, resource URIs. */
 import type { ResourceRef } from '../machinery/meta.ts';
 
 /**

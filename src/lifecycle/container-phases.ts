@@ -66,7 +66,7 @@ function deferPhase(container: ContainerView, { view, end }: Situation): Phase {
   return waiting(failure?.reason ?? 'ContainerCreating', failure?.message);
 }
 
-/** Why a container of a Pod that is not terminating waits. undefined: it does not wait, or for no reason of its own (a mount, its turn). */
+/** Why a container of a Pod that is not terminating waits. undefined: it does not wait, or waits only for a mount or its turn. */
 function whyWaiting(container: ContainerView, view: PodView): Phase | undefined {
   const { name, current, nextAttempt } = container;
   const hook = current && view.observed.hooks[runKey(current.id, 'postStart')]?.failure;

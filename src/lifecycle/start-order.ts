@@ -16,8 +16,8 @@ export type Finished = { failedInit?: string };
 export type Progress = 'preparing' | { initializing: number } | 'running';
 
 /**
- * Each init container must succeed, and each sidecar must have started, before the next container starts. If an init
- * container has a run, all init containers before it have had their turn, even if the runtime no longer has their runs.
+ * Returns the stage of the Pod. Each init container must succeed, and each sidecar must have started, before the next container starts. If
+ * an init container has a run, all init containers before it have had their turn, even if the runtime no longer has their runs.
  * Source: the kubelet of v1.33 (behavior).
  */
 export function progressOf(view: PodView): Progress {

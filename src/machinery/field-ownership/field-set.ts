@@ -69,7 +69,7 @@ export class NodeBuilder {
   readonly #children: JsonObject[] = [];
   #isSorted = true;
 
-  /** Each element may be added only once. An undefined child is ignored. */
+  /** Adds a child. Each element may be added only once. An undefined child is ignored. */
   add(element: string, child: FieldSet): void {
     if (child === undefined) return;
     const last = this.#elements.at(-1);
