@@ -42,7 +42,7 @@ export function createListeners(server: Server, admit: (socket: Socket) => boole
 
 /**
  * Returns why this machine does not have the address of loopback, and the command to type; undefined if the address is not one of loopback,
- * or the interface is up. `interfaces` are those that are up.
+ * or the interface is up. `interfaces`: those that are up.
  */
 export function loopbackDown(
   host: string,

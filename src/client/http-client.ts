@@ -28,7 +28,7 @@ export interface HttpClientOptions {
   keyPem?: string;
   /** The bearer token. Absent if the user has only a certificate. */
   token?: string;
-  /** Composes the message of the error if no connection to the server is possible. Undefined: the message names the server and the error. */
+  /** Composes the error message if the server cannot be reached. Undefined: the message names the server and the error. */
   unreachable?: (error: NodeJS.ErrnoException) => string | undefined;
 }
 

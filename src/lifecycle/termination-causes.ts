@@ -107,7 +107,7 @@ export const isDue = ({ onReasons = [] }: DeferContainer, reason: string): boole
 /** Whether the Pod has ended, so nothing moves its deadline: neither an outage nor the final deletion, which has a grace period of 0. */
 const isOver = (view: PodView) => isFinalPhase(view.pod.status?.phase) && !view.observed.containers.some(isRunning);
 
-/** Applies a later cause. If it moves the deadline earlier, the time R reserved for PostExit shrinks in proportion, to at least min(R, 2 s). */
+/** Applies a later cause. If it moves the deadline earlier, the PostExit reserve R shrinks in proportion, to at least min(R, 2 s). */
 function shortened(view: PodView, so: Termination, { at, graceMillis, mark = {} }: Cause): Termination {
   if (Object.entries(mark).every(([key, value]) => so[key as keyof Termination] === value)) return so;
   const { deadline, preExitDeadline } = so;

@@ -165,7 +165,7 @@ export function addressWarnings(field: string, text: string): string[] {
   ];
 }
 
-/** Returns warnings about a valid range that is ambiguous or not in canonical form. Source: GetWarningsForCIDR of v1.33 (behavior and wording). */
+/** Warns of a valid range that is ambiguous or not in canonical form. Source: GetWarningsForCIDR of v1.33 (behavior and wording). */
 export function rangeWarnings(field: string, text: string): string[] {
   const range = parseIpRange(text);
   if (range === undefined) return [];
