@@ -224,7 +224,8 @@ interface Ends {
 }
 
 /**
- * Returns the hooks in the order in which they must be called: `runs` is updated before `ending` checks whether a Pod still has containers.
+ * Returns the hooks of `runs`, `ending` and the other parts that follow the life of each Pod, in the order in which they must be called:
+ * `runs` is updated before `ending` checks whether a Pod still has containers.
  */
 const lifeHooks = (
   { runs, ending, admission, recorder }: Ends,

@@ -153,7 +153,7 @@ export function createAdmission(options: AdmissionOptions): Admission {
 
 interface Refusals {
   has(podUid: string): boolean;
-  /** Records the Event, and tries to write the status until it is written. */
+  /** Records the Event of the refusal, and retries the write of the status until it succeeds or the Pod no longer exists. */
   add(pod: Pod, refused: Refusal): void;
   forget(podUid: string): void;
 }

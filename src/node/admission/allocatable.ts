@@ -26,8 +26,8 @@ const RESOURCES: Readonly<Record<string, [key: keyof Amounts, amount: (quantity:
 };
 
 /**
- * Parses `cpu=100m,memory=256Mi,ephemeral-storage=1Gi,pid=100`. Throws an Error that contains `option` and the invalid part or the
- * repeated resource.
+ * Returns the amounts in a text such as `cpu=100m,memory=256Mi,ephemeral-storage=1Gi,pid=100`; 0 for resources that the text omits.
+ * Throws an Error that contains `option` and the invalid part or the repeated resource.
  */
 export function parseReserved(option: string, text: string): Reserved {
   const reserved = { ...NOTHING };

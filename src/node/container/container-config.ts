@@ -94,7 +94,7 @@ function sandboxHostname(pod: Pod, clusterDomain: string): string {
 export const podLogDirectory = (pod: Pod, logsRoot: string): string =>
   join(logsRoot, `${pod.metadata.namespace}_${pod.metadata.name}_${pod.metadata.uid}`);
 
-/** Returns the path of the attempt's log, relative to the Pod's log folder. */
+/** Returns the path of the attempt's log, relative to the Pod's log folder: <container>/<attempt>.log. */
 export const containerLogPath = (containerName: string, attempt: number): string =>
   join(containerName, `${attempt}.log`);
 

@@ -20,7 +20,7 @@ interface SandboxMetadata {
 
 const known = new WeakMap<Pod, SandboxMetadata>();
 
-/** Returns the labels and annotations of the Pod's sandbox. The result is cached, since the creation of each container needs it. */
+/** Returns the Pod's labels and annotations that fit in MAX_BYTES. The result is cached, since each creation of a container needs it. */
 export function sandboxMetadata(pod: Pod): SandboxMetadata {
   const metadata = known.get(pod) ?? boundedMetadata(pod);
   known.set(pod, metadata);

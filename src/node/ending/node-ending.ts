@@ -75,7 +75,7 @@ export interface NodeEnding {
   isShuttingDown(): boolean;
   /** Terminates the Pod with its own grace period, to make room for a critical Pod. */
   preempt(pod: Pod): void;
-  /** Starts to evict Pods when the node is under pressure. */
+  /** From now on, evicts Pods when the node is under pressure, and Pods that exceed their disk limits. */
   startEviction(parts: EvictionParts): void;
   /**
    * Terminates all Pods that have not ended, because the machine shuts down, and refuses new Pods from then on. Resolves when each Pod

@@ -34,7 +34,10 @@ export function parsePeriods(option: string, text: string): ShutdownPeriod[] {
   return periods;
 }
 
-/** Returns the index of the period in which the Pod is terminated. */
+/**
+ * Returns the index of the period in which the Pod is terminated: the last period whose priority is not higher than the Pod's, or else
+ * the first period. `periods` must be in ascending order of priority.
+ */
 export function groupOf({ spec }: Pod, periods: readonly ShutdownPeriod[]): number {
   const own = spec?.priority ?? 0;
   return Math.max(

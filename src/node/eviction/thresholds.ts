@@ -89,7 +89,10 @@ export interface EvictionConfig {
   maxPodGraceSeconds: number;
 }
 
-/** Parses the options. Throws an Error that names the invalid option. */
+/**
+ * Parses the values of the --eviction-* options. Omits thresholds of 0% and 100%; hard thresholds precede soft ones. Throws an Error
+ * that names the invalid option.
+ */
 export function parseEviction(texts: EvictionTexts): EvictionConfig {
   const graces = parsePairs('--eviction-soft-grace-period', texts.softGracePeriod, '=');
   const reclaims = parsePairs('--eviction-minimum-reclaim', texts.minimumReclaim, '=');

@@ -22,7 +22,10 @@ const MARKED_FAILURES = [
   ['SignatureValidationFailed', 'the signature validation failed'],
 ] as const;
 
-/** Returns the error for a failed pull. `why` is the runtime's message. */
+/**
+ * Returns the error for a failed pull. `why`: the runtime's message. The error's reason is the reason in MARKED_FAILURES with which the
+ * message begins after its gRPC prefix, or else ErrImagePull.
+ */
 export function pullFailure(reference: string, why: string): ActionError {
   const words = why.replace(/^rpc error: code = \w+ desc = /, '');
   for (const [reason, cause] of MARKED_FAILURES) {

@@ -29,7 +29,7 @@ beforeEach(() => {
   timers = createVirtualTimers();
 });
 
-/** An image that is referred to as `ID:1`. */
+/** Returns an image that a Pod can name as `ID:1`. */
 const image = (id: string, more: Partial<ImageInfo> = {}): ImageInfo => ({
   id,
   tags: [`docker.io/library/${id}:1`],

@@ -10,7 +10,7 @@ import type { ImagePuller } from './puller.ts';
 
 let backend: RegistryBackend;
 let warnings: string[];
-/** The user names of the credentials of the pulls. */
+/** For each pull, the user names of its credentials. */
 let users: (string | undefined)[][];
 beforeEach(async () => {
   backend = await registryBackend();

@@ -79,7 +79,10 @@ export async function uncompressed(path: string): Promise<string[]> {
   return (await readAside(path)).slice(0, -1).flatMap(({ plain, gzip }) => (gzip === undefined ? (plain ?? []) : []));
 }
 
-/** Compresses a rotated file. May run concurrently with rotations: if the file is removed during its compression, it stays removed. */
+/**
+ * Replaces a rotated file by a compressed file with the additional ending .gz. Does nothing if the file does not exist. May run
+ * concurrently with rotations: if the file is removed during its compression, it stays removed.
+ */
 export async function compress(file: string, signal: AbortSignal): Promise<void> {
   const before = await stat(file).catch(absent);
   if (before === undefined) return;

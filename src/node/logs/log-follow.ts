@@ -124,7 +124,7 @@ const hasContent = async (cursor: Cursor | undefined): Promise<boolean> =>
  */
 const QUIET_MILLIS = 200;
 
-/** Returns the time until the file may be complete; 0 if it is complete. */
+/** Returns the milliseconds until the file may be complete; 0 if it counts as complete (see QUIET_MILLIS). */
 async function untilQuiet({ handle }: Cursor): Promise<number> {
   const { mtimeMs } = await handle.stat();
   // The clock may have been set back.

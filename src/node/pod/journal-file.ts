@@ -1,7 +1,7 @@
 /**
- * Stores the facts about a Pod that a new agent needs and that the Pod's status and the runtime may lack: why single runs are being
- * stopped (see Stop), the results of preStop hooks, the ends of defer containers that the status does not show yet, and the Pod's
- * termination. The file is in the Pod's folder and is deleted with the folder.
+ * Stores in a file the facts about a Pod that a new agent needs and that the Pod's status and the runtime may lack: why individual runs
+ * are being stopped (see Stop), the results of preStop hooks, the ends of defer containers that the status does not show yet, and the
+ * Pod's termination. The file is in the Pod's folder and is deleted with the folder.
  */
 
 import { renameSync, rmSync, writeFileSync } from 'node:fs';

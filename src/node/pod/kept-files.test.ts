@@ -52,7 +52,7 @@ it('a copy of a ConfigMap is on disk, and only root can read it', async () => {
   expect(isReady).toBe(0);
 });
 
-it('a copy of a Secret is in the memory only, which is made ready first, and the Pod has a folder on disk', async () => {
+it('a copy of a Secret is written only to the tmpfs, once the tmpfs is ready, and the Pod gets a folder on disk', async () => {
   await files.write('u', password, objectOf('Secret', 'password', {}));
   const folder = ['memory', 'u', 'kept', 'secrets'];
   expect(await readdir(join(root, ...folder))).toEqual(['password']);
@@ -62,7 +62,7 @@ it('a copy of a Secret is in the memory only, which is made ready first, and the
   expect(isReady).toBe(1);
 });
 
-it('a copy is not readable for others even if an earlier engine left an unfinished file that is', async () => {
+it('only root can read a copy, even if an earlier engine left an unfinished file that others can read', async () => {
   const folder = join(root, 'disk', 'u', 'kept', 'configmaps');
   await mkdir(folder, { recursive: true });
   await writeFile(join(folder, '.new'), 'unfinished', { mode: 0o644 });

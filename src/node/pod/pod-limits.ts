@@ -18,7 +18,10 @@ export interface PodLimits {
   forget(podUid: string): void;
 }
 
-/** If `cgroups` is undefined, the runtime chooses the control groups, and write() and ensure() do nothing. */
+/**
+ * Creates the functions that write the limits through `cgroups`. If `cgroups` is undefined, the runtime chooses the control groups, and no
+ * limits are written.
+ */
 export function createPodLimits(cgroups: Pick<PodCgroups, 'create'> | undefined): PodLimits {
   const writes = new Map<string, Promise<void>>();
   const write = (pod: Pod): Promise<void> => {

@@ -17,6 +17,7 @@ export interface RunLookup {
    * nothing of the Pod is in the runtime.
    */
   observed(podUid: string, view: RuntimeView): void;
+  /** Returns the logs of the container's runs, and its waiting reason; undefined if the Pod is unknown. */
   logs(podUid: string, container: string): ContainerLogs | undefined;
   /** Returns the ID of the run of the container that is running; undefined if none is. */
   running(podUid: string, container: string): string | undefined;

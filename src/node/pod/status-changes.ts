@@ -79,7 +79,10 @@ function areAllPassing(written: readonly ContainerStatus[] = [], next: readonly 
   });
 }
 
-/** Whether the change is a step of the container's start or restart: it neither shows a new end of a run nor changes the readiness. */
+/**
+ * Whether the change is a step of the container's start or restart: it shows no new end of a run, no change of the readiness, and no
+ * new waiting state with a reason other than those in ABOUT_TO_START.
+ */
 function isStepOfStart(old: ContainerStatus, next: ContainerStatus): boolean {
   const { waiting, terminated } = next.state ?? {};
   const ends = [old.state?.terminated, old.lastState?.terminated];

@@ -153,7 +153,10 @@ export function createPodRecorder(options: RecorderOptions): PodRecorder {
   return self;
 }
 
-/** Retries until the attempt succeeds. Resolves to false if it fails permanently (see isPermanent()) or after the agent has ended. */
+/**
+ * Calls `attempt` until it succeeds, and then resolves to true. Resolves to false if `attempt` fails permanently (see isPermanent()), or
+ * fails after the agent has ended.
+ */
 async function retry(
   state: PodState,
   { timers, log, signal }: RecorderOptions,

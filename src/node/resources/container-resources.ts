@@ -68,8 +68,8 @@ const memoryRequest = ({ resources }: Container | EphemeralContainer): number =>
   whole(resources?.requests?.['memory'] ?? resources?.limits?.['memory']);
 
 /**
- * Returns the container's resources for CRI. If `cgroups` is given, they limit every huge page size of the machine, to zero if the
- * container has no limit for this size.
+ * Returns the container's resources for CRI. Without `cgroups`, they contain no limits for huge pages and none of the settings of
+ * memoryBehavior(). With `cgroups`, every huge page size of the machine is limited, to zero if the container has no limit for this size.
  */
 export function containerResources(
   pod: Pod,

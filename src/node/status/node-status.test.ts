@@ -106,7 +106,7 @@ describe('startNodeStatus', () => {
     });
   });
 
-  it('the status lists the current addresses of both families, and writes them only when they change', async () => {
+  it('the agent reports the current addresses of both families, and writes the status only when they change', async () => {
     const listed = (): string[] => (node().status?.addresses ?? []).map(({ type, address }) => `${type} ${address}`);
     for (const now of [['192.0.2.2', '2001:db8::2'], ['192.0.2.3', '2001:db8::3'], ['192.0.2.3']]) {
       addresses = now;

@@ -34,7 +34,7 @@ test('readLastSignOfLife returns undefined if the API refuses or does not answer
   expect(await reading).toBeUndefined();
 });
 
-test('the outage ends when a worker starts, and for Pods after end() at the time of end()', () => {
+test('the outage of a worker ends when the worker starts, or at the time of end() if the worker starts later', () => {
   const timers = createVirtualTimers();
   const from = timers.now() - 9000;
   const outages = createOutageClock(from, timers);

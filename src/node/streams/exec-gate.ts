@@ -27,8 +27,8 @@ export type Starter = keyof typeof STARTING_MILLIS;
 export type StartGate = (starter: Starter, signal: AbortSignal) => Promise<() => void>;
 
 /**
- * The maximum number of commands of clients that start at the same time. It is below the limit of a shim, since all may be for
- * one container.
+ * The maximum number of commands of clients that start at the same time. It is below the number that a shim can start, since
+ * all of these commands may be for one container.
  */
 const MAX_CLIENTS = 16;
 

@@ -49,7 +49,7 @@ const start = async (): Promise<void> => {
 };
 const text = async (): Promise<string> => metricsText(await metrics.families());
 
-test('the start duration of a Pod is observed once, only on this node, and not for Pods from before the start', async () => {
+test('the start duration of a Pod is observed once, only on its node, and not if the Pod started before the engine', async () => {
   await set('before', 'n', { startTime: '2026-01-30T00:00:00Z' });
   await start();
   await set('mine', 'n', {});

@@ -1,4 +1,7 @@
-/** Maintains metrics of the Pods on this node: start duration, restarts, results of defer containers, and the number of Pods by phase. */
+/**
+ * Maintains metrics of the Pods on this node: start duration, restarts, outcomes and duration of defer containers, and the number of
+ * Pods by phase.
+ */
 
 import type { Namespace, Pod } from '../../api/generated/types.ts';
 import { NAMESPACES, PODS } from '../../api/resources.ts';
@@ -83,7 +86,10 @@ const deferIsOver = ({ status }: Pod): boolean => {
   return condition !== undefined && condition.reason !== 'DeferContainersRunning';
 };
 
-/** Registers the metrics of defer containers. Returns a function that counts the list of a Pod after the list has ended. */
+/**
+ * Registers the metrics of defer containers. Returns a function to call when a Pod's list of defer containers has ended. It counts the
+ * outcome of each entry and, unless all entries were skipped, the list and its duration.
+ */
 function deferMetrics(metrics: Metrics, timers: Clock): (pod: Pod) => void {
   const lists = metrics.counter(
     'lifepod_defer_lists_total',

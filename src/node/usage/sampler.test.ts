@@ -66,7 +66,7 @@ test('the first request for usage takes a second, and requests within the next s
   expect(looks).toHaveLength(2);
 });
 
-test('later requests for usage get a window of up to 15 s and more without waiting', async () => {
+test('later requests for usage do not wait, and their window grows to at least 15 s', async () => {
   const { ask, pass } = sampling();
   await ask();
   const windows: number[] = [];

@@ -44,7 +44,7 @@ export interface SummaryContainer extends UsedContainer {
   memoryLimitBytes: number | undefined;
 }
 
-/** Returns the document. The JSON encoding omits fields that are undefined. */
+/** Returns the document as an object. Fields whose values are unknown are undefined, so that the JSON encoding omits them. */
 export function summary(facts: SummaryFacts) {
   const { machine, now } = facts;
   const time = formatTime(now);

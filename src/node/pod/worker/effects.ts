@@ -45,7 +45,7 @@ export const FORGETS: ReadonlySet<Action['kind']> = new Set<Action['kind']>([
 /**
  * The types of steps that do not show how a run ended. An action in FORGETS does not wait until the steps of these types from the same
  * decision are recorded. If an agent dies before it records such a step, a new agent reports the step again, except SandboxStopped of a
- * sandbox that no longer exists; the step Removed implies it.
+ * sandbox that no longer exists, which the step Removed implies.
  */
 export const LAST_STEPS: ReadonlySet<string> = new Set(['SandboxStopped', 'Removed', 'Gone']);
 

@@ -14,7 +14,7 @@ const RETRY_MILLIS = 1000;
 export interface LoopOptions {
   timers: Timers;
   log: Log;
-  /** Aborting it ends the loop. */
+  /** Ends the loop when it aborts. */
   signal: AbortSignal;
   pod(): Pod;
   /** Whether the first decision needs an observation. */
