@@ -23,7 +23,8 @@ export function firstStartTests(machine: () => Machine): void {
       cp /etc/containerd/config.toml /root/debian.toml
       echo 'disabled_plugins = ["cri"]' >/etc/containerd/config.toml
       systemctl restart containerd`);
-    const { code, stderr } = await machine().run('lifepod up --detach');
+    // The options of a start that failed are not recorded.
+    const { code, stderr } = await machine().run(`lifepod up --detach ${OPTIONS}`);
     expect(stderr).toMatch(
       /^lifepod: .*does not offer CRI v1: remove "cri" from disabled_plugins in its configuration/m,
     );
@@ -34,7 +35,7 @@ export function firstStartTests(machine: () => Machine): void {
     await machine().ok(`${cniConfiguration()}\n${containerdConfiguration()}\nsystemctl restart containerd`);
     const output = await machine().run(`
       rm -f /tmp/up; mkfifo /tmp/up
-      (lifepod up --detach 2>&1 >/dev/null; echo "code $?") >/tmp/up &
+      (lifepod up --detach ${OPTIONS} 2>&1 >/dev/null; echo "code $?") >/tmp/up &
       while read -r line; do
         echo "$line"
         image=$(grep -oE '[^ "]+/pause:[0-9.]+' <<<"$line" | head -n 1)
