@@ -32,8 +32,8 @@ const PATIENCE_MILLIS = 60_000;
 const MAIN = process.argv[1] ?? '';
 
 /**
- * Starts an engine and resolves when the engine is ready; rejects if that fails. Until then, an abort of `signal` stops the engine. Without
- * `signal`, Ctrl+C and SIGTERM do.
+ * Starts an engine, and resolves when the engine is ready. Rejects if the engine does not become ready. Until then, an abort of `signal`
+ * stops the engine; without `signal`, Ctrl+C and SIGTERM stop the engine.
  */
 export async function startDetached(options: UpOptions, signal?: AbortSignal): Promise<ReadyEngine> {
   if (signal !== undefined) return startUntil(options, signal);
@@ -93,7 +93,7 @@ async function startUntil(options: UpOptions, stop: AbortSignal): Promise<ReadyE
 export const startError = (error: string, dataDir: string, env: NodeJS.ProcessEnv, folders = foldersOfUser): string =>
   error.includes('another engine of lifepod') ? `${error}${orOtherFolder(dataDir, env, folders)}` : error;
 
-/** Removes the files and folders that this process has created for a failed first start. Does nothing if another engine uses the folder. */
+/** Removes what this process has created for a failed first start. Does nothing if the folder has an engine record or an engine uses it. */
 function removeLog(dataDir: string, files: readonly string[], folders: readonly string[]): void {
   if (readEngineRecord(dataDir) !== undefined || dataDirOwner(dataDir) !== undefined) return;
   for (const file of files) rmSync(file, { force: true });

@@ -34,7 +34,7 @@ export function parseGracePeriod(text: string): number {
 export const gracePeriodOf = ({ now, gracePeriod }: DownOptions): number | undefined =>
   now === true ? NOW_SECONDS : gracePeriod === undefined ? undefined : Math.max(NOW_SECONDS, gracePeriod);
 
-/** Returns the command to type after an interruption. */
+/** Returns the words of the command to type after an interruption, without the name of the program and without a grace period. */
 export const sameCommand = ({ uninstallService }: DownOptions): string =>
   uninstallService === true ? 'down --uninstall-service' : 'down';
 

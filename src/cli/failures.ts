@@ -51,7 +51,7 @@ export function failureText(
 
 const foldersInKubeconfig = (env: NodeJS.ProcessEnv): string[] => foldersOfUser(env, () => []);
 
-/** Returns the refusal for a user who may not open a file; undefined if the error is another one. */
+/** Returns the refusal for a user who may not open the file `path`; undefined if `code` is not EACCES. */
 function refusedAccess(code: string | undefined, path: string | undefined): NeedsRootError | undefined {
   if (code !== 'EACCES') return undefined;
   // The lock of a data folder means nothing to the user, so the message is about the command.

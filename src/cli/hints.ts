@@ -1,10 +1,11 @@
 /**
  * Composes the commands that messages tell the user to type, so that they reach the same server as the command that prints them.
  *
- * Boundary: the caller passes the environment; only the folders of its PATH, and the command line of an engine, are read.
- * Invariant: a command from this file keeps the options --data-dir, --kubeconfig and --context that the user has given. A command of
- * kubectl also names the kubeconfig if kubectl would read another one by itself. A command of lifepod begins with its path if the PATH
- * lacks it. A command that needs root names the data folder of the engine, because root may not have the user's KUBECONFIG.
+ * Boundary: the functions read the environment, the folders of its PATH, the command line of an engine, and whether systemd runs it.
+ * Invariant: a command from this file keeps those of the options --data-dir, --kubeconfig and --context that the user has given and that
+ * the command accepts. A command of kubectl also names the kubeconfig if kubectl would read another one by itself. A command of lifepod
+ * begins with its path if the PATH lacks it. A command that needs root names the data folder of the engine, because root may not have the
+ * user's KUBECONFIG.
  */
 import { homedir } from 'node:os';
 import { delimiter, join } from 'node:path';

@@ -17,14 +17,16 @@ const PREFIXES = new RegExp(
     'failed to (?:extract|apply) layer(?: [\\w:]+)?: ',
     'httpReadSeeker: failed open: ',
     `(?:Head|Get|Post) ${QUOTED}: `,
-    // The reference, if only `not found` follows.
+    // This pattern matches the reference if only `not found` follows.
     '\\S+/\\S+: (?=not found$)',
   ].join('|')})`,
 );
 const PROXY = 'proxyconnect tcp: ';
 const MOST_CHARACTERS = 200;
 
-/** The errors of a name that cannot be resolved, and of an address that cannot be reached. Source: DNSError and OpError of Go's package net. */
+/**
+ * The errors of a name that cannot be resolved, and of an address that cannot be reached. Source: DNSError and OpError of Go's package net.
+ */
 const LOOKUP = /\bdial tcp: lookup ([^\s:]+)/;
 const DIAL =
   /\bdial tcp (\S+): (?:connect: )?(connection refused|network is unreachable|no route to host|connection timed out|i\/o timeout)/;
@@ -51,7 +53,9 @@ export function stoppedRegistry(message = ''): string | undefined {
 /** Whether the pull failed because the name of the registry cannot be resolved, or the registry cannot be reached. */
 export const isUnreachable = (message: string | undefined): boolean => unreachable(message ?? '') !== undefined;
 
-/** Returns the reason, such as `not found`, without a full stop; empty if the message is empty or only says that the pull will be repeated. */
+/**
+ * Returns the reason, such as `not found`, without a full stop; empty if the message is empty or only says that the pull will be repeated.
+ */
 export function pullReason(message: string | undefined): string {
   let rest = (message ?? '').replaceAll(/\s+/g, ' ').trim();
   for (let found = PREFIXES.exec(rest); found !== null; found = PREFIXES.exec(rest)) rest = rest.slice(found[0].length);

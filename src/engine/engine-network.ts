@@ -16,8 +16,8 @@ import type { EngineRecord, Settings } from './settings.ts';
 
 /**
  * Rejects with a UserError if the API server cannot listen on one of its addresses. The address for Pods is not examined, because it does
- * not exist before the network is set up. If another engine also has the recorded ranges, as beside a copy of its data folder, the error is about the ranges, because another port
- * would not be sufficient.
+ * not exist before the network is set up. If another engine has both the port and the recorded ranges, for example because this data folder
+ * is a copy, the error is about the ranges, because another port would not be sufficient.
  */
 export async function checkAddresses(
   settings: Settings,
@@ -45,7 +45,9 @@ async function checkRecordedRanges(settings: Settings, signal: AbortSignal): Pro
   if (error !== undefined) throw ofRecordedRange(error, settings.dataDir);
 }
 
-/** Resolves with the error about a route of another engine in the ranges; undefined if there is none, or if the ranges have another defect. */
+/**
+ * Resolves with the error about a route of another engine in the ranges; undefined if there is none, or if the ranges have another defect.
+ */
 export async function otherEngineInRange(
   { dataDir, podCidr, serviceCidr }: Pick<Settings, 'dataDir' | 'podCidr' | 'serviceCidr'>,
   signal: AbortSignal,
@@ -103,8 +105,8 @@ async function checkOtherEngines(
 }
 
 /**
- * Logs the warnings about the packet filter, and resolves with them; with none if the machine's own runtime is used. Failures are logged,
- * because the engine can run without the examination, but not an interruption of the start.
+ * Logs the warnings about the machine's packet filter, and resolves with them; with none if the machine's own runtime is used, or if the
+ * packet filter cannot be examined. Logs this failure, unless `signal` has aborted: the engine can run nevertheless.
  */
 export async function networkWarnings(settings: Settings, { log }: Platform, signal: AbortSignal): Promise<string[]> {
   if (settings.containerRuntimeEndpoint !== undefined) return [];
@@ -120,8 +122,8 @@ export async function networkWarnings(settings: Settings, { log }: Platform, sig
 export const apiAt = (settings: Settings, port: number): ApiAddresses => ({ ips: listenAddresses(settings), port });
 
 /**
- * Returns an error that does not advise another range, because recorded ranges cannot change. Returns any other error unchanged. New ranges
- * have been checked before they were recorded.
+ * Returns, instead of a RangeTakenError, an error that does not advise another range, because recorded ranges cannot change. Returns other
+ * errors unchanged. New ranges have been checked before they were recorded.
  */
 export function ofRecordedRange(error: unknown, dataDir: string): unknown {
   if (!(error instanceof RangeTakenError)) return error;

@@ -1,4 +1,4 @@
-/** Settings, capacity, pressure, DNS and shutdown of the node, for the engine, the node agent and the node status reporter. */
+/** Checks settings of the node, and creates its capacity, pressure, DNS and shutdown for the node agent and the node status reporter. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Dns, startDns } from '../network/dns/dns.ts';

@@ -50,7 +50,7 @@ function readCommandLine(pid: string): string[] {
   }
 }
 
-/** Returns the processes of the data folder's private containerd: containerd itself and its shims. Leaves out those in containers of this machine. */
+/** Returns the processes of the data folder's private containerd, including its shims, but none that run in containers of this machine. */
 export function runtimeProcesses(dataDir: string): FoundProcess[] {
   const { run, home } = containerdPaths(dataDir);
   return [...processesNaming(run), ...processesNaming(home)].filter(

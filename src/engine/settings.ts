@@ -69,7 +69,7 @@ export interface UpOptions
   /** Whether SIGTERM and SIGINT end the Pods before the engine stops, as `lifepod shutdown-node` does. The option is not recorded. */
   shutdownOnStop?: boolean;
   logLevel?: LogLevel;
-  /** By default, `text` if standard error is a terminal, else `json`. */
+  /** By default, `text` for an engine in the foreground, and `json` for one in the background. */
   logFormat?: LogFormat;
 }
 
@@ -83,7 +83,7 @@ export interface Settings
   dataDir: string;
   /** The port of the API; 0 means any free port. */
   port: number;
-  /** The port to record instead of the port on which the API server listens; undefined if they are the same. */
+  /** The port to record instead of the port on which the API server listens; undefined if the latter is recorded. */
   recordedPort?: number;
   /** The range of the Pods' addresses, IPv4; an IPv6 range may follow after a comma. */
   podCidr: string;

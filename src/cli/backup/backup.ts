@@ -162,7 +162,7 @@ function readSources(dataDir: string): Source[] {
   return PARTS.filter((part) => part !== 'store').flatMap((part) =>
     filesBelow(join(dataDir, part)).flatMap((path) => {
       const content = readIfPresent(path);
-      // The other file in the folder of the keys says that the store has to be copied, which the backup has done.
+      // The file rewrite-due beside the keys makes the next start copy the store. The store in the backup is a copy already.
       const isKept = dirname(path) !== keyFolder(dataDir) || path === keyFilePath(dataDir);
       return content === undefined || !isKept ? [] : [{ path: relative(dataDir, path).split(sep).join('/'), content }];
     }),

@@ -66,7 +66,7 @@ export interface RestoreOptions {
 
 /**
  * Restores the backup `file` to the data folder, and prints what was restored. Rejects with a UserError if the backup is not valid, or if
- * the content of the folder must not be replaced. If `signal` aborts before the replacement, it remains unchanged.
+ * the content of the folder must not be replaced. If `signal` aborts before the replacement, the folder remains unchanged.
  */
 export async function restore(
   file: string,

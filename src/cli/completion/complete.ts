@@ -1,6 +1,6 @@
 /**
  * `lifepod __complete WORD…`: prints the possible completions of the last word. The scripts of `lifepod completion` run it, and so does
- * kubectl, through bin/kubectl_complete-lifepod. It never prints an error, because the user is typing; it then prints no completions.
+ * kubectl, through bin/kubectl_complete-lifepod. If it fails, it prints no completions and no error, because the user is typing.
  *
  * Each line is a word, which a tab and its description may follow. The last line is a colon and a number: 4 for no other words, 0 for
  * files, 16 for folders. Source: the directives of cobra, which kubectl understands.

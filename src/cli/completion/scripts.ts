@@ -1,6 +1,6 @@
 /**
- * `lifepod completion`: prints the script that completes lifepod in a shell. The scripts, in the files next to this one, contain no commands
- * and options: on Tab they run `lifepod __complete WORD…`, whose output complete.ts describes.
+ * `lifepod completion`: prints the script that completes lifepod in a shell. The scripts, in the files next to this one, contain no
+ * commands and options: on Tab they run `lifepod __complete WORD…`, whose output complete.ts describes.
  */
 import { readFileSync } from 'node:fs';
 

@@ -25,7 +25,7 @@ export interface Life {
   close(): void;
 }
 
-/** Starts to print each change of the Pod's READY and STATUS columns. */
+/** Starts to print each change of the READY and STATUS columns of the Pod `name` in the namespace default. */
 export async function watchLife(
   kubeconfig: string,
   name: string,

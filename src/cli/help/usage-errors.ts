@@ -2,7 +2,9 @@
 import type { Command } from 'commander';
 import { allCommands, fullName } from './help-format.ts';
 
-/** Makes the commands of the program print their errors as usageError() composes them. Must be called after all commands have been added. */
+/**
+ * Makes the commands of the program print their errors as usageError() composes them. Must be called after all commands have been added.
+ */
 export function explainUsageErrors(program: Command): void {
   for (const command of allCommands(program)) {
     command.configureOutput({
@@ -21,7 +23,7 @@ export function usageError(text: string, name: string, children: readonly Comman
   return `${shown}${runHint(message, name)}${placeHint(message, name, children)}; see '${name} --help'`;
 }
 
-/** Returns the sentence about an unknown command that resembles others, with these as the user has to type them; undefined for other errors. */
+/** Returns the sentence about an unknown command, with the full names of the commands that it resembles; undefined for other errors. */
 function misspelled(message: string, name: string, children: readonly Command[]): string | undefined {
   const [, problem, list] = /^(unknown command '.*')\s*\n\(Did you mean (?:one of )?(.*)\?\)$/s.exec(message) ?? [];
   if (list === undefined) return undefined;

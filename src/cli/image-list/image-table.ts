@@ -1,8 +1,8 @@
 /**
  * Composes the output of `lifepod image list`. Pure.
  *
- * Invariant: the table has a row for each name with which a Pod can use an image. PODS counts the Pods that use this name, and the size is
- * `shared` if other names keep the content on the disk.
+ * Invariant: the table has a row for each name with which a Pod can use an image. PODS counts the Pods that use this name, and the word
+ * `shared` follows the size if other names keep the content on the disk.
  */
 import type { Pod } from '../../api/generated/types.ts';
 import { SANDBOX_IMAGE } from '../../engine/engine-runtime.ts';
@@ -51,7 +51,7 @@ function namersOf(image: ImageInfo, pods: readonly Pod[], name: string): Pod[] {
 const usersOf = (image: ImageInfo, pods: readonly Pod[], counts = (_reference: string): boolean => true): Pod[] =>
   pods.filter((pod) => imagesOf(pod).some((reference) => isMeant(image, reference) && counts(reference)));
 
-/** Returns `{"images": […]}`, in the order of the table. Each image has the names of the Pods that use it; all Pods use the sandbox image. */
+/** Returns `{"images": […]}`, sorted by a name of each image. Each image has the Pods that use it; all Pods use the sandbox image. */
 export function imagesAsJson(images: readonly ImageInfo[], pods: readonly Pod[]): string {
   const sorted = [...images].sort((a, b) => ((namesOf(a)[0] ?? '') < (namesOf(b)[0] ?? '') ? -1 : 1));
   const entries = sorted.map((image) => {

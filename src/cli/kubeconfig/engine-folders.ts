@@ -28,8 +28,8 @@ export function foldersOfUser(env: NodeJS.ProcessEnv, ofCopies = dataDirsOf): st
 }
 
 /**
- * Returns the phrase that leads a command for the default data folder, in which no engine runs, to the engines that the user can use;
- * undefined if there are none, or if the command was given another data folder.
+ * Returns a phrase with the --data-dir options of the engines that the user can use, for a command that finds no engine in the default data
+ * folder; undefined if there are no such engines, or if `dataDir` is another folder.
  */
 export function otherFolders(dataDir: string, env: NodeJS.ProcessEnv, folders = foldersOfUser): string | undefined {
   if (dataDir !== DEFAULT_DATA_DIR && dataDir !== realFolder(DEFAULT_DATA_DIR)) return undefined;

@@ -2,7 +2,8 @@
  * `lifepod kubeconfig`: without a user, gives the user who types the command the kubeconfig of the administrator, as `lifepod up` does.
  * With --user, creates a client certificate for another user, who has the rights that RBAC gives and no more.
  *
- * Reads the data folder's kubeconfig and its authority, whose key signs the certificate; the engine need not run. Writes only --output.
+ * With --user, reads the data folder's kubeconfig and its authority, whose key signs the certificate, and writes only --output. The engine
+ * need not run.
  * Source: `kubeadm kubeconfig user` of v1.33 (behavior).
  */
 import { createPrivateKey, X509Certificate } from 'node:crypto';

@@ -24,7 +24,7 @@ const ADMINISTRATORS = 'system:masters';
 const RESERVED = 'system:';
 /** The longest name and the longest organization in a certificate. Source: RFC 5280, appendix A. */
 const MAX_LENGTH = 64;
-/** Source: validation of CertificateSigningRequests of v1.33 (expirationSeconds). */
+/** The shortest lifetime of a certificate. Source: validation of CertificateSigningRequests of v1.33 (expirationSeconds). */
 const SHORTEST_MILLIS = 10 * 60_000;
 
 /** Returns the user that the options describe. `longestMillis` limits the lifetime. Throws a UserError if an option is not valid. */

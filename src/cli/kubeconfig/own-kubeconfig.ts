@@ -1,4 +1,4 @@
-/** The kubeconfig that the user who types a command can read: the administrator's, or the copy that `lifepod up` has made for the user. */
+/** Finds the kubeconfig that the user who types a command can read: the administrator's, or the copy for the user. Also makes this copy. */
 import { accessSync, constants, existsSync } from 'node:fs';
 import { dirname } from 'node:path';
 import {
@@ -129,7 +129,7 @@ export function kubeconfigNotes({ path, user, without, unknown }: UsableKubeconf
   ];
 }
 
-/** Reports with `say`, by default on standard error, who can use the kubeconfig, and prints to standard output a shell command that sets KUBECONFIG. */
+/** Calls `say` with lines about who can use the kubeconfig, and prints to standard output a shell command that sets KUBECONFIG. */
 export function printKubeconfig(
   kubeconfig: UsableKubeconfig,
   say = (line: string): void => void process.stderr.write(`${line}\n`),

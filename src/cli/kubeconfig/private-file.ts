@@ -17,8 +17,8 @@ const NUMERIC = /^(\d{1,10})(?::(\d{1,10}))?$/;
 const MAX_ID = 0xff_ff_ff_fe;
 
 /**
- * Returns the user for a login name, a UID or UID:GID. The users of containers and directory services may have no entry on this machine: such
- * a UID has the group of the same number, unless a GID is given. Throws a UserError if there is no such user.
+ * Returns the user for a login name, a UID or UID:GID. The users of containers and directory services may have no entry on this machine:
+ * such a UID has the group of the same number, unless a GID is given. Throws a UserError if there is no such user.
  */
 export function ownerNamed(text: string, find = findUser): Owner {
   const [, uid = '', gid] = NUMERIC.exec(text) ?? [];
@@ -31,9 +31,9 @@ export function ownerNamed(text: string, find = findUser): Owner {
 }
 
 /**
- * Creates the file with the mode 0600. With `owner`, root creates it with the rights of this user only, so that nothing in the user's folders,
- * such as a symbolic link, can redirect root to another file. Throws a UserError if the file exists or cannot be created, or if it needs an
- * owner because another user could redirect root.
+ * Creates the file with the mode 0600. With `owner`, root creates it with the rights of this user only, so that nothing in the user's
+ * folders, such as a symbolic link, can redirect root to another file. Throws a UserError if the file exists or cannot be created, or if it
+ * needs an owner because another user could redirect root.
  */
 export function writePrivateFile(path: string, content: string, owner?: Owner): void {
   if (owner === undefined) {

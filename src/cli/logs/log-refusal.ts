@@ -8,7 +8,9 @@ import { type PodContainer, waitsForItsTurn } from '../pod-containers.ts';
 import { mayNotReadLogs } from '../refusals.ts';
 import { FAILED_START_REASONS } from '../why/failed-start.ts';
 
-/** Returns the error to print: a UserError with the next step if the cause is known, else `error` itself. Source: the kubelet's messages. */
+/**
+ * Returns the error to print: a UserError with the next step if the cause is known, else `error` itself. Source: the kubelet's messages.
+ */
 export function logRefusal(error: ApiError, pod: Pod, container: PodContainer, hints: Hints): Error {
   const { name, namespace = 'default' } = pod.metadata;
   const { message } = error;

@@ -8,7 +8,7 @@ const CLEAR = '\r\u001b[K';
 const USUAL_COLUMNS = 80;
 
 export interface TerminalLine {
-  /** Whether standard error is a terminal. Without one, show() and printAbove() do not write a line. */
+  /** Whether standard error is a terminal. Without one, show() and printAbove() do not write the progress line. */
   readonly isShown: boolean;
   /** Replaces the line. An empty text removes it. */
   show(text: string): void;

@@ -14,7 +14,7 @@ import { hintsFor, missingKubeconfig } from '../hints.ts';
 import { foldersOfUser, otherFolders } from '../kubeconfig/engine-folders.ts';
 import { type ServiceState, serviceState } from './service-state.ts';
 
-/** An older engine whose API refuses connections, or that has no kubeconfig, is no longer starting, unless systemd waits for it. */
+/** An engine counts as starting up to this age if its API refuses connections or its kubeconfig is missing; longer if systemd says so. */
 const START_MILLIS = 60_000;
 
 /** Returns the command that starts the engine of the data folder. If `dataDir` is undefined, this is the default folder. */
@@ -41,7 +41,7 @@ export function waysToStart(
 
 /**
  * Returns the sentence about an engine that has not locked its data folder, for example because it was killed. `pods` is the number of its
- * Pods that may still run, and `hasDns` whether its DNS process does.
+ * Pods that may still run, and `hasDns` is whether its DNS process still runs.
  */
 export function notRunning(
   dataDir: string,
@@ -156,7 +156,9 @@ export function startingNow(
 export const journalCommand = (env: NodeJS.ProcessEnv, sudo = needsSudo(env)): string =>
   asRoot('journalctl -u lifepod', env, sudo);
 
-/** Returns the command that prints the log of a running engine; undefined if the engine does not log to the journal or to its data folder. */
+/**
+ * Returns the command that prints the log of a running engine; undefined if the engine does not log to the journal or to its data folder.
+ */
 export function logCommand(dataDir: string, pid: number, service = serviceState(dataDir)): string | undefined {
   if (service === 'starting' || service === 'running') return journalCommand(process.env);
   const log = `${dataDir}/lifepod.log`;

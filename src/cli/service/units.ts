@@ -4,8 +4,8 @@
  * machine's containerd still run then.
  *
  * Boundary: returns texts; install-service.ts and uninstall-service.ts read and write the files, and call systemctl.
- * Invariants: the first line names the data folder, and shows that lifepod has written the file and may replace it. All other settings are
- * recorded in the data folder, so that the units remain valid when `lifepod up` changes one.
+ * Invariants: the first line names the data folder, and shows that lifepod has written the file and may replace it. The settings, except
+ * those of the log, are recorded in the data folder, so that the units remain valid when `lifepod up` changes one.
  * Sources: systemd.unit(5), systemd.service(5), systemd.kill(5), systemd.exec(5).
  */
 import { realpathSync } from 'node:fs';
@@ -69,7 +69,8 @@ export function unitsOf(service: Service): Record<(typeof UNITS)[number], string
     // systemd would give up after five starts in 10 s, while the machine's containerd is being replaced.
     'StartLimitIntervalSec=0',
     '[Service]',
-    // lifepod reports that its API listens (notify.ts), which takes as long as the runtime needs, with a program that is not its main process.
+    // lifepod reports that its API listens (notify.ts), which takes as long as the runtime needs, with a program that is not its main
+    // process.
     ...(isSilent === true ? ['Type=exec'] : ['Type=notify', 'NotifyAccess=all', 'TimeoutStartSec=infinity']),
     ...environment,
     `ExecStart=${command('up', ...option('--log-level', logLevel), ...option('--log-format', logFormat))}`,

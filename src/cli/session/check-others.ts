@@ -8,7 +8,7 @@ import type { Manifest } from './manifests.ts';
 
 /**
  * Returns a sentence for each object that the running engine refuses, by dry runs. Returns none if no engine runs, because one is not worth
- * starting for manifests that are wrong anyway, or if the engine does not answer.
+ * starting for manifests that are wrong anyway, or if the checks fail, for example because the engine does not answer.
  */
 export async function checkOthers(
   manifests: readonly Manifest[],

@@ -24,7 +24,7 @@ const lastEnd = (status: ContainerStatus | undefined): ContainerStateTerminated 
   status?.state?.terminated ?? status?.lastState?.terminated;
 const isFailedStart = ({ reason = '' }: Failure): boolean => FAILED_START_REASONS.includes(reason);
 
-/** Returns the containers that run before the Pod terminates. A defer container starts only then. */
+/** Returns the init and app containers of the Pod. Defer containers start only when the Pod terminates. */
 export const startedContainers = (pod: Pod): PodContainer[] =>
   podContainers(pod).filter(({ kind }) => kind !== 'defer' && kind !== 'ephemeral');
 
@@ -43,8 +43,8 @@ export function withRuns(before: ContainerRuns, pod: Pod): ContainerRuns {
 }
 
 /**
- * Returns why the process of a container that has never run could not be started; undefined if there was no attempt. The container may
- * be in the middle of the next attempt.
+ * Returns why the process of a container that has never run could not be started; undefined if no attempt has failed, or if the container
+ * has run. The container may be in the middle of the next attempt.
  */
 export function failedStartOf({ name, status }: PodContainer, { ran }: ContainerRuns): string | undefined {
   // A failed start first shows the answer of the runtime, then the end of the container, with the same cause.

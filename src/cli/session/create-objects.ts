@@ -22,7 +22,9 @@ const CLAIMS = { group: '', version: 'v1', resource: 'persistentvolumeclaims', k
 /** Unknown and duplicate fields are errors, as with kubectl. */
 const WRITE = { fieldManager: 'lifepod', fieldValidation: 'Strict' } as const;
 
-/** Returns the plan for an object. Throws a UserError if the server does not have its kind, or if it names a namespace and cannot have one. */
+/**
+ * Returns the plan for an object. Throws a UserError if the server does not have its kind, or if it names a namespace and cannot have one.
+ */
 async function planFor(manifest: Manifest, findKind: FindKind, byDefault: string): Promise<PlannedObject> {
   const { object, source } = manifest;
   const info = await findKind(object.apiVersion, object.kind);

@@ -40,7 +40,7 @@ export interface Deletion {
 /** The grace period of Pods after `hurry`: their containers get their stop signal, and are killed soon. Source: kubectl delete --now. */
 const HURRIED_GRACE_SECONDS = 1;
 
-/** Resolves when everything is deleted. Rejects if the API refuses a delete, or with the reason of `signal`. */
+/** Deletes the recorded objects. Resolves when all steps are over. Rejects if the API refuses a delete, or with the reason of `signal`. */
 export async function deleteObjects(record: SessionRecord, deletion: Deletion, signal: AbortSignal): Promise<void> {
   const steps = Map.groupBy(record.objects, deletionStep);
   for (const step of [...steps.keys()].sort((a, b) => a - b)) {

@@ -127,7 +127,9 @@ export async function joinEngine(options: UpOptions, say: Say, stop: AbortSignal
   }
 }
 
-/** Waits for the node of an engine that another process has started, perhaps just before. Rejects if the engine ends, or if `stop` aborts. */
+/**
+ * Waits for the node of an engine that another process has started, perhaps just before. Rejects if the engine ends, or if `stop` aborts.
+ */
 export async function untilReady(dataDir: string, client: HttpClient, say: Say, stop: AbortSignal): Promise<void> {
   const ending = new AbortController();
   const signal = AbortSignal.any([stop, ending.signal]);
@@ -197,7 +199,9 @@ export async function engineEnded(dataDir: string, record: OwnRecord, signal: Ab
   return ofSession ? 'failed' : 'stopped';
 }
 
-/** Ends the use of the engine. `isClean` is whether all objects of the session are deleted; otherwise another process deletes them later. */
+/**
+ * Ends the use of the engine. `isClean` is whether all objects of the session are deleted; otherwise another process deletes them later.
+ */
 export async function leaveEngine(dataDir: string, record: OwnRecord, isClean: boolean, output: Output): Promise<void> {
   const gate = await lockGate(dataDir, new AbortController().signal);
   try {
@@ -240,7 +244,9 @@ export async function betweenSessions<T>(dataDir: string, use: (hasSessions: boo
   }
 }
 
-/** Turns the running engine with the PID, which a session has started, into one that no session stops: changes its role in the lock file. */
+/**
+ * Turns the running engine with the PID, which a session has started, into one that no session stops: changes its role in the lock file.
+ */
 export function keepSessionEngine(dataDir: string, pid: number): void {
   const fd = openSync(lockPath(dataDir), constants.O_WRONLY | constants.O_NOFOLLOW);
   // A reader sees the old or the new word, because the line keeps its length.

@@ -1,4 +1,6 @@
-/** Handles the signals to a session: the first one ends the session, the second one ends its Pods at once, and after the third one it exits. */
+/**
+ * Handles the signals to a session: the first one ends the session, the second one ends its Pods at once, and after the third one it exits.
+ */
 import { SIGNAL_CODES } from '../signals.ts';
 
 /** How the signals end a session. */

@@ -59,7 +59,7 @@ export function createErrors(): Errors {
   };
 }
 
-/** Returns a function for each of several concatenated JSON documents, which returns its value; undefined if the text is something else. */
+/** Returns, for each of the concatenated JSON documents, a function that returns the document's value; undefined for other text. */
 function jsonDocuments(text: string): (() => unknown)[] | undefined {
   if (!/^\s*\{/.test(text)) return undefined;
   try {
@@ -113,7 +113,7 @@ function jsonProblem(text: string): string | undefined {
   }
 }
 
-/** Returns a function for each document, which returns its value or throws a UserError. Errors in files named *.json mention JSON. */
+/** Returns, for each document, a function that returns its value or throws a UserError. Errors in files named *.json mention JSON. */
 function yamlDocuments(text: string, file: string): (() => unknown)[] {
   const format = file.endsWith('.json') ? 'JSON' : 'YAML';
   const lines = new LineCounter();
@@ -140,7 +140,7 @@ function yamlDocuments(text: string, file: string): (() => unknown)[] {
   });
 }
 
-/** Returns the object, or the objects of a List. Throws a UserError if a value is not an object with a kind and a name. */
+/** Returns the object, or the objects of a List. Throws a UserError if an object has no apiVersion, kind or name. */
 function objectsOf(document: unknown, source: string): Manifest[] {
   if (typeof document !== 'object' || document === null || Array.isArray(document)) {
     throw new UserError(`${source} is not a Kubernetes object: it must have the fields apiVersion, kind and metadata`);

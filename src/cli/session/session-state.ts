@@ -102,13 +102,13 @@ function failedExits(pod: Pod): FailedExit[] {
 
 const endOf = (pod: Pod): string => failedExits(pod)[0]?.finishedAt ?? '';
 
-/** Returns the exit code of the container that failed first; 1 if no container of the Pod has failed, for example after an eviction. */
+/** Returns the code of the first of failedExits(); 1 if no container of the Pod has failed, for example after an eviction. */
 export const exitCodeOf = (pod: Pod): number => failedExits(pod)[0]?.exitCode ?? 1;
 
 /** The reason of a container whose program ended with an error, which the program itself has reported. */
 const PROGRAM_FAILED = 'Error';
 
-/** Returns the reason and message of the Pod, else those of the container that failed first; {} if the program itself reports its error. */
+/** Returns the reason and message of the Pod, else those of the first of failedExits(); {} if the program itself reports its error. */
 function causeOf(pod: Pod): { cause?: string } {
   const [exit] = failedExits(pod);
   const { reason, message } = pod.status?.reason === undefined ? (exit ?? {}) : pod.status;
@@ -188,7 +188,7 @@ function waitingOf(pod: Pod, container: PodContainer, facts: PodFacts): Obstacle
 /** How long an obstacle that is not final may last before the Pod counts as unable to start. */
 export const OBSTACLE_MILLIS = 120_000;
 
-/** Since when each Pod has an obstacle, by UID. A Pod without one has no entry. */
+/** By UID of the Pod: its obstacle, since when it has had any, and its title. A Pod without an obstacle has no entry. */
 export type Obstructed = ReadonlyMap<string, { since: number; title: string; obstacle: Obstacle }>;
 
 /** Returns the obstacles after a change of the Pod. `since` remains the same while the Pod has any obstacle. `now` is in milliseconds. */

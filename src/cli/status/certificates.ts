@@ -1,4 +1,4 @@
-/** The certificates of an engine, as `lifepod certs check` and `lifepod status` show them. */
+/** Reads the certificates of an engine, and composes what `lifepod certs check` and `lifepod status` show about them. */
 import { join } from 'node:path';
 import { humanDuration } from '../../api/table.ts';
 import { type DatedCertificate, datedCertificates } from '../../apiserver/pki/renewal.ts';
@@ -46,7 +46,7 @@ export function certificateTable(certificates: readonly DatedCertificate[], now:
   );
 }
 
-/** Returns the form of `-o json`: fields may be added, but none is removed or changes its meaning. */
+/** Returns the object that `-o json` prints, with times in RFC 3339 format. Fields may be added; none is removed or changes its meaning. */
 export const certificatesJson = (certificates: readonly DatedCertificate[], now: Millis): object => ({
   certificates: certificates.map(({ name, certificate, renewAt }) => {
     const expires = expiryOf(certificate);

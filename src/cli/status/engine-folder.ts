@@ -31,7 +31,7 @@ export function selectEngine(
 ): SelectedEngine {
   const { kubeconfig, context, dataDir } = options;
   if (dataDir !== undefined) {
-    // Without a kubeconfig that the user may read, this fails with the sentence of the other commands.
+    // If there is no kubeconfig that the user may read, pathsOf() throws the error that other commands also print.
     const isUnreadable = stateOf(dataDir) === 'unreadable' && pathsOf(options, env, true, defaultFolder).length > 0;
     return isUnreadable ? { dataDir: undefined, unread: [needsRoot(dataDir)] } : { dataDir, unread: [] };
   }

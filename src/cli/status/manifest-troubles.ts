@@ -5,7 +5,7 @@ import { readAll } from '../../node/static-pods/manifests.ts';
 import { manifestsFolder } from '../../node/static-pods/static-pods.ts';
 
 export interface ManifestTrouble {
-  /** The name of the file in the folder of manifests. */
+  /** The name of the file in the folder of manifests; empty if the folder itself cannot be read. */
   file: string;
   message: string;
 }

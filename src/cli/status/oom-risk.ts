@@ -16,8 +16,8 @@ export const readOomScores = (engine: number, containerd: readonly number[], shi
 });
 
 /**
- * Returns a warning of one sentence, or undefined if all scores are low enough. Processes that have exited are ignored. `isService`: systemd
- * runs the engine.
+ * Returns a warning of one sentence, or undefined if all scores are low enough. Processes that have exited are ignored. `isService`:
+ * systemd runs the engine.
  */
 export function oomRisk(
   { engine, containerd, shims }: OomScores,

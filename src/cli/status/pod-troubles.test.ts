@@ -29,7 +29,7 @@ function subjectOf(name: string, change: Partial<Living> = {}): Living {
   return { ...living, ...{ hints: hintsFor({}, {}) }, ...change };
 }
 
-/** The third value is the time of the day in UTC. */
+/** The third value is the time in UTC at which the trouble began. */
 test.each<[string, string | undefined, string | undefined]>([
   ['bad-name', 'InvalidImageName', '00:19:22'],
   ['crashing', 'CrashLoopBackOff', '00:19:24'],
@@ -156,7 +156,7 @@ test.each<[string, Living, string | undefined]>([
   expect(podTrouble(subject)?.reason).toBe(reason);
 });
 
-/** A Pod that the node has ended later than its last run ended, or that never ran. */
+/** Returns a Pod that its node ended after the last run of the Pod had ended, or without any run. */
 const endedLate = (name: string, reason: string, change: (pod: Pod) => void = () => {}): Living =>
   subjectOf(name, {
     now: now + MINUTE,

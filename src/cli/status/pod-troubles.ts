@@ -228,7 +228,9 @@ export function mayFailAgain({ spec }: Pod, { name, state, lastState }: Containe
   return limit > 0 && now - started <= limit;
 }
 
-/** Returns the step with which the node stopped the previous run of the container for a failed probe; undefined if that run ended otherwise. */
+/**
+ * Returns the step with which the node stopped the previous run of the container for a failed probe; undefined if that run ended otherwise.
+ */
 function probeStop({ transitions }: Living, container: string): Transition | undefined {
   const own = transitions.filter((step) => step.container === container);
   const exit = own.findLast(({ type }) => type === 'Exited');

@@ -109,7 +109,7 @@ function readMemory(dataDir: string, pid: number) {
 
 const NFT_MILLIS = 10_000;
 
-/** Resolves with the ports that another engine on this machine has, too; with none if this cannot be found out. */
+/** Resolves with a message for each node port and host port that another engine on this machine has, too; with none if nft(8) fails. */
 function portTroubles(dataDir: string): Promise<string[]> {
   const { table } = networkNames({ dataDir, instance: dataDir });
   const { signal } = new AbortController();

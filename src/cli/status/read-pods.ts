@@ -38,7 +38,7 @@ export interface ReadPodsOptions {
   client: Client;
   /** The namespace to read; undefined for all namespaces. */
   namespace: string | undefined;
-  /** The namespace to read if the user may not read those of all namespaces. */
+  /** The namespace to read if the user may not read Pods in all namespaces. */
   ownNamespace: string;
   /** Undefined if the user may not read Nodes. */
   nodes: readonly Node[] | undefined;

@@ -1,6 +1,6 @@
 /**
- * Finds the workloads that cannot create their Pods, for example because a ServiceAccount does not exist or a quota is used up. No Pod shows
- * this trouble.
+ * Finds the workloads that cannot create their Pods, for example because a ServiceAccount does not exist or a quota is used up. No Pod
+ * shows this trouble.
  *
  * Boundary: only the kinds that report it in a condition, `ReplicaFailure`, are read. A Deployment reports that of its ReplicaSets.
  */

@@ -1,4 +1,4 @@
-/** The report of `lifepod status`, as text and as JSON. Pure. */
+/** Formats the report of `lifepod status` as text and as JSON. Pure. */
 import { humanDuration } from '../../api/table.ts';
 import { formatTime, type Millis } from '../../machinery/time.ts';
 
@@ -131,7 +131,7 @@ function troubleLine(trouble: Trouble, now: Millis): string {
   return `${kind} ${namespace}/${name}: ${reason}${time}: ${short}; see: ${command}`;
 }
 
-/** Returns the form of `-o json`, which README documents: fields may be added, but none is removed or changes its meaning. */
+/** Returns the object that `-o json` prints. README documents its fields: some may be added, but none is removed or changes its meaning. */
 export function reportJson({ engine, ...report }: StatusReport): object {
   return {
     healthy: report.troubles.length === 0,

@@ -27,7 +27,7 @@ export function summaryOf({ uid, pod, records }: PodLife): LifeSummary {
   return { ...known, ...(gone === undefined ? {} : { ended: formatTime(gone.at) }), result: resultOf(steps) };
 }
 
-/** The column STATUS of kubectl shows a failed Pod as Completed if the node ended it and its containers exited with code 0. */
+/** Returns the column STATUS of kubectl, but Failed instead of Completed for a failed Pod whose containers exited with code 0. */
 function statusOf(pod: Pod): string {
   const { phase, reason } = pod.status ?? {};
   const { status } = podSummary(pod);

@@ -17,7 +17,7 @@ test('README shows the timeline of worker-a in examples/02-cleanup-after-exit', 
     pod,
     scripts: {
       acquire: [{ runMillis: 1200, exitCode: 0 }],
-      // In the example, kill-app sends the app a signal and waits until the app has exited. Here, the app ends shortly before kill-app does.
+      // In the example, kill-app signals the app and waits until the app has exited. Here, the app ends shortly before kill-app does.
       app: [{ runMillis: 11_500, exitCode: 0 }],
       fsync: [{ runMillis: 800, exitCode: 0 }],
       'kill-app': [{ runMillis: 2000, exitCode: 0 }],

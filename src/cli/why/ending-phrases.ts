@@ -1,4 +1,4 @@
-/** Phrases about the termination of a Pod: when it began, its deadline, and how to shorten it. Pure. */
+/** Composes phrases about the termination of a Pod: when it began, its deadline, and how to shorten it. Pure. */
 import { type Millis, parseTime } from '../../machinery/time.ts';
 import { limitedStays } from '../../scheduling/node-taints.ts';
 import { taintText } from './node-troubles.ts';

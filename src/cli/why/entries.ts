@@ -40,7 +40,9 @@ export function endInRecord(name: string, steps: readonly Transition[]): EntryEn
 const hasRunStep = (name: string, steps: readonly Transition[]): boolean =>
   steps.some(({ type, container }) => container === name && (type === 'Started' || type === 'Exited'));
 
-/** Returns a phrase such as `exit code 1 (Error)`, `did not run, not due on Deleted` or `could not start, its image cannot be pulled (…)`. */
+/**
+ * Returns a phrase such as `exit code 1 (Error)`, `did not run, not due on Deleted` or `could not start, its image cannot be pulled (…)`.
+ */
 export function endText(end: EntryEnd): string {
   const { reason, exitCode, message, ran } = end;
   const lacking = withoutImage(end);

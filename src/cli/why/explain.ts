@@ -42,7 +42,10 @@ export function explain(subject: Subject): Explanation {
   return explainRunning(living);
 }
 
-/** Adds evidence about the containers with a problem that the sentence does not name. Omits defer containers, which wait for their turn. */
+/**
+ * Adds evidence about the containers with a problem that the sentence does not name, except defer containers, which wait for their turn.
+ * Adds nothing if the Pod has ended or is being deleted.
+ */
 function withOthers(subject: Living, explanation: Explanation): Explanation {
   if (isFinalPhase(subject.pod.status?.phase) || subject.pod.metadata.deletionTimestamp !== undefined)
     return explanation;

@@ -33,13 +33,16 @@ export function failedStart(subject: Living, shown: Shown, reason: string, messa
 /** The reasons of the state `waiting` or `terminated` of a container whose process could not be started. */
 export const FAILED_START_REASONS: readonly string[] = ['StartError', 'ContainerCannotRun', 'RunContainerError'];
 
-/** Returns why a run that has ended could not start; undefined if it did start. */
+/** Returns why a run that has ended could not start; undefined if it did start, or if its state has no message. */
 export function failedRun(subject: Living, { reason = '', message }: ContainerStateTerminated): Finding | undefined {
   const text = oneLine(message);
   return FAILED_START_REASONS.includes(reason) && text !== '' ? startFinding(subject, reason, text) : undefined;
 }
 
-/** Returns a verb phrase about a command that cannot be executed, or its working directory; undefined if the message is about something else. */
+/**
+ * Returns a verb phrase about a command that cannot be executed, or its working directory; undefined if the message is about something
+ * else.
+ */
 export const commandError = (message: string | undefined): string | undefined =>
   commandFinding(oneLine(message))?.cause;
 
@@ -139,7 +142,7 @@ interface Reference {
   optional?: boolean | undefined;
 }
 
-/** Returns the keys that the spec of the Pod names, each once; none if the Pod uses the object as a whole. */
+/** Returns the keys that the Pod requires of the ConfigMap or Secret, each once; none if the Pod uses the object as a whole. */
 function neededKeys({ spec }: Pod, type: 'configmap' | 'secret', name: string): string[] {
   const isSecret = type === 'secret';
   const containers = [...(spec?.initContainers ?? []), ...(spec?.containers ?? []), ...(spec?.deferContainers ?? [])];

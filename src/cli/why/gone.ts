@@ -87,8 +87,9 @@ export function explainGone(subject: Subject): Explanation {
 }
 
 /**
- * Returns the steps of `given` before the removal of the object if the removal cut the termination short; undefined if it did not. The node
- * then sets an earlier deadline, unless all containers have stopped. `given` are the steps with deadlines, in the order of their times.
+ * Returns the steps of `given` before the removal of the object if the removal cut the termination short; undefined if it did not. After
+ * such a removal, the node sets an earlier deadline, unless all containers have stopped. `given` are the steps with deadlines, in the order
+ * of their times.
  */
 function cutShort(given: readonly Transition[], { at }: Transition): readonly Transition[] | undefined {
   const before = given.filter((step) => step.at < at);

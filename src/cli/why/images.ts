@@ -113,7 +113,7 @@ const isOffline = (shown: Shown): boolean =>
 
 const mayPull = ({ status }: Shown): boolean => status.state?.waiting?.reason !== 'ErrImageNeverPull';
 
-/** The actions for the images that the node has, and for those that it lacks. */
+/** Returns the actions for images that are on the node, but are pulled because of imagePullPolicy Always, and for all other images. */
 function remedies(subject: Advised, shown: readonly Shown[]): { ofPresent: Action[]; ofMissing: Action[] } {
   const isAlways = ({ name }: Shown): boolean =>
     containersOf(subject.pod).some((each) => each.name === name && each.imagePullPolicy === 'Always');

@@ -82,7 +82,7 @@ const seeFailedEntry = (subject: Living, entries: readonly EntryEnd[]): Action[]
   return failed === undefined ? [] : [seeOutput(subject, failed.name)];
 };
 
-/** FILE stands for the manifest of the Pod. */
+/** Returns the action to create the Pod again. FILE stands for its manifest, whose name is not known. */
 const applyAgain = ({ namespace, hints }: Living): Action => ({
   description: 'then run it again from its manifest, FILE',
   command: hints.kubectl(`apply -n ${namespace} -f FILE`),

@@ -5,7 +5,7 @@ import { type Action, oneLine } from './subject.ts';
 const SHELLS = new Set(['sh', 'ash', 'bash', 'dash', 'ksh', 'zsh']);
 const MAX_COMMAND_CHARS = 120;
 
-/** The command in the spec of a container; empty if the image decides. */
+/** Returns the command and the arguments in the spec of a container; empty if the image decides both. */
 function commandOf({ spec }: Pod, container: string): string[] {
   const { initContainers = [], containers = [], deferContainers = [] } = spec ?? {};
   const all: Container[] = [...initContainers, ...containers, ...deferContainers];

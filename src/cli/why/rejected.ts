@@ -143,7 +143,9 @@ const RULES: Readonly<Record<string, Rule>> = {
   }),
 };
 
-/** Explains a Failed Pod by the reason in its status; undefined if the reason is not known. `defers` is the outcome of its defer containers. */
+/**
+ * Explains a Failed Pod by the reason in its status; undefined if the reason is not known. `defers` is the outcome of its defer containers.
+ */
 export function explainRejected(subject: Living, defers: string): Explanation | undefined {
   const { reason = '', message } = subject.pod.status ?? {};
   const text = oneLine(message);

@@ -44,7 +44,7 @@ const KILL_SLACK_MILLIS = 500;
 export const codeText = ({ exitCode, reason }: ContainerStateTerminated): string =>
   `code ${exitCode}${reason ? ` (${reason})` : ''}`;
 
-/** Returns why the run ended. `previous` is true if the container has begun another run since. */
+/** Returns why the run ended. `previous`: whether `lifepod logs` needs --previous for its log. */
 export function endOfRun(subject: Living, shown: Shown, ended: ContainerStateTerminated, previous: boolean): RunEnd {
   const { reason = '', message } = ended;
   const words = lastWords(subject, shown.name, message);
@@ -149,7 +149,9 @@ export function stopOf(subject: Living, shown: Shown, exit?: Transition): NodeSt
   return { step, cause: `its node stopped ${called(shown)}, ${why}`, action: { description: 'wait: it starts again' } };
 }
 
-/** Returns a clause such as `the postStart hook of container app failed with exit code 3, OUTPUT`. `message` is that of the hook's failure. */
+/**
+ * Returns a clause such as `the postStart hook of container app failed with exit code 3, OUTPUT`. `message` is that of the hook's failure.
+ */
 export function hookCause(shown: Shown, message: string | undefined): string {
   const text = message ?? '';
   const failed = `the postStart hook of ${called(shown)} failed`;

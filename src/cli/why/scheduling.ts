@@ -172,7 +172,9 @@ interface Shortage {
   largest: Quantity | undefined;
 }
 
-/** Returns the resources of which the Pod requests more than any node has, even without other Pods. Returns none if the nodes are not known. */
+/**
+ * Returns the resources of which the Pod requests more than any node has, even without other Pods. Returns none if the nodes are not known.
+ */
 function shortages({ pod, nodes = [] }: Living): Shortage[] {
   if (nodes.length === 0) return [];
   return wantedBy(pod).flatMap(([resource, requested]) => {

@@ -63,7 +63,9 @@ export const endedWithNode = (subject: Living): boolean =>
   subject.pod.status?.reason === 'Terminated' &&
   conditionOf(subject, 'DisruptionTarget')?.reason === 'TerminationByKubelet';
 
-/** Returns the kind, the name and the UID of the controller of the Pod, which creates another Pod instead of it; undefined if it has none. */
+/**
+ * Returns the kind, the name and the UID of the controller of the Pod, which creates another Pod instead of it; undefined if it has none.
+ */
 export const controllerOf = ({ metadata }: Pod): OwnerReference | undefined =>
   metadata.ownerReferences?.find(({ controller }) => controller === true);
 

@@ -97,7 +97,9 @@ const hasLostRun = (pod: Pod): boolean =>
     return ended !== undefined && isEndUnknown(ended);
   });
 
-/** Resolves with the time of the node's newest Event about a restart of its machine; undefined if there is none, or if it cannot be read. */
+/**
+ * Resolves with the time of the node's newest Event about a restart of its machine; undefined if there is none, or if it cannot be read.
+ */
 export async function rebootOf(client: Client, node: string): Promise<Millis | undefined> {
   // Events about objects without a namespace are in this one.
   const namespace = 'default';

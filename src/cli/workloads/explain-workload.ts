@@ -112,7 +112,7 @@ export function explainByPod(
   };
 }
 
-/** Explains a workload that has all its ready Pods, and failed ones. `found` explains a ready Pod. */
+/** Explains a workload that has its number of ready Pods, and failed Pods that these have replaced. `found` explains a ready Pod. */
 function explainReplaced(
   { title, namespace, pods, hints }: Pick<Given, 'title' | 'namespace' | 'pods' | 'hints'>,
   replaced: readonly Pod[],
@@ -177,7 +177,9 @@ export function explainPodless({ title, namespace, object, events, hints, now }:
   };
 }
 
-/** Returns the action to create the ServiceAccount whose absence the message reports. Source: upstream's admission plugin ServiceAccount. */
+/**
+ * Returns the action to create the ServiceAccount whose absence the message reports. Source: upstream's admission plugin ServiceAccount.
+ */
 function missingAccount(message: string, namespace: string, hints: Hints): Action[] {
   const [, name] = /error looking up service account \S+: serviceaccount "([^"]+)" not found/.exec(message) ?? [];
   if (name === undefined) return [];

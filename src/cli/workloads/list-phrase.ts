@@ -4,7 +4,7 @@ import type { KubeObject, ResourceRef } from '../../machinery/meta.ts';
 import { isApiError } from '../../machinery/status.ts';
 import type { Hints } from '../hints.ts';
 
-/** Resolves with false if the user may list objects of the resource in namespaces only, as with a RoleBinding. */
+/** Resolves with false if the user may not list the resource in all namespaces, as with a RoleBinding; else, or on other errors, true. */
 export async function mayListAll(client: Client, resource: ResourceRef): Promise<boolean> {
   try {
     await client.resource<KubeObject>(resource).list({ limit: 1 });
@@ -15,7 +15,9 @@ export async function mayListAll(client: Client, resource: ResourceRef): Promise
   }
 }
 
-/** Resolves with a phrase such as `'kubectl get pods -A' lists all Pods`, or one about the namespace only. `kind` is that of the resource. */
+/**
+ * Resolves with a phrase such as `'kubectl get pods -A' lists all Pods`, or one about the namespace only. `kind` is that of the resource.
+ */
 export async function listPhrase(
   { client, namespace, hints }: { client: Client; namespace: string; hints: Hints },
   resource: ResourceRef,

@@ -1,4 +1,4 @@
-/** The authorizers of the engine, in the order in which they are asked: Node, RBAC. */
+/** Creates the authorizers of the engine, which ask the Node authorizer first, then RBAC. */
 import { createNodeAuthorizer } from '../../apiserver/auth/authorization/node/node-authorizer.ts';
 import { createRbac } from '../../apiserver/auth/authorization/rbac.ts';
 import { firstThatAllows } from '../../apiserver/auth/authorization/union.ts';

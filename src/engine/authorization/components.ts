@@ -1,4 +1,4 @@
-/** The API as the components of the engine use it: each with the rights of its own user, and no more. */
+/** Gives each component of the engine an API with the rights of its own user, and reports the requests that are refused to components. */
 import { NO_RELATION } from '../../apiserver/auth/authorization/node/node-authorizer.ts';
 import type { OnRefusal } from '../../apiserver/auth/authorized-backend.ts';
 import type { Client } from '../../client/client.ts';

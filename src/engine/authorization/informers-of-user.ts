@@ -1,5 +1,5 @@
 /**
- * The shared informers as one user may use them: a component follows only what its user may list and watch.
+ * Limits the shared informers to the rights of one user: a component follows only what its user may list and watch.
  *
  * Boundary: the informers read each resource once, as the API server, and the components share the copy. The rights of the user are
  * examined only when a component begins to follow a resource: as with upstream's watches, a right that is revoked later remains effective

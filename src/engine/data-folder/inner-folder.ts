@@ -15,7 +15,7 @@ export function refuseNestedFolder(dataDir: string): void {
   refuseOuterFolder(dataDir, candidates());
 }
 
-/** Returns the data folders that other engines are known to have, wherever they are. */
+/** Returns folders that may be data folders: the default one, and those of running engines and of engines that have copied kubeconfigs. */
 const candidates = (): string[] => [
   realFolder(DEFAULT_DATA_DIR),
   ...knownDataDirs(),
@@ -43,8 +43,8 @@ function entriesOf(folder: string): string[] {
 }
 
 /**
- * Throws a UserError if the folder is inside the data folder of another engine, because that engine's `lifepod down` would end its
- * processes, too.
+ * Throws a UserError if the folder is inside the data folder of another engine, because `lifepod down` of that engine would also
+ * end the processes of this folder.
  */
 export function refuseInnerFolder(dataDir: string): void {
   let inner = dataDir;

@@ -1,6 +1,6 @@
 /**
- * Refuses a folder that must not become a data folder: one inside that of another engine, or around one, and one with files of other programs,
- * such as /etc, whose mode the first start would change and whose files would lie beside those of lifepod.
+ * Refuses a folder that must not become a data folder: one inside that of another engine, or around one, and one with files of other
+ * programs, such as /etc, whose mode the first start would change and whose files would lie beside those of lifepod.
  *
  * Reads the names in the folder. Changes nothing. The user may put some parts into the folder before the first start, such as `manifests`.
  */
@@ -44,7 +44,7 @@ export function refuseUnusableFolder(dataDir: string): void {
 /** Throws a UserError if the folder is not a data folder, and contains what lifepod has not created and the user does not put there. */
 export function refuseOtherFiles(dataDir: string): void {
   if (existsSync(join(dataDir, 'format-version')) || existsSync(join(dataDir, 'store/data.mdb'))) return;
-  // A first start that was killed, or a part of its removal, has a record.
+  // The folder of a first start that was killed, or that was removed only in part, has a record.
   if (isDataFolder(dataDir)) return;
   const other = namesIn(dataDir).find(
     (name) => !PARTS.includes(name) && !OTHER_PARTS.includes(name) && !OTHER_NAMES.test(name) && !NOT_FILES.test(name),
@@ -55,7 +55,7 @@ export function refuseOtherFiles(dataDir: string): void {
   );
 }
 
-/** Returns the names in the order of the alphabet; none if the folder does not exist or cannot be read, which others report. */
+/** Returns the sorted names; none if the folder does not exist or cannot be read. A later step reports that the folder cannot be read. */
 function namesIn(folder: string): string[] {
   try {
     return readdirSync(folder).sort();

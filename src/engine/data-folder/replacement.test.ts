@@ -126,7 +126,7 @@ test('a replacement that is killed after any number of moves is completed by the
     expect(lock).toBe(`${process.pid} restore\n`);
     expect(rest).toEqual({ ...NEW, ...STAYS, ...KEPT_FORMER });
   }
-  // Four former parts are moved, four new ones, and the folder with the former parts.
+  // Four former parts, four new parts, and the folder with the former parts are moved.
   expect(kills).toBe(9);
   expect(existsSync(join(folder, 'restore'))).toBe(false);
 });

@@ -1,6 +1,6 @@
 /**
- * The data folder while an engine starts. The settings of a first start are recorded for later starts only when it has succeeded; a first
- * start that fails leaves the folder, and the machine, as they were.
+ * Keeps the data folder consistent while an engine starts. The settings of a first start are recorded for later starts only when it has
+ * succeeded; a first start that fails leaves the folder, and the machine, as they were.
  *
  * Reads and writes the engine record. Invariants:
  *  1. The record has the state `starting` before a first start changes the machine or creates objects, so that the next start and

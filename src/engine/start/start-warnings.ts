@@ -1,4 +1,4 @@
-/** The warnings of a start about facts that may harm the machine or its Pods, although lifepod runs. */
+/** Finds facts that may harm the machine or its Pods although lifepod runs, and warns of them at the start of the engine. */
 import { replaceableBy } from '../../platform/folder-owners.ts';
 import type { Platform } from '../../platform/platform.ts';
 import { invokingUser } from '../certificates/user-kubeconfigs.ts';
