@@ -46,8 +46,8 @@ export interface LimitedStay {
 }
 
 /**
- * Returns the NoExecute taints that the Pod does not tolerate forever: all that it tolerates for some time, or the first that it does not
- * tolerate at all, with 0 seconds. Other taints are ignored.
+ * Returns the NoExecute taints that the Pod does not tolerate forever: all that it tolerates for some time, or only the first one that it
+ * does not tolerate at all, with 0 seconds. Other taints are ignored.
  */
 export function limitedStays(pod: Pod, taints: readonly Taint[]): LimitedStay[] {
   const tolerationOf = tolerationFinder(pod);

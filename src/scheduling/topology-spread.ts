@@ -1,5 +1,6 @@
 /**
- * Spreads Pods over the domains of a topology, such as nodes or zones: the constraints of a Pod with whenUnsatisfiable DoNotSchedule. Pure.
+ * Checks the topology spread constraints of a Pod with whenUnsatisfiable DoNotSchedule, which spread Pods over domains such as nodes or
+ * zones. Pure.
  * Source: the plugin PodTopologySpread of v1.33 (behavior and wording).
  */
 import type { Node, Pod, TopologySpreadConstraint } from '../api/generated/types.ts';
@@ -30,8 +31,8 @@ export const hardConstraints = ({ spec }: Pod): TopologySpreadConstraint[] =>
   (spec?.topologySpreadConstraints ?? []).filter(({ whenUnsatisfiable }) => whenUnsatisfiable === 'DoNotSchedule');
 
 /**
- * Counts the Pods that the constraints of `pod` select, by domain, and returns on which nodes `pod` fits by these counts. `podsOn`: as for
- * schedule(). Returns undefined if the Pod has no constraints that must hold.
+ * Counts the Pods that the constraints of `pod` select, by domain, and returns functions that check by these counts on which nodes `pod`
+ * fits. `podsOn`: as for schedule(). Returns undefined if the Pod has no constraints that must hold.
  */
 export function spreadOf(pod: Pod, nodes: readonly Node[], podsOn: (node: string) => PodsOnNode): Spread | undefined {
   const constraints = hardConstraints(pod);
@@ -98,7 +99,7 @@ function domainsOf(
     fits(node, change) {
       const domain = domainOf(node);
       const known = byDomain.get(domain);
-      // A node that the policies of the constraint exclude has no count, and its Pods change none.
+      // If the policies of the constraint exclude all nodes of the domain, the domain has no count, and its Pods change none.
       const count = known === undefined ? 0 : known + change;
       const others = least.except(domain);
       const minimum = byDomain.size < minDomains ? 0 : known === undefined ? others : Math.min(others, count);

@@ -16,7 +16,7 @@ export function comparableKey(key: string): string {
   if (isKey(key)) return key;
   const start = key.slice(0, MAX_KEY_BYTES);
   const valid = /^[\x01-\x7f]*/.exec(start)?.[0] ?? '';
-  // NUL sorts before every character of a valid key, other characters sort after them.
+  // NUL sorts before every character of a valid key; the other invalid characters sort after all of them.
   return valid.length === start.length || start[valid.length] === '\0' ? valid : `${valid}\x7f`;
 }
 

@@ -8,7 +8,7 @@ import { basename, dirname } from 'node:path';
 import type { EngineMessage, Hello, ProcessMessage } from './protocol.ts';
 import { StoredZone, type ZoneData } from './zone-data.ts';
 
-/** The longest message from the engine in characters. An EndpointSlice has at most 1000 endpoints. */
+/** The maximum length of a message from the engine in characters, enough for an EndpointSlice with 1000 endpoints. */
 const MAX_LINE_CHARS = 4 * 2 ** 20;
 /** The maximum number of reports that are kept while no engine is connected. */
 const MAX_REPORTS = 50;
@@ -17,7 +17,7 @@ export interface ControlOptions {
   /** The path of the socket. A socket of another process with this path is replaced. */
   path: string;
   hello: () => Hello;
-  /** Called once, when the zone is known for the first time. */
+  /** Called once, when an engine has sent all records for the first time. */
   synced: () => void;
   replace: (command: string, args: string[]) => void;
 }
@@ -45,7 +45,7 @@ export class Control {
     else if (this.#unread.push(message) > MAX_REPORTS) this.#unread.shift();
   }
 
-  /** Listens on the path. May be called again, for example if another process was to replace the socket and has failed. */
+  /** Listens on the path. May be called again, for example after a process that was started to replace this one has failed. */
   async listen(): Promise<void> {
     this.#server?.close();
     this.#server = createServer((socket) => this.#connected(socket));
@@ -92,7 +92,10 @@ export class Control {
   }
 }
 
-/** The zone that an engine is sending. It replaces the known one when it is complete, and is forgotten if the connection ends before. */
+/**
+ * Receives the records of one connection. Between begin() and end(), they go into a new zone, which replaces the known zone at end(), and
+ * is discarded if the connection ends earlier. Outside of this time, they change the known zone.
+ */
 class Transfer {
   readonly #known: () => StoredZone;
   #next: StoredZone | undefined;
@@ -160,8 +163,8 @@ async function bindTo(server: Server, path: string): Promise<void> {
 }
 
 /**
- * Calls `removed` once the file at the path has been removed or replaced. Otherwise, the process would run forever if its engine were
- * killed and its data folder removed by hand.
+ * Calls `removed` once the file at the path has been removed or replaced. Without this call, the process would run forever if its engine
+ * were killed and its data folder removed by hand.
  */
 export function watchPath(path: string, removed: () => void): { close(): void } {
   const inode = statSync(path).ino;

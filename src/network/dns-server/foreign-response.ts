@@ -1,6 +1,6 @@
 /**
- * Reads the response of a name server, and returns it to clients: with the remaining time to live, and within the size that the client
- * accepts. Pure.
+ * Writes queries for name servers, reads their responses, and converts a response for each client: with the remaining time to live, and
+ * within the size that the client accepts. Pure.
  */
 import { CLASS_IN, FLAG, HEADER_BYTES, type Query, RCODE, readName, readRecords, TYPE } from './message.ts';
 import { limitOf, responseFlags, type Transport, writeOpt } from './response.ts';
@@ -17,7 +17,7 @@ export interface ForeignResponse {
   message: Buffer;
   rcode: number;
   isTruncated: boolean;
-  /** The positions of the times to live. */
+  /** The positions of the records' times to live in `message`. */
   ttls: readonly number[];
   /** How long the response may be reused, in seconds; 0 if it may not. */
   lifetimeSeconds: number;
@@ -139,8 +139,8 @@ export function relay(foreign: ForeignResponse, query: Query, ageSeconds: number
 }
 
 /**
- * Returns the aliases and addresses of the answer, for the answer to a question about an alias of this cluster. Reads only the first `most`
- * records. A name that has no unambiguous text, because one of its labels contains a dot, ends the list.
+ * Returns the CNAME, A and AAAA records of the answer section, which are added to the response for an alias of this cluster. Reads only the
+ * first `most` records. The list ends at a name without an unambiguous text, because a label contains a dot.
  */
 export function aliasesAndAddresses({ message }: ForeignResponse, query: Query, most: number): ZoneRecord[] {
   const found: ZoneRecord[] = [];
@@ -163,8 +163,8 @@ export function aliasesAndAddresses({ message }: ForeignResponse, query: Query, 
 }
 
 /**
- * Returns the SOA record with which a negative answer may be cached; an empty list if the answer may not be cached, or if a name has no
- * unambiguous text.
+ * Returns a list with the SOA record of the response, with which resolvers may cache a negative answer. The list is empty if the response
+ * has no valid SOA record or may not be cached, or if a name in the record has no unambiguous text.
  */
 export function negativeAuthorities({ message, rcode, lifetimeSeconds }: ForeignResponse, query: Query): ZoneRecord[] {
   if (lifetimeSeconds === 0 || (rcode !== RCODE.noError && rcode !== RCODE.nameError)) return [];

@@ -1,8 +1,8 @@
 /**
  * Forwards queries for names outside the cluster to the machine's name servers, and reuses their responses.
  *
- * Invariants: a query is answered within `deadlineMillis`; the same question is asked once at a time, however many clients ask it; the
- * number of questions that wait, also those of one client, and the memory for responses are bounded.
+ * Invariants: a query is answered or fails within `deadlineMillis`; over each transport, the same question is asked once at a time, however
+ * many clients ask it; the number of waiting queries, in total and of each client, and the memory for responses are bounded.
  */
 import { AnswerCache, type CacheLimits } from './answer-cache.ts';
 import { type ForeignResponse, forwardedQuery, readForeign } from './foreign-response.ts';
@@ -20,7 +20,7 @@ export interface ForwarderLimits {
   avoidMillis: number;
   /** The maximum number of questions that are being forwarded. Source: kubeadm's Corefile (`max_concurrent 1000`). */
   questions: number;
-  /** The maximum number of queries that wait for a response: of all clients, and below, of one. */
+  /** The maximum number of queries that wait for a response: of all clients, and of one client (`waitingOfClient`). */
   waiting: number;
   waitingOfClient: number;
   cache?: CacheLimits;
@@ -139,7 +139,7 @@ class Upstreams {
   readonly #port: number;
   readonly #limits: ForwarderLimits;
   readonly #nowMillis: () => number;
-  /** The time of the last attempt to which a server did not respond. */
+  /** By address of a server: the time of the last attempt, if it failed. */
   readonly #failedAt = new Map<string, number>();
 
   constructor(servers: MachineServers, port: number, limits: ForwarderLimits, nowMillis: () => number) {
@@ -149,7 +149,10 @@ class Upstreams {
     this.#nowMillis = nowMillis;
   }
 
-  /** Resolves with the first response that is no failure, or else with the first failure. Rejects if no server responds in time. */
+  /**
+   * Resolves with the first response that is no failure, or else with the first failure. Rejects if there is no server, or none responds in
+   * time.
+   */
   async ask(query: Query, transport: Transport): Promise<ForeignResponse> {
     const deadline = this.#nowMillis() + this.#limits.deadlineMillis;
     let failure = new Error('the machine has no name server');

@@ -1,6 +1,6 @@
 /**
- * The sockets on which clients ask: UDP and TCP on each address of the DNS server. They can come from another process, and be passed to
- * one, so that no query is lost when a process takes the place of another.
+ * Opens and serves the sockets that receive the queries of clients: UDP and TCP on each address of the DNS server. The sockets can come
+ * from another process, and can be passed to another process, so that no query is lost when a process takes the place of another.
  */
 import { createSocket, type RemoteInfo, type Socket as UdpSocket } from 'node:dgram';
 import { once } from 'node:events';

@@ -6,7 +6,8 @@
  * listeners.ts the queries, and responder.ts answers them.
  * Invariants:
  *  1. No query is answered before the process has received all records once: until then, queries wait.
- *  2. The process ends only because of SIGTERM, because another process has taken its place, or because its folder was removed.
+ *  2. Once it serves, the process ends only because of SIGTERM, because another process has taken its place, or because the file of its
+ *     control socket was removed or replaced.
  *  3. It imports only what it needs, and all of it at its start: its memory is small, and the files may be replaced while it runs.
  */
 import { writeFileSync } from 'node:fs';
@@ -87,7 +88,10 @@ function handOver(command: string, args: string[]): void {
   });
 }
 
-/** Uses the passed sockets of the wanted addresses, and opens the others. */
+/**
+ * Resolves with a listener for each address. Uses the passed sockets with the right address and port, closes the other passed sockets, and
+ * opens the missing ones.
+ */
 async function openListeners(passed: readonly PassedSocket[]): Promise<Listener[]> {
   const usable = passed.filter(
     ({ address, port }) => addresses.includes(address) && (settings.port === 0 || settings.port === port),

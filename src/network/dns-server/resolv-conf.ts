@@ -5,7 +5,7 @@
 import { readFileSync, statSync } from 'node:fs';
 import { isIP } from 'node:net';
 
-/** resolv.conf(5) has at most three servers. More are kept, but not without limit. */
+/** The maximum number of servers that are used. resolv.conf(5) allows three. */
 const MAX_SERVERS = 8;
 
 export interface MachineServers {

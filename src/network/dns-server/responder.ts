@@ -96,7 +96,10 @@ class Answers {
     };
   }
 
-  /** Returns the stored response of a name server, or a promise of one. */
+  /**
+   * Returns the stored response of a name server, or a promise of a new response, which has the code serverFailure if the forwarder
+   * rejects.
+   */
   foreign(query: Query, transport: Transport, client: string): Buffer | Promise<Buffer> {
     const { forwarder } = this.#options;
     const reply = ({ response, ageSeconds }: Answered): Buffer => relay(response, query, ageSeconds, transport);

@@ -35,8 +35,8 @@ export const limitOf = ({ edns }: Query, transport: Transport): number =>
     : Math.min(MAX_UDP_BYTES, Math.max(CLASSIC_UDP_BYTES, edns?.udpBytes ?? CLASSIC_UDP_BYTES));
 
 /**
- * Encodes a response. If the answers do not all fit, the response is marked as truncated and contains those that fit, because older
- * resolvers use these instead of repeating the query over TCP. Additional records that do not fit are omitted.
+ * Encodes a response. If the answers and authorities do not all fit, the response is marked as truncated and contains the records that fit,
+ * because older resolvers use them instead of repeating the query over TCP. Additional records that do not fit are omitted.
  */
 export function respond(query: Query, response: Response, transport: Transport): Buffer {
   const limit = limitOf(query, transport);
@@ -201,8 +201,8 @@ class Writer {
 }
 
 /**
- * Returns a response with the code, without records and without a question, because the query may have none that can be read. The ID and
- * the flags are those of the query.
+ * Returns a response with the code, without records and without a question, because the query may have none that can be read. The ID, the
+ * opcode and the flag `recursionDesired` are those of the query.
  */
 export function errorResponse(message: Buffer, rcode: number): Buffer {
   const response = Buffer.alloc(HEADER_BYTES);

@@ -1,4 +1,4 @@
-/** The arguments of the DNS process. */
+/** The arguments of the DNS process, and the messages between the process and the process that started it. */
 
 export interface DnsSettings {
   /** Identifies the code and the settings. A process with another identity is replaced. */

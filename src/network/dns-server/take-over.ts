@@ -56,12 +56,13 @@ export interface PassedSocket {
   port: number;
   udp?: UdpSocket;
   tcp?: Server;
-  /** Each call delivers the queries or connections that have arrived at one of the sockets meanwhile. */
+  /** One function for each socket. It delivers the queries or connections that the socket has received since it was passed. */
   releases: (() => void)[];
 }
 
 /**
- * Asks the older process for its sockets, and resolves with them. If the older process ends before, resolves with those that have arrived.
+ * Asks the older process for its sockets, and resolves with them. If the older process disconnects earlier, resolves with the sockets that
+ * have arrived.
  */
 export function requestSockets(): Promise<PassedSocket[]> {
   const passed = new Map<string, PassedSocket>();
@@ -82,7 +83,10 @@ export function requestSockets(): Promise<PassedSocket[]> {
   });
 }
 
-/** Keeps the events of a passed socket, which receives messages or connections at once. Returns a function that emits the events again. */
+/**
+ * Keeps the events of a passed socket, which may receive messages or connections immediately. Returns a function that emits the kept
+ * events.
+ */
 function hold(socket: EventEmitter, event: string): () => void {
   const held: unknown[][] = [];
   const keep = (...args: unknown[]): void => void held.push(args);

@@ -1,4 +1,4 @@
-/** The Services, the ready endpoints and the namespaces as the zone looks them up. */
+/** Stores the Services, the ready endpoints and the namespaces for the zone, and finds them by name or address. */
 import { addressKey, endpointLabel } from './addresses.ts';
 import type { PortRecord, PutMessage, RecordKind, ServiceRecord, SliceRecord } from './protocol.ts';
 
@@ -43,9 +43,9 @@ export class StoredZone implements ZoneData {
   /** The Service of each slice, by the namespace and name of the slice. */
   readonly #serviceOfSlice = new Map<string, string>();
   readonly #byClusterIp = new Map<string, ServiceRecord>();
-  /** The endpoints at an address, by their slice and host name. */
+  /** By addressKey(): the endpoints at the address, by namespace, slice and host name. */
   readonly #byEndpoint = new Map<string, Map<string, NamedEndpoint>>();
-  /** The addresses of a slice by their labels. Most slices are never asked for one, so this is filled on demand. */
+  /** The addresses of each slice by the labels of their names. Filled on demand, because most slices are never searched for a label. */
   readonly #labelled = new WeakMap<SliceRecord, Map<string, string[]>>();
   #serial: number;
 

@@ -235,7 +235,7 @@ function* offersOf(found: Found, matches: (port: PortRecord) => boolean): Genera
   }
 }
 
-/** Returns the SRV records of the offers; undefined if there are none. Several endpoints may have the same name or address. */
+/** Returns the SRV records of the offers, without duplicates: endpoints may share a name or address. Undefined if there are none. */
 function srvAnswer(most: number, offers: Iterable<Offer>): ZoneAnswer | undefined {
   const answers = new Map<string, ZoneRecord>();
   const targets = new Map<string, ZoneRecord>();

@@ -1,4 +1,4 @@
-/** Starts the DNS process, finds one that is running, replaces one of another version, and connects to it. */
+/** Starts the DNS process, finds one that is running, replaces one with other code or settings, connects to it, and ends it. */
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
@@ -69,7 +69,7 @@ function identityOf(settings: Omit<DnsSettings, 'identity'>): string {
 
 const END_MILLIS = 5_000;
 
-/** Kills all DNS processes with the socket, which have nothing to save. Resolves when they have ended; rejects if one does not. */
+/** Kills all DNS processes of the socket; they have nothing to save. Resolves when they have ended; rejects if one does not. */
 export async function endDnsProcesses(socket: string, timers: Timers): Promise<void> {
   const pids = findDnsProcesses(socket);
   for (const pid of pids) sendSignal(pid, 'SIGKILL');

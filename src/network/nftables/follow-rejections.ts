@@ -15,7 +15,7 @@ export interface FollowRejectionsOptions {
 }
 
 /**
- * The pauses grow, because an error that is caused by a part remains until the part changes. Another one, such as a lack of memory, may
+ * The pauses grow, because an error that is caused by a part remains until the part changes. Other errors, such as a lack of memory, may
  * disappear.
  */
 const RETRY_BASE_MILLIS = 1000;

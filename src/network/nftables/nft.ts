@@ -18,8 +18,8 @@ export interface TableOptions {
 }
 
 /**
- * Many times longer than the largest transaction takes: a transaction that is killed before the kernel has accepted it would be repeated
- * forever.
+ * How long nft(8) may run by default. This is many times longer than the largest transaction takes, because a transaction that is killed
+ * before the kernel has accepted it would be repeated forever.
  */
 const LIMIT_MILLIS = 180_000;
 
@@ -40,7 +40,10 @@ export const nftCommand = ({ namespace }: TableOptions, args: string[]): string[
   ...args,
 ];
 
-/** An error of nft(8) contains the line of the input, which may be as long as all elements of a set. */
+/**
+ * The maximum length of an error message in characters. nft(8) repeats the line of the input, which may be as long as all elements of a
+ * set.
+ */
 const MAX_ERROR_LENGTH = 2000;
 
 /** Resolves with the output. Rejects with a CommandError if nft(8) fails, and with an NftHangsError if it does not end. */

@@ -73,7 +73,7 @@ export function* findRejected(
   return rejected;
 }
 
-/** Remembers the parts that nft(8) has rejected until the section has another object for them. */
+/** Remembers the parts that nft(8) has rejected, each until the section has another object for the part. */
 export class RejectedParts {
   readonly #sections = new Map<SectionName, ReadonlyMap<string, { part: Part; error: Error }>>();
 

@@ -1,9 +1,9 @@
 /**
  * The owner of the instance's nftables table: the only component that changes it. Other components declare sections of it.
  *
- * Boundary: section.ts has the form of a section; transaction.ts writes the commands; rejections.ts finds the parts that nft(8) rejects;
- * monitor.ts reports the rules that other programs delete. This file runs nft(8), one process for each transaction. A process costs about
- * as much as a transaction over a permanent `nft -i`, whose output does not show where the result of a command ends.
+ * Boundary: section.ts defines sections; transaction.ts writes the commands; rejections.ts finds the parts that nft(8) rejects; monitor.ts
+ * reports that rules were deleted. This file runs nft(8), one process for each transaction. A process costs about as much as a transaction
+ * over a permanent `nft -i`, whose output does not show where the result of a command ends.
  * Invariants:
  *  1. A change of the table is one transaction: packets are matched against the old or the new rules, never against parts of both.
  *  2. The kernel keeps the table when the engine ends. A section is replaced when it is first set, and whenever its state in the kernel is
@@ -56,7 +56,7 @@ export async function deleteTable(options: TableOptions): Promise<void> {
   await nft(options, ['-f', '-'], `${removal('inet', options.name)}${removal('ip', options.name)}`);
 }
 
-/** Older versions of lifepod had a table of the family `ip`. */
+/** Returns the commands that remove the table, whether or not it exists. Older versions of lifepod had a table of the family `ip`. */
 const removal = (family: 'ip' | 'inet', name: string): string =>
   `add table ${family} ${name}\ndelete table ${family} ${name}\n`;
 

@@ -99,7 +99,7 @@ function* changeElements(table: string, before: Declared, after: Declared): Gene
   for (const [set, values] of before.elements) {
     const deleted = before.sets.has(set) && !after.sets.has(set);
     const kept = after.elements.get(set);
-    // All elements of a deleted set are deleted before: chains are deleted before maps, and a map must not refer to a deleted chain.
+    // All elements of a deleted set are deleted first: chains are deleted before maps, and a map must not refer to a deleted chain.
     yield* elementCommand(`delete element inet ${table} ${set}`, values, ([key, value]) =>
       deleted || kept?.get(key) !== value ? key : undefined,
     );

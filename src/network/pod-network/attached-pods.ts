@@ -43,7 +43,7 @@ export interface FollowOptions {
   serviceIps: readonly string[];
   /** The addresses of the API; absent if its port is not known yet. */
   api?: ApiAddresses;
-  /** Whether Pods are in networks of the machine's own runtime. */
+  /** Whether Pods may be in CNI networks of a runtime that lifepod did not start. */
   hasForeignPods?: boolean;
   rules: NftTable;
   timers: Timers;
@@ -82,7 +82,7 @@ export async function followAttachments(options: FollowOptions): Promise<Attache
   };
 }
 
-/** The sandboxes in networks of the machine's own runtime. */
+/** The sandboxes of all CNI networks of the machine, including those of other runtimes. */
 interface Foreign {
   /** The addresses of each sandbox, by the name of its record. */
   addresses: ReadonlyMap<string, readonly string[]>;
@@ -162,7 +162,7 @@ class AttachmentRules {
       if (!attached.has(name)) for (const listener of this.#listeners) listener(addresses);
   }
 
-  /** Resolves with the sandboxes; with the same object as before if no sandbox of another network has been attached or detached. */
+  /** Resolves with the sandboxes of all CNI networks; with the same object as before if none has been attached or detached. */
   async #readForeign(): Promise<Foreign> {
     if (this.#options.hasForeignPods !== true) return NO_FOREIGN;
     const before = this.#foreign.addresses;

@@ -20,7 +20,7 @@ const addressMapOf = (family: IpFamily): string => `host-ports/address-ports-${N
 
 /**
  * Returns the part with the maps and chains for all host ports. `serviceIps`: the cluster IPs that the node has but which have no host
- * ports. `api`: the addresses of the API, which no host port gets; undefined until its port is known.
+ * ports. `api`: the addresses of the API, whose connections no host port gets; undefined until its port is known.
  */
 export function hostPortRules(
   ranges: readonly PodRange[],

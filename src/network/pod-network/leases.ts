@@ -1,4 +1,4 @@
-/** The addresses of sandboxes, as the CNI plugin host-local records them. */
+/** Reads which addresses the CNI plugin host-local has leased to sandboxes. */
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parseIp } from '../../machinery/ip.ts';

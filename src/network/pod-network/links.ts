@@ -9,7 +9,10 @@ export interface Link {
   addr_info?: { family: string; local: string; prefixlen: number }[];
 }
 
-/** Resolves with the interfaces that `ip -json ARGS` lists; none if the command fails, because the interface does not exist. */
+/**
+ * Resolves with the interfaces that `ip -json ARGS` lists; an empty list if the command fails, for example because the interface does not
+ * exist.
+ */
 export async function readLinks(args: string[], signal: AbortSignal): Promise<Link[]> {
   const { code, stdout } = await runCommand('ip', ['-json', ...args], { signal });
   return code === 0 && stdout.trim() !== '' ? (JSON.parse(stdout) as Link[]) : [];

@@ -1,4 +1,7 @@
-/** The names that an instance gives to the parts of its network. They contain a hash of the instance, so instances share no part. */
+/**
+ * The names that an instance gives to the parts of its network. They contain a hash of the instance, or are paths below its data folder, so
+ * instances share no part.
+ */
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 

@@ -11,7 +11,8 @@
  *     or addresses of another instance.
  *  2. setUpNetwork() may be repeated at any time, even if an earlier call was interrupted. Attached Pods keep their network.
  *  3. libcni's records say which sandboxes are attached. No other state is needed, so an engine that was killed loses nothing.
- *  4. A container starts only after the rules contain its sandbox. Host ports and the permission to reach them on 127.0.0.1 come last.
+ *  4. A container starts only after the rules contain its sandbox and its host ports. The interface of a sandbox gets `route_localnet`,
+ *     which host ports on 127.0.0.1 need, only after the rules contain the sandbox.
  *  5. tearDownNetwork() removes the bridge, the interfaces of the sandboxes, the table, libcni's records, all leases of addresses and the
  *     tracked connections of Pods. Parameters of the kernel for the whole machine remain as they are: see forwarding.ts.
  */
@@ -47,7 +48,7 @@ export interface NetworkOptions extends Instance {
   serviceIps: readonly string[];
   /** The addresses of the API; absent if its port is not known yet. */
   api?: ApiAddresses;
-  /** Whether Pods are in networks of the machine's own runtime. Absent: they are not. */
+  /** Whether Pods may be in CNI networks of a runtime that lifepod did not start. Absent: they are not. */
   hasForeignPods?: boolean;
   /** The folder of the CNI plugins; undefined if they are not installed. */
   pluginDirectory: string | undefined;

@@ -1,4 +1,4 @@
-/** The ranges of Pods and Services, and whether they are usable on this machine. */
+/** Parses the ranges of Pods and Services, and checks whether they are usable on this machine. */
 import { readFile } from 'node:fs/promises';
 import {
   bitsOf,
@@ -79,8 +79,8 @@ export async function configuredRanges(instance: Instance): Promise<IpRange[]> {
 }
 
 /**
- * Rejects with a UserError if a range is too small, overlaps the other one or a route that does not belong to the instance, or if the
- * machine has no IPv6 for an IPv6 range.
+ * Rejects with a UserError if a Pod range is too small, if a Pod range and a Service range overlap, if a range overlaps a route that does
+ * not belong to the instance, or if the machine has no IPv6 for an IPv6 Pod range.
  */
 export async function checkRanges(options: RangeOptions): Promise<void> {
   const { podCidr, serviceCidr } = options;
@@ -153,7 +153,9 @@ async function requireIpv6(range: IpRange): Promise<void> {
   );
 }
 
-/** Returns the range that ip(8) or nft(8) prints. They print a range with one address as the address. */
+/**
+ * Parses a range that ip(8) or nft(8) has printed: in CIDR notation, or the address of a range with only one. Undefined if it is neither.
+ */
 export function printedRange(text: string): IpRange | undefined {
   const ip = parseIp(text);
   return ip === undefined ? parseIpRange(text) : { family: ip.family, base: ip.value, prefixLength: bitsOf(ip.family) };

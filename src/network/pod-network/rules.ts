@@ -11,8 +11,9 @@
  *   the node, because a Pod would drop them or could not answer.
  * - An address of the Pod range that no Pod has is unreachable; without the rule, a sender would wait for the kernel to give up.
  * - Only Pods and the machine itself reach the API at the node's address in the Pod range. A neighbor of the machine could send packets to
- *   this address, or to the cluster IP that is translated to it, by routing them to the machine. The interfaces of Pods in networks of the
- *   machine's own runtime are not known. They are recognized by their addresses: a neighbor that uses such an address gets no reply.
+ *   this address, or to the cluster IP that is translated to it, by routing them to the machine. The interfaces of Pods in networks of a
+ *   runtime that lifepod did not start are not known. These Pods are recognized by their addresses: a neighbor that uses such an address
+ *   gets no reply.
  * - The same holds for the cluster DNS: its answers show which Services and Pods exist, and it would resolve any name for a neighbor.
  */
 import { type IpFamily, type IpRange, parseIp, parseIpRange, rangeContains } from '../../machinery/ip.ts';
@@ -30,7 +31,7 @@ export interface PodRange {
 /** The interfaces that are connected to Pods. */
 export const POD_INTERFACES = 'pods/interfaces';
 
-/** The IPv4 addresses of Pods in networks of the machine's own runtime. */
+/** The set of the IPv4 addresses of the sandboxes of all CNI networks; it exists only if `hasForeignPods` is true. */
 const FOREIGN_ADDRESSES = 'pods/foreign-addresses-ip';
 
 const addressesSet = (family: IpFamily): string => `pods/addresses-${NFT_WORDS[family].ip}`;
@@ -43,7 +44,7 @@ export interface PodRuleOptions {
   serviceIps: readonly string[];
   /** The addresses of the API; absent until its port is known. */
   api?: ApiAddresses;
-  /** Whether Pods are in networks of the machine's own runtime. */
+  /** Whether Pods may be in CNI networks of a runtime that lifepod did not start. */
   hasForeignPods?: boolean;
 }
 
@@ -146,15 +147,15 @@ export function podElements({ link, addresses }: Attachment, ranges: readonly Po
 
 const quoted = (link: string): string => `"${link}"`;
 
-/** Returns the part with the elements for Pods in networks of the machine's own runtime. IPv6 addresses are omitted. */
+/** Returns the part with the addresses of the sandboxes of all CNI networks as elements. IPv6 addresses are omitted. */
 export function foreignElements(addresses: readonly string[]): Part {
   const ipv4 = addresses.filter((address) => familyOf(address) === 'IPv4');
   return { elements: [{ set: FOREIGN_ADDRESSES, values: new Map(ipv4.map((address) => [address, ''])) }] };
 }
 
 /**
- * Returns the section for the attachments. `foreign`: foreignElements(). `elementsOf`: podElements() of an attachment, the same object for
- * the same attachment.
+ * Returns the section for the attachments. `foreign`: the result of foreignElements(). `elementsOf`: returns podElements() of an
+ * attachment, always the same object for the same attachment.
  */
 export function podSection(
   rules: Part,

@@ -15,8 +15,8 @@ import { printedRange } from './ranges.ts';
 const PROTOCOL = 'static';
 
 /**
- * Returns the metric of the routes. It is larger than the metrics of other programs. It differs between bridges, because the kernel replaces a
- * route with the same destination and metric also if it leads to another interface, such as the bridge of another engine.
+ * Returns the metric of the routes. It is larger than the metrics of other programs, and differs between bridges, because the kernel
+ * replaces a route with the same destination and metric also if it leads to another interface, such as the bridge of another engine.
  */
 export const metricOf = (bridge: string): number => 100_000 + (Number.parseInt(bridge.slice(2), 16) % 1_000_000);
 

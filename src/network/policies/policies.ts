@@ -199,7 +199,7 @@ class Enforcement implements Policies {
     const entry = this.#entryOf(uid);
     entry.held = pod;
     entry.addresses = [...entry.addresses, ...added];
-    // The section gives an address to the Pod that was added last: older ones may still report it.
+    // The section gives an address to the Pod that was added last, because older Pods may still report the address.
     if (added.length > 0) this.#section.setPod(uid, undefined);
     this.#update(uid, entry);
     return true;

@@ -91,6 +91,6 @@ export function* affinityOf(
   };
 }
 
-/** Returns a text of 16 characters that may be part of a name in nft(8), for texts that may not. */
+/** Returns a text of 16 characters that stands for the texts in a name of nft(8), in which not all characters are allowed. */
 export const hashOf = (...texts: readonly (string | undefined)[]): string =>
   createHash('sha256').update(JSON.stringify(texts)).digest('hex').slice(0, 16);

@@ -1,6 +1,6 @@
 /**
- * The Services that claim an address and port. The oldest one has it. A change compares the Service with only few of the others that claim
- * the same, by a binary search, because a client can create thousands of them.
+ * Records which Services claim an address and port. The oldest of them has it. Adding or removing a claim compares the Service with only
+ * few of the others, by a binary search, because a client can create thousands of Services with the same claim.
  */
 import type { Service } from '../../api/generated/types.ts';
 
@@ -51,7 +51,7 @@ export class Claims {
   }
 }
 
-/** Returns the index of the first claimant that is not older. */
+/** Returns the index of the first of the claimants that is not older than the given one. */
 function placeOf({ age }: Claimant, claimants: readonly Claimant[]): number {
   let [from, to] = [0, claimants.length];
   while (from < to) {

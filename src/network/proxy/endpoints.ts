@@ -30,8 +30,8 @@ export interface Place {
 const SERVICE_NAME = 'kubernetes.io/service-name';
 
 /**
- * Returns the key of the Service to which a slice belongs, `<namespace>/<name>`, in a list for an index; the list is empty if there is
- * none.
+ * Returns the key of the Service to which a slice belongs, `<namespace>/<name>`, in a list for an index; the list is empty if the slice
+ * names no Service.
  */
 export function serviceOfSlice({ metadata }: EndpointSlice): readonly string[] {
   const name = metadata.labels?.[SERVICE_NAME];
@@ -39,8 +39,8 @@ export function serviceOfSlice({ metadata }: EndpointSlice): readonly string[] {
 }
 
 /**
- * Returns the endpoints of a port of a Service, in no particular order. An endpoint in several slices is ready if it is in one of them.
- * Reads at most `max` endpoints of slices, one slice in a step.
+ * Returns the endpoints of a port of a Service, in no particular order. An endpoint in several slices is ready if one of them reports it as
+ * ready. Reads at most `max` endpoints of slices, one slice in a step.
  */
 export function* endpointsOf(
   port: ServicePort,
@@ -112,7 +112,10 @@ export interface UsableEndpoints {
   cluster: ReadonlySet<string>;
   /** Targets of traffic with the policy Local. */
   local: ReadonlySet<string>;
-  /** Whether any endpoint in the cluster serves, even if traffic with the policy Local does not reach it from this node. */
+  /**
+   * Whether any endpoint in the cluster is ready, or terminates but still serves, even if traffic with the policy Local does not reach it
+   * from this node.
+   */
   hasAny: boolean;
   /** Whether there are more endpoints than the limit. */
   isCut: boolean;

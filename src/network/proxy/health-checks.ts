@@ -65,7 +65,7 @@ function answer(response: ServerResponse, { service, localEndpoints }: Check, is
 
 /**
  * Answers health checks until close(). `failed` is called if a port cannot be opened; the next update of the Service tries again. If
- * another Service has the port, the Service waits for it: the other one may give it up in a change that is taken in later.
+ * another Service has the port, the Service waits until that Service gives it up, perhaps in a change that is taken in later.
  */
 export function createHealthChecks(failed: (service: Service, port: number, error: Error) => void): HealthChecks {
   const checks = new Map<string, Check>();

@@ -51,7 +51,7 @@ export interface ServiceRules {
   udp: readonly UdpFrontend[];
   /** The node ports and the ports of load balancers that the Service has. */
   machinePorts: readonly Frontend[];
-  /** The number of ready endpoints on this node, by address. */
+  /** The number of different addresses of the ready endpoints on this node. */
   localEndpoints: number;
   /** Whether the rules leave out addresses, ports or endpoints, because the Service is too large. */
   isCut: boolean;
@@ -140,7 +140,7 @@ export function* rulesOfService(
 const claimOf = ({ address, family, key }: Frontend): string =>
   address === undefined ? `node-port ${family} ${key}` : `address ${key}`;
 
-/** Returns the traffic policies that the Service uses. */
+/** Returns whether the Service uses the policy Local: for internal traffic (isInternalLocal), or for any traffic (usesLocal). */
 const policiesOf = ({ spec }: Service, frontends: readonly Frontend[]) => ({
   isInternalLocal: spec?.internalTrafficPolicy === 'Local',
   usesLocal: spec?.internalTrafficPolicy === 'Local' || frontends.some(({ policy }) => policy === 'local'),

@@ -54,7 +54,7 @@ export class ServicesSection {
     this.#parts.set('base', baseRules({ ...this.#node, serviceCidrs }));
   }
 
-  /** Returns the rules of a Service by its key, `<namespace>/<name>`; undefined if it has none. */
+  /** Returns the rules of a Service by its key, `<namespace>/<name>`; undefined if the Service does not exist or has not been taken in. */
   rulesOf(key: string): ServiceRules | undefined {
     return this.#rules.get(key)?.rules;
   }

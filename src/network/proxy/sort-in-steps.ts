@@ -3,7 +3,7 @@
 /** The number of texts that are sorted or merged in one step. */
 const STEP_LENGTH = 2048;
 
-/** Returns the texts in the order of Array.sort(), after steps of a few milliseconds. */
+/** Returns the texts in the order of Array.sort(). Yields between steps of a few milliseconds. */
 export function* sortInSteps(texts: readonly string[]): Generator<void, string[]> {
   let runs: string[][] = [];
   for (let start = 0; start < texts.length; start += STEP_LENGTH) {

@@ -53,7 +53,7 @@ export function changedFrontends(before: readonly UdpFrontend[], after: readonly
 }
 
 /**
- * Returns a function that returns whether an entry leads to something else than an endpoint of its frontend. `frontends`: by frontendId();
+ * Returns a function that returns whether an entry leads to something other than an endpoint of its frontend. `frontends`: by frontendId();
  * read for each entry. `nodeIps`: the addresses of this node.
  */
 export function staleness(

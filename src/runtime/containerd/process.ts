@@ -155,7 +155,10 @@ async function servesCri(
   }
 }
 
-/** containerd logs this at its first start, when the CNI configuration is not written yet, and then reads the configuration as soon as it is written. */
+/**
+ * containerd logs this at its first start, before the CNI configuration is written. It reads the configuration as soon as the file is
+ * written.
+ */
 const HARMLESS = /failed to load cni during init/;
 
 /** Returns the end of the log for the error, because a first start that fails removes the log file with the data folder. */

@@ -1,9 +1,9 @@
 /**
- * Recognizes a container that never had a process because its start was cut. When the engine dies, containerd cancels the call and records a
- * failed start (StartError, exit code 128). When containerd dies, the shim continues to create the task. If the task is complete when the
- * next containerd starts, containerd adopts or deletes it; otherwise, the next start of the container fails because the task exists.
- * Neither is a failure of the container. Therefore the container is observed as created, and is replaced when it is created again with
- * the same attempt.
+ * Recognizes a container that never had a process because its start was interrupted ("cut"). When the engine dies, containerd cancels the
+ * call and records a failed start (StartError, exit code 128). When containerd dies, the shim continues to create the task. If the task is
+ * complete when the next containerd starts, containerd adopts or deletes it; otherwise, the next start of the container fails because the
+ * task exists. Neither is a failure of the container. Therefore the container is observed as created, and is replaced when it is created
+ * again with the same attempt.
  */
 import type { ContainerStatus } from './responses.ts';
 

@@ -134,8 +134,8 @@ async function importArchive({ ctr, args, signal }: Load, file: string, onRead: 
 }
 
 /**
- * Resolves once CRI shows the imported image under the reference; rejects with a UserError after 30 s. Polls, because CRI does not report when
- * it has processed a new name. `idBefore`: the ID of the image that CRI showed under the reference before the import.
+ * Resolves once CRI shows the imported image under the reference; rejects with a UserError after 30 s. Polls, because CRI does not report
+ * when it has processed a new name. `idBefore`: the ID of the image that CRI showed under the reference before the import.
  */
 async function listed(load: Load, reference: string, idBefore: string | undefined): Promise<void> {
   const { connection, timers, signal } = load;

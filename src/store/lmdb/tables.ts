@@ -79,8 +79,8 @@ function openEnvironment(directory: string): Omit<Tables, 'file'> {
 /**
  * Makes a small commit if LMDB's list of free pages is empty, as in a compacted copy. LMDB 3.5.6 crashes or fails in a commit that frees
  * hundreds of pages while the list is empty: it searches the list for adjacent pages for the list itself, whose first page it has just
- * created without an entry. Each later commit leaves an entry. A commit for which the disk has no space is omitted; a larger one is refused
- * then.
+ * created without an entry. Each later commit leaves an entry. If the disk has no space for the small commit, it is omitted; larger commits
+ * are then refused, too.
  */
 async function beginFreeList(tables: Tables): Promise<void> {
   const { root, meta } = tables;
