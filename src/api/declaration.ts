@@ -123,7 +123,7 @@ export function kind<T extends KubeObject>(
   return definition;
 }
 
-/** Returns the functions that set the status on create and restore it on update, and then call the functions of the declaration. */
+/** Returns functions that set the status on create (unless `asSent`), restore it on update, and then call those of the declaration. */
 function withStatus<T extends KubeObject & { status?: unknown }>(
   { prepareForCreate, prepareForUpdate }: Declaration<T>,
   { initial }: NonNullable<Declaration<T>['status']>,

@@ -1,6 +1,7 @@
 /**
  * Delays the replacement of failed Pods of DaemonSets. The second failed Pod on a node is replaced at the earliest 1 s after the first was
- * replaced; this delay doubles with each further failure, up to 15 minutes. Source: failedPodsBackoff of pkg/controller/daemon of v1.33 (behavior).
+ * replaced; this delay doubles with each further failure, up to 15 minutes. Source: failedPodsBackoff of pkg/controller/daemon of v1.33
+ * (behavior).
  */
 import type { DaemonSet } from '../../api/generated/types.ts';
 import type { Millis } from '../../machinery/time.ts';
@@ -9,7 +10,10 @@ const BASE_MILLIS = 1_000;
 const MAX_MILLIS = 15 * 60_000;
 
 export interface FailedPodBackOff {
-  /** Returns when a failed Pod may be replaced; undefined if it may be replaced now. `key`: identifies the DaemonSet, its generation and the node. */
+  /**
+   * Returns when a failed Pod may be replaced; undefined if it may be replaced now. `key`: identifies the DaemonSet, its generation and the
+   * node.
+   */
   until(key: string, now: Millis): Millis | undefined;
   /** Records that a failed Pod is replaced now. Forgets all keys that have not failed for 30 minutes. */
   failed(key: string, now: Millis): void;

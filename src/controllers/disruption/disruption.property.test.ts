@@ -209,7 +209,7 @@ class World {
       );
   }
 
-  /** Resolves to false if the server dies before it answers. */
+  /** Calls the API of the server. Resolves to true once the server has answered; to false if it dies before. */
   async #send(server: number, call: (api: ResourceApi) => Promise<unknown>): Promise<boolean> {
     if (server === 0) return call(this.#backend).then(() => true);
     const { api, died } = this.#second.running();

@@ -1,4 +1,4 @@
-/** How many Pods the controllers of lost nodes examine when one node of many changes. */
+/** Tests how many Pods the controllers of lost nodes examine when one node of many changes. */
 import { expect, test } from 'vitest';
 import type { Node, Pod } from '../../api/generated/types.ts';
 import { NODES, PODS } from '../../api/resources.ts';

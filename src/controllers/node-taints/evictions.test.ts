@@ -1,4 +1,4 @@
-/** When the nodes of a cluster get the NoExecute taint, in virtual time. */
+/** Tests when the nodes of a cluster get the NoExecute taint, in virtual time. */
 import { expect, test } from 'vitest';
 import type { Node } from '../../api/generated/types.ts';
 import { NODES } from '../../api/resources.ts';

@@ -16,9 +16,9 @@ export interface Claim<T> {
 }
 
 /**
- * Sorts the candidates into the lists of a Claim. An owner that is being deleted adopts and releases nothing. An object that is being deleted is not adopted. Objects
- * of other controllers and of other namespaces are ignored. A selector that is absent or empty matches nothing, as in upstream's workloads.
- * `isMember`: a further condition for the objects of the owner.
+ * Sorts the candidates into the lists of a Claim. An owner that is being deleted adopts and releases nothing. An object that is being
+ * deleted is not adopted. Objects of other controllers and of other namespaces are ignored. A selector that is absent or empty matches
+ * nothing, as in upstream's workloads. `isMember`: a further condition for the objects of the owner.
  */
 export function claim<T extends KubeObject>(
   owner: KubeObject,

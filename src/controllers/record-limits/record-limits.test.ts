@@ -19,7 +19,9 @@ afterEach(() => {
   for (const stop of stops.splice(0)) stop.abort();
 });
 
-/** Objects that a test creates before it calls start() are 100 hours old when the controller starts. */
+/**
+ * Creates a registry in virtual time. Objects that a test creates before it calls start() are 100 hours old when the controller starts.
+ */
 async function setUp(limits: Partial<RecordLimits> = {}) {
   const begin = Date.UTC(2026, 0, 31);
   const timers = createVirtualTimers(begin - 100 * HOUR);

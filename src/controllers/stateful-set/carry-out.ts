@@ -32,9 +32,9 @@ export const countCollision = (
   unlessChanged(client.updateStatus({ ...set, status: { replicas: 0, ...set.status, collisionCount } }));
 
 /**
- * Unmarks Pods, writes claims and their owners, corrects, deletes and creates Pods, deletes revisions, then writes the status. Pods are deleted only after their claims have their
- * owners, and not after a failure, so that a claim that the retention policy deletes is not left over. Resolves once the local copies
- * contain the writes; rejects with the first error.
+ * Unmarks Pods, writes claims and their owners, corrects, deletes and creates Pods, deletes revisions, then writes the status. Pods are
+ * deleted only after their claims have their owners, and not after a failure, so that a claim that the retention policy deletes is not left
+ * over. Resolves once the local copies contain the writes; rejects if a write has failed.
  */
 export async function carryOut(writer: StatefulWriter, set: StatefulSet, decision: Decision): Promise<void> {
   for (const { type, reason, message } of decision.events) writer.events.event(set, type, reason, message);

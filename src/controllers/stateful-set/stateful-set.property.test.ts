@@ -59,7 +59,7 @@ class World {
   readonly #shape: Shape;
   readonly #set: StatefulSet;
   readonly #claims = new Set<string>();
-  /** The UIDs of the claims that belonged to Pods that are gone. */
+  /** The UIDs of the claims that belonged to Pods that no longer exist. */
   readonly #collected = new Set<string>();
   /** The UIDs of the Pods at the last check. */
   #seen: ReadonlySet<string> = new Set();
@@ -137,7 +137,7 @@ class World {
 
   #allClaims = (): KubeObject[] => this.#backend.objects(PERSISTENT_VOLUME_CLAIMS);
 
-  /** Deletes the claims that belong to Pods that are gone, as the garbage collector does. Returns whether there was one. */
+  /** Deletes the claims that belong to Pods that no longer exist, as the garbage collector does. Returns whether there was one. */
   async #collectClaims(): Promise<boolean> {
     const uids = new Set(this.#pods().map(uidOf));
     const orphaned = this.#allClaims().filter(({ metadata }) => {

@@ -279,7 +279,7 @@ describe('the claims of a StatefulSet', () => {
     await change({ replicas: 2 });
     await complete();
     expect(shown()).toBe('db-0:v1');
-    // The garbage collector deletes the claim of the Pod that is gone.
+    // The garbage collector deletes the claim of the Pod that no longer exists.
     await removeClaim(backend, 'data-db-1');
     await settled();
     await complete();

@@ -36,7 +36,7 @@ type Step =
   | { do: 'settle' };
 
 const node = fc.nat(1);
-/** The tolerationSeconds for each of KEYS; -1: the Pod does not tolerate the taint; infinite: for ever. */
+/** The tolerationSeconds for each of KEYS; -1: the Pod does not tolerate the taint; infinite: the Pod tolerates it forever. */
 const seconds = fc.tuple(...KEYS.map(() => fc.constantFrom(-1, 0, 20, 60, Number.POSITIVE_INFINITY)));
 const pass = fc.record({ do: fc.constant('pass'), seconds: fc.constantFrom(1, 5, 19, 20, 39, 40) });
 const step: fc.Arbitrary<Step> = fc.oneof(

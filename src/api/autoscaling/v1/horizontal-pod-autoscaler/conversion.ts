@@ -64,8 +64,8 @@ function fromV2Status(status: V2HorizontalPodAutoscalerStatus): HorizontalPodAut
 }
 
 /**
- * Converts an object from v2 to v1. As in upstream, the field for the CPU has the percentage of the first CPU metric, and the percentages of
- * further CPU metrics are dropped.
+ * Converts an object from v2 to v1. As in upstream, the field for the CPU has the percentage of the first CPU metric, and the percentages
+ * of further CPU metrics are dropped.
  */
 export function fromV2({ metadata, spec, status }: V2HorizontalPodAutoscaler): HorizontalPodAutoscaler {
   const { metrics = [], behavior } = spec ?? {};

@@ -75,7 +75,7 @@ const each = (
       return (enforced && check(name, enforced)) ?? [];
     });
 
-/** Returns the errors in the form of Go's aggregated errors: each text once, and in brackets if there are several. */
+/** Returns the errors in the form of Go's aggregated errors: each text once, in brackets if there are several; undefined without errors. */
 function joined(errors: readonly string[]): string | undefined {
   const texts = [...new Set(errors)];
   return texts.length > 1 ? `[${texts.join(', ')}]` : texts[0];

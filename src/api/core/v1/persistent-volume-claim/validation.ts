@@ -38,7 +38,10 @@ function validateSpec(spec: PersistentVolumeClaimSpec): FieldError[] {
 
 export const validateClaim = ({ spec = {} }: PersistentVolumeClaim): FieldError[] => validateSpec(spec);
 
-/** Rejects changes of the spec, except setting an absent volume name or class, and changing the requested size of a bound claim. */
+/**
+ * Rejects changes of the spec, except setting an absent volume name or class, and changing the requested size of a bound claim. A lower
+ * size must still be greater than the capacity in the status.
+ */
 export function validateClaimUpdate(claim: PersistentVolumeClaim, old: PersistentVolumeClaim): FieldError[] {
   const errors: FieldError[] = [];
   const [spec = {}, oldSpec = {}] = [claim.spec, old.spec];

@@ -119,7 +119,8 @@ const isUnset = (list: readonly string[] | undefined): boolean => (list ?? []).l
 
 /**
  * Checks that an update keeps the first cluster IP and the first IP family. The second ones may be added or removed, but not changed. Does
- * not check Services that are or were of type ExternalName, or that are and were headless. Families that are absent are derived later.
+ * not check Services that are or were of type ExternalName, or that are and were headless, nor the families of a Service that becomes or
+ * ceases to be headless. Families that are absent are derived later.
  */
 export function validateClusterIpsUpdate(spec: ServiceSpec, old: ServiceSpec): FieldError[] {
   if (!hasClusterIps(spec) || !hasClusterIps(old)) return [];

@@ -1,6 +1,6 @@
 /**
- * Decides which updates of a Pod are evaluated. Most fields that the Pod Security Standards examine cannot change, so an update is evaluated only
- * if it adds or removes a container, or changes an image or a seccomp annotation.
+ * Decides which updates of a Pod are evaluated. Most fields that the Pod Security Standards examine cannot change, so an update is
+ * evaluated only if it adds or removes a container, or changes an image or a seccomp annotation.
  * Source: k8s.io/pod-security-admission/admission of v1.33 (behavior).
  */
 import type { Pod } from '../../../../generated/types.ts';

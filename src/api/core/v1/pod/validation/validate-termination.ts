@@ -54,7 +54,7 @@ function validateSkip({ skip = [] }: PodTermination, entries: ReadonlySet<string
   });
 }
 
-/** Checks that each item names an init or app container of the Pod with its kind, and that no container is named twice. */
+/** Checks that each item names an init or app container with its kind, and each container once, and that no restartCount is negative. */
 function validateTerminated(containers: readonly TerminatedContainer[], spec: PodSpec): FieldError[] {
   const kinds = new Map([
     ...(spec.initContainers ?? []).map(({ name }) => [name, 'init'] as const),

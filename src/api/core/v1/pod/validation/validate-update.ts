@@ -146,8 +146,8 @@ function validateGateRemovals(spec: PodSpec, old: PodSpec): FieldError[] {
 }
 
 /**
- * Checks that the update of a Pod with scheduling gates only narrows the node selection. Then restores the old node selection in
- * `spec`, so that the update is not reported as a change of an immutable field.
+ * Checks that the update of a Pod with scheduling gates only narrows the required node selection; the preferred node affinity may change.
+ * Then restores the old node selection in `spec`, so that the update is not reported as a change of an immutable field.
  */
 function undoGatedUpdates(spec: PodSpec, old: PodSpec): FieldError[] {
   const errors: FieldError[] = [];

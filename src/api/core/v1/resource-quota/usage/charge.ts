@@ -1,7 +1,8 @@
 /**
  * Decides whether a write exceeds the quotas of its namespace, and how much each quota is charged.
  *
- * A quota limits the resources that `hard` in its status names: the controller copies `spec.hard` to the status when it begins to count the usage.
+ * A quota limits the resources that `hard` in its status names: the controller copies `spec.hard` to the status when it begins to count the
+ * usage.
  * Source: CheckRequest in k8s.io/apiserver/pkg/admission/plugin/resourcequota of v1.33 (behavior and wording).
  */
 import type { KubeObject } from '../../../../../machinery/meta.ts';

@@ -39,7 +39,7 @@ export const podEvaluator: Evaluator<Pod> = {
 
 const isCharged = (pod: Pod, now: Millis): boolean => !hasEnded(pod) && now <= (endOfCharge(pod) ?? now);
 
-/** The time after which a Pod that is being deleted is no longer charged: the grace period after its deletionTimestamp. */
+/** Returns the time after which a Pod is no longer charged: a grace period after its deletionTimestamp; undefined if it has none. */
 function endOfCharge({ metadata }: Pod): Millis | undefined {
   const { deletionGracePeriodSeconds } = metadata;
   const deletion = parseTime(metadata.deletionTimestamp);
