@@ -1,6 +1,6 @@
 /**
  * Listens on addresses, and explains failures. Connections to further addresses of the API server are passed to the server, which treats
- * them like those that it has accepted itself.
+ * them like connections that it has accepted itself.
  */
 import { once } from 'node:events';
 import type { Server } from 'node:https';
@@ -12,7 +12,7 @@ import { asRoot } from '../platform/programs/typed-program.ts';
 export interface Listeners {
   /** Resolves when the address accepts connections. Rejects as listen() does. */
   open(host: string, port: number): Promise<void>;
-  /** Accepts no more connections. Resolves when those that were accepted have ended. */
+  /** Accepts no more connections. Resolves when all accepted connections have ended. */
   close(): Promise<void>;
 }
 
@@ -42,7 +42,7 @@ export function createListeners(server: Server, admit: (socket: Socket) => boole
 
 /**
  * Returns why this machine does not have the address of loopback, and the command to type; undefined if the address is not one of loopback,
- * or the interface is up. `interfaces`: those that are up.
+ * or the interface is up. `interfaces`: the interfaces that are up.
  */
 export function loopbackDown(
   host: string,
@@ -55,8 +55,8 @@ export function loopbackDown(
 }
 
 /**
- * Resolves when the server listens. Rejects with a UserError if the port is in use, the host is not an address of this machine, or listening
- * on the port requires root.
+ * Resolves when the server listens. Rejects with a UserError if the port is in use, the host is not an address of this machine, or
+ * listening on the port requires root.
  */
 export async function listen(server: NetServer, host: string, port: number): Promise<void> {
   server.listen(port, host);

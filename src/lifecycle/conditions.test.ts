@@ -63,7 +63,7 @@ describe('Ready', () => {
   ])('%s', (_, given, expected) => {
     expect(verdict(given, 'Ready')).toEqual(expected);
   });
-  it('a sidecar counts like an app container', () => {
+  it('a sidecar counts like an app container for the readiness of the Pod', () => {
     const initContainers = [container('proxy', { restartPolicy: 'Always' })];
     const runs = [app, exited('proxy', 1, 0, { backoffSeconds: 10 })];
     expect(verdict({ spec: { initContainers }, runs }, 'Ready')[2]).toBe('containers with unready status: [proxy]');

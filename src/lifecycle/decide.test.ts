@@ -79,7 +79,7 @@ describe('probes of a terminating Pod', () => {
       .filter((key) => key.startsWith('runProbe'))
       .map((key) => key.slice('runProbe/'.length));
   const readiness = ['app-0/readiness', 'proxy-0/readiness'];
-  it('only readiness probes run, except those of sidecars and defer containers while the list is open', () => {
+  it('only readiness probes run, except that sidecars and defer containers have all probes while the list is open', () => {
     expect(probed({}).sort()).toEqual(['clean-0/liveness', 'proxy-0/liveness', ...readiness].sort());
   });
   it('only the readiness probe of a sidecar runs once the deadline has passed', () => {

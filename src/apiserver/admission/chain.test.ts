@@ -177,7 +177,7 @@ test('an update is admitted again from the newest state after a conflict with an
   ]);
 });
 
-test('a write whose client has gone while a plugin waited stores nothing', async () => {
+test('a write whose client has disconnected while a plugin waited stores nothing', async () => {
   const gone = new AbortController();
   plugin.admit = async () => gone.abort();
   const request: RequestContext = {
@@ -210,7 +210,7 @@ test('a plugin can change an object that a write to a subresource changes, but n
   expect(stored.spec?.containers[0]?.image).toBe('other');
 });
 
-test('a plugin that renames a new object is a defect, which stores nothing', async () => {
+test('nothing is stored if a plugin renames a new object, which is a defect of the plugin', async () => {
   plugin.admit = ({ object: created }) => {
     (created as KubeObject).metadata.namespace = 'kube-system';
   };

@@ -31,7 +31,7 @@ export class FieldIndex {
     this.by = by;
   }
 
-  /** Replaces the object with the key. `previous` is undefined if the object is new, `entry` if it is deleted. */
+  /** Replaces the object with the key. `previous` is undefined if the object is new, and `entry` is undefined if the object is deleted. */
   replace(key: string, previous: KubeObject | undefined, entry: Entry | undefined): void {
     const before = previous === undefined ? '' : this.by.valueOf(previous);
     const after = entry === undefined ? '' : this.by.valueOf(entry.object);

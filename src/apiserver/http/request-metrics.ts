@@ -84,9 +84,9 @@ export function createRequestMetrics(metrics: Metrics): RequestMetrics {
 }
 
 /**
- * Returns the values of RESOURCE_LABELS. For a request without a route, only the verb is set: to the method, or to OTHER for an
- * unknown method, so that clients cannot create label values. Such requests are those for other paths, for example /openapi/v3, and
- * those that fail before their route is found, for example with 401 or 405.
+ * Returns the values of RESOURCE_LABELS. For a request without a route, only the verb is set: to the method, or to OTHER for an unknown
+ * method, so that clients cannot create label values. Such requests are for other paths, for example /openapi/v3, or fail before their
+ * route is found, for example with 401 or 405.
  */
 function labelsOf({ route, method }: Exchange): string[] {
   if (route === undefined) return [METHODS.has(method) ? method : 'OTHER', '', '', '', '', ''];

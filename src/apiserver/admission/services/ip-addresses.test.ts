@@ -244,7 +244,7 @@ const steps = fc.record({
   beforeCommit: fc.boolean(),
 });
 
-test('no two Services ever have one address or node port, and no address is leaked, whenever the process is killed', async () => {
+test('no two Services ever share an address or node port, and no address is leaked, whenever the process is killed', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.array(fc.array(steps, { minLength: 1, maxLength: 4 }), { minLength: 3, maxLength: 8 }),

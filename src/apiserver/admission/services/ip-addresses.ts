@@ -25,8 +25,8 @@ export interface AddressRecords {
   /** Returns the ranges from which addresses can be allocated now, those of the default ServiceCIDR first. */
   ranges(): ServiceRange[];
   /**
-   * Returns the IPAddresses to create and to delete when `service` replaces `old`. `service` is undefined for a delete, `old` for a create.
-   * Throws 422 Invalid if an address is no longer free.
+   * Returns the IPAddresses to create and to delete when `service` replaces `old`. `service` is undefined for a delete, and `old` is
+   * undefined for a create. Throws 422 Invalid if an address is no longer free.
    */
   changes(service: KubeObject | undefined, old: KubeObject | undefined): Alongside[];
 }

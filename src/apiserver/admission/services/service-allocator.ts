@@ -4,7 +4,7 @@
  *
  * Invariants:
  *  1. The IPAddresses of a Service are created and deleted in the transaction that writes or deletes the Service, so that no crash can
- *     separate them. No two Services get one address, because the name of its IPAddress is unique.
+ *     separate them. No two Services get the same address, because the name of its IPAddress is unique.
  *  2. A transaction that allocates an address fails if the ServiceCIDR with the address has changed since, so that no address is allocated
  *     from a ServiceCIDR whose deletion has begun.
  *
@@ -33,8 +33,8 @@ export interface ServiceAllocator {
    */
   admit(service: KubeObject, old: KubeObject | undefined): () => void;
   /**
-   * Returns the IPAddresses to create and to delete when `service` replaces `old`. `service` is undefined for a delete, `old` for a create.
-   * Throws 422 Invalid if an address is no longer free.
+   * Returns the IPAddresses to create and to delete when `service` replaces `old`. `service` is undefined for a delete, and `old` is
+   * undefined for a create. Throws 422 Invalid if an address is no longer free.
    */
   addressChanges(service: KubeObject | undefined, old: KubeObject | undefined): Alongside[];
 }

@@ -1,6 +1,6 @@
 /**
- * Counts the cluster IPs and node ports that Services use: the ones of the Services in the cache, and the ones that writes in progress have
- * reserved until the cache contains the writes. Also counts the host ports of Pods.
+ * Counts the cluster IPs and node ports that Services use: those of the Services in the cache, and those that writes in progress reserve
+ * until the cache contains the writes. Also counts the host ports of Pods.
  */
 import { hostPortsOf } from '../../../api/core/v1/pod/host-ports.ts';
 import { hasEnded } from '../../../api/core/v1/pod/status/final-phase.ts';

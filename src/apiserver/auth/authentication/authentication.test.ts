@@ -252,7 +252,7 @@ describe('hostile tokens', () => {
     expect((await as('x'.repeat(20_000))).code).toBe(431);
   });
 
-  test('other forms of the header are no bearer tokens, and the first of several headers counts', async () => {
+  test('other forms of the header are not bearer tokens, and the first of several headers counts', async () => {
     const token = await tokenOf();
     const send = async (authorization: string, path = LIST) =>
       (await at.call('GET', path, { agent: at.anonymous, headers: { authorization } })).code;

@@ -49,7 +49,7 @@ test.each([
   expect(await userWith(data, secret)).toBeUndefined();
 });
 
-test('other texts are no bootstrap tokens', async () => {
+test('other texts are not bootstrap tokens', async () => {
   const read = () => Promise.reject(new Error('no Secret needs to be read'));
   for (const text of ['', '07401b', 'a.b', `${TOKEN}x`, `../${TOKEN}`, TOKEN.toUpperCase()])
     expect(await bootstrapTokens({ read, now: () => 0 })(text)).toBeUndefined();

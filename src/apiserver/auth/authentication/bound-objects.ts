@@ -8,8 +8,8 @@ import { CredentialError, type ReadObject } from './credentials.ts';
 import type { LabelSecret } from './legacy-token.ts';
 
 /**
- * Returns a function that reads the objects to which credentials are bound. The function resolves to undefined if the object does not
- * exist. It rejects with a CredentialError, so that the credentials are not valid, if the read fails with another ApiError.
+ * Returns a function that reads the objects to which credentials are bound. The function resolves to undefined if the object does not exist
+ * or its name is empty. It rejects with a CredentialError, so that the credentials are not valid, if the read fails with another ApiError.
  */
 export function createObjectReader(backend: ResourceBackend): ReadObject {
   const api = apiFor(backend, API_SERVER);

@@ -34,7 +34,7 @@ async function beginWait(waits: Waits, signal = new AbortController().signal) {
   };
 }
 
-test('a wait counts from its begin to its end, and a wait beyond the limit on the number is refused', async () => {
+test('a wait counts from its beginning to its end, and a wait beyond the limit on the number is refused', async () => {
   const waits = limitedWaits(1, 1000);
   const end = await beginWait(waits);
   const never = new Promise<void>(() => {});

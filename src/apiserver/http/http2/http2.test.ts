@@ -123,7 +123,7 @@ test.each<[string, number, object, number]>([
   session.destroy();
 });
 
-test('the server closes: watches end, requests in progress get their response, and then the connection ends', async () => {
+test('when the server closes, watches end, requests in progress get their response, and then the connection ends', async () => {
   const at = await startTestServer();
   const received = Promise.withResolvers<void>();
   const answered = Promise.withResolvers<void>();

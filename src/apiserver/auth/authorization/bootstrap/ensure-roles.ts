@@ -1,4 +1,4 @@
-/** Creates the roles and bindings that every cluster has, and adds what is missing in those that exist. */
+/** Creates the roles and bindings that every cluster has, and corrects existing ones. */
 import { CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, ROLE_BINDINGS, ROLES } from '../../../../api/resources.ts';
 import type { KubeObject, ResourceRef } from '../../../../machinery/meta.ts';
 import { isApiError } from '../../../../machinery/status.ts';
