@@ -1,4 +1,7 @@
-/** Reads, once when the agent starts, the features of the machine and of its runtime that containers depend on. */
+/**
+ * Reads, once when the agent starts, the features of the machine and of its runtime that containers depend on. Also opens the Pods'
+ * control groups.
+ */
 import { cgroupVersion, limitsSwap } from '../platform/control-groups/cgroups.ts';
 import type { RuntimeFeatures } from '../runtime/runtime.ts';
 import type { NodeAgentOptions } from './agent-options.ts';

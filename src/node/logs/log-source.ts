@@ -68,8 +68,8 @@ async function* readOnce(
 }
 
 /**
- * Returns the offset of the first of the last `tailLines` records of a file of `size` bytes; `size` if `tailLines` is 0; 0 if it is
- * undefined.
+ * Returns the offset of the first of the last `tailLines` records of a file of `size` bytes; `size` if `tailLines` is 0; 0 if `tailLines`
+ * is undefined or the file has fewer records.
  */
 async function startPosition(handle: FileHandle, size: number, { tailLines }: LogOptions): Promise<number> {
   if (tailLines === undefined) return 0;

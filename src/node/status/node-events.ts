@@ -32,7 +32,10 @@ export interface NodeEvents {
   reported(before: NodeStatus | undefined, status: NodeStatus): void;
 }
 
-/** Records an Event for the start of the agent, and from then on for every change of spec.unschedulable by any client. */
+/**
+ * Records an Event for the start of the agent, and from then on for every change of spec.unschedulable by any client. Returns the function
+ * to call with each new status.
+ */
 export function createNodeEvents({ client, informers, nodeName, timers, log, signal }: NodeEventsOptions): NodeEvents {
   const events = createEventRecorder(client, { component: 'kubelet', host: nodeName, timers, log, signal });
   // Events about a Node use the node's name as the UID, as upstream's Events do.

@@ -103,7 +103,7 @@ interface StatusReports {
   report(): Promise<void>;
 }
 
-/** Registers the Node, and resolves when it is registered. Rejects if the registration fails. */
+/** Registers the Node, and resolves with the functions that read and report it. Rejects if the registration fails. */
 async function createStatusReports(options: NodeStatusOptions, runtime: RuntimeStateSource): Promise<StatusReports> {
   const { client, nodeName, timers, log, signal } = options;
   const nodes = client.resource<Node>(NODES);

@@ -1,4 +1,4 @@
-/** Removes a Pod's volumes: unmounts them first, then deletes their files. */
+/** Removes a Pod's volumes: unmounts them, releases the files of images, and deletes the volumes' files on disk and in memory. */
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { removeTree } from '../../platform/remove-tree.ts';
