@@ -60,7 +60,7 @@ function followClusterIp(spec: ServiceSpec, old: ServiceSpec): void {
   else delete spec.clusterIPs;
 }
 
-/** Releases the second IP family if the client sets the policy to SingleStack and changes nothing else about the families. */
+/** With the policy SingleStack, drops the second cluster IP and the second IP family, each unless the client has changed the list. */
 function dropSecondFamily(spec: ServiceSpec, old: ServiceSpec): void {
   if ((spec.ipFamilyPolicy ?? old.ipFamilyPolicy) !== 'SingleStack') return;
   if (same(spec.clusterIPs, old.clusterIPs) && (spec.clusterIPs ?? []).length > 1) {
