@@ -17,7 +17,7 @@ interface Shortening {
 
 /**
  * Calls `act` and settles as it does. Until then, each Pod with a longer grace period that is being deleted, for example by the garbage
- * collector because its owner was deleted, is deleted again with the short one.
+ * collector because its owner was deleted, is deleted again with `gracePeriodSeconds`.
  */
 export async function withShortDeletions(
   { client, platform, gracePeriodSeconds }: Shortening,

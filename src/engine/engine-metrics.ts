@@ -1,4 +1,4 @@
-/** The engine's metrics: one set for the whole engine, and one for the node, which the first set includes. */
+/** Creates the engine's metrics: one set for the whole engine, and one for the node, which the first set includes. */
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { KindCatalog } from '../api/catalog.ts';

@@ -1,4 +1,4 @@
-/** Checks settings of the node, and creates its capacity, pressure, DNS and shutdown for the node agent and the node status reporter. */
+/** Checks settings of the node, reads its capacity, and creates its pressure, DNS and shutdown for the engine. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Dns, startDns } from '../network/dns/dns.ts';

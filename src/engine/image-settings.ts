@@ -1,4 +1,4 @@
-/** The options of `lifepod up` for images: parallel pulls and garbage collection. They are named like the settings of the kubelet. */
+/** Defines and checks the options of `lifepod up` for parallel pulls and image garbage. They are named like settings of the kubelet. */
 import { parseDuration } from '../machinery/time.ts';
 import { DEFAULT_GARBAGE_POLICY, type GarbagePolicy } from '../node/images/garbage-policy.ts';
 import { DEFAULT_MAX_PARALLEL_PULLS } from '../node/images/puller.ts';

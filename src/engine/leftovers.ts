@@ -32,8 +32,8 @@ export function processesNaming(path: string): FoundProcess[] {
 }
 
 /**
- * Returns whether an argument contains the path or a path below it. For the path /d, the arguments /d, /d/x and --root=/d/x do, but not
- * /d2.
+ * Returns whether an argument contains the path or a path below it. The arguments /d, /d/x and --root=/d/x contain the path /d, but /d2
+ * does not contain it.
  */
 function names(argument: string, path: string): boolean {
   const at = argument.indexOf(path);

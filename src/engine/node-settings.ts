@@ -1,4 +1,4 @@
-/** The options of `lifepod up` for the node: reserved resources, eviction thresholds, grace periods of a shutdown, and others. */
+/** Defines and checks the options of `lifepod up` for the node: reserved resources, eviction, grace periods of a shutdown, and others. */
 import { resolve } from 'node:path';
 import { type Command, Option } from 'commander';
 import { DEFAULT_TERMINATED_PODS } from '../controllers/pod-gc/pod-gc.ts';

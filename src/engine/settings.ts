@@ -1,7 +1,8 @@
 /**
- * The settings of an engine. Each setting is the option given to `lifepod up`, else the value recorded in the data folder at the last
- * start, else the default. Because values are recorded, later calls of `lifepod up` and `lifepod down` need only --data-dir. Of the
- * other settings, only the level and the format of the log, and --shutdown-on-stop, are not recorded.
+ * Resolves the settings of an engine, and reads and writes the engine record. Each setting is the option given to `lifepod up`, else the
+ * value recorded in the data folder at the last start, else the default. Because values are recorded, later calls of `lifepod up` and
+ * `lifepod down` need only --data-dir. Of the other settings, only the level and the format of the log, and --shutdown-on-stop, are not
+ * recorded.
  */
 import { hostname } from 'node:os';
 import { join } from 'node:path';

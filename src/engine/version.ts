@@ -1,4 +1,4 @@
-/** The versions that lifepod reports, and the commit from which it was built. */
+/** Finds the commit from which lifepod was built, and formats the versions that lifepod reports. */
 
 import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';

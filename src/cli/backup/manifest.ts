@@ -1,6 +1,6 @@
 /**
- * The form of a backup: a gzip-compressed tar archive. Its first entry is `manifest.json`; the others are files of the data folder, below
- * `data/`, in the order of the manifest.
+ * Defines and checks the form of a backup: a gzip-compressed tar archive. Its first entry is `manifest.json`; the others are files of the
+ * data folder, below `data/`, in the order of the manifest.
  */
 import { PARTS } from '../../engine/data-folder/replacement.ts';
 

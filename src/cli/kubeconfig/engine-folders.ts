@@ -2,7 +2,7 @@
  * Finds the data folders of the engines whose kubeconfigs a user has, so that commands in messages name the engine that the user means and
  * not that of the default data folder, where they would start a second one.
  *
- * Reads KUBECONFIG, the paths of data folders beside the copies of kubeconfigs, and whether a kubeconfig is in a data folder.
+ * Reads KUBECONFIG, the files beside the copies of kubeconfigs that name data folders, and whether a kubeconfig is in a data folder.
  */
 import { existsSync } from 'node:fs';
 import { delimiter, dirname, resolve } from 'node:path';

@@ -17,7 +17,7 @@ import { notRunning } from '../service/not-running.ts';
 
 export interface UsableKubeconfig {
   path: string;
-  /** The user who can read it, besides root; undefined if only root can. */
+  /** The user who can read the kubeconfig, besides root; undefined if only root can read it. */
   user?: InvokingUser;
   /** The user who has typed the command, if there is no copy for this user. */
   without?: InvokingUser;

@@ -1,4 +1,4 @@
-/** Ends an engine whose data folder has been deleted while it ran, or what such an engine has left on the machine, for `lifepod down`. */
+/** Ends an engine whose data folder was deleted while the engine ran, and removes what it has left on the machine, for `lifepod down`. */
 import { lostEngines } from '../../engine/data-folder/engine-processes.ts';
 import { clearMachine, hasProcesses, hasRuntime } from '../../engine/leftovers.ts';
 import { UserError } from '../../platform/files.ts';

@@ -1,6 +1,6 @@
 /**
- * A line at the bottom of the terminal that shows the progress of something and is rewritten. Other output of the process that may appear
- * meanwhile must go through printAbove(), so that it does not continue the line.
+ * Rewrites a line at the bottom of the terminal that shows the progress of a command. Other output of the process that may appear
+ * meanwhile must go through printAbove(), so that the output does not continue the line.
  */
 
 /** Moves to the beginning of the line and clears it. */

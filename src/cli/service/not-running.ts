@@ -14,10 +14,10 @@ import { hintsFor, missingKubeconfig } from '../hints.ts';
 import { foldersOfUser, otherFolders } from '../kubeconfig/engine-folders.ts';
 import { type ServiceState, serviceState } from './service-state.ts';
 
-/** An engine counts as starting up to this age if its API refuses connections or its kubeconfig is missing; longer if systemd says so. */
+/** An engine whose API refuses connections, or whose kubeconfig is missing, usually counts as starting only up to this age. */
 const START_MILLIS = 60_000;
 
-/** Returns the command that starts the engine of the data folder. If `dataDir` is undefined, this is the default folder. */
+/** Returns the command that starts the engine of the data folder. If `dataDir` is undefined, the default folder is meant. */
 export function startCommand(
   dataDir: string | undefined,
   env: NodeJS.ProcessEnv,

@@ -8,7 +8,10 @@ import { hintsFor } from '../hints.ts';
 import { requireOwnUnits, requireSystemd, systemctl } from './install-service.ts';
 import { dataDirOf, ENGINE_UNIT, UNIT_FOLDER, UNITS } from './units.ts';
 
-/** Calls `endAll` to end the Pods and the engine, then removes the units. Rejects with a UserError if they are not those of this engine. */
+/**
+ * Calls `endAll` to end the Pods and the engine, then removes the units. Rejects with a UserError if the units are not those of this
+ * engine.
+ */
 export async function uninstallService(dataDir: string, endAll: () => Promise<void>): Promise<void> {
   requireRoot();
   requireSystemd('--uninstall-service');
@@ -16,7 +19,7 @@ export async function uninstallService(dataDir: string, endAll: () => Promise<vo
   const installed = UNITS.filter((name) => existsSync(join(UNIT_FOLDER, name)));
   if (installed.includes(ENGINE_UNIT)) {
     const state = await systemctl('show', '--property=ActiveState', '--value', ENGINE_UNIT);
-    // systemd may be restarting an engine that fails, which would compete for the data folder with the one that ends the Pods.
+    // systemd may be restarting an engine that fails, which would compete for the data folder with the engine that ends the Pods.
     if (state.trim() !== 'active') await systemctl('stop', ENGINE_UNIT);
   }
   await endAll();

@@ -1,7 +1,7 @@
 /**
- * The systemd units that run an engine from the start of the machine to its shutdown. SIGTERM stops lifepod and leaves its Pods running, so
- * a second unit ends the Pods when the machine shuts down: systemd stops units in the reverse order of their start, so lifepod and the
- * machine's containerd still run then.
+ * Composes the systemd units that run an engine from the start of the machine to its shutdown. SIGTERM stops lifepod and leaves its Pods
+ * running, so a second unit ends the Pods when the machine shuts down: systemd stops units in the reverse order of their start, so lifepod
+ * and the machine's containerd still run then.
  *
  * Boundary: returns texts; install-service.ts and uninstall-service.ts read and write the files, and call systemctl.
  * Invariants: the first line names the data folder, and shows that lifepod has written the file and may replace it. The settings, except

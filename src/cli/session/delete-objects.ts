@@ -27,7 +27,7 @@ export interface Deletion {
   say(line: string): void;
   /** Aborts when the Pods shall end at once. */
   hurry?: AbortSignal;
-  /** Returns the Pods to end at once: those of the session, whatever created them. */
+  /** Returns the Pods to end at once: those that the session has created, and those that its objects have created. */
   pods?(): readonly Pod[];
   /** How long each step waits for objects that are not Pods and create none; undefined: until they are gone. */
   limitMillis?: number;

@@ -1,6 +1,6 @@
 /**
- * Locks on files that the kernel releases when this process ends, even by kill -9. The locks are those of flock(2), which Node.js does not
- * have, so the flock command sets them on a file that this process has opened (see tryFlock()).
+ * Locks files. The kernel releases the locks when this process ends, even by kill -9. The locks are those of flock(2), which Node.js does
+ * not have, so the flock command sets them on a file that this process has opened (see tryFlock()).
  */
 import { spawn } from 'node:child_process';
 import { closeSync, constants, openSync } from 'node:fs';

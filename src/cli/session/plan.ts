@@ -1,6 +1,6 @@
 /**
- * The order in which a session creates and deletes its objects, which objects it can check before it creates anything, and how it marks
- * them. Pure.
+ * Decides in which order a session creates and deletes its objects, and which objects it can check before it creates anything. Adds the
+ * label of the session to objects. Pure.
  */
 import type { KubeObject, ResourceRef } from '../../machinery/meta.ts';
 

@@ -1,5 +1,5 @@
 /**
- * The records of the sessions of a data folder, and which sessions are alive.
+ * Keeps the records of the sessions of a data folder, and finds out which sessions are alive.
  *
  * Reads and writes the folder `sessions` of the data folder: a file for each session, named after its ID, with what the session may have
  * created; and the file `gate`.

@@ -22,7 +22,7 @@ export interface SessionState {
   hasEndless: boolean;
   /** The UIDs of the Pods and Jobs that the manifests define. */
   ending: ReadonlySet<string>;
-  /** By UID: the Pods of the session, whatever created them, also those that are gone. */
+  /** By UID: the Pods that the session or its objects have created, also those that are gone. */
   pods: ReadonlyMap<string, Seen<Pod>>;
   /** By UID: the Jobs of the session. */
   jobs: ReadonlyMap<string, Seen<Job>>;

@@ -1,10 +1,9 @@
 /**
- * A session: creates the objects of manifests, follows the logs of their Pods, and deletes everything when all Pods and Jobs of the
+ * Runs a session: creates the objects of manifests, follows the logs of their Pods, and deletes everything when all Pods and Jobs of the
  * manifests have ended, after Ctrl+C, or if a Pod cannot start. Sets the exit code of this process.
  *
- * Boundary: this file is the order of events. The decisions are in plan.ts and session-state.ts, which are pure; the other files of the
- * folder have the effects.
- * Reads manifests, and writes the objects in them and the record of the session (session-records.ts).
+ * Boundary: this file defines the order of events. The decisions are in plan.ts and session-state.ts, which are pure; the other files of
+ * the folder have the effects. Reads manifests, and writes the objects in them and the record of the session (session-records.ts).
  * Invariants:
  *  1. Nothing is created before all manifests are read and all options are checked.
  *  2. The record of the session is removed only after all its objects are deleted.

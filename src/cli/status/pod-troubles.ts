@@ -66,7 +66,7 @@ const ofOutcome: Rule = (subject) => {
   const { phase, reason } = subject.pod.status ?? {};
   if (phase === 'Succeeded') return 'well';
   if (phase !== 'Failed' && phase !== 'Unknown') return undefined;
-  // A controller then creates another Pod, which status judges by itself.
+  // The controller creates another Pod, which `lifepod status` judges separately.
   if (endedWithNode(subject) && controllerOf(subject.pod) !== undefined) return 'well';
   const since = phase === 'Failed' ? failedSince(subject) : unreadySince(subject);
   return { reason: reason || podSummary(subject.pod).status || phase, since };

@@ -75,8 +75,8 @@ export async function readPods(options: ReadPodsOptions): Promise<PodReading> {
 }
 
 /**
- * Resolves with the Pods, and with their namespace unless they are those of all namespaces. Rejects with a UserError if the user may not
- * read any, or if the given namespace does not exist.
+ * Resolves with the Pods and the namespace that was read; undefined if all namespaces were read. Rejects with a UserError if the user may
+ * not read any Pods, or if the given namespace does not exist.
  */
 async function listPods({ client, namespace, ownNamespace, hints }: ReadPodsOptions, unread: Set<string>) {
   const list = async (within: string | undefined): Promise<Pod[]> =>

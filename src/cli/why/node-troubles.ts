@@ -28,7 +28,7 @@ export const tolerate: Action = {
   description: 'give the Pod a toleration for the taint (spec.tolerations), and recreate the Pod',
 };
 
-/** Returns the taint that evicts the Pod soonest, and after how many seconds; undefined if no taint does or the node is not known. */
+/** Returns the taint that evicts the Pod soonest, and after how many seconds; undefined if there is no such taint. */
 export function evictingTaint({ pod, node }: Living): { node: Node; taint: Taint; seconds: number } | undefined {
   const [first] = limitedStays(pod, node?.spec?.taints ?? []).sort((a, b) => a.seconds - b.seconds);
   return first === undefined || node === undefined ? undefined : { node, ...first };

@@ -4,7 +4,7 @@ import type { KubeObject, ResourceRef } from '../../machinery/meta.ts';
 import { isApiError } from '../../machinery/status.ts';
 import type { Hints } from '../hints.ts';
 
-/** Resolves with false if the user may not list the resource in all namespaces, as with a RoleBinding; else, or on other errors, true. */
+/** Resolves with false if the user may not list the resource in all namespaces, as with a RoleBinding; with true otherwise. */
 export async function mayListAll(client: Client, resource: ResourceRef): Promise<boolean> {
   try {
     await client.resource<KubeObject>(resource).list({ limit: 1 });

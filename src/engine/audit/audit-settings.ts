@@ -1,5 +1,5 @@
 /**
- * The options of `lifepod up` for the audit log. They are named like those of kube-apiserver.
+ * Defines and checks the options of `lifepod up` for the audit log. They are named like those of kube-apiserver.
  * Source: k8s.io/apiserver/pkg/server/options/audit.go of v1.33 (names, defaults and rules). A policy without a log, or the reverse, is an
  * error here, because no event would be recorded.
  */

@@ -1,5 +1,5 @@
 /**
- * The options of `lifepod up` for authentication. They are named like those of kube-apiserver.
+ * Defines and checks the options of `lifepod up` for authentication, and reads their files. They are named like those of kube-apiserver.
  * Source: pkg/kubeapiserver/options/authentication.go of v1.33 (names, defaults and rules).
  */
 import { X509Certificate } from 'node:crypto';

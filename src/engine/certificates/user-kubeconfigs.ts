@@ -1,6 +1,7 @@
 /**
- * Kubeconfigs for the users who start lifepod with sudo. Only root can read the kubeconfig in the data folder, so each of these users gets
- * a copy that only this user and root can read. The copy has the rights of the administrator, which the user has anyway, through sudo.
+ * Writes kubeconfigs for the users who start lifepod with sudo. Only root can read the kubeconfig in the data folder, so each of these
+ * users gets a copy that only this user and root can read. The copy has the rights of the administrator, which the user has anyway, through
+ * sudo.
  *
  * Reads the administrator's kubeconfig, and writes /run/lifepod/HASH/UID.kubeconfig, where HASH is a hash of the data folder's path. The
  * file data-dir beside the copies contains the path, so that commands of a user who may not read the data folder can name it.
@@ -160,7 +161,7 @@ function readOwned(path: string, owner: number): string | undefined {
   }
 }
 
-/** Creates the folder, which others may only read. Throws if the path is not a folder, or if others may change the folder. */
+/** Creates the folder, which other users may only read. Throws if the path is not a folder, or if other users may change the folder. */
 function ensureSafeFolder(path: string): void {
   try {
     mkdirSync(path, 0o755);

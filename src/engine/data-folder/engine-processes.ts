@@ -60,7 +60,7 @@ export function engineState(
 }
 
 /**
- * Returns the IDs of those of the processes `pids` that hold the lock of the data folder although the lock file has been deleted, perhaps
+ * Returns the IDs in `pids` whose processes hold the lock of the data folder although the lock file has been deleted, perhaps
  * with the folder. Only root can see the open files of other users' processes.
  */
 export function lostEngines(

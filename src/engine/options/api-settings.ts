@@ -1,6 +1,6 @@
 /**
- * The options of `lifepod up` for the API server: further addresses on which it listens, further names in its certificate, the lifetime of
- * certificates, the number of requests in flight, and the protocols that it serves.
+ * Defines and checks the options of `lifepod up` for the API server: further addresses on which it listens, further names in its
+ * certificate, the lifetime of certificates, the number of requests in flight, and whether it serves HTTP/2. Returns all its addresses.
  */
 import { kubernetesServiceAddresses } from '../../apiserver/admission/service-range.ts';
 import { formatIp, isMapped, parseIp } from '../../machinery/ip.ts';

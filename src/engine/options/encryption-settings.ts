@@ -1,5 +1,5 @@
 /**
- * The option of `lifepod up` for encryption at rest. It is named like that of kube-apiserver.
+ * Defines the option of `lifepod up` for encryption at rest. It is named like that of kube-apiserver.
  * Source: k8s.io/apiserver/pkg/server/options/etcd.go of v1.33.
  */
 import { resolve } from 'node:path';

@@ -1,6 +1,6 @@
 /**
- * The grace period with which `lifepod down` wants static Pods to end. `lifepod down` asks the engine with a signal, which carries no
- * value, and writes the value to a file of the data folder before each signal.
+ * Stores the grace period with which `lifepod down` wants static Pods to end. `lifepod down` asks the engine with a signal, which carries
+ * no value, and writes the value to a file of the data folder before each signal.
  */
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,6 +1,6 @@
 /**
- * The option --container-runtime-endpoint of `lifepod up`. Source: the kubelet's option of the same name of v1.33, which also accepts
- * paths.
+ * Parses the option --container-runtime-endpoint of `lifepod up`. Source: the kubelet's option of the same name of v1.33, which also
+ * accepts paths.
  */
 import { UserError } from '../../platform/files.ts';
 
