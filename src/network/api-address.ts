@@ -1,6 +1,6 @@
 /**
- * The addresses of the API. No rule of the table may redirect or reject connections to them, because an administrator could then not repair
- * the cause.
+ * The addresses of the API. No rule for Services or host ports may redirect or reject connections to them, because an administrator could
+ * then not repair the cause.
  */
 import { FAMILIES, familyOf, NFT_WORDS } from './families.ts';
 
@@ -11,7 +11,7 @@ export interface ApiAddresses {
   port: number;
 }
 
-/** Returns the conditions of rules for packets to the API. */
+/** Returns conditions in the syntax of nft(8). A packet to the API meets one of them, other packets meet none. */
 export function toApi({ ips, port }: ApiAddresses): string[] {
   const local = `fib daddr type local tcp dport ${port}`;
   if (ips.includes(NFT_WORDS.IPv6.anyAddress)) return [local];

@@ -140,7 +140,10 @@ export interface RecordPosition {
   end: number;
 }
 
-/** Returns the positions of all records, which begin at `from`; undefined if the message is malformed. Reads no name beyond a pointer. */
+/**
+ * Returns the positions of all records, the first of which begins at `from`; undefined if the message is malformed. Reads no name beyond a
+ * pointer.
+ */
 export function readRecords(message: Buffer, from: number): RecordPosition[] | undefined {
   const records: RecordPosition[] = [];
   const sections = ['answer', 'authority', 'additional'] as const;

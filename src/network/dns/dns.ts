@@ -38,7 +38,7 @@ export interface Dns {
   port: number;
   /** Returns the ID of the process; undefined while none is connected. */
   pid(): number | undefined;
-  /** Resolves when the process knows all changes that the informers have reported. */
+  /** Resolves when the connected process knows all changes that the informers have reported; immediately if none is connected. */
   flushed(): Promise<void>;
   /** Ends the process, which is not started again. */
   stop(): Promise<void>;
@@ -51,7 +51,7 @@ const STABLE_MILLIS = 30_000;
 
 /**
  * Resolves when the process answers queries and knows all Services. Rejects with a UserError if the address is in use, and with another
- * Error if the process cannot listen for another reason.
+ * error if no process starts or the signal aborts.
  */
 export async function startDns(options: DnsOptions): Promise<Dns> {
   const { socket, logFile, log, timers, signal } = options;

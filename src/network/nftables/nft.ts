@@ -1,4 +1,4 @@
-/** Runs nft(8), and lists the chains, sets and maps of a table. */
+/** Runs nft(8): checks commands, lists the chains, sets and maps of a table, and finds the tables of other engines. */
 import { UserError } from '../../platform/files.ts';
 import { withLimit } from '../../platform/on-abort.ts';
 import { CommandError, runCommand } from '../../platform/processes.ts';
@@ -61,7 +61,8 @@ export async function nft(options: TableOptions, args: string[], input?: string 
 
 /**
  * Resolves with the error with which nft(8) and the kernel reject the commands of changeSection() or replaceSection(); with undefined if
- * they accept them. Changes nothing. Rejects with an NftHangsError if nft(8) does not end.
+ * they accept them. Resolves with an error, too, if changeSection() returns false. Changes nothing. Rejects with an NftHangsError if nft(8)
+ * does not end.
  */
 export async function check(options: TableOptions, commands: Iterator<string, unknown>): Promise<Error | undefined> {
   const input: string[] = [];

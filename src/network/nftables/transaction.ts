@@ -1,8 +1,8 @@
 /**
  * Writes the input of nft(8) that changes a table from one version of a section to another, in one transaction. Pure.
  *
- * The functions return the input in pieces, and yield at least once for every STEP elements, an empty piece if there is no text yet: a
- * section may have so many elements that the caller must let other work run meanwhile.
+ * The functions yield the input in pieces, at least one for every STEP elements; a piece is empty if there is no text yet. Between the
+ * pieces, the caller can let other work run, because a section may have very many elements.
  */
 import type { Chain, NftSet, Part, Section, SectionName } from './section.ts';
 

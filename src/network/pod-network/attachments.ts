@@ -1,8 +1,7 @@
 /**
- * The sandboxes that are attached to the Pod network, as libcni records them in its cache: interfaces, addresses and host ports of a
- * sandbox. libcni writes a record before the runtime reports the sandbox, and deletes it when the sandbox has been detached, so that the
- * records are complete whichever engine reads them. Source: libcni 0.8 to 1.x (the cache version cniCacheV1); all runtimes use its
- * default folder.
+ * Reads libcni's cache, which records the sandboxes that are attached to the Pod network: interfaces, addresses and host ports of each.
+ * libcni writes a record before the runtime reports the sandbox, and deletes it when the sandbox has been detached, so that the records are
+ * complete whichever engine reads them. Source: libcni 0.8 to 1.x (the cache version cniCacheV1); all runtimes use its default folder.
  */
 import { existsSync } from 'node:fs';
 import { readdir, readFile, stat } from 'node:fs/promises';

@@ -1,5 +1,5 @@
 /**
- * The chains of one NetworkPolicy. Pure.
+ * Derives the chains of one NetworkPolicy, and the selections and named ports that these chains refer to. Pure.
  *
  * Each direction has two chains, which accept packets that a rule allows and return otherwise: one for the packets of the side that has
  * opened the connection, and one with exchanged addresses and ports for the replies. No packet is accepted because its connection is

@@ -1,4 +1,4 @@
-/** The addresses and ports at which this node accepts traffic for a Service. Pure. */
+/** Determines the addresses and ports at which this node accepts traffic for a Service. Pure. */
 import type { Service, ServicePort } from '../../api/generated/types.ts';
 import { canonicalIp, type IpFamily, parseIp } from '../../machinery/ip.ts';
 import { FAMILIES } from '../families.ts';

@@ -13,8 +13,8 @@ import { NAMES, UNKNOWN_ADDRESSES } from './base-rules.ts';
 const KEY = /\b(\w+ \. \d+) :/g;
 
 /**
- * Resolves with the ports of a family, such as `tcp . 30080`, that are node ports or host ports in the table; none if there is no such
- * table.
+ * Resolves with the ports of a family, such as `tcp . 30080`, that are node ports or host ports in the table; none if nft(8) cannot list
+ * these maps, for example because there is no such table.
  */
 export async function portsIn(options: TableOptions, family: IpFamily): Promise<Set<string>> {
   const { number } = NFT_WORDS[family];
