@@ -10,7 +10,7 @@ import type { Log } from '../platform/platform.ts';
 export interface InformerHandlers<T extends KubeObject> {
   added?(object: T): void;
   updated?(object: T, old: T): void;
-  /** `object`: the last known state of the deleted object. */
+  /** Called when an object was deleted. `object`: its last known state. */
   deleted?(object: T): void;
 }
 

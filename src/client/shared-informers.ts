@@ -77,7 +77,7 @@ class SharedInformer<T extends KubeObject> {
   /** Resolves once the copy contains every object of the first list; undefined before the first follower. */
   #current: Promise<void> | undefined;
 
-  /** `ended` is called once nothing follows the resource any more. */
+  /** Creates the informer. `ended` is called once nothing follows the resource any more. */
   constructor(options: SharedInformersOptions, ref: ResourceRef, ended: () => void) {
     this.#options = options;
     this.#ref = ref;

@@ -1,4 +1,4 @@
-/** The conditions of a Pod. Source: Pod Lifecycle, "Pod conditions" (v1.33), with the kubelet's reasons and messages. */
+/** Determines the conditions of a Pod. Source: Pod Lifecycle, "Pod conditions" (v1.33), with the kubelet's reasons and messages. */
 import type { ContainerStatus, DeferContainer, PodCondition } from '../api/generated/types.ts';
 import { defined } from '../machinery/drop-undefined.ts';
 import { formatTime } from '../machinery/time.ts';

@@ -14,7 +14,7 @@ export interface Facts extends Situation {
   steps: Map<string, Transition>;
   normal: AddEvent;
   warning: AddEvent;
-  /** key: by default the type, with the container and attempt, if any; at: by default now. Empty details are omitted. */
+  /** Adds a step. key: by default the type, with the container and attempt, if any; at: by default now. Empty details are omitted. */
   step(type: string, details?: { [Field in keyof Transition]?: Transition[Field] | undefined }): void;
 }
 

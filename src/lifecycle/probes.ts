@@ -1,5 +1,5 @@
 /**
- * Startup, liveness and readiness probes: when each is due, and what its results cause. In a terminating Pod, containers are probed
+ * Decides when startup, liveness and readiness probes are due, and what their results cause. In a terminating Pod, containers are probed
  * for readiness only, except sidecars and defer containers while defer containers run.
  * Source: Configure Liveness, Readiness and Startup Probes (v1.33).
  */

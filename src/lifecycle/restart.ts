@@ -1,4 +1,4 @@
-/** Whether and when an exited container restarts. Source: Pod Lifecycle, "Container restarts" (v1.33). */
+/** Decides whether and when an exited container restarts. Source: Pod Lifecycle, "Container restarts" (v1.33). */
 import type { Millis } from '../machinery/time.ts';
 import { LONG, SHORT } from './effects.ts';
 import type { ContainerState } from './types.ts';

@@ -1,6 +1,6 @@
 /**
- * The status of a Pod and its containers, as the API shows it. Sources: Pod Lifecycle, "Pod phase" and "Container states" (v1.33), and
- * the specification of defer containers, "Status and events".
+ * Computes the status of a Pod and its containers, as the API shows it. Sources: Pod Lifecycle, "Pod phase" and "Container states" (v1.33),
+ * and the specification of defer containers, "Status and events".
  */
 import { isFinalPhase } from '../api/core/v1/pod/status/final-phase.ts';
 import { type Termination, terminationRecord } from '../api/core/v1/pod/status/termination.ts';

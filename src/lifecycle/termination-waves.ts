@@ -53,7 +53,7 @@ function* walk(view: PodView, waves: readonly Wave[], overdueAt: Millis): Rule<b
 const live = (containers: readonly ContainerView[]): ContainerState[] =>
   containers.flatMap(({ runs }) => runs.filter(isRunning));
 
-/** Each sidecar is a wave of its own, the last started first. */
+/** Returns one wave for each sidecar, the last started first. */
 const sidecarWaves = (view: PodView, end: Millis, hooksBegin: (run: ContainerState) => boolean): Wave[] =>
   view.init
     .filter(({ sidecar }) => sidecar)

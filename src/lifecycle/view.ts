@@ -1,4 +1,4 @@
-/** A Pod as the rules see it: its containers in order, each with its runs and its image, and the current sandbox. */
+/** Builds the view of a Pod that the rules read: its containers in order, each with its runs and its image, and the current sandbox. */
 import { type AnyContainer, containersOf } from '../api/core/v1/pod/containers.ts';
 import { recordedStatuses, shownId } from '../api/core/v1/pod/status/statuses.ts';
 import type { Container, ContainerStatus, DeferContainer, Pod } from '../api/generated/types.ts';

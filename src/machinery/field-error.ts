@@ -1,5 +1,5 @@
 /**
- * Validation errors with the path of the field, in upstream's wording.
+ * Creates validation errors with the path of the field, in upstream's wording.
  * Source: k8s.io/apimachinery/pkg/util/validation/field (behavior and wording).
  */
 import type { StatusCause } from './meta.ts';

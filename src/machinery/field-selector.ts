@@ -1,5 +1,6 @@
 /**
- * Field selectors of list and watch requests: `status.phase=Running,metadata.name!=a`. A backslash escapes `\`, `,` and `=` in values.
+ * Parses and evaluates field selectors of list and watch requests: `status.phase=Running,metadata.name!=a`. A backslash escapes `\`, `,`
+ * and `=` in values.
  * Source: k8s.io/apimachinery/pkg/fields of v1.33 (grammar, behavior and wording).
  */
 import { badRequest } from './status.ts';

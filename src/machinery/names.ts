@@ -1,6 +1,6 @@
 /**
- * Validation of names, keys and addresses: one function per format, which returns the errors of a value in upstream's wording.
- * Like upstream, measures lengths in UTF-8 bytes, except in pathSegmentErrors(), which counts UTF-16 code units.
+ * Validates names, keys and addresses: one function per format, which returns the errors of a value in upstream's wording. Like upstream,
+ * measures lengths in UTF-8 bytes, except in pathSegmentErrors(), which counts UTF-16 code units.
  * Source: k8s.io/apimachinery/pkg/util/validation and pkg/api/validation of v1.33 (behavior and wording).
  */
 import { isIP } from 'node:net';

@@ -1,5 +1,5 @@
 /**
- * Validation of the metadata that all kinds share.
+ * Validates the metadata that all kinds share.
  * Source: k8s.io/apimachinery/pkg/api/validation, objectmeta.go, of v1.33 (behavior and wording).
  */
 import { type FieldError, forbidden, invalid, required, tooLong } from './field-error.ts';

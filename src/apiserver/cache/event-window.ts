@@ -48,7 +48,9 @@ export class EventWindow {
   #bytes = 0;
   #oldestRevision: number;
 
-  /** `capacity`: the maximum number of events. `revision`: the caller must push every event after this revision. */
+  /**
+   * Creates an empty window. `capacity`: the maximum number of events. `revision`: the caller must push every event after this revision.
+   */
   constructor(capacity: number, revision: number, budget: WindowBudget) {
     this.#capacity = capacity;
     this.#budget = budget;

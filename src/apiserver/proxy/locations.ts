@@ -63,9 +63,9 @@ const KUBELET_PORT = '10250';
 export type NodeLocation = { node: string } | Location;
 
 /**
- * Without a port, or with the port of upstream's kubelet, resolves to the name of the node, whose own documents are then served. Otherwise
- * resolves to the address of the node. Rejects with 400 BadRequest if `id` has another form than in parseTarget(), if the node has no
- * address or one that the proxy must not reach, or if the port is `apiPort`: the API server would send the request to itself.
+ * Resolves to the name of the node, whose own documents are then served, if `id` has no port or the port of upstream's kubelet; otherwise
+ * to the address of the node. Rejects with 400 BadRequest if `id` has another form than in parseTarget(), if the node has no address or one
+ * that the proxy must not reach, or if the port is `apiPort`: the API server would send the request to itself.
  */
 export async function locateNode(id: string, read: Read, apiPort: number | undefined): Promise<NodeLocation> {
   const target = parseTarget(id);

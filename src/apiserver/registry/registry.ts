@@ -94,7 +94,7 @@ export async function createRegistry(options: RegistryOptions): Promise<Registry
   return { ...createBackend(context), revision: () => store.revision(), close: () => cache.close() };
 }
 
-/** Every verb is an async function, so that every error rejects its promise. */
+/** Creates the backend. Every verb is an async function, so that every error rejects its promise. */
 function createBackend(context: RegistryContext): ResourceBackend {
   const { resources } = context;
   return {

@@ -1,4 +1,6 @@
-/** The conflict error of an apply that would change fields of other owners. Source: apimachinery's managedfields of v1.33 (wording). */
+/**
+ * Creates the conflict error of an apply that would change fields of other owners. Source: apimachinery's managedfields of v1.33 (wording).
+ */
 import { listed } from '../error-text.ts';
 import type { ManagedFieldsEntry, StatusCause } from '../meta.ts';
 import { ApiError } from '../status.ts';

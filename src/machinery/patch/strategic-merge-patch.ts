@@ -1,5 +1,5 @@
 /**
- * Strategic merge patch: a merge patch that merges certain lists by a merge key.
+ * Applies a strategic merge patch: a merge patch that merges certain lists by a merge key.
  *
  * Boundary: the inputs and the result are plain JSON. The schema of the kind is passed in as a StrategyLookup.
  * Invariants:

@@ -12,7 +12,7 @@ export class StreamConnection {
   readonly encrypted = true;
   readonly #stream: ServerHttp2Stream;
 
-  /** `shared`: the connection that has the stream. */
+  /** Creates the connection of one request. `shared`: the connection that has the stream. */
   constructor(stream: ServerHttp2Stream, shared: TLSSocket) {
     this.#stream = stream;
     this.shared = shared;

@@ -29,7 +29,7 @@ export async function inOneWrite(side: Writable, work: () => Promise<void>): Pro
   }
 }
 
-/** To be called within inOneWrite(): sends the frames that were written so far, and then awaits `work`, which may take long. */
+/** Sends the frames that were written so far, and then awaits `work`, which may take long. Call it only within inOneWrite(). */
 export async function afterFlush(side: Writable, work: () => Promise<void>): Promise<void> {
   side.uncork();
   try {

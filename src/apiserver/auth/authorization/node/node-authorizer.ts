@@ -169,8 +169,8 @@ function pod(asked: Asked): Decision {
 }
 
 /**
- * PodRecords are a kind of lifepod. NodeRestriction limits writes to records of the node's Pods. A node may get any record by its name,
- * which contains the UID of the Pod.
+ * Decides about PodRecords, a kind of lifepod. NodeRestriction limits writes to records of the node's Pods. A node may get any record by
+ * its name, which contains the UID of the Pod.
  */
 function podRecord(asked: Asked): Decision {
   const { verb, subresource, nodeName } = asked;
