@@ -50,7 +50,7 @@ test('kubectl lifepod uses the kubeconfig of kubectl even if an engine runs', ()
   expect(paths({}, { HOME, ...PLUGIN }, true)).toEqual([join(HOME, '.kube', 'config')]);
 });
 
-test('a user who is not root uses the own copy of the kubeconfig in the data folder', () => {
+test('a user who is not root uses the copy of the kubeconfig that belongs to this user', () => {
   expect(paths({}, {}, true, 'own')).toEqual(['own']);
   expect(paths({ dataDir: '/none' }, {}, false, 'own')).toEqual(['own']);
   expect(paths({ kubeconfig: 'a' }, {}, false, 'own')).toEqual(['a']);

@@ -61,7 +61,7 @@ test('a session engine that is kept is locked by the same process as before', ()
   lock.release();
 });
 
-test('only the refusal of a data folder in use has the PID of a running engine', () => {
+test('runningPid finds a PID only in the error about a data folder that is in use', () => {
   expect(runningPid(new FolderInUseError('/d', 7))).toBe(7);
   expect(runningPid(new FolderInUseError('/d', undefined))).toBeUndefined();
   expect(runningPid(new UserError('something else'))).toBeUndefined();

@@ -21,7 +21,7 @@ test.each(allCommands(program).map((command) => [fullName(command), command] as 
   },
 );
 
-test('a long term has its description on the next line, at the column of the others', () => {
+test('the description of a long term begins on the next line, at the column of the other descriptions', () => {
   const command = new Command('x')
     .option('--a <n>', 'short')
     .option(`--${'long-'.repeat(8)}name <value>`, 'of a long term')

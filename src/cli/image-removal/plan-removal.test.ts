@@ -66,7 +66,7 @@ test.each<[string, Parameters<typeof refuseUsed>[1], string[], RegExp | undefine
   else expect(act).toThrow(refusal);
 });
 
-test('a tag of a pinned image can be removed as long as the image keeps another one', () => {
+test('a tag of a pinned image can be removed as long as the image keeps another tag', () => {
   const pinned: ImageInfo = { ...image([one, two]), pinned: true };
   const act = (reference: string) => () => {
     for (const removal of planRemovals([pinned], [reference], hints)) refuseUsed(removal, idle);

@@ -31,7 +31,7 @@ test('the folders of a user are those of KUBECONFIG, and those of the copies of 
   expect(foldersOfUser({ KUBECONFIG: join(engine, 'kubeconfig') }, () => [])).toEqual([engine]);
 });
 
-test('a command that finds no engine in the default folder leads to the engines that the user has', () => {
+test('a command that finds no engine in the default folder names the engines whose kubeconfig the user has', () => {
   expect(orOtherFolder(DEFAULT_DATA_DIR, USER, () => ['/d'])).toBe(
     "; add '--data-dir /d' to use the engine whose kubeconfig you have",
   );

@@ -49,7 +49,7 @@ test('a copy that was removed is renewed with a command of its own if systemd ru
   );
 });
 
-test('a removed copy in KUBECONFIG need not be used', () => {
+test('the error for a removed copy suggests unsetting KUBECONFIG, unless the copy is that of the default engine', () => {
   const [error, env] = [new UserError('x', { cause: Object.assign(new Error(), { code: 'ENOENT' }) }), { ...USER }];
   const text = (path: string): string =>
     (explainUnread(error, [path], undefined, { ...env, KUBECONFIG: path }, none, none) as Error).message;
@@ -84,7 +84,7 @@ test('a silent server of a kubeconfig that is not known to be of lifepod is name
   for (const server of ['https://192.0.2.1:6443', 'https://127.example:6443']) expect(silent(server)).toBeUndefined();
 });
 
-test('a silent engine that has stopped is reported like by the other commands', () => {
+test('an engine that has stopped is reported as by the other commands', () => {
   expect(engineSilent('https://h', ['/d/kubeconfig'], '/d', USER, undefined, () => true)).toBe(
     `lifepod is not running in /d: start it with 'eval "$(sudo lifepod up --detach --data-dir /d)"'`,
   );

@@ -19,7 +19,7 @@ test('a user who is refused lifepod kubeconfig learns how to evaluate its output
   );
 });
 
-test('the user of sudo learns where the copy of the kubeconfig is, and root nothing', () => {
+test('the user of sudo gets a note that names the copy of the kubeconfig, and root gets no note', () => {
   const user = { uid: 1000, gid: 1000, name: 'jane' };
   expect(kubeconfigNotes({ path: '/r/1000.kubeconfig', user }, false)).toEqual([
     'the user jane can use kubectl and lifepod without sudo, with all rights of an administrator, in a shell with KUBECONFIG=/r/1000.kubeconfig',

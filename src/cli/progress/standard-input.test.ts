@@ -14,7 +14,7 @@ afterEach(() => rmSync(folder, { recursive: true }));
 
 const input = (...parts: string[]): Readable => Readable.from(parts.map((part) => Buffer.from(part)));
 
-test('the input can be read several times, and leaves no file', async () => {
+test('an archive from standard input can be read several times, and leaves no file', async () => {
   const shown: string[] = [];
   const read = await withArchiveFrom(
     input('abc', 'de'),
@@ -26,7 +26,7 @@ test('the input can be read several times, and leaves no file', async () => {
   expect(shown).toEqual(['reading standard input: 3 B', 'reading standard input: 5 B']);
 });
 
-test('an error about the archive names the input', async () => {
+test('an error about an archive from standard input names standard input', async () => {
   const failing = withArchiveFrom(
     input('x'),
     folder,
@@ -38,7 +38,7 @@ test('an error about the archive names the input', async () => {
   await expect(failing).rejects.toThrow(/^standard input is not an archive$/);
 });
 
-test('a terminal is not read', async () => {
+test('an archive is not read from a terminal', async () => {
   const terminal = Object.assign(input(), { isTTY: true });
   const refused = withArchiveFrom(
     terminal,

@@ -29,7 +29,7 @@ test('requireOwnUnits accepts no units, and those of the data folder', () => {
   requireOwnUnits(service.dataDir, folder);
 });
 
-test('requireOwnUnits refuses a unit by hand, and names its path', () => {
+test('requireOwnUnits refuses a unit that lifepod has not written, and names its path', () => {
   writeFileSync(join(folder, SHUTDOWN_UNIT), '[Unit]\nAfter=lifepod.service\n');
   expect(() => requireOwnUnits(service.dataDir, folder)).toThrow(
     `${folder}/${SHUTDOWN_UNIT} was not written by lifepod: remove the unit, or continue to manage it yourself`,

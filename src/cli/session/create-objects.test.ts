@@ -142,7 +142,7 @@ test('objects that cannot be planned are reported together with others that are 
   expect([created, has('fine')]).toEqual([[], false]);
 });
 
-test('beside files that cannot be read, only errors are reported that these files cannot explain', async () => {
+test('if files cannot be read, only errors that these files cannot explain are reported', async () => {
   const backend = await registryBackend();
   const widget = { apiVersion: 'example.com/v1', kind: 'Widget', metadata: { name: 'a' } };
   const objects = [widget, config('Wrong'), config('lost', {}, 'nowhere'), { ...config('x'), kind: 'Nothing' }];

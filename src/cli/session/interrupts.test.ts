@@ -16,7 +16,7 @@ test('the first signal ends the session, the second its Pods, and the third leav
   expect(state()).toEqual([true, true, 130, 130]);
 });
 
-test('errors about manifests are printed, and others thrown, but no error of a step that a signal has interrupted', () => {
+test('errors about manifests are printed, other errors are thrown, and all errors after a signal are ignored', () => {
   const said: string[] = [];
   const interrupts = createInterrupts(() => undefined);
   const handle = refused((line) => said.push(line), interrupts.stop);

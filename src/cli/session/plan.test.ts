@@ -90,7 +90,7 @@ test.each([
     [planned('ServiceAccount', 's', 'x')],
     false,
   ],
-])('whether %s can be checked first', (_, object, others, needs) => {
+])('needsOthers finds out whether %s can be checked first', (_, object, others, needs) => {
   expect(needsOthers(object, [object, ...others])).toBe(needs);
 });
 
@@ -127,7 +127,7 @@ test.each([
   ['Pod', { activeDeadlineSeconds: 5 }, false],
   ['Job', {}, false],
   ['ConfigMap', {}, false],
-])('whether a %s with the spec %j runs until it is deleted', (kind, spec, endless) => {
+])('runsUntilDeleted finds out whether a %s with the spec %j runs until it is deleted', (kind, spec, endless) => {
   expect(runsUntilDeleted(planned(kind, 'a', 'x', spec))).toBe(endless);
 });
 

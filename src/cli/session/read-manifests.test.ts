@@ -51,7 +51,7 @@ test('the errors of all files are reported, a line for each', async () => {
   }
 });
 
-test('a file without an object is named if another one has some', async () => {
+test('a file without an object is named if another file has objects', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'manifests-'));
   onTestFinished(() => rmSync(folder, { recursive: true }));
   const [good, empty] = ['good.yaml', 'empty.yaml'].map((name) => join(folder, name)) as [string, string];

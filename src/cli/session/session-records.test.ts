@@ -23,7 +23,7 @@ beforeEach(async () => {
 afterEach(() => rmSync(dataDir, { recursive: true }));
 const files = (): string[] => readdirSync(join(dataDir, 'sessions')).sort();
 
-test('a record is alive until its session leaves, and names the objects', () => {
+test('a session counts as alive until it leaves, and its record names the objects', () => {
   const record = createRecord(dataDir);
   record.write([OBJECT, { ...OBJECT, name: 'b' }]);
   record.write([OBJECT]);

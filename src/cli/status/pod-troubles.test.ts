@@ -64,7 +64,7 @@ test.each<[string, string | undefined, string | undefined]>([
 const timeOf = (trouble: PodTrouble | undefined): string | undefined =>
   trouble?.since === undefined ? undefined : formatTime(trouble.since).slice(11, 19);
 
-test('every recorded Pod is in the table above', () => {
+test('the table of troubles contains every recorded Pod', () => {
   expect(Object.keys(pods)).toHaveLength(25);
 });
 

@@ -121,7 +121,7 @@ test('a workload that cannot create Pods is reported like a Pod', () => {
   expect(lines.at(-1)).toBe('  and 1 more Pods and workloads: lifepod status -o json lists all');
 });
 
-test('a crowd of Pods with one trouble hides no other trouble', () => {
+test('many Pods with the same trouble hide no other trouble', () => {
   const crowd = Array.from({ length: 50 }, (_, index) => sick(`p${index}`));
   const lines = troublesIn([...crowd, sick('q', { reason: 'NotReady' }), sick('r', { reason: 'Error' })]);
   expect(lines.map((line) => line.split(':')[0]).slice(-4)).toEqual([

@@ -60,7 +60,7 @@ test('a right to single objects, and a missing right, are decided each time', as
   expect(await get('secrets', 'a', 'one')).toBe(true);
 });
 
-test('a decision that a change overtakes is not remembered', async () => {
+test('a decision during which a role changes is not remembered', async () => {
   const { get, change } = setUp();
   const decision = get('pods', 'a', 'x');
   change();

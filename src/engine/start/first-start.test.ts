@@ -34,7 +34,7 @@ test('the settings of a first start count after it has succeeded', async () => {
   expect(() => settingsWith({ nodeName: 'right' })).toThrow('was created with --node-name wrong');
 });
 
-test('settings that count keep counting when the API server listens, and when the start fails', async () => {
+test('settled settings remain settled when the API server listens, and when the start fails', async () => {
   const progress = await start({ port: 0 });
   progress.begin();
   progress.settle();
