@@ -25,7 +25,7 @@ const ONE = 1_000_000_000n;
 const amountOf = (pod: Pod, resource: string): bigint =>
   resource === 'pods' ? ONE : (effectiveRequests(pod).get(resource)?.nano ?? 0n);
 
-/** The remaining shortage once these Pods have terminated. */
+/** Returns the shortage that remains once these Pods have terminated. */
 export function shortageAfter(shortage: Shortage, terminated: readonly Pod[]): Shortage {
   const left = new Map<string, bigint>();
   for (const [resource, missing] of shortage) {

@@ -1,6 +1,6 @@
 /**
- * The host ports of Pods. Two Pods clash if they use the same host port with the same protocol, and the same address or one of them
- * every address.
+ * The host ports of Pods. Two Pods clash if they use the same host port with the same protocol, and if their addresses are equal or one of
+ * them is 0.0.0.0, which means every address.
  * Source: the scheduler plugin NodePorts of v1.33 (behavior).
  */
 import { hostPortsOf } from '../api/core/v1/pod/host-ports.ts';

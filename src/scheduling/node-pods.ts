@@ -1,6 +1,6 @@
 /**
- * The Pods of one node, with the sums of what they use. Adding or removing a Pod changes the sums, so that a decision about another Pod
- * does not examine the Pods again.
+ * Keeps the Pods of one node, and the sums of their requests, host ports and claims. Adding or removing a Pod changes the sums, so that a
+ * decision about another Pod does not examine the Pods again.
  *
  * Invariants: no Pod counts twice, and a terminated Pod counts for nothing. The sums equal those of a new set with the same Pods.
  */

@@ -8,17 +8,17 @@ import type { Node, Pod } from '../api/generated/types.ts';
 import { addQuantities, type Quantity, zeroQuantity } from '../machinery/quantity.ts';
 
 /**
- * The node's allocatable amount of the resource. If the node reports no allocatable amounts, its capacity is used. Undefined if the node
- * does not have the resource.
+ * Returns the node's allocatable amount of the resource. If the node reports no allocatable amounts, its capacity is used. Undefined if the
+ * node does not have the resource.
  */
 export const allocatableOf = ({ status }: Node, name: string): Quantity | undefined =>
   resourceQuantity(status?.allocatable ?? status?.capacity, name);
 
-/** The Pod's effective requests except those of zero, which always fit. */
+/** Returns the Pod's effective requests that are larger than zero. Requests of zero always fit. */
 export const wantedBy = (pod: Pod): [name: string, amount: Quantity][] =>
   [...effectiveRequests(pod)].filter(([, { nano }]) => nano > 0n);
 
-/** The sum of the Pods' effective requests of the resource `name`. Terminated Pods are ignored. */
+/** Returns the sum of the Pods' effective requests of the resource `name`. Terminated Pods are ignored. */
 export const requestedBy = (pods: readonly Pod[], name: string): Quantity =>
   pods
     .filter((pod) => !hasEnded(pod))

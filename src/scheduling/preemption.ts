@@ -58,8 +58,8 @@ interface Limits {
 }
 
 /**
- * The Pods to delete so that `pod` fits on the node, and how many of them violate a budget; undefined if `pod` would not fit even if all
- * preemptible Pods were deleted. Pods whose deletion would violate a budget are kept before others.
+ * Returns the Pods to delete so that `pod` fits on the node, and how many of them violate a budget; undefined if `pod` would not fit even
+ * if all preemptible Pods were deleted. Pods whose deletion would violate a budget are kept before others.
  */
 function victimsOn(
   pod: Pod,

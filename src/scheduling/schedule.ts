@@ -52,7 +52,10 @@ export function schedule(
   return { message: `0/${nodes.length} nodes are available: ${histogram.join(', ')}.` };
 }
 
-/** Why the Pod does not fit on the node in addition to the Pods `onNode`, apart from the spread over nodes; empty if it fits. */
+/**
+ * Returns the reasons why the Pod does not fit on the node in addition to the Pods `onNode`; empty if it fits. Does not check the spread
+ * over nodes.
+ */
 export function reasonsAgainst(pod: Pod, node: Node, onNode: PodsOnNode, volumes?: VolumeFacts): string[] {
   const result = feasible(pod, node, onNode);
   if (!result.fits) return result.reasons;

@@ -55,8 +55,8 @@ export function parseAllowedSysctls(text: string): string[] {
 }
 
 /**
- * Why the node rejects the sysctl; undefined if it is allowed. `allowed`: the result of parseAllowedSysctls(). `host`: which
- * namespaces the Pod shares with the machine.
+ * Returns the reason why the node rejects the sysctl; undefined if it is allowed. `allowed`: the result of parseAllowedSysctls(). `host`:
+ * which namespaces the Pod shares with the machine.
  */
 export function sysctlRefusal(
   name: string,

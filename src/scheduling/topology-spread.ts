@@ -12,7 +12,7 @@ const UNEVEN = "node(s) didn't match pod topology spread constraints";
 const WITHOUT_LABEL = `${UNEVEN} (missing required label)`;
 
 export interface Spread {
-  /** Why the Pod does not fit on the node; empty if it fits. */
+  /** Returns the reasons why the Pod does not fit on the node; empty if it fits. */
   reasonsAgainst(node: Node): string[];
   /**
    * For preemption: returns functions that check whether the Pod still fits if one of the removed Pods is added to the node again, and that

@@ -34,7 +34,7 @@ export interface VolumeFacts {
 export const isBound = ({ metadata, spec }: PersistentVolumeClaim): boolean =>
   (spec?.volumeName ?? '') !== '' && metadata.annotations?.[BIND_COMPLETED] !== undefined;
 
-/** The name of the claim that a volume of the Pod uses; undefined if the volume uses no claim. */
+/** Returns the name of the claim that a volume of the Pod uses; undefined if the volume uses no claim. */
 export function claimNameOf(pod: Pod, volume: Volume): string | undefined {
   if (volume.persistentVolumeClaim !== undefined) return volume.persistentVolumeClaim.claimName;
   return volume.ephemeral === undefined ? undefined : `${pod.metadata.name}-${volume.name}`;
@@ -66,7 +66,7 @@ export function volumeMismatch(
 const waitsForConsumer = ({ spec }: PersistentVolumeClaim, facts: VolumeFacts): boolean =>
   facts.storageClass(spec?.storageClassName ?? '')?.volumeBindingMode === 'WaitForFirstConsumer';
 
-/** Why the Pod's claims currently prevent it from running on any node; undefined if they do not. */
+/** Returns the reason why the Pod's claims currently prevent the Pod from running on any node; undefined if they do not. */
 export function claimProblem(pod: Pod, facts: VolumeFacts): string | undefined {
   let unbound = false;
   for (const volume of pod.spec?.volumes ?? []) {
@@ -95,7 +95,7 @@ export function claimProblem(pod: Pod, facts: VolumeFacts): string | undefined {
 export const isOwnedBy = ({ metadata }: PersistentVolumeClaim, pod: Pod): boolean =>
   (metadata.ownerReferences ?? []).some(({ uid, controller }) => controller === true && uid === pod.metadata.uid);
 
-/** The names of those claims of the Pod that no other Pod may use at the same time (access mode ReadWriteOncePod). */
+/** Returns the names of the Pod's claims with the access mode ReadWriteOncePod, which no other Pod may use at the same time. */
 export const exclusiveClaims = (pod: Pod, facts: VolumeFacts): Set<string> =>
   new Set(
     claimNamesOf(pod).filter((name) =>
@@ -103,7 +103,7 @@ export const exclusiveClaims = (pod: Pod, facts: VolumeFacts): Set<string> =>
     ),
   );
 
-/** Why the Pod's claims exclude the node; empty if they do not. `onNode`: the other Pods of the node. */
+/** Returns the reasons why the Pod's claims exclude the node; empty if they do not. `onNode`: the other Pods of the node. */
 export function volumeReasons(
   pod: Pod,
   node: Node,
@@ -133,7 +133,7 @@ export function volumeReasons(
   return [...reasons];
 }
 
-/** The Pod's existing claims that are not fully bound. A claim counts as bound only in the phase Bound, which is written last. */
+/** Returns the Pod's existing claims that are not fully bound. A claim counts as bound only in the phase Bound, which is written last. */
 export const unboundClaims = (pod: Pod, facts: VolumeFacts): PersistentVolumeClaim[] =>
   [...new Set(claimNamesOf(pod))]
     .map((name) => facts.claim(pod.metadata.namespace ?? '', name))

@@ -87,8 +87,8 @@ export function serveConnection(
 }
 
 /**
- * The open connections. If there are too many, a new connection replaces another one, so that clients that hold connections cannot keep
- * others out.
+ * Limits the number of open connections. If there are too many, a new connection replaces another one, so that clients that hold
+ * connections cannot keep others out.
  * Source: RFC 7766, sections 6.2.2 (limits per client) and 6.2.3 (idle connections may be closed under load).
  */
 export class Connections {

@@ -11,7 +11,10 @@ import { type Dns, type DnsOptions, startDns } from './dns.ts';
 export interface TestDns extends Dns {
   /** The folder of the socket. */
   folder: string;
-  /** Starts another engine's DNS on the same socket, with other options. The process is found, or replaced. */
+  /**
+   * Starts another engine's DNS on the same socket, with other options. It finds the running process, and replaces the process if it has
+   * other settings.
+   */
   again(other?: Partial<DnsOptions>): Promise<Dns>;
   /** Ends the connection to the process. */
   disconnect(): void;

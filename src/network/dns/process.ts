@@ -28,7 +28,7 @@ export interface DnsConnection {
   hello: Hello;
   socket: Socket;
   send(message: EngineMessage): void;
-  /** Sends the message and resolves when the process has confirmed it. Rejects if the connection ends before. */
+  /** Sends the message and resolves when the process has confirmed it. Rejects if the connection ends earlier. */
   confirmed(op: 'end' | 'flush'): Promise<void>;
   /** Resolves when the connection has ended, which also happens when the process ends. */
   closed: Promise<void>;

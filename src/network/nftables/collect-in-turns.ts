@@ -1,6 +1,6 @@
 import { workInTurns } from '../../platform/work-in-turns.ts';
 
-/** The pieces have at least this length, except the last one. */
+/** The minimum length of a piece in characters, except for the last piece. */
 const PIECE_LENGTH = 65_536;
 
 /** Runs the steps in turns with other work, adds the text that they yield to `pieces`, and resolves with their result. */

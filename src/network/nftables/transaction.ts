@@ -6,7 +6,7 @@
  */
 import type { Chain, NftSet, Part, Section, SectionName } from './section.ts';
 
-/** The number of elements or chains between two pieces. */
+/** The maximum number of elements, chains or sets between two pieces. */
 const STEP = 1000;
 
 /** A chain, set or map of a table. */
@@ -42,7 +42,7 @@ function* declared(parts: readonly Part[]): Generator<string, Declared> {
   return all;
 }
 
-/** Returns the parts of the first version that the second does not contain as the same objects. */
+/** Returns the parts of `section` that `other` does not contain as the same objects. */
 function partsMissingIn(section: Section, other: Section): Part[] {
   const missing: Part[] = [];
   for (const [name, part] of section) if (other.get(name) !== part) missing.push(part);

@@ -242,7 +242,7 @@ test('a policy or a Pod whose rules nft rejects gets an Event, and its rules are
       'node n1 lets this NetworkPolicy allow nothing, because nft rejects its rules; change the NetworkPolicy: Error: syntax error',
   };
   expect(warnings()).toEqual([{ ...expected, count: 1 }]);
-  // Another change does not report the same rules again; after a pause, they are tried again.
+  // Another change does not report the same rules again; after a pause, the rules are tried again.
   await cluster.start('another', {}, '10.0.0.9');
   await settled();
   expect(warnings()).toEqual([{ ...expected, count: 1 }]);

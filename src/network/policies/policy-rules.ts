@@ -150,7 +150,7 @@ function blockMatch({ cidr, except = [] }: { cidr: string; except?: string[] }, 
   return [`${ip} ${side} ${formatIpRange(range)}${without}`];
 }
 
-/** Returns the ranges without those that another one contains, because nft(8) rejects sets with overlapping ranges. */
+/** Returns the ranges without those that another range contains, because nft(8) rejects sets with overlapping ranges. */
 function outermost(ranges: readonly IpRange[]): IpRange[] {
   const kept: IpRange[] = [];
   const sorted = ranges.toSorted((a, b) =>

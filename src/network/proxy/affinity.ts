@@ -12,9 +12,12 @@ import type { Frontend } from './frontends.ts';
 import { STEP_LENGTH } from './rule-limits.ts';
 import type { Range, Slots } from './slots.ts';
 
-/** The default of v1.33: three hours. */
+/** The default timeout of session affinity in v1.33: three hours. */
 const DEFAULT_TIMEOUT_SECONDS = 10_800;
-/** A set of the kernel must have a limit to get elements from rules. A client beyond the limit gets a random endpoint each time. */
+/**
+ * The maximum number of remembered clients of an endpoint: the kernel requires a limit for sets to which rules add elements. Further
+ * clients get a random endpoint each time.
+ */
 const MAX_CLIENTS = 65_535;
 
 export interface Affinity {

@@ -148,7 +148,7 @@ const base = (name: string, hook: string, rules: string[]): Chain => ({
 export const ofFamily = (texts: readonly string[], family: (typeof FAMILIES)[number]): string[] =>
   texts.filter((text) => familyOf(text) === family);
 
-/** Returns the ranges that are not part of another one, because a set of nftables cannot contain ranges that overlap. */
+/** Returns the ranges without those that another range contains, because a set of nftables cannot contain ranges that overlap. */
 function outermost(cidrs: readonly string[]): string[] {
   const ranges = cidrs.flatMap((cidr) => parseIpRange(cidr) ?? []);
   ranges.sort((a, b) =>

@@ -78,8 +78,8 @@ const portKey = ({ name, protocol }: { name?: string; protocol?: string }): stri
 const numbersBySlice = new WeakMap<EndpointSlice, Map<string, number[]>>();
 
 /**
- * Returns the port numbers of a slice by portKey(), without numbers that are no ports: the API accepts any number in a slice, as upstream,
- * but the kernel rejects such rules.
+ * Returns the port numbers of a slice by portKey(), without numbers that are not valid ports: like upstream, the API accepts any number in
+ * a slice, but the kernel rejects rules with an invalid port.
  */
 function numbersOf(slice: EndpointSlice): Map<string, number[]> {
   const known = numbersBySlice.get(slice);

@@ -8,7 +8,7 @@ export interface Frontend {
   family: IpFamily;
   /**
    * `internal`: traffic to a cluster IP; `external`: traffic to an external IP, the address of a load balancer or a node port, with the
-   * policy Cluster; `local`: the same with the policy Local.
+   * policy Cluster; `local`: the same traffic as `external`, but with the policy Local.
    */
   policy: 'internal' | 'external' | 'local';
   /** The address; undefined for a node port, which all addresses of the node have. */

@@ -1,5 +1,5 @@
 /**
- * Limits of the rules for one Service, because they grow with the product of its ports, addresses and endpoints. Upstream has no such
+ * Limits the number of rules for one Service, because it grows with the product of its ports, addresses and endpoints. Upstream has no such
  * limit; its largest tested Services have some thousand endpoints.
  */
 

@@ -42,8 +42,8 @@ export interface ServiceRules {
   part: Part;
   needs: readonly SharedPart[];
   /**
-   * The addresses and ports that the Service claims, such as `address 10.96.0.7 . tcp . 80`. If several Services claim the same, only one
-   * gets it.
+   * The addresses and ports that the Service claims, such as `address 10.96.0.7 . tcp . 80`. If several Services claim the same address and
+   * port, only one gets them.
    */
   claims: readonly string[];
   /** The slots of the endpoints, by family and port. */

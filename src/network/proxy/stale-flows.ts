@@ -74,8 +74,8 @@ export function staleness(
 }
 
 /**
- * Parses a line of the output of `conntrack --dump --proto udp`; undefined if it is no entry. The first values of an entry are those of the
- * client, the second those of replies.
+ * Parses a line of the output of `conntrack --dump --proto udp`; undefined if the line is not an entry. An entry has first the addresses
+ * and ports of the client's packets, then those of the replies.
  */
 export function parseFlow(line: string): Flow | undefined {
   const fields = [...line.matchAll(/\b(src|dst|sport|dport)=(\S+)/g)].map(([, , value = '']) => value);
@@ -104,7 +104,7 @@ export interface DeletionOptions {
 }
 
 /**
- * Deletes the stale entries of the frontends, which are in the map by frontendId(). The targets may change meanwhile. Rejects if
+ * Deletes the stale entries of the frontends. `frontends`: by frontendId(); their targets may change during the call. Rejects if
  * conntrack(8) or ip(8) fails, or makes no progress for `limitMillis`.
  */
 export function deleteStaleFlows(

@@ -66,7 +66,7 @@ export function createShimExits(options: { state: string; log: Log; timers: Time
         log.debug('a shim does not report the exit of its container', { containerId, error: String(error) });
       },
     );
-    // Once the shim has responded to State, it has also received Wait, which was sent before on the same connection.
+    // Once the shim has responded to State, it has also received Wait, which was sent earlier on the same connection.
     const answered = call<ExitAnswer & { status: string }>('State').then(
       (answer) => {
         if (answer.status === 'STOPPED') note(containerId, answer);

@@ -23,7 +23,7 @@ const UPDATE_LEAVES_BYTES = 2 * 1024 * 1024;
 const LARGE_VALUES_LEAVE_BYTES = 4 * 1024 * 1024;
 /** If the free pages have at least this many times the size of a commit plus the reserve, enough of them are assumed to be adjacent. */
 const MANY_TIMES = 4;
-/** The file grows in pieces of this size, so that it rarely has to grow. Its holes are filled in such pieces, too. */
+/** The file grows in pieces of this size, so that it rarely has to grow. Its holes are filled in pieces of this size, too. */
 const PIECE_BYTES = 1024 * 1024;
 
 /** Space for the roots of the trees and the paths to the keys, which each commit writes. */

@@ -239,7 +239,7 @@ export function newestState(
   return {
     keys: current.getKeys(bounds),
     read: (key) => readValue(current, key, transaction),
-    // doesExist() has no parameter for the transaction. It uses the transaction of this turn of the event loop, which is the same one.
+    // doesExist() has no parameter for the transaction. It uses the transaction of this turn of the event loop, which is `transaction`.
     has: (key) => current.doesExist(key),
     countAfter: (key) => current.getKeysCount({ ...bounds, start: key, exclusiveStart: true }),
   };
