@@ -47,7 +47,7 @@ export interface Serving {
   close(): void;
 }
 
-/** Answers queries from now on. `failed` is called with unexpected errors. */
+/** Answers queries from now on, until close() of the result is called. `failed` is called with unexpected errors. */
 export function serve({ udp, tcp }: Listener, answer: Responder, failed: (error: Error) => void): Serving {
   udp.on('error', failed);
   tcp.on('error', failed);

@@ -178,7 +178,7 @@ function targetQuery(query: Query, target: string): Query | undefined {
   return { ...query, labels, key, question };
 }
 
-/** Returns addresses in an order that differs from one response to the next, because many clients use the first one. */
+/** Returns the answers. Addresses get another order in each response, because many clients use the first one. */
 function rotated(answers: ZoneRecord[], type: number, turn: number): ZoneRecord[] {
   if (answers.length < 2 || (type !== TYPE.A && type !== TYPE.AAAA)) return answers;
   const first = turn % answers.length;

@@ -7,9 +7,9 @@ import { CLASS_IN, FLAG, HEADER_BYTES, type Query, TYPE } from './message.ts';
 import { TTL_SECONDS, type ZoneRecord } from './zone.ts';
 
 const CLASSIC_UDP_BYTES = 512;
-/** Messages up to this size are never fragmented in practice. Source: DNS flag day 2020. */
+/** The maximum size of a response over UDP. Messages up to this size are never fragmented in practice. Source: DNS flag day 2020. */
 export const MAX_UDP_BYTES = 1232;
-/** Over TCP, the length of a message is sent as two bytes. */
+/** The maximum size of a response over TCP, where the length of a message is sent as two bytes. */
 const MAX_TCP_BYTES = 65_535;
 const OPT_BYTES = 11;
 /** The largest offset to which a compression pointer can point. */

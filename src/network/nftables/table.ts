@@ -60,9 +60,7 @@ export async function deleteTable(options: TableOptions): Promise<void> {
 const removal = (family: 'ip' | 'inet', name: string): string =>
   `add table ${family} ${name}\ndelete table ${family} ${name}\n`;
 
-/**
- * The length of commands, in characters, after which the monitor is renewed: that of about 20,000 elements, which cost the monitor 14 MB.
- */
+/** After commands of this length in characters, the monitor is renewed: that of about 20,000 elements, which cost it 14 MB. */
 const RENEWAL_LENGTH = 2 ** 21;
 const RETRY_BASE_MILLIS = 1000;
 const RETRY_MAX_MILLIS = 60_000;

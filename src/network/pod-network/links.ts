@@ -1,4 +1,4 @@
-/** Reads network interfaces with ip(8), and runs ip(8) in other network namespaces. */
+/** Reads network interfaces and routes with ip(8), and runs commands of ip(8), also in other network namespaces. */
 import { runCommand, runCommandOk } from '../../platform/processes.ts';
 
 export interface Link {

@@ -37,8 +37,8 @@ export interface NetworkOptions extends Instance {
    */
   podCidr: string;
   /**
-   * The range of Services, or two ranges with a comma between them. It gets a route, and must overlap neither the Pod range nor a route of
-   * the machine. Absent: there is no route.
+   * The range of Services, or two ranges with a comma between them. Each range gets a route, and must overlap neither a Pod range nor a
+   * route of the machine. Absent: there is no route.
    */
   serviceCidr?: string;
   /**

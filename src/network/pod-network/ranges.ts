@@ -153,9 +153,7 @@ async function requireIpv6(range: IpRange): Promise<void> {
   );
 }
 
-/**
- * Parses a range that ip(8) or nft(8) has printed: in CIDR notation, or the address of a range with only one. Undefined if it is neither.
- */
+/** Parses a range that ip(8) or nft(8) has printed: in CIDR notation, or as a single address. Returns undefined for another text. */
 export function printedRange(text: string): IpRange | undefined {
   const ip = parseIp(text);
   return ip === undefined ? parseIpRange(text) : { family: ip.family, base: ip.value, prefixLength: bitsOf(ip.family) };
