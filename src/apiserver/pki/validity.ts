@@ -33,7 +33,7 @@ export function validityOf(now: Millis, lifetimeMillis: Millis, authorityEnd: Mi
   return { begin, end: Math.min(end, authorityEnd) };
 }
 
-/** The dates of a certificate, and its fingerprint. */
+/** The fields of a certificate that determine when to renew it. The fingerprint spreads the renewals of certificates created together. */
 export type Dated = Pick<X509Certificate, 'validFrom' | 'validTo' | 'fingerprint256'>;
 
 /** Returns the end of the certificate's validity. */

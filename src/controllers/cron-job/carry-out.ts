@@ -24,9 +24,9 @@ export interface CronJobWriter {
 }
 
 /**
- * Carries out the decision. Resolves with true once the local copies contain the writes, or with false, without an effect, if the CronJob
- * was changed or deleted meanwhile, because that change causes the next decision. Throws if the status or the new Job cannot be written, or
- * a replaced Job cannot be deleted; any other failed deletion is only reported as an Event.
+ * Carries out the decision. Resolves with true once the informers' caches contain the writes, or with false, without an effect, if the
+ * CronJob was changed or deleted meanwhile, because that change causes the next decision. Throws if the status or the new Job cannot be
+ * written, or a replaced Job cannot be deleted; any other failed deletion is only reported as an Event.
  */
 export async function carryOut(writer: CronJobWriter, cronJob: CronJob, decision: Decision): Promise<boolean> {
   const { notes, status, remove, start } = decision;

@@ -63,8 +63,8 @@ export const countCollision = (
   unlessChanged(client.updateStatus({ ...daemonSet, status: { ...emptyStatus, ...daemonSet.status, collisionCount } }));
 
 /**
- * Reports the Events, unmarks, deletes and creates Pods, deletes obsolete revisions and writes the status. Resolves once the local copies
- * contain the writes; rejects if a write has failed.
+ * Reports the Events, unmarks, deletes and creates Pods, deletes obsolete revisions and writes the status. Resolves once the informers'
+ * caches contain the writes; rejects if a write has failed.
  */
 export async function carryOut(
   writer: DaemonWriter,

@@ -27,8 +27,9 @@ export interface DeploymentWriter {
 
 /**
  * Carries out the decision, but skips the rest once a ReplicaSet has changed. Resolves with false if the current ReplicaSet does not exist
- * yet: a change of the Deployment or the deletion of its namespace follows. Otherwise resolves with true once the local copies contain the
- * writes. Throws the error of a write, except if the object was changed or deleted meanwhile, because that change causes the next decision.
+ * yet: a change of the Deployment or the deletion of its namespace follows. Otherwise resolves with true once the informers' caches contain
+ * the writes. Throws the error of a write, except if the object was changed or deleted meanwhile, because that change causes the next
+ * decision.
  */
 export async function carryOut(writer: DeploymentWriter, deployment: Deployment, decision: Decision): Promise<boolean> {
   const { create, changes, remove } = decision;

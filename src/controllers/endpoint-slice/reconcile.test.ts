@@ -18,7 +18,7 @@ function applied(slices: readonly EndpointSlice[], { create, update, remove }: S
   return [...slices.filter(({ metadata }) => !gone.has(metadata.name)), ...update, ...created];
 }
 
-/** Returns the slices of the Service with the Pods. */
+/** Returns the slices that are created for the Pods of a Service that has no slices yet. */
 const slicesOf = (of: Service, pods: readonly Pod[]): EndpointSlice[] => applied([], decide(of, pods));
 
 const NOTHING: SliceChanges = { create: [], update: [], remove: [] };

@@ -67,7 +67,10 @@ function membersOf(service: Service, pods: readonly Pod[]): Member[] {
   });
 }
 
-/** Returns the ports of the Service that the Pod has; one `undefined` if the Service is headless and has no ports. */
+/**
+ * Returns an endpoint port for each port of the Service, with the number of the target port. Omits a port whose named target port the Pod
+ * does not declare. Returns [undefined] for a headless Service without ports, whose Pods are in a subset without ports.
+ */
 function portsFor(pod: Pod, service: Service): (CoreV1EndpointPort | undefined)[] {
   const ports = service.spec?.ports ?? [];
   if (ports.length === 0) return isHeadless(service) ? [undefined] : [];

@@ -20,9 +20,9 @@ export interface JobWriter extends PodWriter {
 }
 
 /**
- * Creates and deletes Pods, writes the status, and removes the finalizers of the Pods in `untrack`. Resolves once the local copies contain
- * the writes: with true if the status is up to date, with false if the Job or a Pod has changed, which causes another decision. Rejects
- * with the first error; a Pod that cannot be created does not prevent the others from being counted.
+ * Creates and deletes Pods, writes the status, and removes the finalizers of the Pods in `untrack`. Resolves once the informers' caches
+ * contain the writes: with true if the status is up to date, with false if the Job or a Pod has changed, which causes another decision.
+ * Rejects with the first error; a Pod that cannot be created does not prevent the others from being counted.
  */
 export async function carryOut(writer: JobWriter, job: Job, decision: Decision): Promise<boolean> {
   await Promise.all(decision.unmark.map((pod) => unmarkPod(writer, pod)));

@@ -4,7 +4,7 @@
  * written.
  *
  * Reads: services, ipaddresses, servicecidrs. Writes: ipaddresses, events.
- * Invariant: an IPAddress is written only after the objects have been read from the API, because the local copies of Services and
+ * Invariant: an IPAddress is written only after the objects have been read from the API, because the informers' caches of Services and
  * IPAddresses may show different revisions.
  */
 import type { IPAddress, Service, ServiceCIDR } from '../../api/generated/types.ts';
@@ -26,7 +26,7 @@ function absent(error: unknown): undefined {
 
 export async function startServiceAddresses(options: ControllerOptions): Promise<void> {
   const { informers, timers, log, signal } = options;
-  /** Resolves once the local copies are complete. */
+  /** Resolves once the informers' caches are complete. */
   const complete = Promise.withResolvers<void>();
   const queue = createWorkQueue({ name: 'service-addresses', process: review, log, timers, signal });
   const addService = ({ metadata }: Service): void => queue.add(`${metadata.namespace}/${metadata.name}`);
@@ -82,7 +82,9 @@ export async function startServiceAddresses(options: ControllerOptions): Promise
   }
 }
 
-/** Returns functions that check a finding against the API, then repair or delete the IPAddress. `local`: reads from the local copies. */
+/**
+ * Returns functions that check a finding against the API, then repair or delete the IPAddress. `local`: reads from the informers' caches.
+ */
 function createRepairs({ client, timers, log, signal }: ControllerOptions, local: Others) {
   const addressClient = client.resource<IPAddress>(IP_ADDRESSES);
   const serviceClient = client.resource<Service>(SERVICES);

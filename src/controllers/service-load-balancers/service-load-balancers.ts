@@ -40,7 +40,7 @@ export async function startServiceLoadBalancers(options: ControllerOptions): Pro
   const { informers, timers, log, signal } = options;
   const { carryOut, report } = createWriter(options);
   const queue = createWorkQueue({ name: 'service-load-balancers', process: assignAll, log, timers, signal });
-  /** Whether the local copies are complete: an absent node would withdraw addresses. */
+  /** Whether the informers' caches are complete: an absent node would withdraw addresses. */
   let isComplete = false;
   const enqueue = (): void => {
     if (isComplete) queue.add('all');

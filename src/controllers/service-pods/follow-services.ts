@@ -71,7 +71,7 @@ const membershipChanged = ({ metadata, spec }: Pod, old: Pod): boolean =>
 
 export interface FollowedServices {
   services: Informer<Service>;
-  /** Resolves once the copies of Services and Pods are complete. */
+  /** Resolves once the informers' caches of Services and Pods are complete. */
   synced: Promise<unknown>;
   /** Returns the Pods that the Service selects, in no particular order. */
   podsOf(service: Service): Pod[];

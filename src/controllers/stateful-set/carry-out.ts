@@ -34,7 +34,7 @@ export const countCollision = (
 /**
  * Unmarks Pods, writes claims and their owners, corrects, deletes and creates Pods, deletes revisions, then writes the status. Pods are
  * deleted only after their claims have their owners, and not after a failure, so that a claim that the retention policy deletes is not left
- * over. Resolves once the local copies contain the writes; rejects if a write has failed.
+ * over. Resolves once the informers' caches contain the writes; rejects if a write has failed.
  */
 export async function carryOut(writer: StatefulWriter, set: StatefulSet, decision: Decision): Promise<void> {
   for (const { type, reason, message } of decision.events) writer.events.event(set, type, reason, message);
@@ -61,7 +61,7 @@ export async function carryOut(writer: StatefulWriter, set: StatefulSet, decisio
 interface Turn {
   writer: StatefulWriter;
   set: StatefulSet;
-  /** Resolve once the copies contain the writes so far. */
+  /** Resolve once the informers' caches contain the writes so far. */
   visible: Promise<void>[];
 }
 

@@ -52,5 +52,8 @@ export function followStatefulSets(
   return { sets, revisions, claims, pods: informers.follow<Pod>(PODS, { signal }, handlers) };
 }
 
-/** The fields of a claim on which the retention policy depends. */
+/**
+ * Returns the fields of a claim whose change requires a reconcile: the owners, which the retention policy determines, and the deletion,
+ * during which no Pod is created with the claim.
+ */
 const ownership = ({ metadata }: PersistentVolumeClaim) => [metadata.ownerReferences, metadata.deletionTimestamp];

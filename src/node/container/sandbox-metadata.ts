@@ -33,7 +33,7 @@ function boundedMetadata({ metadata: { labels = {}, annotations = {} } }: Pod): 
   const fitting = (all: Record<string, string>): Record<string, string> => {
     const fits: [string, string][] = [];
     const keys = Object.keys(all);
-    // More entries than this cannot fit, even if their keys and values are empty.
+    // Bound the work: no more entries than this fit, even if they are empty. Later entries are omitted, even if earlier ones are too large.
     for (const key of keys.slice(0, MAX_BYTES / ENTRY_BYTES)) {
       const value = all[key] ?? '';
       const bytes = Buffer.byteLength(key) + Buffer.byteLength(value) + ENTRY_BYTES;
