@@ -11,6 +11,7 @@ import type { Hints } from '../hints.ts';
 import { imageOf, lacksImage, type PodContainer, podContainers } from '../pod-containers.ts';
 import { commandError, FAILED_START_REASONS } from '../why/failed-start.ts';
 import { IMAGE_NAME_RULE, imageHint, lackOfImage } from '../why/images.ts';
+import { controllerOf } from '../why/subject.ts';
 import { type ContainerRuns, failedStartOf, NO_RUNS, startedContainers } from './container-runs.ts';
 import { preparationProblem } from './preparation.ts';
 
@@ -50,9 +51,6 @@ export function isOver({ isComplete, hasEndless, ending, pods, jobs }: SessionSt
     return job !== undefined && (job.isGone || isFinished(job.object));
   });
 }
-
-const controllerOf = (pod: Pod): { kind: string; uid: string } | undefined =>
-  pod.metadata.ownerReferences?.find(({ controller }) => controller === true);
 
 /**
  * Returns whether the Pod has failed for good. The failed Pod of a Job counts once the Job has failed, because the Job may try again; that

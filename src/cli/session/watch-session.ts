@@ -16,6 +16,7 @@ import { type KubeObject, type OwnerReference, type ResourceRef, uidOf } from '.
 import { isApiError } from '../../machinery/status.ts';
 import type { Platform, Timer } from '../../platform/platform.ts';
 import type { Hints } from '../hints.ts';
+import { controllerOf } from '../why/subject.ts';
 import { type ContainerRuns, crashLoops, NO_RUNS, withRuns } from './container-runs.ts';
 import type { FindKind } from './discovery.ts';
 import { createNotices, type Notices } from './notices.ts';
@@ -178,7 +179,7 @@ class Watched {
       this.#put(kind, object, isGone);
       return;
     }
-    const controller = object.metadata.ownerReferences?.find((each) => each.controller === true);
+    const controller = controllerOf(object);
     if (controller === undefined) return;
     const decided = this.#isOwner(controller, object.metadata.namespace).then((belongs) => {
       // A later version may have been decided first.
@@ -227,7 +228,7 @@ class Watched {
       });
     if (owner === undefined || uidOf(owner) !== uid) return false;
     if (this.#hasLabel(owner)) return true;
-    const controller = owner.metadata.ownerReferences?.find((each) => each.controller === true);
+    const controller = controllerOf(owner);
     return controller !== undefined && this.#isOwner(controller, namespace);
   }
 

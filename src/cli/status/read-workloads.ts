@@ -4,13 +4,13 @@
  *
  * Boundary: only the kinds that report it in a condition, `ReplicaFailure`, are read. A Deployment reports that of its ReplicaSets.
  */
-import { DEPLOYMENTS, REPLICA_SETS, REPLICATION_CONTROLLERS } from '../../api/resources.ts';
 import type { Client } from '../../client/client.ts';
-import type { KubeObject, ResourceRef } from '../../machinery/meta.ts';
+import type { KubeObject } from '../../machinery/meta.ts';
 import { isApiError } from '../../machinery/status.ts';
 import { parseTime } from '../../machinery/time.ts';
 import type { Hints } from '../hints.ts';
-import { oneLine } from '../why/subject.ts';
+import { controllerOf, oneLine } from '../why/subject.ts';
+import { WORKLOAD_TYPES } from '../workloads/workloads.ts';
 import type { Trouble } from './report.ts';
 
 interface WorkloadObject extends KubeObject {
@@ -19,11 +19,15 @@ interface WorkloadObject extends KubeObject {
   };
 }
 
-const TYPES: readonly { kind: Trouble['kind']; word: string; resource: ResourceRef }[] = [
-  { kind: 'Deployment', word: 'deployment', resource: DEPLOYMENTS },
-  { kind: 'ReplicaSet', word: 'replicaset', resource: REPLICA_SETS },
-  { kind: 'ReplicationController', word: 'replicationcontroller', resource: REPLICATION_CONTROLLERS },
-];
+/** The kinds that have the condition. */
+const KINDS = ['Deployment', 'ReplicaSet', 'ReplicationController'] as const;
+const TYPES = KINDS.flatMap((kind) =>
+  WORKLOAD_TYPES.filter((type) => type.kind === kind).map(({ names, resource }) => ({
+    kind,
+    word: names[0] ?? '',
+    resource,
+  })),
+);
 
 export interface WorkloadReading {
   troubles: Trouble[];
@@ -54,11 +58,11 @@ export async function readWorkloads(
   return { troubles: found.flat(), unread };
 }
 
-function troubleOf({ metadata, status }: WorkloadObject, kind: Trouble['kind'], word: string, hints: Hints): Trouble[] {
+function troubleOf(object: WorkloadObject, kind: Trouble['kind'], word: string, hints: Hints): Trouble[] {
+  const { metadata, status } = object;
   const failure = status?.conditions?.find((each) => each.type === 'ReplicaFailure' && each.status === 'True');
-  // Its owner reports the failure, too.
-  const isOwned = metadata.ownerReferences?.some(({ controller }) => controller === true) === true;
-  if (failure === undefined || isOwned) return [];
+  // The controller of the object reports the failure, too.
+  if (failure === undefined || controllerOf(object) !== undefined) return [];
   const { name, namespace = 'default', uid } = metadata;
   const message = oneLine(failure.message);
   return [

@@ -8,6 +8,7 @@ import type {
   PodCondition,
 } from '../../api/generated/types.ts';
 import type { Transition } from '../../lifecycle/types.ts';
+import type { KubeObject } from '../../machinery/meta.ts';
 import { type Millis, parseTime } from '../../machinery/time.ts';
 import type { Hints } from '../hints.ts';
 import { type ContainerKind, type PodContainer, podContainers } from '../pod-containers.ts';
@@ -64,9 +65,10 @@ export const endedWithNode = (subject: Living): boolean =>
   conditionOf(subject, 'DisruptionTarget')?.reason === 'TerminationByKubelet';
 
 /**
- * Returns the kind, the name and the UID of the controller of the Pod, which creates another Pod instead of it; undefined if it has none.
+ * Returns the reference to the controller of the object, such as the Job that creates another Pod instead of this one; undefined if the
+ * object has none.
  */
-export const controllerOf = ({ metadata }: Pod): OwnerReference | undefined =>
+export const controllerOf = ({ metadata }: KubeObject): OwnerReference | undefined =>
   metadata.ownerReferences?.find(({ controller }) => controller === true);
 
 /** A container that has a status. */

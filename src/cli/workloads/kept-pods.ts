@@ -4,6 +4,7 @@ import type { Client } from '../../client/client.ts';
 import { type KubeObject, uidOf } from '../../machinery/meta.ts';
 import { isApiError } from '../../machinery/status.ts';
 import type { Hints } from '../hints.ts';
+import { controllerOf } from '../why/subject.ts';
 import { shortList } from './missing-pod.ts';
 import { WORKLOAD_TYPES } from './workloads.ts';
 
@@ -28,16 +29,13 @@ async function workloadOf(client: Client, pod: Pod): Promise<string | undefined>
   return top && `${top.type}/${top.object.metadata.name} -n ${pod.metadata.namespace}`;
 }
 
-async function ownerOf(
-  client: Client,
-  { metadata }: KubeObject,
-): Promise<{ type: string; object: KubeObject } | undefined> {
-  const reference = metadata.ownerReferences?.find(({ controller }) => controller === true);
+async function ownerOf(client: Client, owned: KubeObject): Promise<{ type: string; object: KubeObject } | undefined> {
+  const reference = controllerOf(owned);
   const found = WORKLOAD_TYPES.find(({ kind }) => kind === reference?.kind);
   if (reference === undefined || found === undefined) return undefined;
   const object = await client
     .resource<KubeObject>(found.resource)
-    .get(reference.name, metadata.namespace)
+    .get(reference.name, owned.metadata.namespace)
     .catch((error: unknown) => {
       if (isApiError(error)) return undefined;
       throw error;
