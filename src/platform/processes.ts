@@ -188,7 +188,8 @@ export function requireProgram(name: string): string {
   return found;
 }
 
-function isExecutable(file: string): boolean {
+/** Returns whether the path is a file that this user may execute. */
+export function isExecutable(file: string): boolean {
   try {
     accessSync(file, fileConstants.X_OK);
     return statSync(file).isFile();

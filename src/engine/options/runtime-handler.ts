@@ -1,7 +1,7 @@
 /** Parses the option --runtime-handler, which describes a runtime for Pods with a RuntimeClass. Reads whether the program exists. */
-import { accessSync, constants, statSync } from 'node:fs';
 import { dns1123LabelErrors } from '../../machinery/names.ts';
 import { UserError } from '../../platform/files.ts';
+import { isExecutable } from '../../platform/processes.ts';
 
 /**
  * Returns `others` with the handler that `text`, a value of --runtime-handler, describes: NAME=/path/of/a/program or
@@ -15,18 +15,9 @@ export function addRuntimeHandler(text: string, others: Record<string, string> =
     );
   }
   // A recorded handler is not examined: an engine starts although the program has been removed, and only Pods that need it wait.
-  if (runtime.startsWith('/') && !isProgram(runtime))
+  if (runtime.startsWith('/') && !isExecutable(runtime))
     throw new UserError(
       `--runtime-handler ${JSON.stringify(text)}: there is no program ${runtime}: install it, or give the path of another one`,
     );
   return { ...others, [name]: runtime };
-}
-
-function isProgram(path: string): boolean {
-  try {
-    accessSync(path, constants.X_OK);
-    return statSync(path).isFile();
-  } catch {
-    return false;
-  }
 }
