@@ -17,6 +17,23 @@ import {
   waiting,
 } from './explain-fixtures.ts';
 
+/** Returns the status of a Pod that runs again. Its previous run began `secondsAgo` seconds ago, and was lost. */
+const lostRun = (secondsAgo?: number) => ({
+  conditions: READY,
+  containerStatuses: [
+    running('app', {
+      state: { running: { startedAt: time(1) } },
+      restartCount: 1,
+      lastState: {
+        terminated: {
+          ...terminated(255, 'Unknown').terminated,
+          ...(secondsAgo !== undefined && { startedAt: time(secondsAgo) }),
+        },
+      },
+    }),
+  ],
+});
+
 const unbound = { nodeName: undefined } as object;
 const withImages = (...names: string[]) => ({ ...node({}), status: { images: [{ names }] } });
 /** A Pod that no node can run because of `message`. */
@@ -461,16 +478,7 @@ explains({
     sentence: 'p is running again: container app ended with code 1, and was restarted 1.00s ago.',
   },
   'a running Pod that was restarted after a power loss': {
-    status: {
-      conditions: READY,
-      containerStatuses: [
-        running('app', {
-          state: { running: { startedAt: time(1) } },
-          restartCount: 1,
-          lastState: terminated(255, 'Unknown'),
-        }),
-      ],
-    },
+    status: lostRun(),
     sentence:
       'p is running again: container app was lost, probably because the machine or the container runtime stopped without a shutdown, and was restarted 1.00s ago.',
     evidence: [
@@ -480,31 +488,13 @@ explains({
     advice: /lifepod logs p -n n -c app --previous$/,
   },
   'a running Pod that was restarted after its node has reported a restart of the machine': {
-    status: {
-      conditions: READY,
-      containerStatuses: [
-        running('app', {
-          state: { running: { startedAt: time(1) } },
-          restartCount: 1,
-          lastState: { terminated: { ...terminated(255, 'Unknown').terminated, startedAt: time(90) } },
-        }),
-      ],
-    },
+    status: lostRun(90),
     sentence:
       'p is running again: container app was lost, because the machine was restarted without a shutdown of its node, and was restarted 1.00s ago.',
     rebooted: 3,
   },
   'a running Pod that was lost long after a restart of the machine': {
-    status: {
-      conditions: READY,
-      containerStatuses: [
-        running('app', {
-          state: { running: { startedAt: time(1) } },
-          restartCount: 1,
-          lastState: { terminated: { ...terminated(255, 'Unknown').terminated, startedAt: time(3600) } },
-        }),
-      ],
-    },
+    status: lostRun(3600),
     sentence:
       'p is running again: container app was lost, probably because the machine or the container runtime stopped without a shutdown, and was restarted 1.00s ago.',
     rebooted: 4000,
