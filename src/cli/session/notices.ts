@@ -12,7 +12,7 @@ interface EntryNotice {
   /** The name of the defer container. */
   name: string;
   text: string;
-  /** What the user can do; empty if that is not known. */
+  /** The advice to the user; empty if no remedy is known. */
   hint: string;
   /** Whether the entry may still run. */
   isPending: boolean;

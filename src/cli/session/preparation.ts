@@ -18,7 +18,7 @@ export interface PreparationProblem {
   text: string;
   /** `sandbox` or `volumes`. It does not contain the message, because the messages of repeated attempts may differ in IDs. */
   cause: string;
-  /** What the user can do; empty if that is not known. */
+  /** The advice to the user; empty if no remedy is known. */
   hint: string;
 }
 

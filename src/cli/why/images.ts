@@ -31,7 +31,7 @@ export function missingImage(subject: Living, shown: Shown): Explanation {
   };
 }
 
-/** What a user must know to correct the name of an image. */
+/** Advises a user whose image name is not valid. */
 export const IMAGE_NAME_RULE =
   'an image name is [REGISTRY/]PATH[:TAG] with a PATH in lower case, such as registry.example/team/app:1.2';
 

@@ -114,8 +114,8 @@ export async function rebootOf(client: Client, node: string): Promise<Millis | u
 }
 
 /**
- * Reads the node, or all nodes if there is no name. Resolves with none if the node does not exist, and with undefined if the user may not
- * read Nodes.
+ * Reads the named node, or all nodes if `name` is empty or undefined. Resolves with an empty list if the node does not exist, and with
+ * undefined if the user may not read Nodes.
  */
 async function nodesOf(client: HttpClient, name: string | undefined): Promise<Node[] | undefined> {
   const nodes = client.resource<Node>(NODES);
