@@ -6,6 +6,7 @@ import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { resourcePrefix } from '../apiserver/cache/keys.ts';
 import { clientFromKubeconfig } from '../client/kubeconfig.ts';
+import { requireLocalEngine } from '../engine/data-folder/engine-processes.ts';
 import { checkDataFormat } from '../engine/data-folder/format.ts';
 import { connectOwnRuntime, runtimeAnswers } from '../engine/engine-runtime.ts';
 import { clearMachine } from '../engine/leftovers.ts';
@@ -72,6 +73,7 @@ export async function down(
   requireRoot();
   checkDataFormat(dataDir);
   let pid = dataDirOwner(dataDir);
+  if (pid !== undefined) requireLocalEngine(dataDir, pid);
   const record = settledRecord(dataDir);
   if (record === undefined) {
     await endFirstStart(dataDir, pid, say, settings);

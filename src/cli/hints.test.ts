@@ -136,6 +136,12 @@ test('an engine that systemd runs is stopped and restarted with systemctl', () =
   );
 });
 
+test('an engine whose PID means another process here is stopped where it runs', () => {
+  expect(waysToStop('/d', 7, {}, false, false)).toBe(
+    "'lifepod down' where it runs, for example in a container that has the folder as a volume, ends it and its Pods",
+  );
+});
+
 test('options of a hint precede the arguments of a program', () => {
   const { kubectl } = hintsFor({ kubeconfig: 'k' }, {});
   expect(kubectl('exec p -- sh -c true')).toBe('kubectl exec p --kubeconfig k -- sh -c true');

@@ -1,7 +1,8 @@
 /**
  * Composes the commands that messages tell the user to type, so that they reach the same server as the command that prints them.
  *
- * Boundary: the functions read the environment, the folders of its PATH, the command line of an engine, and whether systemd runs it.
+ * Boundary: the functions read the environment, the folders of its PATH, the command line and the lock of an engine, and whether
+ * systemd runs it.
  * Invariant: a command from this file keeps those of the options --data-dir, --kubeconfig and --context that the user has given and that
  * the command accepts. A command of kubectl also names the kubeconfig if kubectl would read another one by itself. A command of lifepod
  * begins with its path if the PATH lacks it. A command that needs root names the data folder of the engine, because root may not have the
@@ -9,6 +10,7 @@
  */
 import { homedir } from 'node:os';
 import { delimiter, join } from 'node:path';
+import { hasLockOpen } from '../engine/data-folder/engine-processes.ts';
 import { DEFAULT_DATA_DIR, isKubectlPlugin, kubeconfigPath } from '../engine/settings.ts';
 import { hasArgument } from '../platform/processes.ts';
 import { asRoot, needsSudo, rootProgram, shellQuoted, typedProgram } from '../platform/programs/typed-program.ts';
@@ -116,14 +118,20 @@ export const answeredBy = ({ answering }: Hints): string =>
 export const effectOfKill = (pid: number): string =>
   hasArgument(pid, '--shutdown-on-stop') ? 'shuts its node down and ends its Pods' : 'leaves its Pods running';
 
-/** Returns a part of a sentence: the commands that stop a running engine, and what they mean for its Pods. */
+/**
+ * Returns a part of a sentence: the commands that stop a running engine, and what they mean for its Pods. `isHere`: see hasLockOpen(). If it is
+ * false, the PID is that of an unrelated process.
+ */
 export const waysToStop = (
   dataDir: string,
   pid: number,
   env: NodeJS.ProcessEnv = process.env,
   isService = runsAsService(dataDir),
+  isHere = hasLockOpen(dataDir, pid),
 ): string =>
-  `'${asRoot(isService ? 'systemctl stop lifepod' : `kill ${pid}`, env)}' ${effectOfKill(pid)}, and '${hintsFor({ dataDir }, env).engine('down')}' ends them, too`;
+  isHere
+    ? `'${asRoot(isService ? 'systemctl stop lifepod' : `kill ${pid}`, env)}' ${effectOfKill(pid)}, and '${hintsFor({ dataDir }, env).engine('down')}' ends them, too`
+    : "'lifepod down' where it runs, for example in a container that has the folder as a volume, ends it and its Pods";
 
 /** Returns the sentence about a running engine whose kubeconfig has been deleted from the data folder. */
 export function missingKubeconfig(

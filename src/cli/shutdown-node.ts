@@ -1,5 +1,6 @@
 /** `lifepod shutdown-node`, to be run when the machine shuts down: ends the Pods but keeps their objects, then stops the engine. */
 
+import { requireLocalEngine } from '../engine/data-folder/engine-processes.ts';
 import { requireRoot } from '../engine/machine-checks.ts';
 import { readEngineRecord, type ShutdownOutcome } from '../engine/settings.ts';
 import { dataDirOwner, dataDirReleased, UserError } from '../platform/files.ts';
@@ -50,7 +51,7 @@ async function shutDownEngine(dataDir: string): Promise<ShutdownOutcome | undefi
     say('the engine is not running: starting it to end its Pods gracefully');
     await startDetached({ dataDir, anyPort: true });
     pid = dataDirOwner(dataDir);
-  }
+  } else requireLocalEngine(dataDir, pid);
   if (pid === undefined) throw new UserError(`the engine stopped unexpectedly: see its log ${dataDir}/lifepod.log`);
   const released = dataDirReleased(dataDir, new AbortController().signal);
   say(`ending the Pods and the engine (PID ${pid})`);

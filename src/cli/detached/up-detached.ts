@@ -5,6 +5,7 @@
  */
 import { existsSync } from 'node:fs';
 import { clientFromKubeconfig, readKubeconfig } from '../../client/kubeconfig.ts';
+import { requireLocalEngine } from '../../engine/data-folder/engine-processes.ts';
 import { unappliedOptions } from '../../engine/options/different-options.ts';
 import { kubeconfigPath, readEngineRecord, type UpOptions } from '../../engine/settings.ts';
 import { LIFEPOD_VERSION } from '../../engine/version.ts';
@@ -43,6 +44,7 @@ export function runningPid(error: unknown): number | undefined {
 
 async function useRunning(options: UpOptions, pid: number): Promise<void> {
   const { dataDir } = options;
+  requireLocalEngine(dataDir, pid);
   const answer = isSessionEngine(dataDir)
     ? await betweenSessions(dataDir, (hasSessions) => answerOfSessionEngine(options, pid, hasSessions))
     : answerOfRunning(options, pid, process.env);

@@ -17,6 +17,7 @@ import { NODES } from '../../api/resources.ts';
 import { humanDuration } from '../../api/table.ts';
 import { createInformer } from '../../client/informer.ts';
 import { clientFromKubeconfig, readKubeconfig } from '../../client/kubeconfig.ts';
+import { requireLocalEngine } from '../../engine/data-folder/engine-processes.ts';
 import { requireRoot } from '../../engine/machine-checks.ts';
 import { shutdownPeriods } from '../../engine/node-settings.ts';
 import {
@@ -100,6 +101,7 @@ export async function installService(options: UpOptions): Promise<void> {
   requireOwnUnits(dataDir);
   const running = dataDirOwner(dataDir);
   const isService = running !== undefined && running === (await servicePid());
+  if (running !== undefined) requireLocalEngine(dataDir, running);
   if (!isService) checkOptions(options);
   const changed = isService ? otherOptions(options) : [];
   if (

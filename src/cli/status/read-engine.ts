@@ -2,6 +2,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Node } from '../../api/generated/types.ts';
+import { requireLocalEngine } from '../../engine/data-folder/engine-processes.ts';
 import { dnsProcesses, residentBytes, runtimeProcesses } from '../../engine/leftovers.ts';
 import { type EngineRecord, kubeconfigPath, readEngineRecord } from '../../engine/settings.ts';
 import { LIFEPOD_VERSION } from '../../engine/version.ts';
@@ -37,13 +38,14 @@ const START_MILLIS: Millis = 60_000;
 
 /**
  * Reads the engine of the data folder, which may be given as a link. The engine names its processes, network and tables by the real path.
- * Rejects with a UserError if the engine is not running, and with EACCES if the user may not read the data folder.
+ * Rejects with a UserError if the engine is not running on this machine, and with EACCES if the user may not read the data folder.
  */
 export async function readEngine(folder: string, now: Millis): Promise<EngineReading> {
   const dataDir = realFolder(folder);
   const pid = dataDirOwner(dataDir);
   const record = readEngineRecord(dataDir);
   if (pid === undefined) throw new UserError(stoppedText(dataDir, record));
+  requireLocalEngine(dataDir, pid);
   if (record === undefined || !existsSync(kubeconfigPath(dataDir)))
     throw new UserError(withoutKubeconfig(dataDir, pid, record));
   const messages = (kind: Trouble['kind'], texts: readonly string[]): Trouble[] =>

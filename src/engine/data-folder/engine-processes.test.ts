@@ -1,10 +1,10 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { expect, test } from 'vitest';
-import { lockDataDir } from '../../platform/files.ts';
+import { expect, onTestFinished, test } from 'vitest';
+import { lockDataDir, lockPath } from '../../platform/files.ts';
 import { DEFAULT_DATA_DIR } from '../settings.ts';
-import { engineProcesses, engineState, lostEngines } from './engine-processes.ts';
+import { engineProcesses, engineState, hasLockOpen, lostEngines, requireLocalEngine } from './engine-processes.ts';
 
 const MAIN = '/opt/lifepod/src/cli/main.ts';
 const INIT = { pid: 1, args: ['/sbin/init', ''] };
@@ -53,4 +53,24 @@ test('an engine whose data folder was deleted is found by its lock', () => {
     lock.release();
   }
   expect(lostEngines(folder, [process.pid])).toEqual([]);
+});
+
+test('the PID of an engine in a container, which means another process or none here, is refused', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'lifepod-elsewhere-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  expect(hasLockOpen(folder, process.pid)).toBe(true);
+  const lock = lockDataDir(folder);
+  requireLocalEngine(folder, process.pid);
+  // The process 1 may have files that not even root may see.
+  for (const pid of [process.ppid, 1, 2 ** 22 + 1]) {
+    expect(hasLockOpen(folder, pid)).toBe(false);
+    writeFileSync(lockPath(folder), `${pid} engine\n`);
+    expect(() => requireLocalEngine(folder, pid)).toThrow(
+      `the engine of ${folder} runs elsewhere, for example in a container that has the folder as a volume: type this command there`,
+    );
+    // That engine has ended, and this one has started.
+    requireLocalEngine(folder, pid + 1);
+  }
+  lock.release();
+  requireLocalEngine(folder, process.ppid);
 });

@@ -2,11 +2,12 @@
  * Finds running engines by their command lines. Every user can read these, so that a user who may not read a data folder learns whether its
  * engine runs, and `lifepod down` finds an engine whose data folder has been deleted.
  *
- * Boundary: /proc. The lock of the data folder decides wherever it can be read; this module is for the other cases.
+ * Boundary: /proc, and the lock of the data folder, which decides wherever it can be read. This module is for the other cases, such as an owner
+ * of the lock whose process is in a container.
  */
-import { readdirSync, readlinkSync } from 'node:fs';
+import { readdirSync, readlinkSync, statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { realFolder } from '../../platform/files.ts';
+import { dataDirOwner, lockPath, realFolder, UserError } from '../../platform/files.ts';
 import { type ListedProcess, listProcesses } from '../../platform/processes.ts';
 import { sharesPids } from '../../platform/programs/pid-namespace.ts';
 import { DEFAULT_DATA_DIR } from '../settings.ts';
@@ -69,6 +70,38 @@ export function lostEngines(
 ): number[] {
   const lock = `${join(dataDir, 'lock')} (deleted)`;
   return pids.filter((pid) => openFiles(pid).includes(lock));
+}
+
+/**
+ * Throws a UserError if the engine that has locked the data folder runs elsewhere: if a container has the folder as a volume, or another machine
+ * has mounted it, the PID `pid` in the lock file is that of an unrelated process here, which must not be signaled.
+ */
+export function requireLocalEngine(dataDir: string, pid: number): void {
+  // The engine may have ended meanwhile.
+  if (hasLockOpen(dataDir, pid) || dataDirOwner(dataDir) !== pid) return;
+  throw new UserError(
+    `the engine of ${dataDir} runs elsewhere, for example in a container that has the folder as a volume: type this command there`,
+  );
+}
+
+/**
+ * Returns whether the process has opened the lock file of the data folder. If this user may not see the files of the process, returns whether it
+ * is an engine. True if there is no lock file.
+ */
+export function hasLockOpen(dataDir: string, pid: number): boolean {
+  const lock = statSync(lockPath(dataDir), { throwIfNoEntry: false });
+  if (lock === undefined) return true;
+  const folder = `/proc/${pid}/fd`;
+  try {
+    return readdirSync(folder).some((fd) => {
+      // The file may have been closed.
+      const found = statSync(join(folder, fd), { throwIfNoEntry: false });
+      return found?.ino === lock.ino && found.dev === lock.dev;
+    });
+  } catch (error) {
+    const isMissing = (error as NodeJS.ErrnoException).code === 'ENOENT';
+    return !isMissing && engineProcesses().some((each) => each.pid === pid);
+  }
 }
 
 function openFiles(pid: number): string[] {
