@@ -110,12 +110,14 @@ export async function down(
 
 /** Rejects with a UserError if another engine uses the address ranges of this one, such as the engine whose data folder was copied. */
 async function refuseBesideOriginal(dataDir: string, record: EngineRecord, signal: AbortSignal): Promise<void> {
-  const { otherEngineInRange } = await import('../engine/engine-network.ts');
+  const { downOfOther, otherEngineInRange } = await import('../engine/engine-network.ts');
   const error = await otherEngineInRange({ ...resolveSettings({ dataDir }, record), dataDir }, signal);
   if (error === undefined) return;
+  // A moved folder meets what its own engine has left: the name of the bridge depends on the path.
+  const unknown = `the data folder of that engine, or the former path if ${dataDir} was moved,`;
   throw new UserError(
-    `the engine of ${dataDir} cannot start to end its Pods: ${error.overlap}; if the folder is a copy of that engine's, nothing of it runs, ` +
-      'and you can remove it; otherwise end that engine first',
+    `the engine of ${dataDir} cannot start to end its Pods: ${error.overlap}; if ${dataDir} is a copy of a data folder that still exists, ` +
+      `nothing of it runs, and you can remove the copy; otherwise first type ${downOfOther(error, unknown)}`,
   );
 }
 

@@ -9,6 +9,8 @@ import { checkRanges, RangeOfOtherEngineError, RangeTakenError } from '../networ
 import { otherServiceRanges } from '../network/proxy/other-engines.ts';
 import { UserError } from '../platform/files.ts';
 import type { Platform } from '../platform/platform.ts';
+import { rootCommand, rootProgram } from '../platform/programs/typed-program.ts';
+import { type EngineProcess, engineProcesses } from './data-folder/engine-processes.ts';
 import { checkPortFree, findCniFolder, PortInUseError } from './machine-checks.ts';
 import { addressForPods, listenAddresses } from './options/api-settings.ts';
 import { optionsBeside, servesLifepod } from './options/beside.ts';
@@ -129,11 +131,27 @@ export function ofRecordedRange(error: unknown, dataDir: string): unknown {
   if (!(error instanceof RangeTakenError)) return error;
   const remedy =
     error instanceof RangeOfOtherEngineError
-      ? "end that engine with 'lifepod down'"
+      ? `end that engine with ${downOfOther(error)}`
       : 'remove the route, for example by disconnecting the VPN or network that has added it';
   return new UserError(
     `${error.overlap}, and the ranges that ${dataDir} was created with cannot change: ${remedy}, or choose another --data-dir`,
   );
+}
+
+/**
+ * Returns the command that ends the other engine of the error, as the end of a sentence. Its data folder is known while it runs in one of the
+ * processes `running`; otherwise only a hash of the path is, and the words `unknown` say which folder to give.
+ */
+export function downOfOther(
+  { bridge }: RangeOfOtherEngineError,
+  unknown = 'its data folder',
+  running: readonly Pick<EngineProcess, 'dataDir'>[] = engineProcesses(),
+): string {
+  const dataDir = running
+    .flatMap((each) => each.dataDir ?? [])
+    .find((folder) => networkNames({ dataDir: folder, instance: folder }).bridge === bridge);
+  if (dataDir !== undefined) return `'${rootCommand('down', dataDir)}'`;
+  return `'${rootProgram()} down --data-dir FOLDER', with ${unknown} as FOLDER`;
 }
 
 /** Sets up the network of Pods. Rejects like setUpNetwork(); if a route overlaps a range, with a remedy for recorded ranges. */

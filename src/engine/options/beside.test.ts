@@ -1,8 +1,10 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
+import { networkNames } from '../../network/pod-network/names.ts';
 import { RangeOfOtherEngineError, RangeTakenError } from '../../network/pod-network/ranges.ts';
-import { ofRecordedRange } from '../engine-network.ts';
+import { rootCommand, rootProgram } from '../../platform/programs/typed-program.ts';
+import { downOfOther, ofRecordedRange } from '../engine-network.ts';
 import { DEFAULT_POD_CIDR, DEFAULT_SERVICE_CIDR, type EngineRecord } from '../settings.ts';
 import { type BesideOption, optionsBeside, servesLifepod } from './beside.ts';
 
@@ -34,10 +36,20 @@ test('a recorded range that a route overlaps cannot be replaced by another one',
   expect(text(new RangeTakenError(overlap, '--pod-cidr'))).toBe(
     `${overlap}, and the ranges that /d was created with cannot change: remove the route, for example by disconnecting the VPN or network that has added it, or choose another --data-dir`,
   );
-  expect(text(new RangeOfOtherEngineError(overlap, '--pod-cidr'))).toBe(
-    `${overlap}, and the ranges that /d was created with cannot change: end that engine with 'lifepod down', or choose another --data-dir`,
+  expect(text(new RangeOfOtherEngineError(overlap, '--pod-cidr', 'lp00000000'))).toBe(
+    `${overlap}, and the ranges that /d was created with cannot change: end that engine with '${rootProgram()} down --data-dir FOLDER', with its data folder as FOLDER, or choose another --data-dir`,
   );
   expect(text(new Error('other'))).toBe('other');
+});
+
+test('the command that ends another engine names the data folder of that engine if it runs', () => {
+  const { bridge } = networkNames({ dataDir: '/other', instance: '/other' });
+  const error = new RangeOfOtherEngineError('the ranges overlap', '--pod-cidr', bridge);
+  const running = [{ dataDir: undefined }, { dataDir: '/one' }, { dataDir: '/other' }];
+  expect(downOfOther(error, 'its folder', running)).toBe(`'${rootCommand('down', '/other')}'`);
+  expect(downOfOther(error, 'its folder', running.slice(0, 2))).toBe(
+    `'${rootProgram()} down --data-dir FOLDER', with its folder as FOLDER`,
+  );
 });
 
 test('a program that closes its connections is not an engine of lifepod', async () => {

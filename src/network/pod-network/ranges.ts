@@ -27,7 +27,14 @@ export class RangeTakenError extends UserError {
 }
 
 /** The error about a range that overlaps a route of another engine of lifepod. */
-export class RangeOfOtherEngineError extends RangeTakenError {}
+export class RangeOfOtherEngineError extends RangeTakenError {
+  /** The name of that engine's bridge: see networkNames(). */
+  readonly bridge: string;
+  constructor(overlap: string, option: string, bridge: string) {
+    super(overlap, option);
+    this.bridge = bridge;
+  }
+}
 
 /** Matches the names of the bridges of engines: see networkNames(). */
 const BRIDGE = /^lp[\da-f]{8}$/;
@@ -105,7 +112,7 @@ export async function checkRanges(options: RangeOptions): Promise<void> {
   const routes = await foreignRoutes(options);
   // A message about the bridge of another engine explains more than one about the interfaces of its Pods.
   for (const each of [...routes.filter(isBridge), ...routes.filter((one) => !isBridge(one))]) {
-    const { dst, dev } = each;
+    const { dst, dev = 'unknown' } = each;
     const route = printedRange(dst);
     if (route === undefined) continue;
     const taken = overlapsAny(pods, route)
@@ -114,9 +121,9 @@ export async function checkRanges(options: RangeOptions): Promise<void> {
         ? { what: 'Service', range: serviceCidr, option: '--service-cidr' }
         : undefined;
     if (taken !== undefined) {
-      const overlap = `the ${taken.what} range ${taken.range} overlaps the route ${dst} of the interface ${dev ?? 'unknown'}`;
+      const overlap = `the ${taken.what} range ${taken.range} overlaps the route ${dst} of the interface ${dev}`;
       if (!isBridge(each)) throw new RangeTakenError(overlap, taken.option);
-      throw new RangeOfOtherEngineError(`${overlap} of another engine of lifepod`, taken.option);
+      throw new RangeOfOtherEngineError(`${overlap} of another engine of lifepod`, taken.option, dev);
     }
   }
 }

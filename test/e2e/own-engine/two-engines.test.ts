@@ -130,12 +130,15 @@ test('the copy of a data folder is refused beside the engine of the original, an
   await first.cliOk('backup', file);
   const onCopy = (...args: string[]) => launch([...args, '--data-dir', copy.path]);
   expect(await onCopy('restore', file)).toMatchObject({ code: 0 });
-  expect((await onCopy('up', '--detach')).stderr).toContain(
-    ` of another engine of lifepod, and the ranges that ${copy.path} was created with cannot change: end that engine`,
+  const { stderr: refusal } = await onCopy('up', '--detach');
+  expect(refusal).toContain(
+    ` of another engine of lifepod, and the ranges that ${copy.path} was created with cannot change: end that engine with '`,
   );
+  expect(refusal).toContain(`lifepod down --data-dir ${first.dataDir}', or choose another --data-dir`);
   const { code, stderr } = await onCopy('down');
   expect(stderr).toContain(`the engine of ${copy.path} cannot start to end its Pods: `);
   expect([code, stderr]).toEqual([1, expect.stringContaining('nothing of it runs')]);
+  expect(stderr).toContain(`lifepod down --data-dir ${first.dataDir}'`);
 });
 
 const tableOf = ({ dataDir }: Lifepod): string => networkNames({ dataDir, instance: dataDir }).table;
