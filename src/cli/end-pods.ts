@@ -98,6 +98,7 @@ export async function endAllPods(
     const sooner = gracePeriodSeconds === undefined && longest > LONG_SECONDS ? SOONER : '';
     if (graces.length > 1)
       say(`waiting for ${graces.length} Pods, whose longest grace period is ${longest} s${sooner}`);
+    else if (sooner !== '') say(`waiting up to ${longest} s${sooner}`);
     if (open.size > 0) await ended.promise;
   } finally {
     watching.abort();
