@@ -15,7 +15,7 @@ test.each([
     named &&
       `${start}${
         isLow
-          ? 'start lifepod again, which lowers the scores'
+          ? 'stop lifepod and start it again, which lowers the scores'
           : 'root lacks CAP_SYS_RESOURCE where lifepod was started, also with sudo; if that is a container, start it again with ' +
             "'docker run --cap-add SYS_RESOURCE', else start lifepod from a shell that has it"
       }`,

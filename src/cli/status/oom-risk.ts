@@ -42,7 +42,7 @@ export function oomRisk(
 const restart = (isService: boolean, env: NodeJS.ProcessEnv): string =>
   isService
     ? `'${asRoot('systemctl restart lifepod', env)}' lowers the scores, and leaves the Pods running`
-    : 'start lifepod again, which lowers the scores';
+    : 'stop lifepod and start it again, which lowers the scores';
 
 const OF_SERVICE =
   "systemd has not applied OOMScoreAdjust=-999 of the unit: 'systemctl cat lifepod' shows whether a drop-in replaces it; if not, root lacks " +
