@@ -20,7 +20,8 @@ test('a folder with files of other programs is refused, and is not changed', () 
   const { mode } = statSync(folder);
   for (const refuse of [refuseOtherFiles, refuseUnusableFolder])
     expect(() => refuse(folder)).toThrow(
-      `the folder ${folder} is not empty, and is not a data folder of lifepod (it contains hosts): choose another --data-dir`,
+      `the folder ${folder} is not empty, and is not a data folder of lifepod (it contains hosts): choose another --data-dir, or, if the ` +
+        'folder is meant for lifepod, move other files out of it',
     );
   expect(statSync(folder).mode).toBe(mode);
 });
@@ -33,7 +34,18 @@ test('an empty folder, a missing one, and what is not a folder are not refused',
 });
 
 test('what the user may put into a new data folder, and what an interrupted first start leaves, is not refused', () => {
-  add('lost+found', '.snapshot', 'certs.d', 'manifests', 'seccomp', 'encryption', 'pki');
+  add(
+    'lost+found',
+    'aquota.user',
+    'aquota.group',
+    'quota.user',
+    '.snapshot',
+    'certs.d',
+    'manifests',
+    'seccomp',
+    'encryption',
+    'pki',
+  );
   add('lifepod.log', 'lifepod.log.1', 'lock', 'sessions', 'format-version.7.new', 'before-restore-20260131T120000Z');
   refuseOtherFiles(folder);
 });

@@ -32,8 +32,8 @@ const OTHER_PARTS: readonly string[] = [
 /** Logs, data that a restore has replaced, and the temporary files of writeFileAtomic(), which a kill leaves. */
 const OTHER_NAMES = /^(?:lifepod\.log|before-restore-)|\.new$/;
 
-/** A new disk has `lost+found`, and file systems and programs add hidden entries, such as `.snapshot`. */
-const NOT_FILES = /^(?:lost\+found$|\.)/;
+/** A new disk has `lost+found`, and perhaps files of quotas. File systems and programs add hidden entries, such as `.snapshot`. */
+const NOT_FILES = /^(?:lost\+found$|a?quota\.(?:user|group)$|\.)/;
 
 /** Throws a UserError if the folder, in which no engine has run, must not become a data folder. */
 export function refuseUnusableFolder(dataDir: string): void {
@@ -51,7 +51,8 @@ export function refuseOtherFiles(dataDir: string): void {
   );
   if (other === undefined) return;
   throw new UserError(
-    `the folder ${dataDir} is not empty, and is not a data folder of lifepod (it contains ${other}): choose another --data-dir`,
+    `the folder ${dataDir} is not empty, and is not a data folder of lifepod (it contains ${other}): choose another --data-dir, or, if the ` +
+      'folder is meant for lifepod, move other files out of it',
   );
 }
 
