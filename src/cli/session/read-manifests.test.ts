@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { checkPaths, readManifests } from './read-manifests.ts';
+import { upFiles } from './session.ts';
 
 const never = new AbortController().signal;
 const ignore = (): void => undefined;
@@ -20,6 +21,12 @@ test.each([
 
 test('checkPaths accepts a path whose other errors depend on the user, such as a permission', () => {
   expect(() => checkPaths([`/${'a'.repeat(300)}`])).not.toThrow();
+});
+
+test('a path that does not exist is reported before standard input has ended, also to root', async () => {
+  await expect(upFiles(['-', '/none/a.yaml'], { dataDir: '/none' })).rejects.toThrow(
+    'the manifest /none/a.yaml does not exist',
+  );
 });
 
 test('the errors of all files are reported, a line for each', async () => {

@@ -62,8 +62,8 @@ function nextDeletes(dataDir: string): string {
 /** Runs `lifepod up FILE…`: a session with the objects of the files. */
 export async function upFiles(files: readonly string[], options: SessionOptions): Promise<void> {
   // A user who has mistyped a path must not need sudo to read the error about it. For root, readManifests() reports these errors
-  // together with all others.
-  if (process.geteuid?.() !== 0) checkPaths(files);
+  // together with all others, but only after the end of standard input, which may take long.
+  if (process.geteuid?.() !== 0 || files.includes('-')) checkPaths(files);
   await runSession(options, { hasPrefix: true, say: warn, detail: warn }, (stop) => readManifests(files, stop, warn));
 }
 
