@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { addRuntimeHandler } from './runtime-handler.ts';
+import { addRuntimeHandler, isProgram } from './runtime-handler.ts';
 
 test('--runtime-handler may be repeated, and each adds a handler', () => {
   const first = addRuntimeHandler('crun=/bin/sh');
@@ -26,3 +26,15 @@ test.each(['/nosuch', '/etc', '/etc/passwd'])(
     );
   },
 );
+
+test('a program that only root may see or run is left to the examination by root', () => {
+  const denied = () => {
+    throw Object.assign(new Error('denied'), { code: 'EACCES' });
+  };
+  expect([isProgram('/root/bin/crun', false, denied), isProgram('/root/bin/crun', true, denied)]).toEqual([
+    true,
+    false,
+  ]);
+  const withMode = (mode: number) => () => ({ isFile: () => true, mode });
+  expect([0o700, 0o600].map((mode) => isProgram('/opt/crun', false, withMode(mode)))).toEqual([true, false]);
+});

@@ -1,7 +1,7 @@
 /** Parses the option --runtime-handler, which describes a runtime for Pods with a RuntimeClass. Reads whether the program exists. */
+import { accessSync, constants, type Stats, statSync } from 'node:fs';
 import { dns1123LabelErrors } from '../../machinery/names.ts';
 import { UserError } from '../../platform/files.ts';
-import { isExecutable } from '../../platform/processes.ts';
 
 /**
  * Returns `others` with the handler that `text`, a value of --runtime-handler, describes: NAME=/path/of/a/program or
@@ -15,9 +15,25 @@ export function addRuntimeHandler(text: string, others: Record<string, string> =
     );
   }
   // A recorded handler is not examined: an engine starts although the program has been removed, and only Pods that need it wait.
-  if (runtime.startsWith('/') && !isExecutable(runtime))
+  if (runtime.startsWith('/') && !isProgram(runtime))
     throw new UserError(
       `--runtime-handler ${JSON.stringify(text)}: there is no program ${runtime}: install it, or give the path of another one`,
     );
   return { ...others, [name]: runtime };
+}
+
+/** Returns whether root can run the file. True for a user who may not see it, because root examines it again. */
+export function isProgram(
+  path: string,
+  isRoot = process.geteuid?.() === 0,
+  examine: (path: string) => Pick<Stats, 'isFile' | 'mode'> = statSync,
+): boolean {
+  try {
+    const found = examine(path);
+    // This file may be executable for root only. For root, the file system may also forbid it.
+    if (isRoot) accessSync(path, constants.X_OK);
+    return found.isFile() && (found.mode & 0o111) !== 0;
+  } catch (error) {
+    return !isRoot && (error as NodeJS.ErrnoException).code === 'EACCES';
+  }
 }
