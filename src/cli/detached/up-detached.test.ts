@@ -1,11 +1,12 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { recordOf, resolveSettings, writeEngineRecord } from '../../engine/settings.ts';
 import { LIFEPOD_VERSION } from '../../engine/version.ts';
 import { dataDirOwner, FolderInUseError, isSessionEngine, lockDataDir, UserError } from '../../platform/files.ts';
-import { keepSessionEngine } from '../session/engine-use.ts';
+import { keepSessionEngine, takeOverUnused } from '../session/engine-use.ts';
+import { createRecord } from '../session/session-records.ts';
 import { answerOfRunning, runningPid } from './up-detached.ts';
 
 let folder: string;
@@ -58,6 +59,17 @@ test('a session engine that is kept is locked by the same process as before', ()
   expect([isSessionEngine(folder), dataDirOwner(folder)]).toEqual([true, process.pid]);
   keepSessionEngine(folder, process.pid);
   expect([isSessionEngine(folder), dataDirOwner(folder)]).toEqual([false, process.pid]);
+  lock.release();
+});
+
+test('a session engine is taken over only if no session uses it, and if it still runs', async () => {
+  const lock = lockDataDir(folder, 'session');
+  mkdirSync(join(folder, 'sessions'));
+  const record = createRecord(folder);
+  expect([await takeOverUnused(folder, process.pid), isSessionEngine(folder)]).toEqual([false, true]);
+  record.remove();
+  expect([await takeOverUnused(folder, process.pid + 1), isSessionEngine(folder)]).toEqual([true, true]);
+  expect([await takeOverUnused(folder, process.pid), isSessionEngine(folder)]).toEqual([true, false]);
   lock.release();
 });
 

@@ -42,7 +42,7 @@ import { silentLog } from '../../platform/silent-log.ts';
 import { startDetached } from '../detach.ts';
 import { hintsFor } from '../hints.ts';
 import { grantKubeconfig, printKubeconfig } from '../kubeconfig/own-kubeconfig.ts';
-import { betweenSessions, checkOptions, otherOptions } from '../session/engine-use.ts';
+import { checkOptions, otherOptions, takeOverUnused } from '../session/engine-use.ts';
 import { printReady, type ReadyEngine } from '../up.ts';
 import { journalCommand } from './not-running.ts';
 import { type EngineVersion, restartReason } from './restart-reason.ts';
@@ -104,11 +104,7 @@ export async function installService(options: UpOptions): Promise<void> {
   if (running !== undefined) requireLocalEngine(dataDir, running);
   if (!isService) checkOptions(options);
   const changed = isService ? otherOptions(options) : [];
-  if (
-    running !== undefined &&
-    isSessionEngine(dataDir) &&
-    (await betweenSessions(dataDir, (hasSessions) => hasSessions))
-  )
+  if (running !== undefined && isSessionEngine(dataDir) && !(await takeOverUnused(dataDir, running)))
     throw new UserError(`sessions use the engine of ${dataDir}: wait until they have ended, then repeat this command`);
   const version = isService ? await runningVersion(dataDir) : undefined;
   const started = running === undefined || changed.length > 0 ? await startOutsideService(options) : undefined;

@@ -245,6 +245,16 @@ export async function betweenSessions<T>(dataDir: string, use: (hasSessions: boo
 }
 
 /**
+ * Like keepSessionEngine(), for an engine that no session uses and that the caller will stop: a session that joins meanwhile does not start
+ * another engine after its end. Does nothing if the engine has ended. Resolves with whether no session uses the engine.
+ */
+export const takeOverUnused = (dataDir: string, pid: number): Promise<boolean> =>
+  betweenSessions(dataDir, (hasSessions) => {
+    if (!hasSessions && dataDirOwner(dataDir) === pid) keepSessionEngine(dataDir, pid);
+    return !hasSessions;
+  });
+
+/**
  * Turns the running engine with the PID, which a session has started, into one that no session stops: changes its role in the lock file.
  */
 export function keepSessionEngine(dataDir: string, pid: number): void {
