@@ -174,7 +174,9 @@ export async function restartEngine(dataDir: string, say: Say): Promise<HttpClie
   try {
     if (dataDirOwner(dataDir) === undefined) {
       say('the engine is not running: starting it to end its Pods gracefully');
-      await startDetached({ dataDir, anyPort: true, forSessions: true }, new AbortController().signal);
+      const { signal } = new AbortController();
+      // The address may be another one.
+      say(readyText(await startDetached({ dataDir, anyPort: true, forSessions: true }, signal)));
     }
     return await clientFromKubeconfig(kubeconfigPath(dataDir));
   } finally {
