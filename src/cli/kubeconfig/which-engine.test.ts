@@ -2,16 +2,23 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
+import { kubeconfigText } from '../../apiserver/pki/kubeconfig.ts';
 import { DEFAULT_DATA_DIR } from '../../engine/settings.ts';
-import { noteOnFolder, otherEngines } from './which-engine.ts';
+import { noteOnFolder, otherEngines, serverOf } from './which-engine.ts';
 
-const note = (used: string | undefined, running: string[], folders: string[] = []): string | undefined =>
+const note = (
+  used: string | undefined,
+  running: string[],
+  folders: string[] = [],
+  server = 'https://h:1',
+): string | undefined =>
   otherEngines(
     used,
-    'https://h:1',
+    server,
     {},
     (folder) => running.includes(folder),
     () => folders,
+    (folder) => `https://${folder}`,
   );
 
 test('a command says which engine it uses only if the user has another one that runs', () => {
@@ -24,6 +31,24 @@ test('a command says which engine it uses only if the user has another one that 
   expect(note(undefined, [DEFAULT_DATA_DIR, '/nonexistent/e'], ['/nonexistent/e'])).toBe(
     `using the server https://h:1; add '--data-dir ${DEFAULT_DATA_DIR}' or '--data-dir /nonexistent/e' to use the engine there`,
   );
+});
+
+test('an engine whose server the command uses is not another one, even if its folder is not known', () => {
+  const folders = ['/nonexistent/d', '/nonexistent/e'];
+  expect(note(undefined, folders, folders, 'https:///nonexistent/d')).toContain(
+    "add '--data-dir /nonexistent/e' to use",
+  );
+  expect(note(undefined, folders.slice(0, 1), folders, 'https:///nonexistent/d')).toBeUndefined();
+});
+
+test('the server of an engine is read from its kubeconfig', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'lifepod-which-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  expect(serverOf(folder)).toBeUndefined();
+  const credentials = { certificate: 'c', key: 'k' };
+  const text = kubeconfigText({ server: 'https://h:1', caCertificate: 'ca', user: 'u', credentials });
+  writeFileSync(join(folder, 'kubeconfig'), text);
+  expect(serverOf(folder)).toBe('https://h:1');
 });
 
 test('a command names the engine of the default data folder only if one has run there', () => {

@@ -2,14 +2,15 @@
  * Composes the sentence that names the engine that a command uses, for a user with several engines. sudo removes KUBECONFIG, so that the
  * same command may reach another engine with sudo than without it.
  */
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { engineState } from '../../engine/data-folder/engine-processes.ts';
-import { DEFAULT_DATA_DIR } from '../../engine/settings.ts';
+import { DEFAULT_DATA_DIR, kubeconfigPath } from '../../engine/settings.ts';
 import { dataDirOwner, realFolder, UserError } from '../../platform/files.ts';
 import { shellQuoted } from '../../platform/programs/typed-program.ts';
 import { engineName } from '../hints.ts';
 import { foldersOfUser } from './engine-folders.ts';
+import { ownKubeconfig } from './own-kubeconfig.ts';
 
 /**
  * Returns whether an engine has locked the data folder, or whether there is a process of one if this user may not read the folder. Returns
@@ -36,14 +37,27 @@ export function otherEngines(
   env: NodeJS.ProcessEnv,
   runs = engineRunsIn,
   folders = foldersOfUser,
+  serverIn = serverOf,
 ): string | undefined {
   const used = dataDir === undefined ? undefined : realFolder(dataDir);
-  const others = [...new Set([DEFAULT_DATA_DIR, ...folders(env)])].filter(
-    (folder) => realFolder(folder) !== used && runs(folder),
-  );
+  // A kubeconfig for another user does not show the folder of its engine.
+  const isUsed = (folder: string): boolean =>
+    used === undefined ? server !== undefined && serverIn(folder) === server : realFolder(folder) === used;
+  const others = [...new Set([DEFAULT_DATA_DIR, ...folders(env)])].filter((folder) => !isUsed(folder) && runs(folder));
   if (others.length === 0) return undefined;
   const options = others.map((folder) => `'--data-dir ${shellQuoted(folder)}'`).join(' or ');
   return `using ${engineName(dataDir, server) ?? 'another engine'}; add ${options} to use the engine there`;
+}
+
+/** Returns the address in the kubeconfig of the engine; undefined if this user may not read one, or has changed it. */
+export function serverOf(dataDir: string): string | undefined {
+  try {
+    const text = readFileSync(ownKubeconfig(dataDir) ?? kubeconfigPath(dataDir), 'utf8');
+    const { clusters } = JSON.parse(text) as { clusters?: { cluster?: { server?: string } }[] };
+    return clusters?.[0]?.cluster?.server;
+  } catch {
+    return undefined;
+  }
 }
 
 /** Prints the sentence of noteOnFolder() to standard error. */
