@@ -34,7 +34,7 @@ install_npm_packages() {
   command -v npm >/dev/null || fail "npm is missing: install Node.js 20 or newer with npm, then run this again"
   local registry
   # The messages show the address without the user name and the password that it may contain.
-  registry=$(npm config get registry | sed 's#//[^/@]*@#//#') || registry="npm's registry"
+  registry=$(npm config get registry | sed 's#//[^/]*@#//#') || registry="npm's registry"
   say "installing the npm packages of package-lock.json (Node.js 24, the libraries, the test tools) from $registry, which needs the network"
   # npm's own pauses between attempts, of up to a minute, would leave a machine without a network silent for minutes.
   npm install --no-save --no-audit --no-fund --loglevel=error --fetch-retries=3 \

@@ -87,3 +87,20 @@ test.each([
   expect(result.stdout).not.toContain('npm was run');
   expect(lstatSync(join(worktree, 'node_modules')).isSymbolicLink()).toBe(true);
 });
+
+test('the setup names the registry of npm without the name and the password in its address', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'lifepod-setup-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const worktree = join(folder, 'worktree');
+  mkdirSync(worktree);
+  symlinkSync(join(REPOSITORY, 'scripts'), join(worktree, 'scripts'));
+  const npm = "#!/bin/sh\n[ $1 = config ] && echo 'https://user:p@ssword@localhost/npm/'\n";
+  writeFileSync(join(folder, 'npm'), npm, { mode: 0o755 });
+  const PATH = `${folder}:${process.env['PATH']}`;
+  const result = await runCommand('bash', [join(worktree, 'scripts/setup.sh')], { env: { ...process.env, PATH } });
+  expect(result).toMatchObject({
+    code: 1,
+    stdout: expect.stringContaining(' from https://localhost/npm/, which'),
+    stderr: expect.stringMatching(/ reaches https:\/\/localhost\/npm\/\n$/),
+  });
+});
