@@ -55,7 +55,9 @@ test('an engine whose output is the journal names the command that prints its ku
   expect(said).toEqual([
     expect.stringMatching(/ is ready after 1\.0 s: s, node n$/),
     'no swap',
-    expect.stringMatching(/^'sudo .*lifepod kubeconfig --data-dir \/d' prints the command that sets KUBECONFIG$/),
+    expect.stringMatching(
+      /^'(?:sudo|doas|pkexec) .*lifepod kubeconfig --data-dir \/d' prints the command that sets KUBECONFIG$/,
+    ),
   ]);
 });
 

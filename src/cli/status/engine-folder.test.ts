@@ -82,7 +82,9 @@ test.each<[string, Case]>([
 test('what cannot be read of an engine whose folder is not known can be read with its data folder', () => {
   const { unread } = selectEngine({ kubeconfig: join(folder, 'elsewhere/kubeconfig') }, {}, join(folder, 'none'));
   expect(unread).toEqual([
-    expect.stringMatching(/with 'sudo \S+ status --data-dir FOLDER', with the engine's data folder as FOLDER$/),
+    expect.stringMatching(
+      /with '(?:sudo|doas|pkexec) \S+ status --data-dir FOLDER', with the engine's data folder as FOLDER$/,
+    ),
   ]);
 });
 

@@ -11,17 +11,17 @@ test.each<[string, string | undefined, RegExp]>([
   [
     'has no folder',
     undefined,
-    /^lifepod is not running: there is no folder (\S+): start it with '(?:eval "\$\(sudo )?lifepod up --detach --data-dir \1(?:\)")?', or name its data folder with --data-dir$/,
+    /^lifepod is not running: there is no folder (\S+): start it with '(?:eval "\$\((?:sudo|doas|pkexec) )?lifepod up --detach --data-dir \1(?:\)")?', or name its data folder with --data-dir$/,
   ],
   [
     'has never run',
     '',
-    /^lifepod has never run in (\S+): start it with '(?:eval "\$\(sudo )?lifepod up --detach --data-dir \1(?:\)")?', or name /,
+    /^lifepod has never run in (\S+): start it with '(?:eval "\$\((?:sudo|doas|pkexec) )?lifepod up --detach --data-dir \1(?:\)")?', or name /,
   ],
   [
     'has ended its Pods',
     'down',
-    /^lifepod is not running in (\S+): start it with '(?:eval "\$\(sudo )?lifepod up --detach --data-dir \1(?:\)")?'$/,
+    /^lifepod is not running in (\S+): start it with '(?:eval "\$\((?:sudo|doas|pkexec) )?lifepod up --detach --data-dir \1(?:\)")?'$/,
   ],
   ['was killed, and whose Pods have ended', 'up', /^lifepod is not running in (\S+): start it with '[^']+'$/],
 ])('an engine that %s is reported in one sentence', async (_, state, sentence) => {
