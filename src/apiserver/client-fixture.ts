@@ -1,4 +1,4 @@
-/** The client of the tests of the API server: HTTP/1.1, or HTTP/2 with LIFEPOD_PROTOCOL=h2, as in the project `http2`. */
+/** The client of the tests of the API server: HTTP/1.1, or HTTP/2 with LIFEPOD_PROTOCOL=h2, as in the vitest project `http2`. */
 import { once } from 'node:events';
 import type { IncomingMessage } from 'node:http';
 import { type ClientHttp2Session, type ClientHttp2Stream, connect, type IncomingHttpHeaders } from 'node:http2';
@@ -40,7 +40,7 @@ export function testClient(server: Server): TestClient {
   const http2 = http2Client(server);
   return {
     ...http2,
-    // Send upgrade requests in HTTP/1.1.
+    // Send upgrade requests in HTTP/1.1, because HTTP/2 has no upgrades.
     send: (...of) => (of[2].headers?.['upgrade'] === undefined ? http2 : http1).send(...of),
   };
 }

@@ -41,8 +41,8 @@ export function createListeners(server: Server, admit: (socket: Socket) => boole
 }
 
 /**
- * Returns why this machine does not have the address of loopback, and the command to type; undefined if the address is not one of loopback,
- * or the interface is up. `interfaces`: the interfaces that are up.
+ * Returns the message that the loopback interface is down, with the command that brings it up; undefined if `host` is not a loopback
+ * address, or if the interface is up. `interfaces`: the interfaces that are up.
  */
 export function loopbackDown(
   host: string,

@@ -16,8 +16,8 @@ const MAX_WAITING = 256;
 export interface AccountWaits {
   find(namespace: string, name: string): ServiceAccount | undefined;
   /**
-   * Resolves to the ServiceAccount as soon as it exists, or to undefined after 2 s or when the signal aborts. If more than 256 Pods
-   * wait, the longest wait ends immediately with undefined.
+   * Resolves to the ServiceAccount as soon as it exists, or to undefined after 2 s or when the signal aborts. If more than 256 Pods wait,
+   * the wait of the Pod that has waited longest ends immediately with undefined.
    */
   wait(namespace: string, name: string, signal: AbortSignal): Promise<ServiceAccount | undefined>;
 }

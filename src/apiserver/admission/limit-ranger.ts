@@ -1,6 +1,6 @@
 /**
- * Sets the defaults of the namespace's LimitRanges in new Pods, and rejects Pods and claims that violate a LimitRange. Updates of Pods are
- * ignored, because their containers' resources cannot change, except in the subresource `resize`. Mirror Pods are not exempt.
+ * Sets the defaults of the namespace's LimitRanges in new Pods, and rejects Pods and claims that violate a LimitRange. Checks an update of
+ * a Pod only in the subresource `resize`, because no other update can change the resources of containers. Mirror Pods are not exempt.
  * Source: the plugin LimitRanger of v1.33 (behavior and wording).
  */
 import { claimViolation, podViolation } from '../../api/core/v1/limit-range/constraints.ts';

@@ -1,7 +1,7 @@
 /**
  * Rejects new objects in a namespace that does not exist or is terminating, and the deletion of the namespaces in IMMORTAL. Unlike
- * upstream, does not reject new subresources: the Pods of a terminating namespace may still be evicted, and need tokens until their defer
- * containers have ended.
+ * upstream, does not reject creates of subresources (evictions, tokens): the Pods of a terminating namespace may still be evicted, and need
+ * tokens until their defer containers have ended.
  * Source: the plugin NamespaceLifecycle of v1.33 (behavior and wording).
  */
 import type { Namespace } from '../../api/generated/types.ts';
@@ -16,7 +16,7 @@ import { on } from './targets.ts';
 
 const PREFIX = resourcePrefix('', 'namespaces');
 
-/** The namespaces that cannot be deleted. As in upstream, kube-node-lease is not among them. */
+/** The namespaces that cannot be deleted. As in upstream, kube-node-lease can be deleted. */
 const IMMORTAL: ReadonlySet<string> = new Set(['default', 'kube-system', 'kube-public']);
 
 const isDelete = on(NAMESPACES, 'DELETE');

@@ -55,8 +55,8 @@ export interface AdmissionRequest extends AdmissionTarget {
 }
 
 /**
- * A condition for the write of another object: the object with `key` must have `modRevision`, or must not exist if that is 0. `object`: a
- * new state to write in the same transaction. `deleted`: the object is deleted in the same transaction.
+ * A condition for the write of another object: the object with `key` must have `modRevision`, or must not exist if `modRevision` is 0.
+ * `object`: a new state to write in the same transaction. `deleted`: the object is deleted in the same transaction.
  */
 export interface Alongside extends Compare {
   object?: KubeObject;

@@ -5,7 +5,7 @@
  *
  * Invariants:
  *  1. No Pod is stored that violates the level that its Namespace enforces at the time of the write: before each attempt to write, the Pod
- *     is evaluated again if the Namespace has changed, and the write fails if the Namespace changes before it is done.
+ *     is evaluated again if the Namespace has changed, and the write fails if the Namespace changes before the write is done.
  *  2. A Namespace without these labels costs only a look-up: its level is privileged, and no Pod is evaluated.
  *
  * No user, namespace or runtime class is exempt. Source: the plugin PodSecurity of v1.33 (behavior and wording).
@@ -40,7 +40,10 @@ const PODS_PREFIX = resourcePrefix('', 'pods');
 /** The time limit for evaluating existing Pods after a change of the enforced level. */
 const MAX_MILLIS = 1000;
 
-/** The subresources whose writes change no container. Others, such as `ephemeralcontainers`, are evaluated like the Pod. */
+/**
+ * The subresources whose writes change no container. Writes of other subresources, such as `ephemeralcontainers`, are evaluated like
+ * updates of the Pod.
+ */
 const IGNORED: ReadonlySet<string> = new Set(['status', 'defer']);
 
 /** The kinds with a template for Pods, by group and plural. */

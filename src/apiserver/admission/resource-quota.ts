@@ -1,5 +1,6 @@
 /**
- * Rejects writes that would exceed a ResourceQuota of the namespace, and charges the quotas for all other writes.
+ * Charges the ResourceQuotas of the namespace for new objects, for resizes of Pods, and for updates of kinds whose updates can change their
+ * usage. Rejects such a write if it would exceed a quota.
  *
  * Invariants:
  *  1. A quota is charged in the transaction that writes the object, so that no crash can separate the two.

@@ -2,7 +2,7 @@
 import { formatIp, formatIpRange, type IpRange, parseIpRange, sizeOf } from '../../machinery/ip.ts';
 
 export interface ServiceRange extends IpRange {
-  /** The first and the last address that a Service can get. There are none if the first is greater than the last. */
+  /** The first and the last address that a Service can get. If the first is greater than the last, Services can get no address. */
   first: bigint;
   last: bigint;
   /**

@@ -13,7 +13,7 @@ export interface AuditedServer extends TestServer {
   metrics: Metrics;
   /** The lines of the events so far. */
   lines: string[];
-  /** Returns the events so far, and forgets them. */
+  /** Returns the events since the last call, or since the start. */
   // biome-ignore lint/suspicious/noExplicitAny: tests read fields of JSON
   take(): any[];
 }

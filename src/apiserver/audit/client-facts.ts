@@ -35,8 +35,8 @@ export function userAgentOf({ headers }: Pick<IncomingMessage, 'headers'>): stri
 }
 
 /**
- * Returns the canonical text of the address; undefined if the text is not an address. An IPv4 address that is mapped to IPv6 is shown as
- * IPv4, as Go does.
+ * Returns the canonical text of the address; undefined if the text is not an address. As Go, shows an IPv4 address that is mapped to IPv6
+ * as IPv4.
  */
 const addressOf = (text: string): string | undefined =>
   canonicalIp(
@@ -48,7 +48,8 @@ const addressOf = (text: string): string | undefined =>
 
 /**
  * Returns the addresses of the client and of the proxies between the client and the server: first those in X-Forwarded-For, then the
- * address in X-Real-Ip, then the address of the connection. Omits values that are not addresses.
+ * address in X-Real-Ip, then the address of the connection. Omits values that are not addresses, X-Real-Ip if it repeats an earlier
+ * address, and the address of the connection if it repeats the last one.
  */
 export function sourceIpsOf({ headers, socket }: Pick<IncomingMessage, 'headers' | 'socket'>): string[] {
   const ips = headerOf(headers['x-forwarded-for'])

@@ -4,7 +4,7 @@
  * The maximum length of a recorded object: longer than any object in a request. Longer objects, which can only be lists, are not recorded.
  */
 const MAX_OBJECT_CHARS = 4 * 1024 * 1024;
-/** The limit on the texts of all unfinished requests together. */
+/** The maximum length of the texts of all unfinished requests together. */
 const MAX_CHARS = 64 * 1024 * 1024;
 
 export interface ObjectRoom {

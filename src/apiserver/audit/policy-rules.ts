@@ -29,7 +29,6 @@ export function policyRules(policy: Policy): (request: Audited) => AuditConfig {
   return (request) => rules.find(({ rule }) => matches(rule, request))?.config ?? otherwise;
 }
 
-/** Whether the list is absent or empty, or contains the value. */
 const allows = (list: readonly string[] | undefined, value: string): boolean =>
   list === undefined || list.length === 0 || list.includes(value);
 

@@ -6,8 +6,9 @@ import { observeResponse } from './observe-response.ts';
 import type { RequestAudit } from './request-audit.ts';
 
 /**
- * Resolves to the user that `authenticate` returns, once the arrival of the request is recorded. Rejects with the error of `authenticate`,
- * after the failure has a recorder, and with 500 InternalError if the arrival cannot be recorded and the mode requires it.
+ * Resolves to the user that `authenticate` returns, once the arrival of the request is recorded. If `authenticate` fails, creates a
+ * recorder that will record the failed response, and rejects with its error. Rejects with 500 InternalError if the arrival cannot be
+ * recorded and the mode is blocking-strict.
  */
 export async function recordFrom(
   audit: Audit,

@@ -54,7 +54,7 @@ export class RequestAudit {
   #hasStarted = false;
   #hasPanicked = false;
   #isComplete = false;
-  /** Whether the authentication has failed. ResponseStarted is then the only event. */
+  /** Whether the authentication has failed. If it has, the event of the stage ResponseStarted is the only event of the request. */
   #isUnauthenticated = false;
   #heldBytes = 0;
   /** The result of Sink.add() for the last event. */
@@ -67,7 +67,7 @@ export class RequestAudit {
 
   /**
    * Records the arrival of the request. Returns undefined if the request need not wait for the event. Rejects with 500 InternalError if the
-   * event is lost and the mode requires it.
+   * event is lost and the mode is blocking-strict.
    */
   received(): Promise<void> | undefined {
     return this.#add('RequestReceived')?.then((isWritten) => {
@@ -79,8 +79,8 @@ export class RequestAudit {
   }
 
   /**
-   * Records that the authentication has failed. The only event of the request is then ResponseStarted. `message`: names the credentials
-   * that failed.
+   * Records that the authentication has failed. Then only the event of the stage ResponseStarted is recorded. `message`: names the
+   * credentials that failed.
    */
   unauthenticated(message: string): void {
     this.#status = { message };
@@ -146,8 +146,8 @@ export class RequestAudit {
   }
 
   /**
-   * Records that the response is complete, unless that is already recorded. Resolves when the response may end. Returns undefined if the
-   * response may end at once.
+   * Records that the response is complete, unless that is already recorded. Resolves when the response may end, to whether the last event
+   * is written. Returns undefined if the response may end at once.
    */
   complete(): Promise<boolean> | undefined {
     if (this.#isComplete) return this.#last;
@@ -222,7 +222,10 @@ const isStatus = (object: KubeObject | Status | KubeList): object is Status =>
 const hasManagedFields = ({ metadata }: KubeObject): boolean =>
   typeof metadata === 'object' && metadata !== null && metadata.managedFields !== undefined;
 
-/** Returns the values of the object that are texts and not empty: the body of a request may have any values. */
+/**
+ * Returns the properties of the object whose values are non-empty texts, because the metadata in the body of a request may have values of
+ * any type.
+ */
 function textsOf(object: unknown): Record<string, string | undefined> {
   const entries = Object.entries(object ?? {}) as [string, unknown][];
   return Object.fromEntries(

@@ -5,7 +5,7 @@
  * Invariants:
  *  1. Adding an event never blocks: the output writes the lines asynchronously, in the order in which they were added.
  *  2. At most MAX_EVENTS events and MAX_BYTES bytes wait. Further events are dropped and counted.
- *  3. A failure of the output is logged twice: when it begins, and when it has ended, then with the number of lost events.
+ *  3. A failure of the output is logged when it begins, and again, with the number of lost events, when it has ended.
  * Source: k8s.io/apiserver/plugin/pkg/audit (truncate, buffered, log) and pkg/audit/metrics.go of v1.33 (behavior, names of metrics and
  * plugins).
  */
@@ -37,7 +37,9 @@ export type Mode = (typeof MODES)[number];
 
 /** The destination of the lines, such as a file. The caller awaits each call of append() before the next. */
 export interface Output {
-  /** Writes the lines. Resolves to the number of lines that were written, with the error if the rest was not. Never rejects. */
+  /**
+   * Writes the lines. Resolves to the number of lines that were written, and to the error if some lines were not written. Never rejects.
+   */
   append(lines: readonly Buffer[]): Promise<{ written: number; error?: Error }>;
   close(): Promise<void>;
 }
@@ -161,7 +163,7 @@ function lossReporter(metrics: Metrics, timers: Timers, log: Log): ReportLoss {
 }
 
 /**
- * The number of characters that a truncated message may have, as a part of the maximum line length in bytes. A character takes at most 6
+ * The maximum number of characters of a truncated message, as a fraction of the maximum line length in bytes. A character takes at most 6
  * bytes in JSON.
  */
 const MESSAGE_SHARE = 1 / 8;

@@ -8,7 +8,7 @@ const writeTo = promisify(write);
 
 /**
  * Returns the output that writes to standard output: a pipe or a terminal, or a file if the engine runs in the background. Lines for a file
- * are written with fs.write() in another thread, because process.stdout.write() would write them in the calling thread.
+ * are written with fs.write() in another thread, because process.stdout.write() would block the event loop until they are written.
  */
 export function standardOutput(): Output {
   const put = fstatSync(STDOUT).isFile() ? writeFile : writeStream;

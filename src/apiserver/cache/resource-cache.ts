@@ -58,7 +58,10 @@ export class ResourceCache {
     return this.objects.get(key);
   }
 
-  /** Returns objects like WatchCache.list(). Throws an UnreadableValueError if one of the values cannot be decrypted. */
+  /**
+   * Returns objects like WatchCache.list(). Throws an UnreadableValueError if any value in the namespace cannot be decrypted, even if
+   * `where` does not select it.
+   */
   list(namespace?: string, where?: FieldValue): KubeObject[] {
     for (const [key, failure] of this.#unreadable) {
       if (namespace === undefined || parseKey(key)?.namespace === namespace) throw failure;

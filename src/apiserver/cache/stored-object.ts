@@ -16,7 +16,7 @@ export function storedText(object: KubeObject): string {
   return JSON.stringify({ ...object, metadata });
 }
 
-/** The beginning of the JSON of most objects: apiVersion and kind, in this order or in that of Go's types, and then the metadata. */
+/** The beginning of the JSON of most objects: apiVersion and kind, in either order, and then the metadata. */
 const HEAD = /^\{"(?:apiVersion|kind)":"[^"\\]*","(?:apiVersion|kind)":"[^"\\]*","metadata":\{/;
 
 /**
@@ -109,7 +109,7 @@ export function objectBytes(object: KubeObject): number {
   return bytes;
 }
 
-/** Returns the number of values in `value`, including itself. Calls `visit`, if given, for each object and list. */
+/** Returns the number of values in the JSON value, including `value` itself. Calls `visit`, if given, for each object and list. */
 export function countValues(value: unknown, visit?: (value: object) => void): number {
   if (typeof value !== 'object' || value === null) return 1;
   let count = 1;

@@ -7,7 +7,7 @@ const STABILITY = ['alpha', 'beta', undefined] as const;
 
 /**
  * Compares two versions for Array.sort(). Stable versions (v2, v1) precede beta versions (v1beta2, v1beta1), and these precede alpha
- * versions; within a stability, higher numbers come first. Names of another form come last, in alphabetical order.
+ * versions; among versions of the same stability, higher numbers come first. Names of another form come last, in alphabetical order.
  */
 export function byPriority(a: string, b: string): number {
   const [left, right] = [parse(a), parse(b)];

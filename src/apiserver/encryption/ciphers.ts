@@ -63,7 +63,7 @@ export function beginsWith(value: Uint8Array, prefix: string): boolean {
   return true;
 }
 
-/** Returns a name for a key that depends only on its secret, so that a file with another key has another name. */
+/** Returns a name for a key that is derived from its secret, so that keys with different secrets have different names. */
 export const keyNameOf = (secret: Uint8Array): string =>
   `key-${derive(createSecretKey(secret), KEY_NAME_LABEL).toString('hex').slice(0, 12)}`;
 

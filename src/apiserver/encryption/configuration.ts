@@ -169,7 +169,7 @@ function secretErrors(secret: unknown, path: string): FieldError[] {
   const at = `${path}.secret`;
   if (typeof secret !== 'string' || secret === '') return [required(at, 'secret is a mandatory field for a key')];
   const bytes = Buffer.from(secret, 'base64');
-  // As in Go, ignore line breaks.
+  // Ignore line breaks in base64, as Go does.
   if (bytes.toString('base64') !== secret.replace(/[\r\n]/g, ''))
     return [invalid(at, 'REDACTED', 'secrets must be base64 encoded')];
   if (KEY_BYTES.includes(bytes.length)) return [];

@@ -51,8 +51,8 @@ export interface Encryption {
 }
 
 /**
- * Opens the store, and encrypts the values that are not encrypted with the current key. Rejects with a UserError if the keys or a value of
- * the store cannot be read, and with the errors of openStore().
+ * Opens the store, encrypts the values that are not encrypted with the current key, and resolves to the open store. Rejects with a
+ * UserError if the keys or a value of the store cannot be read, and with the errors of openStore().
  */
 export async function openEncryptedStore(options: EncryptionOptions): Promise<Encryption> {
   const { dataDir, configFile } = options;

@@ -34,7 +34,9 @@ export function ensureKeyFolder(dataDir: string): void {
   syncFolder(dataDir);
 }
 
-/** Removes the files of processes that were killed while they wrote the key file: they may contain old keys. */
+/**
+ * Removes the temporary files that processes left when they were killed while writing the key file, because the files may contain old keys.
+ */
 function removeLeftovers(dataDir: string): void {
   const folder = keyFolder(dataDir);
   for (const name of readdirSync(folder)) {

@@ -76,7 +76,7 @@ function piecesOf(parts: Iterable<string | Uint8Array>): Generator<string | Uint
 
 /**
  * Sends the concatenated parts, which are either all texts or all bytes, as the body. After the first WHOLE_CHARS characters, takes
- * parts only as fast as the client reads, and cuts the client if it does not read the waiting bytes within STALLED_MILLIS.
+ * parts only as fast as the client reads, and closes the connection if the client does not read the waiting bytes within STALLED_MILLIS.
  */
 export async function sendParts(
   exchange: Exchange,

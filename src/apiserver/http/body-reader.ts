@@ -57,7 +57,10 @@ function arrived(request: IncomingMessage, user: UserInfo, unfinished: Unfinishe
   return { body, part };
 }
 
-/** Receives the rest of the body. Resolves and rejects as described at BodyReader. */
+/**
+ * Receives a body that has not arrived completely or has no room at once. Resolves when the body has room, and rejects like
+ * BodyReader.read().
+ */
 async function receive(request: IncomingMessage, user: UserInfo, unfinished: Unfinished): Promise<Received> {
   // Copy the chunks into one buffer, because a chunk of one byte takes hundreds of bytes of memory.
   let body = NO_BODY;

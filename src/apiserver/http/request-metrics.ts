@@ -21,9 +21,9 @@ const VERBS: Readonly<Record<Verb, string>> = {
 };
 
 export interface RequestMetrics {
-  /** Adds `change` to the number of requests in flight with the same kind of method, readOnly or mutating. */
+  /** Adds `change` to the number of requests in flight, in the metric for the request's kind of method: readOnly or mutating. */
   inFlight(exchange: Exchange, change: 1 | -1): void;
-  /** Adds `change` to the number of requests with the same kind of method that wait to be in flight. */
+  /** Adds `change` to the number of requests that wait to be in flight, in the metric for the request's kind of method. */
   queued(exchange: Exchange, change: 1 | -1): void;
   /** Counts a request that was refused with 429 because too many requests are in flight. */
   dropped(exchange: Exchange): void;

@@ -149,7 +149,7 @@ function eventWriter(server: ServerContext, exchange: Exchange, { encode, pieces
         } catch (error) {
           return fail(error);
         }
-        // The queue would cost each of many watches promises and entries of maps.
+        // Bypass the queue: its promises and map entries would be costly, because many watches get each event.
         if (encoded.length < PIECE_CHARS) return void outgoing.write(encoded);
       }
       const bytes = initial === 'shared' ? 0 : objectBytes(event.object as KubeObject);
@@ -169,7 +169,7 @@ function eventWriter(server: ServerContext, exchange: Exchange, { encode, pieces
     },
     async written() {
       while (writing && !outgoing.isClosed) await Promise.race([last, outgoing.ready(STALLED_MILLIS)]);
-      // The last event may have been written at once.
+      // The last event may have bypassed the queue, so also wait until the connection has accepted it.
       await outgoing.ready(STALLED_MILLIS);
     },
   };

@@ -1,4 +1,4 @@
-/** The schemas, in OpenAPI documents, of types that have no fields but a JSON form of their own, such as times and quantities. */
+/** The schemas, in OpenAPI documents, of the types that have their own JSON form instead of fields, such as times and quantities. */
 import { type JsonForm, jsonForms, META } from '../../api/facts/facts.ts';
 
 export const META_PREFIX = META;

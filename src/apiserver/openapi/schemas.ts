@@ -79,8 +79,8 @@ function extensions({ atomic, listType, mapKeys, mergeKey, patchStrategy }: Fiel
 }
 
 /**
- * Returns the default of the field; undefined if there is none. A scalar that Go omits when it is empty has no default of its own. Source:
- * openapi-gen of k8s.io/kube-openapi.
+ * Returns the default of the field; undefined if there is none. Lists, maps, pointers, and scalars that Go omits when they are empty have
+ * only the default in the facts. Source: openapi-gen of k8s.io/kube-openapi.
  */
 function defaultOf(field: FieldFacts): unknown {
   if (field.default !== undefined) return field.default;

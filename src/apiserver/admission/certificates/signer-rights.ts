@@ -1,6 +1,6 @@
 /**
  * Lets a user approve or deny a CertificateSigningRequest only with the right to `approve` for its signer, and change the certificate and
- * the conditions in its status only with the right to `sign`. Checks the form of the certificate.
+ * the conditions in its status only with the right to `sign`. Rejects a malformed certificate with 422 Invalid.
  * Source: the plugins CertificateApproval and CertificateSigning of v1.33 (behavior and wording).
  */
 import type { CertificateSigningRequest } from '../../../api/generated/types.ts';

@@ -1,6 +1,7 @@
 /**
  * Limits the changes of a node to its Node: in the domains kubernetes.io and k8s.io, the node may set only labels that describe the
- * machine, so that it cannot attract Pods that are meant for other nodes. It may change neither the taints nor the owners.
+ * machine, so that it cannot attract Pods that are meant for other nodes. An update by the node may change neither the taints nor the
+ * owners.
  * Source: admitNode of plugin/pkg/admission/noderestriction, and k8s.io/kubelet/pkg/apis of v1.33.4 (behavior and wording).
  */
 import type { Node } from '../../../api/generated/types.ts';
@@ -28,7 +29,7 @@ export const restrictNode: Restriction = (nodeName, request) => {
     throw refusal(request, `${node} is not allowed to modify taints`);
   const labels = forbiddenLabels(after.metadata.labels, before.metadata.labels);
   if (labels.length > 0) throw refusal(request, `is not allowed to modify labels: ${labels.join(', ')}`);
-  // Otherwise, a node could have itself deleted by the garbage collector, and register without its taints.
+  // With a changed owner, a node could make the garbage collector delete its Node, and then register again without the taints.
   if (!jsonEqual(after.metadata.ownerReferences ?? [], before.metadata.ownerReferences ?? []))
     throw refusal(request, `${node} is not allowed to modify ownerReferences`);
 };

@@ -22,7 +22,7 @@ export const restrictCsiNode: Restriction = (nodeName, request) => {
     throw refusal(request, 'can only access CSINode with the same name as the requesting node');
 };
 
-/** Lets a node change only the fields of a claim's status that change when its file system is expanded. */
+/** Lets a node change only those fields in the status of a claim that describe the expansion of its volume, such as `capacity`. */
 export const restrictClaim: Restriction = (nodeName, request) => {
   if (request.subresource !== 'status') throw refusal(request, 'may only update PVC status');
   if (request.operation !== 'UPDATE') throw refusal(request, `unexpected operation ${quoted(request.operation)}`);
@@ -41,8 +41,7 @@ function fixedPart({ metadata, status, ...rest }: PersistentVolumeClaim): unknow
 const POD_PREFIX = resourcePrefix(PODS.group, PODS.resource);
 
 /**
- * Lets a node write only PodRecords that name the node, and no record of a Pod that exists on another node. PodRecords are a kind of
- * lifepod.
+ * Lets a node write only PodRecords, a kind of lifepod, that name the node. Refuses the record of a Pod that exists and is not on the node.
  */
 export const restrictPodRecord: Restriction = (nodeName, request, { cache }) => {
   const [record, old] = [request.object, request.old] as (PodRecord | undefined)[];

@@ -17,7 +17,10 @@ const NODE_PORTS = { first: BigInt(FIRST_NODE_PORT), last: BigInt(LAST_NODE_PORT
 export interface PortChoice {
   /** Whether another Service has the port. */
   isTaken(port: number): boolean;
-  /** Whether a Pod has the port as a host port, which a node port would hide. Such a port is allocated only if no other port is free. */
+  /**
+   * Whether a Pod has the port as a host port, which a node port would hide. The allocator chooses such a port only if no other port is
+   * free.
+   */
   isHostPort(port: number): boolean;
   /** Returns a random number from 0 to `below` - 1. */
   random(below: bigint): bigint;

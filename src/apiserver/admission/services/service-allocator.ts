@@ -5,8 +5,8 @@
  * Invariants:
  *  1. The IPAddresses of a Service are created and deleted in the transaction that writes or deletes the Service, so that no crash can
  *     separate them. No two Services get the same address, because the name of its IPAddress is unique.
- *  2. A transaction that allocates an address fails if the ServiceCIDR with the address has changed since, so that no address is allocated
- *     from a ServiceCIDR whose deletion has begun.
+ *  2. A transaction that allocates an address fails if the ServiceCIDR with the address has changed since the address was chosen, so that
+ *     no address comes from a ServiceCIDR whose deletion has begun.
  *
  * Source: pkg/registry/core/service/storage, ipallocator and portallocator of v1.33 (behavior and wording), except that upstream writes
  * IPAddresses before and after the Service; KEP-1880.

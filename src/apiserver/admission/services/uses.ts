@@ -51,8 +51,8 @@ class Counts<T> {
 }
 
 /**
- * Calls `change` with 1 for each object in the cache under the prefix. Later calls `change` with -1 for the previous state of each changed
- * or deleted object, which is undefined for a new object, and with 1 for the new state.
+ * Calls `change` with 1 for each object in the cache under the prefix. After each later write, calls `change` with -1 for the previous
+ * state, which is undefined for a new object, and then with 1 for the new state unless the object was deleted.
  */
 function follow(cache: WatchCache, prefix: string, change: (object: KubeObject | undefined, by: 1 | -1) => void): void {
   for (const object of cache.list(prefix)) change(object, 1);

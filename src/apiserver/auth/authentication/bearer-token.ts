@@ -12,7 +12,7 @@ const MAX_TOKEN_CHARS = 16 * 1024;
 const SUBPROTOCOL = 'base64url.bearer.authorization.k8s.io.';
 const PROTOCOLS = 'sec-websocket-protocol';
 
-/** Returns the token in the value of a header Authorization; undefined if there is none. */
+/** Returns the token in the value of a header Authorization with the scheme Bearer; undefined if there is no such header or no token. */
 export function bearerToken(header: string | undefined): string | undefined {
   const [scheme = '', token = ''] = (header ?? '').trim().split(' ', 2);
   return scheme.toLowerCase() === 'bearer' && token !== '' ? token : undefined;
@@ -27,7 +27,8 @@ export const bearerTokens = (tokens: TokenAuthenticator, audiences: readonly str
 };
 
 /**
- * Like TokenAuthenticator, but rejects with a CredentialError if no authenticator knows the token, or if the token exceeds MAX_TOKEN_CHARS.
+ * Resolves to the user whom `tokens` returns for the token. Rejects with a CredentialError if `tokens` does not know the token, or if the
+ * token exceeds MAX_TOKEN_CHARS.
  */
 export async function authenticateToken(tokens: TokenAuthenticator, token: string, audiences: readonly string[]) {
   const found = token.length > MAX_TOKEN_CHARS ? undefined : await tokens(token, audiences);
@@ -65,7 +66,7 @@ export function takeTokenProtocols(request: IncomingMessage): void {
   const encoded = offered.filter((name) => name.startsWith(SUBPROTOCOL)).map((name) => name.slice(SUBPROTOCOL.length));
   taken.set(request, { encoded, others });
   headers[PROTOCOLS] = others.join(', ');
-  // Node.js computes headersDistinct when it is first used, which only few requests need.
+  // Node.js computes headersDistinct when code first reads it, so do this only for the few requests with a token in a subprotocol.
   const { headersDistinct } = request;
   headersDistinct[PROTOCOLS] = [others.join(', ')];
   if (others.length > 0) return;
@@ -74,8 +75,8 @@ export function takeTokenProtocols(request: IncomingMessage): void {
 }
 
 /**
- * Returns the token; undefined if the client sends none. Throws a CredentialError if the token is malformed, if there are several tokens,
- * or if the client offers no other subprotocol.
+ * Returns the decoded token of the subprotocols; undefined if the client sends no token. Throws a CredentialError if the token is
+ * malformed, if there are several tokens, or if the client offers no subprotocol without a token.
  */
 function webSocketToken(protocols: Protocols | undefined): string | undefined {
   if (protocols === undefined) return undefined;

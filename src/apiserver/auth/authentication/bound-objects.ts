@@ -9,7 +9,8 @@ import type { LabelSecret } from './legacy-token.ts';
 
 /**
  * Returns a function that reads the objects to which credentials are bound. The function resolves to undefined if the object does not exist
- * or its name is empty. It rejects with a CredentialError, so that the credentials are not valid, if the read fails with another ApiError.
+ * or its name is empty. If the read fails with an ApiError other than NotFound, it rejects with a CredentialError, so that the credentials
+ * are not valid.
  */
 export function createObjectReader(backend: ResourceBackend): ReadObject {
   const api = apiFor(backend, API_SERVER);

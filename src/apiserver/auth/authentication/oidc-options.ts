@@ -11,7 +11,9 @@ export interface OidcOptions {
   issuerUrl: string;
   /** The audience that each token must have, perhaps among others. */
   clientId: string;
-  /** The claim that contains the name of the user. Only the values of the claim `sub` are unique. */
+  /**
+   * The claim that contains the name of the user. OpenID Connect guarantees only for the claim `sub` that no two users have the same value.
+   */
   usernameClaim: string;
   /** The prefix of the names of users. */
   usernamePrefix: string;

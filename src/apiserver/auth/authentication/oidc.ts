@@ -97,8 +97,8 @@ function groupsIn(claims: JWTPayload, { groupsClaim, groupsPrefix }: OidcOptions
 }
 
 /**
- * Returns a function that resolves to the keys of the issuer, and rejects with a CredentialError if the issuer's configuration is not
- * available.
+ * Returns a function that resolves to the key set of the issuer, which loads keys on demand, and rejects with a CredentialError if the
+ * issuer's configuration is not available.
  */
 function issuerKeys({ issuerUrl, caPem }: OidcOptions, now: () => Millis, log: Log): () => Promise<RemoteJWKSet> {
   let found: Promise<RemoteJWKSet> | undefined;

@@ -1,5 +1,5 @@
 /**
- * Authenticates users by the tokens in a file (`--token-auth-file`), which is read at the start.
+ * Authenticates users by the tokens in a file (`--token-auth-file`), which is read once, when the engine starts.
  * Source: k8s.io/apiserver/pkg/authentication/token/tokenfile of v1.33 (format and wording).
  */
 import { createHash } from 'node:crypto';

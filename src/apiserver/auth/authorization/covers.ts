@@ -64,7 +64,7 @@ function* rightsOf(rule: PolicyRule): Generator<Right> {
   for (const path of nonResourceURLs) for (const verb of verbs) yield { nonResourceURLs: [path], verbs: [verb] };
 }
 
-/** Joins rights that differ only in their verbs, and describes each of them as upstream does, in alphabetical order. */
+/** Joins rights that differ only in their verbs. Returns a text in upstream's form for each joined right, in alphabetical order. */
 export function describeRights(rights: readonly Right[]): string[] {
   const texts: string[] = [];
   const joined = new Map<string, PolicyRule>();

@@ -23,12 +23,12 @@ export interface RbacObjects {
   readonly synced: Promise<void>;
   role(namespace: string, name: string): Role | undefined;
   clusterRole(name: string): ClusterRole | undefined;
-  /** Returns the bindings with the key: see bindingKeys(). The key of ClusterRoleBindings has no namespace. */
+  /** Returns the ClusterRoleBindings with one of whose subjects `key` was made by bindingKeys(), with an empty namespace. */
   clusterRoleBindings(key: string): Iterable<ClusterRoleBinding>;
   roleBindings(key: string): Iterable<RoleBinding>;
 }
 
-/** After how many bindings a decision lets other work run, even if they are all bindings to one role. */
+/** The number of bindings after which a decision lets other work run, even if all these bindings refer to one role. */
 const BINDINGS_PER_STEP = 1000;
 
 /** A role that is granted to a user. */

@@ -30,8 +30,8 @@ export function createFairTurns(): FairTurns {
 }
 
 /**
- * Returns a function that counts its calls by key in each turn of the event loop. The function returns true from the call number `limit` +
- * 1 with the same key on.
+ * Returns a function that counts its calls by key in each turn of the event loop. The function returns true for each call beyond the first
+ * `limit` calls with the same key in one turn.
  */
 export function limitPerTurn(limit: number): (key: string) => boolean {
   const counts = new Map<string, number>();

@@ -105,7 +105,7 @@ export function fairQueue({ inFlight, queued }: QueueLimits, timers: Timers): Fa
       first.proceed(leave);
     }
   };
-  /** Adds the request to the queue of its user. Returns a function that removes it. */
+  /** Adds the request to the queue of its user. Returns a function that removes the request from the queue. */
   const join = (waiting: Waiting): (() => void) => {
     const { name } = waiting.user;
     const line = lines.get(name) ?? new Set();

@@ -1,8 +1,9 @@
 /**
  * Counts the response bytes that wait in the server because clients read more slowly than the server writes.
  *
- * Invariant: while the total exceeds the budget, the client with the most waiting bytes is cut, unless it is the only one with
- * waiting bytes. An object that waits for several watches counts once in the total, because they share the object and its text.
+ * Invariant: while the total exceeds the budget, the response to the client with the most waiting bytes is cut (its connection is closed),
+ * unless no other client has waiting bytes. An object that waits for several watches counts once in the total, because they share the
+ * object and its text.
  */
 import type { Writable } from 'node:stream';
 import type { KubeObject } from '../../../machinery/meta.ts';
@@ -24,16 +25,23 @@ export interface Outgoing extends Pick<Holder, 'hold' | 'release'> {
   readonly isClosed: boolean;
   /** Whether the response is open, and its connection accepts more at once. */
   readonly isReady: boolean;
-  /** Writes to `output` from now on, instead of the body of the response: the messages of a WebSocket. Call it before the first write. */
+  /**
+   * From now on, writes to `output`, such as the messages of a WebSocket, instead of the body of the response. Call it before the first
+   * write.
+   */
   redirect(output: Writable): void;
   /**
    * Writes a part of the body. Returns false if the caller must await ready() before the next write. If the response is closed, does
    * nothing and returns false.
    */
   write(data: string | Uint8Array): boolean;
-  /** Resolves when the connection accepts more or is closed. If `within` is set, cuts the client after this number of milliseconds. */
+  /**
+   * Resolves when the connection accepts more or is closed. If `within` is set, closes the connection after this number of milliseconds.
+   */
   ready(within?: number): Promise<void>;
-  /** Ends the response, with `data` as the last or only part of the body. Its bytes count until the connection has sent them. */
+  /**
+   * Ends the response, with `data` as the last or only part of the body. The bytes of the body count until the connection has sent them.
+   */
   end(data?: string | Uint8Array): void;
   /** Closes the connection, so that the client sees that the response is incomplete. */
   destroy(): void;

@@ -9,7 +9,10 @@ import { isPrivileged } from '../../auth/authorization/authorizer.ts';
 import { createFairTurns, limitPerTurn } from './fair-turns.ts';
 import { isComponent } from './shared-places.ts';
 
-/** The number of requests of a user that may begin in one turn of the event loop. Further requests of all users begin one per turn. */
+/**
+ * The number of requests of a user that may begin in one turn of the event loop. Beyond this number, the requests of all users together
+ * begin one per turn.
+ */
 const REQUESTS_PER_TURN = 16;
 
 const fairTurns = createFairTurns();

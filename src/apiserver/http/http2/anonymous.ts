@@ -5,7 +5,7 @@ import type { Exchange } from '../exchange.ts';
 
 /**
  * Returns the user whom `authenticate` finds. If the client has no credentials or invalid ones, its connection of HTTP/2 closes after its
- * requests, because it could otherwise begin any number of requests on one connection. Rejects as `authenticate` does.
+ * requests, because such a client could otherwise begin any number of requests on one connection. Rejects as `authenticate` does.
  * Source: UnauthenticatedHTTP2DOSMitigation of v1.33.
  */
 export function closingIfAnonymous(

@@ -41,7 +41,7 @@ export function uint32(value: number): Buffer {
   return bytes;
 }
 
-/** Returns the payload of SETTINGS frames with these identifiers and values. */
+/** Returns the payload of a SETTINGS frame with these identifiers and values. */
 export const settings = (...pairs: [identifier: number, value: number][]): Buffer =>
   Buffer.concat(pairs.map(([identifier, value]) => Buffer.concat([Buffer.of(0, identifier), uint32(value)])));
 
@@ -75,7 +75,6 @@ export interface FrameClient {
    * connection ends.
    */
   until(type: number, stream?: number): Promise<Frame>;
-  /** The received frames. */
   frames: Frame[];
   closed: Promise<unknown>;
 }
@@ -89,7 +88,10 @@ export interface FrameClientOptions {
   allowHalfOpen?: boolean;
 }
 
-/** Connects as the administrator, or without a certificate, and sends the preface and the settings. */
+/**
+ * Connects as the administrator, or without a certificate if `anonymous` is true, sends the preface and the settings, and resolves to the
+ * client.
+ */
 export async function frameClient(at: TestServer, options: FrameClientOptions = {}) {
   const { certificate: cert, key } = at.pki.admin;
   const { port } = at.server;

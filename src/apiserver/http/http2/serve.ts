@@ -50,8 +50,8 @@ const CONNECTION_MEGABYTES = 1_000_000;
  */
 const STREAM_WINDOW_BYTES = 256 * 1024;
 /**
- * The same limit for all streams of a connection together. It does not limit memory, because Node.js reads the bytes of a connection at
- * once.
+ * How much of their bodies all streams of a connection together may send before the server reads them. This limit does not bound the
+ * memory, because Node.js reads the bytes of a connection at once.
  */
 const CONNECTION_WINDOW_BYTES = 1024 * 1024;
 

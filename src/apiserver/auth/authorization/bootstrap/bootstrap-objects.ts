@@ -14,7 +14,8 @@ import { ownAggregatedTexts, ownControllerRoleTexts, ownRoles } from './own-role
 import { ruleOf } from './rule-text.ts';
 
 /**
- * The annotation of roles and bindings for their correction at each start. With the value "false", the API server never changes the object.
+ * The annotation that controls whether the API server corrects a role or binding at each start. With the value "false", the API server
+ * never changes the existing object.
  */
 export const AUTO_UPDATE = 'rbac.authorization.kubernetes.io/autoupdate';
 

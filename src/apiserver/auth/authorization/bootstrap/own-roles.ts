@@ -63,7 +63,8 @@ export const ownRoles: Readonly<Record<string, OwnRole>> = {
 
 /** Rules that lifepod adds to upstream's aggregated roles, by the name of the aggregated role. */
 export const ownAggregatedTexts: Readonly<Record<string, readonly string[]>> = {
-  // The subresource ends a container of a Pod that is being deleted. A user with this role can also delete the Pod by force.
+  // A write of the subresource ends a defer container of a Pod that is being deleted. The role may allow that, because a user with the role
+  // can also delete the Pod by force.
   edit: ['update pods/defer'],
   // A PodRecord contains no more than the status, the Events and the logs of its Pod. In other clusters, the second rule comes with the
   // add-on that serves metrics.

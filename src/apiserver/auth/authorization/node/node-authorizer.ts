@@ -29,7 +29,7 @@ export type SyncedRelations = NodeRelations & { readonly synced: Promise<void> }
 
 const NODE_RULES: readonly PolicyRule[] = (clusterRoleTexts['system:node'] ?? []).map(ruleOf);
 
-/** Begins the reason for the refusal of a request about an object that belongs to no Pod of the node. */
+/** The beginning of the reason with which a request about an object that belongs to no Pod of the node is refused. */
 export const NO_RELATION = 'no relationship found between node';
 
 const ALLOWED: Decision = { allowed: true, reason: '' };
@@ -143,7 +143,7 @@ function node({ verb, subresource, name, nodeName }: Asked): Decision {
   if (subresource) return NO_OPINION;
   if (isOneOf(verb, 'create', 'update', 'patch')) return ALLOWED;
   if (!isOneOf(verb, 'get', 'list', 'watch')) return NO_OPINION;
-  // The name decides instead of a relation, so that a node can look for its Node before it exists.
+  // The name decides instead of a relation, so that a node can ask for its Node before the Node exists.
   if (name === nodeName) return ALLOWED;
   return denied(
     name
