@@ -4,7 +4,7 @@
  *
  * Invariants:
  *  1. A path (group, version and plural) and a name (group, version and kind) belong to at most one kind.
- *  2. A kind that is stored as another kind is served only while that kind is served.
+ *  2. A kind that is stored as another kind is served only while this other kind is served.
  *  3. When add() or remove() has returned, every view has the new kinds.
  */
 import type { KubeObject, ResourceRef } from '../machinery/meta.ts';

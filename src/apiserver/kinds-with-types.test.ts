@@ -86,7 +86,7 @@ test('the OpenAPI document and protobuf have the types of an added kind', async 
 
 test('a kind that is removed while an OpenAPI document is built is not in the document', async () => {
   for (const path of ['/openapi/v2', '/openapi/v3/apis/example.com/v1']) {
-    // To remove the kind during the build: building the document reads the subresources of the kind.
+    // Building the document reads the subresources of the kind, so this getter removes the kind during the build.
     const brief = { ...gadget, kind: 'Gizmo', plural: 'gizmos', singular: 'gizmo', subresources: {} };
     catalog.add(brief);
     Object.defineProperty(brief, 'subresources', {

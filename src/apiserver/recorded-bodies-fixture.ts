@@ -1,6 +1,6 @@
 /**
- * Reads and writes the requests of real clients that test/clients/bodies/record.ts has recorded, and starts a server to which they can be
- * sent.
+ * Reads and writes the requests of real clients that test/clients/bodies/record.ts has recorded, and starts a server that can handle these
+ * requests.
  */
 
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -39,7 +39,7 @@ export function writeRecorded(client: string, requests: readonly RecordedRequest
   writeFileSync(FILE, `{\n${lines.join(',\n')}\n}\n`);
 }
 
-/** Starts a server without nodes that issues tokens. */
+/** Starts a server that has no nodes and issues tokens. */
 export async function startRecordedServer(): Promise<TestServer> {
   let issuer: TokenIssuer | undefined;
   const { backend } = await startRegistry({

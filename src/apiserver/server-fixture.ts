@@ -70,9 +70,9 @@ export interface Answer {
 
 export interface TestServer extends AsyncDisposable {
   server: ApiServer;
-  /** The backend of the server, unless the test passes another one. A test may replace its methods. */
+  /** The backend that the server uses by default. A test may replace its methods. */
   backend: ResourceBackend;
-  /** The registry of the server as another client calls it, unless the test passes another backend. */
+  /** The registry behind `backend`, as another client calls it. */
   api: RegistryBackend;
   pki: Pki;
   errors: Recorded['errors'];

@@ -36,7 +36,10 @@ import type { Pki } from './pki/pki.ts';
 import { createRequestHandler, type RequestHandler } from './request-handler.ts';
 import { answerOn, upgradeFilter } from './streaming/upgrading-connection.ts';
 
-/** How long the server keeps idle connections: longer than Go's clients (90 s), so that they do not send a request on a closed one. */
+/**
+ * How long the server keeps idle connections: longer than Go's clients (90 s), so that no client sends a request on a connection that the
+ * server has closed.
+ */
 const KEEP_ALIVE_MILLIS = 120_000;
 /** The time limit for the head of a request. This is the default of Node.js, which must be set explicitly if requestTimeout is 0. */
 const HEAD_MILLIS = 60_000;
@@ -73,11 +76,11 @@ export interface ApiServerOptions {
   /** The checks of /readyz in addition to ping and shutdown, by name. The default is none. */
   readyChecks?: HealthChecks;
   /**
-   * Replaces the key that encrypts stored values, and resolves to the number of values. If absent, the server does not serve the path for
-   * this.
+   * Replaces the key that encrypts stored values, and resolves to the number of values. If absent, the server does not serve
+   * ROTATE_KEY_PATH.
    */
   rotateKey?: () => Promise<number>;
-  /** Copies the content of the store to a place that clients of the path know. If absent, the server does not serve the path for this. */
+  /** Copies the content of the store to a file that `lifepod backup` then reads. If absent, the server does not serve COPY_STORE_PATH. */
   copyStore?: () => Promise<void>;
   /** The metrics that /metrics serves. The server adds its request metrics. By default, /metrics serves only the request metrics. */
   metrics?: Metrics;

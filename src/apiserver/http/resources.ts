@@ -123,10 +123,7 @@ function expectedKind(route: ResourceRoute): ExpectedKind {
   return own ?? route.kind;
 }
 
-/**
- * The maximum number of warnings of one request, which bounds their memory. boundedWarnings() later limits the length of the Warning
- * headers.
- */
+/** The maximum number of warnings of one request. boundedWarnings() later limits the length of the Warning headers. */
 const MAX_WARNINGS = 4096;
 
 const onWarning =

@@ -50,7 +50,9 @@ const each =
   (writer, value) => {
     for (const element of Array.isArray(value) ? value : [value]) write(writer, element);
   };
-/** Returns a function that writes one entry of a map: a message with the fields name and value. The value to write is a pair of both. */
+/**
+ * Returns a function that writes one entry of a map: a message with the fields name and value. The function takes the pair [name, value].
+ */
 const entry = (number: number, value: Write): Write => {
   const inner = message(2, value);
   return message(number, (writer, pair) => {

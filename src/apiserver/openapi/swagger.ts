@@ -10,8 +10,8 @@ export interface OpenApiDocument {
 }
 
 /**
- * Converts a schema from OpenAPI v3 to Swagger 2.0. As in upstream's document, a reference is not wrapped in allOf but next to its
- * description, and defaults are omitted.
+ * Converts a schema from OpenAPI v3 to Swagger 2.0. As in upstream's document, a $ref is next to the description of the field instead of
+ * within allOf, and there are no defaults.
  */
 export function swaggerSchema(value: Schema): Schema {
   const { allOf, oneOf, default: _, $ref, properties, items, additionalProperties, ...rest } = value;

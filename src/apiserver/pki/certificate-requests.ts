@@ -96,9 +96,9 @@ interface AsnAttribute {
 }
 
 /**
- * Returns the attributes of a subject, and the subject with the same types of strings. Throws an Error if the subject has another type of
- * string than those that all readers of a certificate interpret in the same way: a request could hide a group from the checks. Source: RFC
- * 5280, which demands this of authorities.
+ * Returns the attributes of a subject, and the subject with the same types of strings. Throws an Error if a string is neither a
+ * PrintableString, a UTF8String nor an IA5String: readers of a certificate could interpret such a string differently, and a request could
+ * hide a group from the checks. Source: RFC 5280, which requires this of authorities.
  */
 function subjectOf(requested: x509.Name): { attributes: Attribute[]; name: x509.Name } {
   // Read the parsed structure, because the library's list of attributes does not contain the types of the strings.

@@ -24,7 +24,7 @@ import { join } from '../streaming/join-connections.ts';
 import type { Location } from './locations.ts';
 import { htmlRewriter, type Rewriting, rewriteUrl } from './rewrite-urls.ts';
 
-/** How long the connection to the server may take. Source: the dialer of kube-apiserver's proxy transport. */
+/** The time limit for connecting to the server. Source: the dialer of kube-apiserver's proxy transport. */
 const CONNECT_MILLIS = 30_000;
 
 const HOP_BY_HOP = new Set([

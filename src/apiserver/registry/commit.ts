@@ -115,10 +115,10 @@ function withAlongside(txn: Required<Txn>, alongside: readonly Alongside[]): Txn
 }
 
 /**
- * Runs the transaction that writes the object and the objects in `alongside`, which are small and do not count. If a client's write makes
- * the object grow, reserves room for the growth (see object-memory-limit.ts) until the cache counts the object. Throws 507
- * InsufficientStorage if there is no room or the store is full, and 413 RequestEntityTooLarge if a client's write makes the object grow to
- * more than MAX_VALUES values, including those of managedFields. Only the limit of the store applies to uncached kinds.
+ * Runs the transaction that writes the object and the objects in `alongside`. The latter are small, so their growth is not limited. If a
+ * client's write makes the object grow, reserves room for the growth (see object-memory-limit.ts) until the cache counts the object. Throws
+ * 507 InsufficientStorage if there is no room or the store is full, and 413 RequestEntityTooLarge if a client's write makes the object grow
+ * to more than MAX_VALUES values, including those of managedFields. Only the limit of the store applies to uncached kinds.
  */
 async function transactInRoom(
   context: Storage,

@@ -1,8 +1,8 @@
 /**
- * Implements the verbs delete and deletecollection. A delete only sets the deletionTimestamp if the deletion is graceful (see
- * KindDefinition.deletion()) or the object has finalizers. The delete itself may add finalizers for the garbage collector (propagation.ts).
- * Otherwise, the delete removes the object immediately. Once the deletionGracePeriodSeconds are 0, the update that removes the last
- * finalizer removes the object (see update.ts).
+ * Implements the verbs delete and deletecollection. If the deletion is graceful (see KindDefinition.deletion()) or the object has
+ * finalizers, a delete sets the deletionTimestamp and keeps the object. The delete itself may add finalizers for the garbage collector
+ * (propagation.ts). Otherwise, the delete removes the object immediately. Once the deletionGracePeriodSeconds are 0, the update that
+ * removes the last finalizer removes the object (see update.ts).
  * Source: upstream's rest.BeforeDelete and generic registry (behavior and wording).
  */
 import type { KubeList, KubeObject, ObjectMeta, Status } from '../../machinery/meta.ts';
@@ -45,7 +45,7 @@ export async function deleteObject(
   return action === 'delete' && !kind.returnsDeletedObject ? deleted(resource, object) : object;
 }
 
-/** Returns the change that deletes the object, and writes the changes of other objects that admission plugins add to the transaction. */
+/** Returns the change that deletes the object, and that also writes the changes of other objects that admission plugins request. */
 export function deletionAlongside(
   context: RegistryContext,
   resource: Resource,

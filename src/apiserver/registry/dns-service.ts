@@ -27,7 +27,7 @@ const PORTS = [
 /**
  * Creates the Service and the slice, and corrects or replaces them if they differ. `serviceCidr`: the configured ranges, as in
  * BootstrapOptions. The cluster IP of the Service is the address on which the DNS listens, or any free address if another object has that
- * one. Leaves an object that is being deleted unchanged: the caller calls again when the deletion has ended.
+ * address. Leaves an object that is being deleted unchanged: the caller calls again when the deletion has ended.
  */
 export async function ensureDnsService(api: ResourceApi, serviceCidr: string): Promise<void> {
   const address = dnsServiceAddress(serviceCidr);
@@ -96,7 +96,7 @@ const wantedService = (clusterIP: string | undefined): Service => ({
   spec: {
     type: 'ClusterIP',
     ...(clusterIP === undefined ? {} : { clusterIP }),
-    // The DNS listens on one address.
+    // The DNS listens on only one address, so the Service has a single IP family.
     ipFamilyPolicy: 'SingleStack',
     ports: PORTS.map((port) => ({ ...port, targetPort: port.port })),
     sessionAffinity: 'None',

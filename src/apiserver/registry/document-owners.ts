@@ -27,8 +27,9 @@ const isSameManager = (a: ManagedFieldsEntry, b: ManagedFieldsEntry): boolean =>
   a.manager === b.manager && a.operation === b.operation && (a.subresource ?? '') === (b.subresource ?? '');
 
 /**
- * Returns the managedFields entries of the object after a write of the document. The owners of `fields`, the fields that both have in
- * common, are those in `ofDocument`; all other fields keep their owners in `entries`. `apiVersion`: the version of the object.
+ * Returns the managedFields entries of the object after a write of the document. The owners of `fields`, the fields that the object and the
+ * document have in common, are those in `ofDocument`; all other fields keep their owners in `entries`. `apiVersion`: the version of the
+ * object.
  */
 export function ownersOfObject(
   entries: readonly ManagedFieldsEntry[],

@@ -11,8 +11,8 @@ const OF_DEPENDENTS: ReadonlySet<string> = new Set(Object.values(FINALIZERS));
 
 /**
  * Returns the finalizers of an object after a delete request. The propagation policy of the request decides. Without a policy, the
- * finalizers that the object already has stay; if there are none, the default of the kind decides. A kind that the garbage collector
- * ignores gets none of its finalizers.
+ * finalizers that the object already has stay; if there are none, the default of the kind decides. An object of a kind that the garbage
+ * collector ignores gets neither of these two finalizers.
  */
 export function finalizersAfterDelete(
   { propagation }: Pick<KindDefinition, 'propagation'>,

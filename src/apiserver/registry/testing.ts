@@ -58,7 +58,7 @@ export interface Started {
   settled(): Promise<unknown>;
 }
 
-/** With LIFEPOD_STORE=delayed, as in the project `delayed`, the watch cache of each started registry lags behind its store. */
+/** With LIFEPOD_STORE=delayed, as in the vitest project `delayed`, the watch cache of each started registry lags behind its store. */
 const isDelayed = process.env['LIFEPOD_STORE'] === 'delayed';
 
 /** Starts a registry that contains the objects of bootstrap() and the ServiceAccount default/default. */

@@ -37,7 +37,7 @@ const issuer = (offsetSeconds = 0) => createTokenIssuer(at.pki, TOKEN_ISSUER, ()
 const tokenOf = async (...options: Parameters<ReturnType<typeof issuer>['issue']>[2][]): Promise<string> =>
   (await issuer().issue('default', account, ...options)).status.token;
 
-/** Sends a request without a client certificate. */
+/** Sends a request with the bearer token and without a client certificate. */
 const as = (token: string, path = LIST) =>
   at.call('GET', path, { agent: at.anonymous, headers: { authorization: `Bearer ${token}` } });
 const codeOf = async (token: string): Promise<number> => (await as(token)).code;

@@ -25,7 +25,10 @@ export interface Verdict {
   charged?: PodDisruptionBudget;
   /** Whether the verdict holds only as long as the Pod does not change: a Pod that is not ready may become ready. */
   isProvisional: boolean;
-  /** The error if the Pod changes before it is deleted. If absent, a changed Pod is judged again. */
+  /**
+   * The error with which the eviction fails if the Pod changes before it is deleted. If absent, judge() decides again about the changed
+   * Pod.
+   */
   ifChanged?: ApiError;
 }
 

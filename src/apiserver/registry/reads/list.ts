@@ -42,7 +42,7 @@ export function keyOf(resource: Resource, namespace: string | undefined, name: s
 /**
  * Returns the current object in its stored form; undefined if the object does not exist. The result contains each write that had resolved
  * before the call. Reads the object from the store if its kind is uncached, or if the cache does not reach the newest revision in time: a
- * delay of the cache must not make the token of a client invalid that is bound to the object. Source: upstream reads the object from etcd.
+ * delay of the cache must not invalidate a token that is bound to the object. Source: upstream reads the object from etcd.
  */
 export async function readCurrent(
   context: RegistryContext,

@@ -90,9 +90,9 @@ interface ObjectReference {
 }
 
 /**
- * Returns the references that the claims of a token bound to the object `bound` contain; for a Pod, also that of its node. Throws 404 if
- * the object does not exist, 409 if it has another UID, and 400 if the object is neither a Pod, a Node nor a Secret, or is a Pod with
- * another ServiceAccount.
+ * Returns the references that the claims of a token bound to the object `bound` contain; for a Pod, also the reference to its node. Throws
+ * 404 if the object does not exist, 409 if it has another UID, and 400 if the object is neither a Pod, a Node nor a Secret, or is a Pod
+ * with another ServiceAccount.
  */
 async function boundTo(
   context: RegistryContext,

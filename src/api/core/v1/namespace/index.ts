@@ -50,7 +50,7 @@ export const namespaceKind = kind<Namespace>('v1', 'Namespace', {
   defaults: setNameLabel,
   status: { initial: () => ({ phase: 'Active' }), rules: [validateStatus] },
   prepareForCreate(namespace) {
-    // A generated name was not known when the defaults were set.
+    // Set the label again, because a generated name was not known when the defaults were set.
     setNameLabel(namespace);
     const finalizers = namespace.spec?.finalizers ?? [];
     namespace.spec = { finalizers: finalizers.includes('kubernetes') ? finalizers : [...finalizers, 'kubernetes'] };
@@ -58,7 +58,7 @@ export const namespaceKind = kind<Namespace>('v1', 'Namespace', {
   prepareForUpdate(namespace, old) {
     namespace.spec = { ...namespace.spec, finalizers: old.spec?.finalizers };
   },
-  // An update cannot change the finalizers.
+  // An update cannot change the finalizers, so they are validated only on create and in the subresource finalize.
   rules: [onCreate(validateFinalizers)],
   subresources: {
     finalize: {

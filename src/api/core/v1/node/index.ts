@@ -24,7 +24,7 @@ export const nodeKind = kind<Node>('v1', 'Node', {
     // By default, the whole capacity is allocatable, because the API server knows of no reserved resources.
     if (node.status?.capacity !== undefined) node.status.allocatable ??= { ...node.status.capacity };
   },
-  // A node sends its status when it registers.
+  // Keep the status of a new Node, because a node sends its status when it registers.
   status: { initial: 'asSent', rules: [validateNode, onUpdate(validateNodeUpdate)] },
   rules: [validateNode, onUpdate(validateNodeUpdate)],
   subresources: {

@@ -21,8 +21,8 @@ export interface AnnotationJson {
 }
 
 /**
- * Decodes the text as a value of the type with the full name. If `wrap` is given, the text is only the value of the field `wrap` of the
- * type, and the other fields are decoded as absent.
+ * Decodes the text as a value of the type with the full name `type`. If the text cannot be decoded, the result has a `failure` and an empty
+ * `value`. If `wrap` is given, the text is only the value of the field `wrap` of the type, and the other fields are decoded as absent.
  */
 export function readAnnotationJson(text: string, type: string, wrap?: string): AnnotationJson {
   const failed = (failure: string): AnnotationJson => ({ value: {}, unknownFields: [], failure });

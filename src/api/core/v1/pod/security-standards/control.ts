@@ -69,7 +69,9 @@ function inContainers(containers: readonly AnyContainer[], find: Find<AnyContain
   return { names, values: sortedOnce(values) };
 }
 
-/** Forbids values in containers. `text` describes the forbidden values of `count` containers. */
+/**
+ * Returns a check that forbids the values that `find` returns for a container. `text` describes the forbidden values of `count` containers.
+ */
 export const forbidInContainers =
   (reason: string, find: Find<AnyContainer>, text: (values: readonly string[], count: number) => string): Check =>
   ({ containers }) => {
@@ -89,7 +91,10 @@ export interface Setters {
   values: string[];
 }
 
-/** Finds forbidden values in the security contexts of the Pod and of its containers. */
+/**
+ * Returns the values that `find` returns for the security contexts of the Pod and of its containers, and the parts of the Pod that set
+ * these values.
+ */
 export function settersOf({ spec, containers }: EvaluatedPod, find: Find<AnySecurityContext>): Setters {
   const ofPod = find(spec.securityContext ?? {});
   const { names, values } = inContainers(containers, ({ securityContext = {} }) => find(securityContext));
@@ -99,7 +104,10 @@ export function settersOf({ spec, containers }: EvaluatedPod, find: Find<AnySecu
   };
 }
 
-/** Forbids values in the security contexts of the Pod and of its containers. `text` describes the forbidden values. */
+/**
+ * Returns a check that forbids the values that `find` returns for the security context of the Pod or of a container. `text` describes the
+ * forbidden values.
+ */
 export const forbidInContexts =
   (reason: string, find: Find<AnySecurityContext>, text: (values: readonly string[]) => string): Check =>
   (pod) => {
@@ -107,7 +115,10 @@ export const forbidInContexts =
     return who.length === 0 ? undefined : { reason, detail: `${who.join(' and ')} ${text(values)}` };
   };
 
-/** Requires that the Pod, or else each of its containers, has a setting. `forbids` checks the values of the setting. */
+/**
+ * Returns a check that requires a setting in the security context of the Pod or of each container. `forbids` checks the values of the
+ * setting.
+ */
 export const requireInContexts =
   (reason: string, isSet: (context: AnySecurityContext) => boolean, required: string, forbids: Check): Check =>
   (pod) => {
