@@ -123,7 +123,10 @@ export function kind<T extends KubeObject>(
   return definition;
 }
 
-/** Returns functions that set the status on create (unless `asSent`), restore it on update, and then call those of the declaration. */
+/**
+ * Returns functions that set the status on create (unless `asSent`), restore the status on update, and then call the functions of the same
+ * names in the declaration.
+ */
 function withStatus<T extends KubeObject & { status?: unknown }>(
   { prepareForCreate, prepareForUpdate }: Declaration<T>,
   { initial }: NonNullable<Declaration<T>['status']>,

@@ -3,8 +3,8 @@
  * functions that convert objects to the stored version and back. All other steps are those of the stored version: an object is converted
  * before each of them, as upstream converts it to its internal version.
  *
- * Only the steps in otherVersion() are supported. No kind with versions needs others, such as a graceful deletion, selectable fields, or
- * subresources that are documents of another kind.
+ * Only the steps in otherVersion() are supported. No kind with several versions needs other steps or parts, such as a graceful deletion,
+ * selectable fields, or subresources that are documents of another kind.
  */
 import type { KubeObject } from '../machinery/meta.ts';
 import { typeOfKind } from './facts/facts.ts';

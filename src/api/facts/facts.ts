@@ -9,7 +9,7 @@
  *
  * Invariants:
  *  1. A type of Kubernetes or of lifepod never changes: types that are added later have other names.
- *  2. What is derived from types with perType() is discarded when types are added or removed.
+ *  2. Values that perType() has derived from types are discarded when types are added or removed.
  */
 import factsOfKubernetes from './facts.json' with { type: 'json' };
 import { type FieldFacts, parseLine } from './field-line.ts';
@@ -71,7 +71,7 @@ const kindTypes = new Map<string, string>();
 for (const { path, group, version, kinds } of packages.values())
   for (const kind of kinds?.split(' ') ?? []) kindTypes.set(`${group}/${version}/${kind}`, `${path}.${kind}`);
 
-/** Adds own types, and own fields at the end of types that both have. */
+/** Returns `types` with lifepod's types in addition, and with lifepod's fields at the end of the types in both lists. */
 function extendedTypes(types: TypeLines, own: TypeLines): TypeLines {
   const extended: Record<string, readonly string[]> = { ...types };
   for (const [name, lines] of Object.entries(own)) extended[name] = [...(types[name] ?? []), ...lines];

@@ -25,7 +25,7 @@ export const ownFacts: Readonly<Record<string, PackageFacts>> = {
         'startupProbe? 0 *Probe unlisted',
         'trigger? 2 string',
         'imageFrom? 3 string',
-        // Neither of two writers would intend the union of their reasons.
+        // The list is atomic, because neither of two writers would intend the union of their reasons.
         'onReasons? 4 []string list=atomic',
         'when? 5 string',
         'failurePolicy? 6 string',

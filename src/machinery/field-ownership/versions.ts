@@ -89,7 +89,7 @@ export function* withoutDropped(
   const full = last === undefined ? object : asJson(last.from(kube(object)));
   let left = pruned(full, dropped, last?.type ?? type);
   const toWrite = (value: JsonObject) => (last === undefined ? value : asJson(last.back(kube(value))));
-  // Adds back the fields that owners of the other versions own.
+  // Add back the removed fields that managers own in the other versions.
   for (const apiVersion of groups.keys()) {
     if (apiVersion === home) continue;
     yield;

@@ -8,7 +8,7 @@ import { onUpdate } from '../../../rules.ts';
 import { ageColumn, column, nameColumn } from '../../../table.ts';
 import { validateQuota, validateQuotaStatus, validateQuotaUpdate } from './validation.ts';
 
-/** Returns `NAME: USED/HARD` for each resource whose name starts with `limits.`; for all other resources if `areLimits` is false. */
+/** Returns `NAME: USED/HARD` for each resource whose name starts with `limits.` or, if `areLimits` is false, for each other resource. */
 const amounts = ({ status }: ResourceQuota, areLimits: boolean): string =>
   Object.entries(status?.hard ?? {})
     .filter(([name]) => name.startsWith('limits.') === areLimits)

@@ -21,7 +21,7 @@ export function prepareServiceForUpdate(service: Service, old: Service): void {
   followClusterIp(spec, oldSpec);
   dropSecondFamily(spec, oldSpec);
   dropFieldsOfOldType(spec, oldSpec);
-  // The status is shared with the old Service, and must be replaced.
+  // Replace the status instead of changing it, because the old Service shares it.
   const { status } = service;
   if (spec.type !== 'LoadBalancer' && status?.loadBalancer) service.status = { ...status, loadBalancer: {} };
 }

@@ -33,7 +33,7 @@ function validate(record: PodRecord): FieldError[] {
 export const podRecordKind = kind<PodRecord>(`${POD_RECORDS.group}/${POD_RECORDS.version}`, 'PodRecord', {
   outlivesNamespace: true,
   uncached: true,
-  // Otherwise, the garbage collector would have to keep the metadata of all records in memory.
+  // If the garbage collector supported the kind, it would have to keep the metadata of all records in memory.
   propagation: 'unsupported',
   rules: [validate],
   selectableFields: ({ podName, podUID, nodeName }) => ({

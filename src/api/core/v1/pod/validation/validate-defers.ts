@@ -114,7 +114,10 @@ function validateReserve({
     : [invalid(path, reserve, `must be less than terminationGracePeriodSeconds (${terminationGracePeriodSeconds})`)];
 }
 
-/** Checks that interval and count are positive, are set together, and are not set with deferContainerGracePeriodExtension. */
+/**
+ * Checks that the interval and the count of the extension are positive, are set together, and are not set together with
+ * deferContainerGracePeriodExtension.
+ */
 function validateGraceExtension(spec: PodSpec): FieldError[] {
   const fields = [
     'deferContainerGracePeriodExtensionInterval',
