@@ -125,8 +125,7 @@ const ownDecoder =
 const quantityDecoder =
   (canonical: (input: string | number) => ScalarResult): Decoder =>
   (value, context) => {
-    // Upstream also parses the JSON text of values of other types as a quantity. This always fails, and so does parsing the name of the
-    // JSON type, which is passed instead.
+    // Upstream also parses the JSON text of values of other types, which always fails, as does parsing the name of the type here.
     const result = canonical(typeof value === 'string' || typeof value === 'number' ? value : kindOf(value));
     if ('value' in result) return result.value;
     noteFatal(context, result.error);

@@ -35,7 +35,7 @@ export function userAgentOf({ headers }: Pick<IncomingMessage, 'headers'>): stri
 }
 
 /**
- * Returns the canonical text of the address; undefined if the text is not an address. As Go, shows an IPv4 address that is mapped to IPv6
+ * Returns the canonical text of the address; undefined if the text is not an address. Like Go, shows an IPv4 address that is mapped to IPv6
  * as IPv4.
  */
 const addressOf = (text: string): string | undefined =>

@@ -12,7 +12,7 @@ const UNEXPECTED = 'an unexpected failure was logged';
 
 /**
  * Responds with the Status of an ApiError. Other failures are logged, and the client gets 500 InternalError without details. If the
- * response has already begun, closes the connection instead. Does nothing if the client has disconnected.
+ * response has already begun, closes the connection instead. Sends nothing if the client has disconnected.
  */
 export async function sendFailure(
   { log, timers }: Pick<ServerContext, 'log' | 'timers'>,

@@ -43,7 +43,8 @@ const isProxyable = (ip: string): boolean => parseIp(ip) !== undefined && specia
 
 /**
  * Resolves to the address of the Pod, with the port in `id` or, by default, the first port that a container declares. Rejects with 400
- * BadRequest if `id` has another form than in parseTarget(), or if the Pod has no address or one that the proxy must not reach.
+ * BadRequest if `id` has another form than in parseTarget(), or if the Pod has no address or one that the proxy must not reach, and with
+ * 404 NotFound if the Pod does not exist.
  */
 export async function locatePod(id: string, read: Read): Promise<Location> {
   const target = parseTarget(id);
@@ -65,7 +66,8 @@ export type NodeLocation = { node: string } | Location;
 /**
  * Resolves to the name of the node, whose own documents are then served, if `id` has no port or the port of upstream's kubelet; otherwise
  * to the address of the node. Rejects with 400 BadRequest if `id` has another form than in parseTarget(), if the node has no address or one
- * that the proxy must not reach, or if the port is `apiPort`: the API server would send the request to itself.
+ * that the proxy must not reach, or if the port is `apiPort`, because the API server would send the request to itself. Rejects with 404
+ * NotFound if the node does not exist.
  */
 export async function locateNode(id: string, read: Read, apiPort: number | undefined): Promise<NodeLocation> {
   const target = parseTarget(id);

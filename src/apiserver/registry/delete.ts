@@ -132,8 +132,8 @@ const bumpedGeneration = ({ generation }: ObjectMeta): Partial<ObjectMeta> =>
   generation === undefined || generation === 0 ? {} : { generation: generation + 1 };
 
 /**
- * Sets the deletionTimestamp to the end of the grace period. In a terminating object, a delete request can only shorten the grace
- * period, and only if the request contains a grace period itself (`isRequested`).
+ * Returns the change that sets the deletionTimestamp to the end of the grace period. In a terminating object, a delete request can only
+ * shorten the grace period, and only if the request itself contains a grace period (`isRequested`); otherwise, the change keeps the object.
  */
 function graceful(
   { kind }: Resource,

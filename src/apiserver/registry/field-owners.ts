@@ -55,9 +55,10 @@ export function setOwners({ metadata }: KubeObject, entries: readonly ManagedFie
 }
 
 /**
- * Computes the entries of managedFields after a write other than an apply. The result is empty if there are no entries yet,
- * because ownership is tracked from the first server-side apply on. `given`: the managedFields that the client sent, which
- * replace the old entries if they are valid and not empty. kubectl sends them to migrate fields from client-side apply.
+ * Computes the entries of managedFields after a write other than an apply. The result is empty if there are no entries yet, because
+ * ownership is tracked from the first server-side apply on. `given`: the managedFields that the client sent, which replace the old entries
+ * if they are valid and not empty; a single empty entry removes all entries. kubectl sends managedFields to migrate fields from client-side
+ * apply.
  */
 export function* ownersAfterUpdate(
   resource: Resource,

@@ -245,7 +245,7 @@ const commandStreams = ({ tty, ...requested }: StreamSelection, hasSizes: boolea
   ...(['stdin', 'stdout', 'stderr'] as const).filter((type) => requested[type]),
 ];
 
-/** Validates the request. Throws an ApiError if the request is not valid. */
+/** Returns the validated request. Throws an ApiError if the request is not valid. */
 function wantedOf(server: ServerContext, exchange: Exchange, route: ResourceRoute, pod: Pod): Wanted {
   const { nodes } = server;
   const { query } = exchange;

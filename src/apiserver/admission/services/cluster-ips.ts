@@ -63,7 +63,10 @@ function checkAddress(text: string, shown: readonly string[], { ranges, isTaken,
   reserve(address);
 }
 
-/** Returns a random free address from the upper part of a range, or from its lower part if the upper part is full. */
+/**
+ * Returns and reserves a random free address from the upper part of a range, or from its lower part if the upper part is full. Throws 500
+ * InternalError if no range of the family has a free address.
+ */
 function freeAddress(family: IpFamily, { ranges, isTaken, random, reserve }: AddressChoice): string {
   for (const range of ranges) {
     if (range.family !== family) continue;

@@ -20,8 +20,9 @@ export interface ReadBody {
 
 /**
  * Returns the function `outside` of a RequestContext. This function awaits a promise, and gives up the room of the body if the promise does
- * not settle within one turn of the event loop. It rejects with 429 TooManyRequests if too many requests wait. `signal`: the signal of the
- * request. `body`: the body of the request; undefined if the body is no longer needed.
+ * not settle within one turn of the event loop. It rejects with 429 TooManyRequests if too many requests wait, and with the reason of
+ * `signal`, the signal of the request, if the request ends meanwhile. `body`: the body of the request; undefined if the body is no longer
+ * needed.
  */
 export function waitsOutside(
   waits: Waits,

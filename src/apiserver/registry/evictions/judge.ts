@@ -62,7 +62,7 @@ const severalBudgets = (): ApiError =>
 /**
  * Returns how the Pod may be evicted. `budgets`: the budgets in the Pod's namespace. Throws 429 TooManyRequests if the Pod's budget does
  * not allow the eviction or the controller has not processed it yet, 500 if several budgets select the Pod, and 403 Forbidden if the
- * budget's status is not valid.
+ * budget's status is not valid or has too many disruptedPods.
  */
 export function judge(pod: Pod, budgets: readonly PodDisruptionBudget[], now: Millis): Verdict {
   if (hasEnded(pod) || isTerminating(pod)) return { isProvisional: false };
