@@ -4,7 +4,10 @@ const texts = new WeakMap<object, string>();
 /** The texts that the next call of encodeOnce() returns, and that are not kept. */
 const given = new WeakMap<object, string>();
 
-/** Returns JSON.stringify(object), and keeps the text until the object is garbage-collected. The object must be immutable. */
+/**
+ * Returns the JSON text of the object, and keeps the text until the object is garbage-collected, except a text of giveText(). The object
+ * must be immutable.
+ */
 export function encodeOnce(object: object): string {
   const known = texts.get(object);
   if (known !== undefined) return known;

@@ -97,7 +97,10 @@ function linesOf(path: string, name: string): readonly string[] | undefined {
 
 const caches = new Set<Map<string, unknown>>();
 
-/** Returns a function that computes a value from the name of a type once, and again after types were added or removed. */
+/**
+ * Returns a function that computes a value from the name of a type once, and again after types were added or removed. A result of undefined
+ * is not kept.
+ */
 export function perType<T>(compute: (type: string) => T): (type: string) => T {
   const cache = new Map<string, T>();
   caches.add(cache);

@@ -275,7 +275,10 @@ function lastApplied({ metadata }: KubeObject, type: FieldType): FieldSet {
   }
 }
 
-/** Returns the entries of the managedFields that a client sent; undefined if the managedFields are absent, empty or invalid. */
+/**
+ * Returns the entries of the managedFields that a client sent; undefined if the managedFields are absent, empty or invalid; an empty list
+ * if the client asks to delete all entries.
+ */
 export function givenEntries(given: readonly ManagedFieldsEntry[] | undefined): ManagedFieldsEntry[] | undefined {
   if (given === undefined || given.length === 0) return undefined;
   // A client sends a single empty entry to delete all entries.
