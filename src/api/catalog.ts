@@ -1,6 +1,6 @@
 /**
  * The catalog of the served kinds, which can change while the server runs. Everything that depends on the kinds (routes, discovery,
- * OpenAPI, the resources of the registry, …) is a view of it, or asks it for each request.
+ * OpenAPI, the resources of the registry, …) is a view of the catalog, or asks the catalog for each request.
  *
  * Invariants:
  *  1. A path (group, version and plural) and a name (group, version and kind) belong to at most one kind.
@@ -25,7 +25,7 @@ export interface KindCatalog {
    * served, is uncached (the watch cache must know the uncached kinds before it loads the objects), or has invalid types.
    */
   add(...kinds: readonly KindDefinition[]): void;
-  /** Removes the kind. Does nothing if it is not served. Throws an Error if another kind is stored as this one. */
+  /** Removes the kind. Does nothing if the kind is not served. Throws an Error if another kind is stored as this one. */
   remove(kind: KindDefinition): void;
   /** Returns a function that returns `build(kinds)`, computed at its first call and again at the first call after a change. */
   view<T>(build: (kinds: readonly KindDefinition[]) => T): () => T;

@@ -44,7 +44,7 @@ export interface Declaration<T extends KubeObject>
   rules?: readonly Rule<T>[];
   /** For kinds with a status that only the status subresource changes. */
   status?: {
-    /** Returns the status of a new object. Default: a new object has no status. `asSent`: the client sends it. */
+    /** Returns the status of a new object; `asSent`: the status is that of the request. Default: a new object has no status. */
     initial?: (() => unknown) | 'asSent';
     /** The rules for updates of the status, besides those for the metadata. */
     rules?: readonly Rule<T>[];

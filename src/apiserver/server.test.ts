@@ -551,7 +551,7 @@ describe('watches', () => {
     const began = performance.now();
     expect(await slow).toMatchObject({ code: 200, json: { metadata: { name: 'late' } } });
     await closed;
-    // This is less than the time after which close() cuts connections (CLOSE_GRACE_MILLIS, 5 s).
+    // This is less than the time after which close() destroys open connections (CLOSE_GRACE_MILLIS, 5 s).
     expect(performance.now() - began).toBeLessThan(3_000);
     const fresh = new Agent({ ca: own.pki.caCertificate });
     await expect(own.call('GET', '/healthz', { agent: fresh })).rejects.toThrow(/ECONNREFUSED/);

@@ -45,7 +45,7 @@ const record = (name: string): KubeObject => ({
   apiVersion: 'lifepod.io/v1',
 });
 
-/** Resolves when the connection of the response is closed. Ignores the error that the client gets if the server cuts it. */
+/** Resolves when the connection of the response is closed. Ignores the error that the client gets if the response is incomplete. */
 const closed = (response: IncomingMessage): Promise<void> =>
   new Promise((resolve) => {
     response.on('error', () => undefined).once('close', resolve);
@@ -54,7 +54,7 @@ const closed = (response: IncomingMessage): Promise<void> =>
 
 /**
  * Sends `count` requests, and resolves to their responses when the headers have arrived. The bodies are not read. In HTTP/2, the server may
- * cut a response before its headers are sent; the result then contains a closed stream instead.
+ * reset a stream before it sends the headers; the result then contains the closed stream instead of a response.
  */
 const unread = (at: TestServer, path: string, count: number, headers = {}): Promise<IncomingMessage[]> =>
   Promise.all(
@@ -190,7 +190,7 @@ test('watches of clients that do not read are cut when too many bytes wait, and 
     expect((await next()).object.data.round).toBe(String(round));
   }
   expect(process.memoryUsage().rss - before).toBeLessThan(MEMORY_BYTES);
-  // Resume reading, because a client that does not read does not notice that the server has cut its connection.
+  // Resume reading, because a client that does not read does not notice that the server has closed the connection.
   for (const each of paused) each.resume();
   await cut;
   leave.abort();

@@ -1,6 +1,6 @@
 /**
- * Freezes a JSON value with all its content, so that modifying a shared object throws instead of corrupting the copies of others. Does not
- * descend into values that are already frozen.
+ * Freezes a JSON value with all its content, so that code that modifies a shared object throws instead of changing it for all readers. Does
+ * not descend into values that are already frozen.
  */
 export function deepFreeze<T>(value: T): T {
   if (typeof value !== 'object' || value === null || Object.isFrozen(value)) return value;

@@ -296,7 +296,9 @@ const objectOperators: Readonly<Record<string, LabelOperator>> = {
   DoesNotExist: '!',
 };
 
-/** Compiles a LabelSelector. An empty one matches all labels. An absent one, or one with an unknown operator, matches no labels. */
+/**
+ * Compiles a LabelSelector. An empty selector matches all labels. An absent selector, or one with an unknown operator, matches no labels.
+ */
 export function labelSelectorMatcher(selector: LabelSelectorObject | undefined): LabelMatcher {
   if (selector === undefined) return () => false;
   const requirements: LabelRequirement[] = Object.entries(selector.matchLabels ?? {}).map(([key, value]) => ({
@@ -312,7 +314,7 @@ export function labelSelectorMatcher(selector: LabelSelectorObject | undefined):
   return matcherOf(distinct(requirements));
 }
 
-/** Validates an object's LabelSelector. An absent one is valid. `path`: the path of the selector in the object. */
+/** Validates an object's LabelSelector. An absent selector is valid. `path`: the path of the selector in the object. */
 export function labelSelectorErrors(selector: LabelSelectorObject | undefined, path: string): FieldError[] {
   const errors: FieldError[] = [];
   for (const [key, value] of Object.entries(selector?.matchLabels ?? {})) {

@@ -20,7 +20,7 @@ const isResize = ({ kind, subresource, operation }: AdmissionTarget): boolean =>
   subresource === 'resize' && operation === 'UPDATE' && isKindOf(kind, PODS);
 
 export const limitRanger: PluginFactory = ({ cache }) => {
-  /** Returns the LimitRanges that apply to the request. None apply to an object that is being deleted. */
+  /** Returns the LimitRanges of the request's namespace; an empty list if the object is being deleted. */
   const rangesFor = ({ namespace, old }: AdmissionRequest): LimitRange[] =>
     old?.metadata.deletionTimestamp === undefined ? (cache.list(PREFIX, namespace) as LimitRange[]) : [];
   return {

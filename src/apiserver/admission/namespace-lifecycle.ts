@@ -38,8 +38,8 @@ export const namespaceLifecycle: PluginFactory = ({ cache }) => ({
 });
 
 /**
- * Throws 404 if the namespace does not exist, and 403 if it is terminating. Returns the condition that the namespace has not changed when
- * the object is written.
+ * Returns the condition that the namespace has not changed when the object is written. Throws 404 NotFound if the namespace does not exist,
+ * and 403 Forbidden if the namespace is terminating.
  */
 function unchangedNamespace(cache: WatchCache, request: AdmissionRequest): Compare {
   const key = objectKey(PREFIX, undefined, request.namespace);

@@ -40,7 +40,7 @@ export interface AdmissionRequest extends AdmissionTarget {
   /** The context of the request, such as the user and the audit annotations. */
   context: RequestContext;
   namespace: string;
-  /** Empty while the name of a new object has not been generated. */
+  /** The name of the object; empty while the name of a new object has not been generated. */
   name: string;
   /**
    * The object after the request; for a create of a subresource such as `binding`, the body of the request. Undefined for a delete.
@@ -63,7 +63,7 @@ export interface Alongside extends Compare {
   deleted?: true;
 }
 
-/** Each function throws an ApiError to reject the request. */
+/** Checks and changes the objects of requests before they are written. Each function throws an ApiError to reject the request. */
 export interface AdmissionPlugin {
   /** The name of the plugin, which is upstream's name if upstream has the plugin. */
   readonly name: string;

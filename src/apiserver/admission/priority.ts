@@ -1,5 +1,5 @@
 /**
- * Sets the priority of a new Pod from its PriorityClass, except for mirror Pods, allows only one default PriorityClass, and rejects the
+ * Sets the priority of a new Pod, except a mirror Pod, from its PriorityClass. Allows only one default PriorityClass, and rejects the
  * deletion of the system classes.
  * Source: the plugin Priority of v1.33, and pkg/registry/scheduling/priorityclass (behavior and wording).
  */

@@ -66,8 +66,8 @@ export class RequestAudit {
   }
 
   /**
-   * Records the arrival of the request. Returns undefined if the request need not wait for the event. Rejects with 500 InternalError if the
-   * event is lost and the mode is blocking-strict.
+   * Records the arrival of the request. Returns undefined if the request need not wait for the event; otherwise, resolves when the event is
+   * written or lost. Rejects with 500 InternalError if the event is lost and the mode is blocking-strict.
    */
   received(): Promise<void> | undefined {
     return this.#add('RequestReceived')?.then((isWritten) => {
@@ -109,7 +109,7 @@ export class RequestAudit {
 
   /**
    * Records the response to a request that succeeded. `representation`: returns the representation of the response as JSON. Returns
-   * undefined if the response need not wait for the record.
+   * undefined if the response need not wait for the record; otherwise, resolves when the response is recorded.
    */
   answered(answer: KubeObject | Status | KubeList, representation: () => Representation): Promise<void> | undefined {
     if (isStatus(answer)) this.#setStatus(answer);

@@ -95,5 +95,5 @@ const pathForbidden = (message: string): ApiError =>
 
 const quote = (text: string): string => JSON.stringify(text);
 
-/** As upstream, escapes what a browser could read as HTML. */
+/** Escapes the characters that a browser could read as HTML, as upstream does. */
 const safe = (text: string): string => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');

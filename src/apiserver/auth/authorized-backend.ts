@@ -27,7 +27,10 @@ export function authorizedBackend<Backend extends ResourceBackend>(
     onRefusal(attributes, reason);
     throw refusal(attributes, reason);
   }
-  /** Returns undefined if the user may do everything, so that the requests of the API server itself are not delayed. */
+  /**
+   * Rejects with 403 Forbidden if the user may not send the request. Returns undefined if the user may do everything, so that the requests
+   * of the API server itself are not delayed.
+   */
   function authorized(request: RequestContext, options?: ListOptions): Promise<void> | undefined {
     if (!isPrivileged(request.user)) return authorize(request, options);
     annotate(request.audit, true, '');

@@ -283,7 +283,7 @@ class StoreCache implements WatchCache {
     for (const listener of this.#changeListeners) listener();
   }
 
-  /** Logs an exception of the listener, so that the other listeners still get the event. */
+  /** Calls the listener with the event. Logs an exception of the listener, so that the other listeners still get the event. */
   #call(listener: (event: CacheEvent) => void, event: CacheEvent): void {
     try {
       listener(event);

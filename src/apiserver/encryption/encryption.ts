@@ -83,7 +83,7 @@ const refusal = (configFile: string) => async (): Promise<never> => {
   );
 };
 
-/** Returns a function that rotates the key, or waits for the running rotation. */
+/** Returns a function that rotates the key or, while a rotation runs, resolves to the result of that rotation. */
 function rotations(dataDir: string, raw: Store, store: EncryptedStore, keys: KeyFile): () => Promise<number> {
   let running: Promise<number> | undefined;
   const run = async (): Promise<number> => {
@@ -112,8 +112,9 @@ function markDue(dataDir: string): void {
 }
 
 /**
- * Returns the configuration of the data folder, or of `configFile` if it is not ''; undefined if the data folder has no key. `isUsed`:
- * whether values may be encrypted with the keys in `configFile`; changes the advice in the error.
+ * Resolves to the configuration of the data folder, or of `configFile` if it is not ''; to undefined if the data folder has no key. Rejects
+ * with a UserError if a file is invalid or `configFile` is missing. `isUsed`: whether values may be encrypted with the keys in
+ * `configFile`; the advice in the error depends on this.
  */
 export const readConfiguration = async (
   dataDir: string,

@@ -81,7 +81,7 @@ export function chooseContainer(pod: Pod, requested: string | undefined): string
 
 /**
  * Streams the log. Rejects if the request fails; if it rejects after the headers have been sent, the caller must close the connection.
- * While a client pauses reading, as a pager does, no further piece of the log is read, and the connection is cut only if too many bytes
+ * While a client pauses reading, as a pager does, no further piece of the log is read, and the connection is closed only if too many bytes
  * wait for all clients together. If the client requests a WebSocket, sends an empty message, and then each piece of the log as a message.
  * Source: upstream sets no deadline for logs and watches; wsstream.Reader of v1.33.
  */

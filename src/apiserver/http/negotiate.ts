@@ -14,7 +14,7 @@ const wildcards = ({ type }: MediaRange): number => type.split('*').length - 1;
 /** A cache of parsed headers: a client usually sends the same header with each request. */
 const parsed = new Map<string, readonly MediaRange[]>();
 const MAX_PARSED = 100;
-/** Headers that are longer are not cached. */
+/** The length of the longest header that is cached. */
 const MAX_PARSED_CHARACTERS = 512;
 
 /** Returns the media ranges of an Accept header with a quality above 0, best first. An absent or empty header accepts anything. */

@@ -1,8 +1,8 @@
 /**
  * Serves watches: writes each event until the client disconnects, the watch ends or the server closes.
  *
- * Invariant: the bytes of the events that wait for a slow client are bounded by MAX_PENDING_BYTES, except for the initial events. If
- * they exceed the bound, the connection is cut, and the client can start a new watch from the last resourceVersion that it received.
+ * Invariant: the bytes of the events that wait for a slow client are bounded by MAX_PENDING_BYTES, except for the initial events. If they
+ * exceed the bound, the server closes the connection, and the client can start a new watch from the last resourceVersion that it received.
  */
 
 import type { KubeObject, Status } from '../../machinery/meta.ts';
@@ -82,8 +82,8 @@ interface EventWriter {
   /** Starts writing the queued events. Call it when the headers have been sent. */
   start(): void;
   /**
-   * Resolves when all events are written or the connection is closed. Cuts a client that does not read the waiting bytes within
-   * STALLED_MILLIS.
+   * Resolves when all events are written or the connection is closed. Closes the connection of a client that does not read the waiting
+   * bytes within STALLED_MILLIS.
    */
   written(): Promise<void>;
 }

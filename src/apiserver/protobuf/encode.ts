@@ -1,8 +1,8 @@
 /**
  * Encodes objects in protobuf, according to the facts about their types.
  *
- * Boundary: an object is encoded without validation. Omits fields that have no number, and absent fields, to which a decoder gives the
- * values that Go gives them.
+ * Boundary: an object is encoded without validation. The encoding contains neither absent fields, to which a decoder gives the values that
+ * Go gives them, nor fields that have no number.
  * Source: runtime.Unknown and the serializer of k8s.io/apimachinery, "Alternate representations of resources" of v1.33.
  */
 import protobuf from 'protobufjs/minimal.js';

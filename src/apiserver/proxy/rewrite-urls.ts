@@ -110,7 +110,10 @@ class Page {
     this.#rewrite = (url) => rewriteUrl(url, rewriting);
   }
 
-  /** Returns the rewritten text of the page as far as it is complete with the piece. */
+  /**
+   * Adds the piece to `rest`, and returns the rewritten text up to the first part that may continue in the next piece. Keeps that part in
+   * `rest`.
+   */
   take(piece: string): string {
     const text = this.rest + piece;
     const lowerCase = text.replace(/[A-Z]+/g, (letters) => letters.toLowerCase());

@@ -151,6 +151,6 @@ const nameIn = ({ name }: RequestContext): string => {
   return name;
 };
 
-/** Returns the options with the namespace of the request. */
+/** Returns the options with the namespace of the request; the options unchanged if the request has no namespace. */
 const within = <T extends { namespace?: string }>({ namespace }: RequestContext, options: T): T =>
   namespace === undefined ? options : { ...options, namespace };

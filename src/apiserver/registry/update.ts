@@ -41,7 +41,7 @@ interface Request {
   name: string;
   options: UpdateOptions;
   subresource: SubresourceDefinition | undefined;
-  /** Creates the error for a body that cannot be decoded, as in DecodeOptions, which also defines the default. */
+  /** Creates the error for a body that cannot be decoded; see DecodeOptions, also for the default. */
   refuse?: (cause: string) => ApiError;
   /** The admission plugins that handle the request; undefined if there are none. */
   chain: AdmissionChain | undefined;

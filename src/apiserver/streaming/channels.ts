@@ -130,7 +130,7 @@ async function passInput(
     try {
       await take(bytes[0], bytes.subarray(1));
     } catch (error) {
-      // Do not leave the loop: that would cut the connection before the client has received its Status.
+      // Do not leave the loop: that would close the connection before the client has received its Status.
       refuse(error as ProtocolError);
     }
   }

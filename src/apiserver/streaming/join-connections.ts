@@ -4,7 +4,7 @@ import type { Timers } from '../../platform/platform.ts';
 import { drainedOrClosed } from '../http/wait-for-drain.ts';
 import { closeAfterReplies } from './close-after-replies.ts';
 
-/** When one side has ended, the other side is ended too, and is cut if it does not close within this time. */
+/** When one side has ended, the other side is ended too, and is destroyed if it does not close within this time. */
 const LINGER_MILLIS = 1_000;
 
 /** Functions that handle the bytes of one side and write to the other side. */
@@ -22,9 +22,9 @@ export interface Passing {
 }
 
 /**
- * Joins two connections. Resolves when both are closed; never rejects. Data that one side sent before it ended still reaches the
- * other side. Aborting `signal` cuts the connection to the runtime; the client still gets the data that is on its way, if the
- * client reads the data within 1 s, and then the end.
+ * Joins two connections. Resolves when both are closed; never rejects. Data that one side sent before it ended still reaches the other
+ * side. Aborting `signal` destroys the connection to the runtime. The client still gets the data that is on its way, if the client reads
+ * the data within 1 s, and then the end.
  */
 export function join(
   client: Duplex,

@@ -7,7 +7,7 @@ export const DATA_LIMIT_BYTES = 1024 * 1024;
 
 const IMMUTABLE = 'field is immutable when `immutable` is set';
 
-/** If the old object is immutable, reports changes of `immutable` and of the given fields. */
+/** Returns errors for changes of `immutable` and of the given fields; none if the old object is not immutable. */
 export function immutableDataErrors<F extends string>(
   object: { immutable?: boolean } & { [K in F]?: JsonValue },
   old: { immutable?: boolean } & { [K in F]?: JsonValue },

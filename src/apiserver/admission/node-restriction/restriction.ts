@@ -6,7 +6,7 @@ import { type ApiError, forbidden, notFound } from '../../../machinery/status.ts
 import { objectKey, resourcePrefix } from '../../cache/keys.ts';
 import type { AdmissionRequest, AdmissionServices } from '../plugin.ts';
 
-/** Throws 403 Forbidden if the node with this name may not send the request. */
+/** A rule: throws, or rejects with, 403 Forbidden if the node `nodeName` may not send the request. */
 export type Restriction = (
   nodeName: string,
   request: AdmissionRequest,

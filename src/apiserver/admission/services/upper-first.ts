@@ -3,7 +3,7 @@
  * Source: the allocators of pkg/registry/core/service of v1.33; KEP-3070 (addresses), KEP-3668 (ports).
  */
 
-/** The part from `first` to below `first + lowerSize` is the lower part. */
+/** The values from `first` to `last`. The first `lowerSize` of these values are the lower part. */
 export interface DividedRange {
   first: bigint;
   last: bigint;

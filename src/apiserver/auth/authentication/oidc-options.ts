@@ -1,9 +1,8 @@
 /**
  * The options of the authenticator for OpenID Connect. This file is separate from the authenticator, so that commands do not load the
  * libraries of the authenticator.
- *
- * SIGNING_ALGORITHMS: the signature algorithms that tokens of an issuer may use.
  */
+/** The signature algorithms that tokens of an issuer may use. */
 export const SIGNING_ALGORITHMS = ['RS256', 'RS384', 'RS512', 'ES256', 'ES384', 'ES512', 'PS256', 'PS384', 'PS512'];
 
 export interface OidcOptions {

@@ -23,7 +23,10 @@ export interface RbacObjects {
   readonly synced: Promise<void>;
   role(namespace: string, name: string): Role | undefined;
   clusterRole(name: string): ClusterRole | undefined;
-  /** Returns the ClusterRoleBindings with one of whose subjects `key` was made by bindingKeys(), with an empty namespace. */
+  /**
+   * Returns the ClusterRoleBindings with the subject. `key`: the result of inNamespace() for the empty namespace and the key of the
+   * subject.
+   */
   clusterRoleBindings(key: string): Iterable<ClusterRoleBinding>;
   roleBindings(key: string): Iterable<RoleBinding>;
 }

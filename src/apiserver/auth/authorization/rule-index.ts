@@ -7,7 +7,7 @@ import type { PolicyRule } from '../../../api/generated/types.ts';
 import { type Attributes, isPath, type ResourceAttributes } from '../../../ports/authorizer.ts';
 
 interface RuleIndex {
-  /** The rules by the resource as they name it, such as `pods`, `pods/log`, `*`, or `*` with a subresource. */
+  /** The rules by the resource that they name, such as `pods`, `pods/log`, `*`, or `*` with a subresource. */
   byResource: ReadonlyMap<string, readonly PolicyRule[]>;
   byPath: ReadonlyMap<string, readonly PolicyRule[]>;
   /** The rules about paths that end with `*`, by the part of the path before the `*`. */
@@ -16,7 +16,7 @@ interface RuleIndex {
 
 /**
  * Returns whether one of the rules allows the request. If `name` is undefined, only rules about all names can allow the request; an empty
- * `name` is compared with the names in the rules like any other.
+ * `name` is compared with the names in the rules like any other name.
  */
 export function rulesAllow(rules: readonly PolicyRule[], attributes: Attributes): boolean {
   const index = indexOf(rules);

@@ -2,8 +2,8 @@
  * Counts the memory that only responses to slow clients keep alive: objects that the cache has dropped, because they were updated or
  * deleted, while a response that contains them waits. While an object is still in the cache, only the response's reference counts.
  *
- * Invariant: while the total exceeds the budget, the response that holds the most bytes is cut. An object that several responses
- * hold counts once in the total.
+ * Invariant: while the total exceeds the budget, the response that holds the most bytes ends early: its function `cut` is called. An object
+ * that several responses hold counts once in the total.
  */
 import type { KubeObject } from '../../../machinery/meta.ts';
 import { objectBytes } from '../../cache/stored-object.ts';

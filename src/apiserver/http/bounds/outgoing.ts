@@ -55,7 +55,7 @@ export interface Outgoing extends Pick<Holder, 'hold' | 'release'> {
 }
 
 export interface OutgoingBudget {
-  /** Starts counting a response. `path` is logged if the client is cut. */
+  /** Starts counting a response. `path` is logged if the response is cut. */
   open(response: Writable, path: string): Outgoing;
   /** Must be called when the cache has dropped the object: from then on, only responses keep the object alive. */
   dropped(object: KubeObject): void;
@@ -110,12 +110,12 @@ class WaitingBytes {
     this.#total -= bytes;
   }
 
-  /** Cuts the clients with the most waiting bytes until the total is within the limit or at most one client has waiting bytes. */
+  /** Cuts the responses with the most waiting bytes until the total is within the limit or at most one response has waiting bytes. */
   enforce(): void {
     if (this.#total <= this.#limit) return;
     for (const client of this.clients) client.refresh();
     while (this.#total > this.#limit) {
-      // Do not cut the only client with waiting bytes, because it may have requested a list that is larger than the budget.
+      // Do not cut the only response with waiting bytes, because it may be a list that is larger than the budget.
       const [slowest, ...others] = [...this.clients]
         .filter((client) => client.waitingBytes > 0)
         .sort((a, b) => b.waitingBytes - a.waitingBytes);
@@ -192,7 +192,7 @@ class Client implements Outgoing {
     return this.#ownBytes + this.#buffered;
   }
 
-  /** Updates the number of unsent bytes, also in the total. */
+  /** Updates the number of unsent bytes of this response, and the total of all responses. */
   refresh(): void {
     const now = this.#output.destroyed ? 0 : this.#output.writableLength;
     this.#shared.waiting.add(now - this.#buffered);
@@ -245,7 +245,10 @@ class Client implements Outgoing {
     this.#shared.waiting.drop(object, bytes);
   }
 
-  /** False after #forget(). hold() and keep() then have no effect, because the object would never stop counting. */
+  /**
+   * Whether the response counts, which ends with #forget(). Afterwards, hold() and keep() have no effect, because their objects would count
+   * forever.
+   */
   get #isOpen(): boolean {
     return this.#shared.waiting.clients.has(this);
   }

@@ -18,7 +18,7 @@ const COMPONENTS = 'system:serviceaccounts:kube-system';
 const NODES = 'system:nodes';
 
 export interface SharedPlaces {
-  /** Takes a place for the user. Returns a function that frees it, or undefined if the user may not have a place now. */
+  /** Takes a place for the user. Returns a function that frees the place; undefined if the user may not have a place now. */
   take(user: UserInfo): (() => void) | undefined;
 }
 

@@ -120,8 +120,8 @@ class Open {
 
   #closeIfIdle(): void {
     if (this.requests > 0 || this.#isEnding) return;
-    // Cut the connection even if its session has been closed, like the session of a client without credentials: Node.js would wait until
-    // the client ends the connection.
+    // Destroy the connection even if its session is already closed, as after a request without credentials: Node.js would wait until the
+    // client ends the connection.
     this.close();
     const cut = this.#timers.at(this.#timers.now() + LINGER_MILLIS, () => this.socket.destroy());
     this.socket.once('close', () => cut.cancel());

@@ -146,7 +146,7 @@ test('when the server closes, watches end, requests in progress get their respon
   expect((await late).code).toBe(200);
   const began = performance.now();
   await Promise.all([over, closed]);
-  // This is less than the time after which close() cuts connections (CLOSE_GRACE_MILLIS, 5 s).
+  // This is less than the time after which close() destroys open connections (CLOSE_GRACE_MILLIS, 5 s).
   expect(performance.now() - began).toBeLessThan(3_000);
   await at[Symbol.asyncDispose]();
 });

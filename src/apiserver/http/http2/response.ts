@@ -61,7 +61,7 @@ export class Http2Response {
     return this.#stream.writableNeedDrain;
   }
 
-  /** Throws, like ServerResponse, if the name or the value is not valid in HTTP. */
+  /** Sets the header. Throws, like ServerResponse, if the name or the value is not valid in HTTP. */
   setHeader(name: string, value: Value): this {
     validateHeaderName(name);
     for (const each of [value].flat()) validateHeaderValue(name, String(each));

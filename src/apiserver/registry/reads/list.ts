@@ -160,7 +160,7 @@ interface PageRequest {
 const positionOf = (object: KubeObject): string =>
   object.metadata.namespace ? `${object.metadata.namespace}/${object.metadata.name}` : object.metadata.name;
 
-/** Reads the current objects of a cached kind from the cache. Yields only while it applies a selector to a list of many objects. */
+/** Returns the current objects of a cached kind, read from the cache. Yields only while it applies a selector to many objects. */
 export function* cachedPage(
   { cache }: RegistryContext,
   resource: Resource,

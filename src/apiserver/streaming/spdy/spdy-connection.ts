@@ -31,7 +31,7 @@ export interface SpdyConnection {
   open(headers: Readonly<Record<string, string>>, receive: (bytes: Uint8Array) => Promise<void>): Promise<SpdyStream>;
   /** Resolves when the connection has ended and all received data has been delivered. Never rejects. */
   readonly ended: Promise<void>;
-  /** Cuts the connection when the peer has replied to every stream, or after 5 s. */
+  /** Destroys the socket when the peer has replied to, or reset, every stream, or after 5 s. */
   destroy(): void;
 }
 

@@ -18,7 +18,7 @@ const CONFLICTS = [
 ] as const;
 const podAmounts = new Set(['cpu', 'memory', 'limits.cpu', 'limits.memory', 'requests.cpu', 'requests.memory']);
 
-/** Whether a quota with the scope can limit the resource. */
+/** Whether a quota with the scope can limit the resource. True for an unknown scope, which is an error of its own. */
 const appliesTo = (scope: string, resource: string): boolean =>
   !SCOPES.has(scope) || resource === 'pods' || (scope !== 'BestEffort' && podAmounts.has(resource));
 

@@ -70,7 +70,7 @@ const validateExternalIps = ({ externalIPs = [] }: ServiceSpec, old: ServiceSpec
     );
   });
 
-/** The annotation for topology-aware routing, and the older one with the same meaning. */
+/** The annotation for topology-aware routing, and the older annotation with the same meaning. */
 export const TOPOLOGY_MODE = 'service.kubernetes.io/topology-mode';
 export const TOPOLOGY_HINTS = 'service.kubernetes.io/topology-aware-hints';
 

@@ -54,7 +54,7 @@ export const ownRoles: Readonly<Record<string, OwnRole>> = {
     accounts: ['persistent-volume-binder'],
   },
   'system:lifepod:resourcequota-controller': { rules: ['get resourcequotas'], accounts: ['resourcequota-controller'] },
-  // Upstream's CoreDNS brings a role with these rules, and more.
+  // Upstream's CoreDNS comes with a role of its own, which contains these rules and others.
   'system:lifepod:kube-dns': {
     rules: ['list,watch namespaces', 'list,watch endpointslices in discovery.k8s.io'],
     accounts: ['kube-dns'],
