@@ -62,8 +62,8 @@ export interface SubresourceDefinition<T extends KubeObject = KubeObject> {
   ends?: boolean;
   /**
    * An operation that the API server implements, because it needs other objects or keys: `evict` deletes the object after apply(),
-   * `issueToken` returns a token for it, `log` streams the log of one of its containers, and the proxies forward the request to a
-   * server in a Pod or of a Node, whatever its method and the protocol of its upgrade are.
+   * `issueToken` returns a token for the ServiceAccount, `log` streams the log of a container of the Pod, and the proxies forward the
+   * request to a server in a Pod or of a Node, whatever the method and the upgrade of the request are.
    */
   operation?: 'evict' | 'issueToken' | 'log' | 'proxyToPod' | 'proxyToService' | 'proxyToNode';
   /** Whether the URL path may continue after the subresource's name, as in `nodes/NAME/proxy/stats/summary`. */

@@ -1,7 +1,7 @@
 /**
  * Declares another version of a kind. Objects are stored in one version. The other version consists of a type, defaults, and two pure
  * functions that convert objects to the stored version and back. All other steps are those of the stored version: an object is converted
- * before each of them, as upstream converts it to its internal version.
+ * before each of them, as upstream converts objects to an internal version.
  *
  * Only the steps in otherVersion() are supported. No kind with several versions needs other steps or parts, such as a graceful deletion,
  * selectable fields, or subresources that are documents of another kind.

@@ -125,7 +125,7 @@ const ownDecoder =
 const quantityDecoder =
   (canonical: (input: string | number) => ScalarResult): Decoder =>
   (value, context) => {
-    // Upstream also parses the JSON text of values of other types, which always fails, as does parsing the name of the type here.
+    // Upstream parses the JSON text of a value of another type, which always fails. Parsing the name of its type, as here, fails, too.
     const result = canonical(typeof value === 'string' || typeof value === 'number' ? value : kindOf(value));
     if ('value' in result) return result.value;
     noteFatal(context, result.error);

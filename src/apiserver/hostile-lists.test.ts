@@ -68,7 +68,7 @@ describe('objects with many containers', () => {
     const deployment = { selector, template: { metadata: { labels }, spec } };
     return JSON.stringify({ metadata: { name: `many-${count}` }, spec: path === PODS ? spec : deployment });
   };
-  /** If an object with 90,000 containers were validated, other clients would wait longer than this. */
+  /** The limit on the wait of other clients. If an object with 90,000 containers were validated, the wait would be longer. */
   const WAIT_MILLIS = OTHERS_WAIT_MILLIS / 3;
 
   test.each([PODS, DEPLOYMENTS])(

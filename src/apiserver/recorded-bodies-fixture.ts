@@ -26,7 +26,7 @@ export interface RecordedRequest {
 
 const FILE = new URL('../../test/clients/bodies/recorded.json', import.meta.url);
 
-/** The requests of each client, in order. */
+/** The recorded requests by client, in the order in which the client has sent them. */
 export const recordedRequests: Readonly<Record<string, readonly RecordedRequest[]>> = JSON.parse(
   readFileSync(FILE, 'utf8'),
 );

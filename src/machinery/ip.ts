@@ -149,7 +149,7 @@ export function rangeErrors(text: string): string[] {
   return isMapped({ family: range.family, value: range.base }) ? ['must not have an IPv4-mapped IPv6 address'] : [];
 }
 
-/** Validates an address in a field that is older than the strict rules, like rangeErrors(). */
+/** Validates an address in a field that is older than the strict rules, with the same exceptions as rangeErrors(). */
 export function addressErrors(text: string): string[] {
   const ip = parseIp(text);
   if (ip === undefined) return [VALID_IP];

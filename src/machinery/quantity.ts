@@ -107,7 +107,10 @@ function parse(text: string): Quantity | undefined {
 /** Parses a quantity; zero if the text is absent or parseQuantity() cannot parse it. */
 export const quantityOrZero = (text: string | undefined): Quantity => parseQuantity(text ?? '0') ?? zeroQuantity;
 
-/** Divides the amount by `base` as long as there is no remainder, at most `most` times. The amount must not be 0. */
+/**
+ * Divides the amount by `base` as long as there is no remainder, at most `most` times. Returns the result and the number of divisions. The
+ * amount must not be 0.
+ */
 function reduce(amount: bigint, base: bigint, most: number): { amount: bigint; times: number } {
   let times = 0;
   while (times < most && amount % base === 0n) {

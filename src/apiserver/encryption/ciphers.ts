@@ -79,7 +79,7 @@ export function aesgcm(name: string, secret: Uint8Array): Cipher {
   const nonceAt = prefix.length + RANDOM_BYTES;
   const textAt = nonceAt + NONCE_BYTES;
   const master = createSecretKey(secret);
-  // Return a KeyObject: Node.js creates a cipher with it in half the time that it needs with the bytes of a key.
+  // Return a KeyObject: with a KeyObject, Node.js creates a cipher in half the time that it takes with the bytes of a key.
   const keyFor = (random: Uint8Array): KeyObject => createSecretKey(derive(master, DATA_KEY_LABEL, random));
   return {
     prefix,

@@ -12,7 +12,10 @@ import { drainedOrClosed } from './wait-for-drain.ts';
 
 /** The length of one piece in UTF-16 code units or bytes. The event loop serves other clients between two pieces. */
 export const PIECE_CHARS = 64 * 1024;
-/** A shorter body is written as a whole, without compression. Source: upstream compresses bodies of at least 128 KiB. */
+/**
+ * The length from which a body is long. A shorter body is written as a whole, without compression. Source: upstream compresses bodies of at
+ * least 128 KiB.
+ */
 export const WHOLE_CHARS = 128 * 1024;
 /** The fastest compression level, because speed matters more than size within one network. */
 const GZIP_LEVEL = 1;

@@ -124,7 +124,7 @@ async function parseObject(body: Buffer, type: ObjectType, expected: ExpectedKin
 const unfit = ({ version, kind }: ExpectedKind, cause: string, given = kind): ApiError =>
   badRequest(`${given} in version ${JSON.stringify(version)} cannot be handled as a ${kind}: ${cause}`);
 
-/** Whether a body of an older version can be read as the expected kind. */
+/** Whether the apiVersion is that of an older version that a body of the expected kind may have. */
 const isOlderVersion = ({ group, olderVersions = [] }: ExpectedKind, apiVersion: unknown): boolean =>
   olderVersions.some((version) => apiVersion === apiVersionOf(group, version));
 

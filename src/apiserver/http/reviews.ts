@@ -13,7 +13,7 @@ type Review = (question: KubeObject, reviewer: Reviewer) => Promise<KubeObject>;
 export const reviewOf = ({ createOnly }: KindDefinition): Review | undefined =>
   createOnly !== undefined && 'review' in createOnly ? createOnly.review : undefined;
 
-/** Resolves to the answer to the question in the body. Rejects with the errors of decodeBody() if the body is not an object of the kind. */
+/** Resolves to the answer to the question in the body. Rejects with the errors of decodeBody() and of the review. */
 export async function answerReview(
   { authentication, authorizer, timers }: Pick<ServerContext, 'authentication' | 'authorizer' | 'timers'>,
   { user, route }: Exchange,

@@ -21,10 +21,10 @@ import type { ResourceRoute } from './routes.ts';
 
 /** The limit on the memory of events that wait for one client, except the events of the initial state. */
 const MAX_PENDING_BYTES = 16 * 1024 * 1024;
-/** Watches without timeoutSeconds end after 30 to 60 minutes. Source: --min-request-timeout of v1.33. */
+/** The minimum time limit of watches without timeoutSeconds: they end after 30 to 60 minutes. Source: --min-request-timeout of v1.33. */
 const MIN_TIMEOUT_SECONDS = 1800;
 
-/** After this many written events, their empty slots are removed from the queue. */
+/** The number of written events after which their empty slots are removed from the queue. */
 const FORGET_AFTER = 100;
 
 /**

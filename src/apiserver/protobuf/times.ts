@@ -1,7 +1,7 @@
 /** Converts times between RFC 3339 and the seconds and nanoseconds of protobuf, without losing microseconds. */
 import { formatTime, parseTime } from '../../machinery/time.ts';
 
-/** Seconds since 1970, which may be negative, and nanoseconds. */
+/** A time: the seconds since 1970, which may be negative, and the nanoseconds. */
 export interface Instant {
   seconds: number;
   nanos: number;

@@ -176,7 +176,7 @@ export interface Outcome {
 }
 
 /**
- * After this many conflicts, the change is computed without yielding to other work, so that other writers have less time to cause
+ * The number of conflicts after which a change is computed without yielding to other work, so that other writers have less time to cause
  * another conflict.
  */
 const MAX_OVERTAKEN = 5;

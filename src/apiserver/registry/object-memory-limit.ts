@@ -9,8 +9,8 @@ import { binarySize } from '../../machinery/binary-size.ts';
 import { insufficientStorage } from '../../machinery/status.ts';
 
 /**
- * A quarter of the maximum heap, in bytes. The rest is for requests and other caches. etcd has a similar limit of 2 GiB
- * (--quota-backend-bytes).
+ * The default size of the room, in bytes: a quarter of the maximum heap. The rest of the heap is for requests and other caches. etcd has a
+ * similar limit of 2 GiB (--quota-backend-bytes).
  */
 const DEFAULT_ROOM_BYTES = Math.floor(getHeapStatistics().heap_size_limit / 4);
 /**

@@ -7,7 +7,7 @@
 const ALPHABET = 'bcdfghjklmnpqrstvwxz2456789';
 const SUFFIX_CHARACTERS = 5;
 /**
- * Longer values of generateName are truncated, so that a generated name has at most 63 characters, like a DNS label.
+ * The length to which longer values of generateName are truncated, so that a generated name has at most 63 characters, like a DNS label.
  * Source: k8s.io/apiserver/pkg/storage/names.
  */
 const MAX_BASE_CHARACTERS = 63 - SUFFIX_CHARACTERS;

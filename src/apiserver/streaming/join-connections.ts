@@ -4,7 +4,7 @@ import type { Timers } from '../../platform/platform.ts';
 import { drainedOrClosed } from '../http/wait-for-drain.ts';
 import { closeAfterReplies } from './close-after-replies.ts';
 
-/** When one side has ended, the other side is ended too, and is destroyed if it does not close within this time. */
+/** The time in which a side must close after the other side has ended. If it does not close, it is destroyed. */
 const LINGER_MILLIS = 1_000;
 
 /** Functions that handle the bytes of one side and write to the other side. */

@@ -103,7 +103,7 @@ function sorted(entries: readonly ManagedFieldsEntry[]): ManagedFieldsEntry[] {
   return [...entries].sort((a, b) => (rank(a) < rank(b) ? -1 : 1));
 }
 
-/** If an object has more Update entries than this, the oldest ones are merged. Source: upstream's capManagers. */
+/** The maximum number of Update entries of an object. If there are more, the oldest entries are merged. Source: upstream's capManagers. */
 const MAX_UPDATERS = 10;
 const ANCIENT_CHANGES = 'ancient-changes';
 

@@ -132,7 +132,10 @@ class PatchedDocument {
     );
   }
 
-  /** Returns the value at the pointer. If it is absent, throws or, if `last` is true and its parent is present, returns undefined. */
+  /**
+   * Returns the value at the pointer. Throws if the value is absent, unless `last` is true and the parent is present: then returns
+   * undefined.
+   */
   private find(operation: Operation, pointer: string, last = false): JsonValue | undefined {
     const path = pathOf(pointer);
     if (path === undefined) throw this.missing(operation, pointer);
@@ -151,7 +154,7 @@ class PatchedDocument {
   }
 
   /**
-   * Returns the parent of the value at the pointer, and the value's key in it. Throws if the parent is absent or a
+   * Returns the parent of the value at the pointer, and the value's key in the parent. Throws if the parent is absent or a
    * scalar, and for the root.
    */
   private place(operation: Operation, pointer: string): { parent: JsonValue[] | JsonObject; name: string } {

@@ -1,6 +1,6 @@
 /**
  * Limits the changes of a node to its Node: in the domains kubernetes.io and k8s.io, the node may set only labels that describe the
- * machine, so that it cannot attract Pods that are meant for other nodes. An update by the node may change neither the taints nor the
+ * machine, so that the node cannot attract Pods that are meant for other nodes. An update by the node may change neither the taints nor the
  * owners.
  * Source: admitNode of plugin/pkg/admission/noderestriction, and k8s.io/kubelet/pkg/apis of v1.33.4 (behavior and wording).
  */

@@ -18,7 +18,7 @@ export function bearerToken(header: string | undefined): string | undefined {
   return scheme.toLowerCase() === 'bearer' && token !== '' ? token : undefined;
 }
 
-/** Authenticates requests with a token of `audiences` in the header Authorization. */
+/** Returns the authenticator for the token in the header Authorization. The token must be for one of `audiences`. */
 export const bearerTokens = (tokens: TokenAuthenticator, audiences: readonly string[]): RequestAuthenticator => {
   return ({ headers }) => {
     const token = bearerToken(headers.authorization);
@@ -37,7 +37,8 @@ export async function authenticateToken(tokens: TokenAuthenticator, token: strin
 }
 
 /**
- * Authenticates requests for a WebSocket with the token in a subprotocol, which takeTokenProtocols() has already removed from the request.
+ * Returns the authenticator for the token in a subprotocol of a WebSocket, which takeTokenProtocols() has already removed from the request.
+ * The token must be for one of `audiences`.
  */
 export const webSocketTokens = (tokens: TokenAuthenticator, audiences: readonly string[]): RequestAuthenticator => {
   return (request) => {

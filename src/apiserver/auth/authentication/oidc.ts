@@ -17,8 +17,8 @@ import { unverified } from './signed-tokens.ts';
 /** How far in the future the validity of a token (nbf) may begin. Source: go-oidc. */
 const NOT_BEFORE_LEEWAY_SECONDS = 300;
 /**
- * After a failure, the configuration of the issuer is not requested again for this time. Also the time limit of the request. Source: the
- * interval of v1.33.
+ * The time after a failure for which the configuration of the issuer is not requested again. Also the time limit of such a request. Source:
+ * the interval of v1.33.
  */
 const RETRY_MILLIS = 10_000;
 /**

@@ -204,7 +204,7 @@ test('requests beyond the limit of a connection, or of all connections together,
   const resets = clients.map(({ frames }) => frames.filter(({ type }) => type === FRAMES.reset));
   expect(resets[0]?.[0]?.stream).toBe(201);
   expect(resets[1]?.[0]?.stream).toBe(101);
-  // REFUSED_STREAM: the client may send the request again.
+  // The error code is REFUSED_STREAM (7): the client may send the request again.
   expect(resets.flat().every(({ payload }) => payload.readUInt32BE() === 7)).toBe(true);
   for (const { socket } of clients) socket.destroy();
 });

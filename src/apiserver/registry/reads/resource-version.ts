@@ -22,7 +22,7 @@ export function parseResourceVersion(text: string | undefined): number {
 }
 
 /**
- * Whether the list must show exactly the state at its resourceVersion, if it has one other than 0: resourceVersionMatch is Exact, or is
+ * Whether the list must show exactly the state at its resourceVersion, unless this is absent or 0: resourceVersionMatch is Exact, or is
  * absent although the list has a limit. Source: "Resource versions" of the v1.33 API concepts.
  */
 export const isExact = ({ resourceVersionMatch: match, limit = 0 }: ListOptions): boolean =>

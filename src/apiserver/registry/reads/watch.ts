@@ -242,8 +242,8 @@ class Watcher {
   }
 
   /**
-   * Registers a function to call at the end of the watch. Calls it immediately if the watch has already ended: the sink can end the
-   * watch while it is being set up.
+   * Registers a function to call at the end of the watch. Calls the function immediately if the watch has already ended: the sink can end a
+   * watch that is still being set up.
    */
   #onEnd(cleanup: () => void): void {
     if (this.#ended) cleanup();

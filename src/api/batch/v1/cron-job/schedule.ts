@@ -4,7 +4,7 @@
  */
 import { type Millis, parseDuration } from '../../../../machinery/time.ts';
 
-/** The values of one field, in ascending order. */
+/** One parsed field of a schedule, such as the minutes. The values are in ascending order. */
 export interface ScheduleField {
   /** Empty for a field such as `,`, which matches nothing. */
   values: readonly number[];

@@ -15,7 +15,10 @@ export const hasCondition = (request: CertificateSigningRequest, type: DecisionT
 
 export const isIssued = ({ status }: CertificateSigningRequest): boolean => (status?.certificate ?? '') !== '';
 
-/** Returns the decision about the request, and whether it has failed or was issued, as kubectl shows them, such as `Approved,Issued`. */
+/**
+ * Returns the text that kubectl shows, such as `Approved,Issued`: the decision about the request, and whether the request has failed or the
+ * certificate was issued.
+ */
 export function conditionText(request: CertificateSigningRequest): string {
   const decision = hasCondition(request, 'Denied')
     ? 'Denied'

@@ -10,7 +10,7 @@ import { forbiddenPod } from './forbidden-pod.ts';
 export const SERVICE_ACCOUNT_MOUNT_PATH = '/var/run/secrets/kubernetes.io/serviceaccount';
 export const DEFAULT_SERVICE_ACCOUNT = 'default';
 
-/** One hour and 7 s. The 7 s distinguish the tokens of the added volume from tokens that users request. */
+/** The lifetime of the tokens in an added volume: one hour and 7 s. The 7 s distinguish these tokens from tokens that users request. */
 const TOKEN_SECONDS = 3607;
 const FILE_MODE = 0o644;
 

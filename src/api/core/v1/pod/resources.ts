@@ -129,11 +129,11 @@ function requestsOf({ resources }: Container): ResourceQuantities {
   return requests;
 }
 
-/** The requests as the containers specify them, without the Pod's overhead. A limit does not count as a request. */
+/** The Pod's requests, computed from those that the containers specify, without the overhead. A limit does not count as a request. */
 export const namedRequests = (pod: Pod): ResourceQuantities =>
   aggregate(pod, ({ resources }) => resourceQuantities(resources?.requests));
 
-/** The limits as the containers specify them, without the Pod's overhead. Containers without a limit for a resource add nothing. */
+/** The Pod's limits, computed from those that the containers specify, without the overhead. Containers without a limit add nothing. */
 export const namedLimits = (pod: Pod): ResourceQuantities =>
   aggregate(pod, ({ resources }) => resourceQuantities(resources?.limits));
 

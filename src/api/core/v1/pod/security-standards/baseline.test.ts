@@ -6,7 +6,7 @@ import { LISTS, safeSpec, specWith, violationLines } from './controls-fixture.ts
 
 const context = (securityContext: Container['securityContext']): Partial<Container> => ({ securityContext });
 
-/** Settings of a container, and the violation, in which NAME is the name of the container. */
+/** The name of each control, settings of a container that violate the control, and the violation, in which NAME is the container's name. */
 const CONTAINERS: [string, Partial<Container>, string][] = [
   [
     'appArmorProfile',
@@ -63,7 +63,7 @@ describe.each(CONTAINERS)('%s', (_, change, violation) => {
   });
 });
 
-/** Settings of a Pod, and their violations. */
+/** The name of each control, settings of a Pod, and the violations of the control by these settings. */
 const PODS: [string, Partial<PodSpec>, string[]][] = [
   [
     'appArmorProfile',

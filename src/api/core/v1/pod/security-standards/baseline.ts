@@ -55,7 +55,7 @@ const APP_ARMOR_PREFIX = 'container.apparmor.security.beta.kubernetes.io/';
 export const SECCOMP_POD = 'seccomp.security.alpha.kubernetes.io/pod';
 export const SECCOMP_PREFIX = 'container.seccomp.security.alpha.kubernetes.io/';
 
-/** An annotation with a forbidden value, as messages show it. */
+/** Returns the text that stands for an annotation with a forbidden value in messages. */
 const annotationText = (key: string, value: string): string => `${key}=${JSON.stringify(value)}`;
 
 const isAppArmorAnnotationAllowed = (value: string): boolean =>

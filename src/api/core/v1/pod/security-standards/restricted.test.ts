@@ -6,7 +6,7 @@ import { restrictedControls } from './restricted.ts';
 
 const context = (securityContext: Container['securityContext']): Partial<Container> => ({ securityContext });
 
-/** Settings of a container, and the violation, in which NAME is the name of the container. */
+/** The name of each control, settings of a container that violate the control, and the violation, in which NAME is the container's name. */
 const CONTAINERS: [string, Partial<Container>, string][] = [
   [
     'allowPrivilegeEscalation',

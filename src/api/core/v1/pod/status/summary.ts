@@ -98,8 +98,8 @@ const endOf = ({ reason, signal, exitCode }: { reason?: string; signal?: number;
   reason || (signal ? `Signal:${signal}` : `ExitCode:${exitCode}`);
 
 /**
- * Summarizes the app containers. The first one that has ended, or waits with a reason, sets the status; `before`: the
- * status otherwise.
+ * Returns the status, and the number of app containers that run and are ready. The first app container that has ended, or waits with a
+ * reason, determines the status; `before`: the status if there is no such container.
  */
 function runningState(
   pod: Pod,

@@ -167,7 +167,7 @@ const refersTo = (value: string, name: string): boolean =>
 
 /** The maximum number of earlier ports of the same number and protocol with which a port is compared. */
 const COMPARED_PORTS = 16;
-/** After this many warnings about ports, no further ports are compared, because more warnings do not fit into a response's headers. */
+/** The number of warnings after which no further ports are compared, because more warnings do not fit into a response's headers. */
 const MAX_PORT_WARNINGS = 100;
 
 function portWarnings(spec: PodSpec): string[] {
