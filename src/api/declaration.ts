@@ -48,7 +48,7 @@ export interface Declaration<T extends KubeObject>
     initial?: (() => unknown) | 'asSent';
     /** The rules for updates of the status, besides those for the metadata. */
     rules?: readonly Rule<T>[];
-    /** Called on updates of the status before their validation. Mutates `object`. */
+    /** Mutates `object`, the new object of an update of the status, before the validation. */
     prepare?: (object: T, old: T, context: WriteContext) => void;
   };
   /** For kinds with the subresource scale: returns the text of the selector of the object's Pods. */

@@ -32,11 +32,11 @@ export interface RequestFacts {
   auditID: string;
   requestURI: string;
   verb: string;
-  /** Absent if the authentication has failed. */
+  /** The user who sent the request; absent if the authentication has failed. */
   user?: UserInfo;
   sourceIPs?: readonly string[];
   userAgent?: string;
-  /** Absent for requests that are not for a resource. */
+  /** The resource or object that the request addresses; absent for requests that are not for a resource. */
   objectRef?: ObjectReference;
   received: Millis;
 }

@@ -16,7 +16,7 @@ export const STAGES = ['RequestReceived', 'ResponseStarted', 'ResponseComplete',
 export type Stage = (typeof STAGES)[number];
 
 export interface GroupResources {
-  /** Absent: the core group. */
+  /** The API group; absent for the core group. */
   group?: string;
   resources?: string[];
   resourceNames?: string[];

@@ -30,8 +30,8 @@ const CLOSE_MILLIS = 5_000;
 
 export const MODES = ['batch', 'blocking', 'blocking-strict'] as const;
 /**
- * `batch`: requests do not wait for their events. `blocking`: a response ends when its event is written or lost. `blocking-strict`: in
- * addition, a request whose RequestReceived event is lost is refused.
+ * How requests wait for their events. `batch`: they do not wait. `blocking`: a response ends when its event is written or lost.
+ * `blocking-strict`: in addition, a request whose RequestReceived event is lost is refused.
  */
 export type Mode = (typeof MODES)[number];
 

@@ -45,7 +45,7 @@ export async function impersonate(authorizer: Authorizer, sender: UserInfo, head
 /** The user that the headers request. */
 interface Requested {
   name: string;
-  /** Absent if the headers contain no groups: withSystemGroups() then adds the groups of a ServiceAccount. */
+  /** The groups of the user; absent if the headers contain none: withSystemGroups() then adds the groups of a ServiceAccount. */
   groups?: readonly string[];
   uid?: string;
   extra: Readonly<Record<string, readonly string[]>>;

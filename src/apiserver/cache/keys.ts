@@ -23,7 +23,7 @@ export const prefixOf = (key: string): string =>
 export interface KeyParts {
   /** The prefix of the resource, for example `/registry/core/pods/`. */
   prefix: string;
-  /** '' for cluster-scoped kinds. */
+  /** The namespace of the object; '' for cluster-scoped kinds. */
   namespace: string;
   name: string;
 }

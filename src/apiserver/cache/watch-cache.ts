@@ -33,7 +33,7 @@ const END_OF_PREFIX = '~';
 
 export interface CacheEvent {
   type: 'ADDED' | 'MODIFIED' | 'DELETED';
-  /** '' for cluster-scoped kinds. */
+  /** The namespace of the object; '' for cluster-scoped kinds. */
   namespace: string;
   revision: number;
   /**

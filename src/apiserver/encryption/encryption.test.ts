@@ -45,7 +45,7 @@ const keep = <T extends Store>(store: T): T => {
 const openRaw = async (): Promise<Store> => keep(await openLmdbStore({ directory: join(dataDir, 'store') }));
 
 interface Faults {
-  /** Called before each write. May throw. */
+  /** Called before each write; may throw to make the write fail. */
   beforeWrite?: () => void;
   /** Returns the store that is used in place of the LMDB store. */
   wrap?: (store: Store) => Store;

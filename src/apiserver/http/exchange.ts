@@ -27,7 +27,7 @@ export interface Exchange {
   /** Aborts when the response or its connection closes, unless take() was called, and when the closing server ends the request. */
   readonly signal: AbortSignal;
   user: UserInfo;
-  /** Absent before the route is resolved, and for requests that are not for a resource. */
+  /** The route of the request; absent before the route is resolved, and for requests that are not for a resource. */
   route?: ResourceRoute;
   /** The annotations for the audit event of the request. */
   readonly audit: Map<string, string>;
@@ -40,7 +40,7 @@ export interface Exchange {
   readonly warnings: string[];
   /** Writes the response in pieces, and counts the bytes that wait for the client. */
   readonly outgoing: Outgoing;
-  /** Absent if the client does not request an upgrade that the server supports. */
+  /** The connection, if the client requests an upgrade that the server supports; otherwise absent. */
   readonly upgrade?: Upgrade;
 }
 

@@ -7,7 +7,7 @@ import { pathNotFound } from '../../machinery/status.ts';
 import { sendText } from './answers.ts';
 import type { Exchange } from './exchange.ts';
 
-/** Throws or rejects if the check fails. */
+/** Checks a condition for the health of the server. Throws or rejects if the check fails. */
 export type HealthCheck = () => void | Promise<void>;
 export type HealthChecks = Readonly<Record<string, HealthCheck>>;
 

@@ -7,7 +7,7 @@ const TRY_AGAIN_LATER = 1013;
 /** An estimate of the memory of one received chunk in addition to its bytes. */
 const CHUNK_BYTES = 1024;
 
-/** The messages count as parts that are being read. */
+/** The counter of the bytes of messages. A message counts as a part that is being read. */
 type Parts = Pick<Unfinished, 'begin'>;
 
 /**

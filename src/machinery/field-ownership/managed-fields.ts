@@ -23,7 +23,7 @@ import { effectsOf, type OtherVersions, withoutDropped } from './versions.ts';
 export interface FieldWriter {
   manager: string;
   apiVersion: string;
-  /** Undefined if the request is for the main resource. */
+  /** The subresource of the request; undefined if the request is for the main resource. */
   subresource: string | undefined;
   /** The time of the change, as an RFC 3339 string. */
   time: string;

@@ -22,7 +22,7 @@ export interface AddressChoice {
   random(below: bigint): bigint;
   /** Creates the error of an invalid Service. */
   fail(errors: FieldError[]): Error;
-  /** Called for each allocated address, so that no other write gets it. */
+  /** Reserves an allocated address, so that no other write gets the address. */
   reserve(address: string): void;
 }
 

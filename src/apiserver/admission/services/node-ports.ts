@@ -26,7 +26,7 @@ export interface PortChoice {
   random(below: bigint): bigint;
   /** Creates the error of an invalid Service. */
   fail(errors: FieldError[]): Error;
-  /** Called for each allocated port, so that no other write gets it. */
+  /** Reserves an allocated port, so that no other write gets the port. */
   reserve(port: number): void;
 }
 

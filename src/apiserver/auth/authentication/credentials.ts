@@ -18,8 +18,8 @@ export class CredentialError extends Error {
 }
 
 /**
- * Resolves to the user, or to undefined if the request has no credentials of the authenticator's kind. Rejects with a CredentialError if
- * the request has credentials of this kind that are not valid.
+ * Authenticates a request. Resolves to the user, or to undefined if the request has no credentials of the authenticator's kind. Rejects
+ * with a CredentialError if the request has credentials of this kind that are not valid.
  */
 export type RequestAuthenticator = (
   request: IncomingMessage,
@@ -31,7 +31,7 @@ export type TokenAuthenticator = (
   audiences: readonly string[],
 ) => Promise<Authenticated | undefined> | Authenticated | undefined;
 
-/** Resolves to the current object, or to undefined if there is none. */
+/** Reads an object. Resolves to its current state, or to undefined if the object does not exist. */
 export type ReadObject = (
   resource: ResourceRef,
   namespace: string | undefined,

@@ -39,7 +39,7 @@ interface Grant {
   binding: RoleBinding | ClusterRoleBinding;
   /** The key of the subject to which the role is granted. */
   subject: string;
-  /** Undefined if the role does not exist. */
+  /** The rules of the role; undefined if the role does not exist. */
   rules: readonly PolicyRule[] | undefined;
 }
 

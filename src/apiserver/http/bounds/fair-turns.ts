@@ -3,7 +3,10 @@
  * of the work take turns, however many pieces each of them has.
  */
 
-/** Resolves in a turn of the event loop in which no other call resolves. The promises of one owner resolve in the order of the calls. */
+/**
+ * Waits until work of the owner may run. Resolves in a turn of the event loop in which no other call resolves. The promises of one owner
+ * resolve in the order of the calls.
+ */
 export type FairTurns = (owner: string) => Promise<void>;
 
 export function createFairTurns(): FairTurns {

@@ -136,7 +136,7 @@ class Client implements Outgoing {
   #output: Writable;
   readonly #path: string;
   readonly #shared: Shared;
-  /** Undefined before the first call of hold(), because most responses hold no object. */
+  /** The held objects of the response. Undefined before the first call of hold(), because most responses hold no object. */
   #holder: Holder | undefined;
   /**
    * The kept objects, each with its memory and the number of calls of keep() without a matching drop(). Undefined before the first keep().

@@ -55,7 +55,7 @@ const STREAM_WINDOW_BYTES = 256 * 1024;
  */
 const CONNECTION_WINDOW_BYTES = 1024 * 1024;
 
-/** Resolves when the request has been handled. Must not reject. */
+/** Handles a request. Resolves when the request has been handled, and must not reject. */
 type Handle = (request: IncomingMessage, response: ServerResponse) => Promise<void>;
 
 export interface Http2Options {

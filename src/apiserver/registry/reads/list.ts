@@ -148,7 +148,7 @@ async function readUncached(context: RegistryContext, resource: Resource, reques
 interface PageRequest {
   namespace: string | undefined;
   selection: Selection;
-  /** 0 means no limit. */
+  /** The maximum number of objects; 0 means no limit. */
   limit: number;
   signal?: AbortSignal | undefined;
 }

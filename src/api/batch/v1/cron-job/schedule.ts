@@ -4,9 +4,9 @@
  */
 import { type Millis, parseDuration } from '../../../../machinery/time.ts';
 
-/** One parsed field of a schedule, such as the minutes. The values are in ascending order. */
+/** One parsed field of a schedule, such as the minutes. */
 export interface ScheduleField {
-  /** Empty for a field such as `,`, which matches nothing. */
+  /** The values that match, in ascending order; empty for a field such as `,`, which matches nothing. */
   values: readonly number[];
   /** Whether a part of the field is `*` or `?`, without a step of more than 1. This decides how the two fields of days are combined. */
   isAny: boolean;

@@ -16,7 +16,7 @@ export interface PodReference {
     | 'persistentvolumeclaims'
     | 'resourceclaims'
     | 'clustertrustbundles';
-  /** Empty if the Pod names no object, as for a token of its ServiceAccount, or if the object does not have a name yet. */
+  /** The name of the object; empty if the Pod names no object, as for a token of its ServiceAccount, or if the object has no name yet. */
   name: string;
 }
 

@@ -62,7 +62,7 @@ const volumeTypes: Check = ({ spec }) => {
   return violationBy('restricted volume types', names, detail);
 };
 
-/** Returns the check without effect on Windows Pods, because Windows does not support the fields that the check requires. */
+/** Returns a check like `check` that allows every Windows Pod, because Windows does not support the fields that `check` requires. */
 const exceptOnWindows =
   (check: Check): Check =>
   (pod) =>

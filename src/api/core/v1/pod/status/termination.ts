@@ -8,7 +8,7 @@ export type Stage = 'PreExit' | 'PostExit';
 export interface Termination {
   reason: TerminationReason;
   /**
-   * Set if a delete request began the termination. Absent if the termination has another cause, such as the end of the app containers, or
+   * Whether a delete request began the termination; absent if the termination has another cause, such as the end of the app containers, or
    * the node.
    */
   requested?: true;
@@ -30,7 +30,7 @@ export interface Termination {
   deletionGracePeriodSeconds?: number;
   /** The grace period in seconds that the node grants, which the deadlines take into account; absent if the node did not end the Pod. */
   nodeGracePeriodSeconds?: number;
-  /** Set if the deadlines already reflect that the Pod was removed from the API while its containers still ran. */
+  /** Whether the deadlines already reflect that the Pod was removed from the API while its containers still ran; absent if not. */
   forced?: true;
   /** The defer container whose turn it is, and the time from which its timeoutSeconds counts; absent if no defer container has its turn. */
   turn?: { entry: string; since: Millis };

@@ -26,7 +26,10 @@ export interface ChargedWrite {
   now: Millis;
 }
 
-/** `refused`: why the write is rejected. Otherwise, `charged` contains the quotas whose usage increases, with their new status. */
+/**
+ * The result of charge(). `refused`: why the write is rejected. `charged`: the quotas whose usage the write increases, with their new
+ * status.
+ */
 export type ChargeResult = { refused: string } | { charged: ResourceQuota[] };
 
 export function charge(quotas: readonly ResourceQuota[], write: ChargedWrite): ChargeResult {
