@@ -217,7 +217,6 @@ describe('incomplete bodies', () => {
     const { caCertificate: ca, admin } = at.pki;
     const socket = connect({ host, port, ca, cert: admin.certificate, key: admin.key });
     socket.write(`POST ${CONFIG_MAPS} HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n`);
-    // Send a million chunks of one byte each.
     socket.write('1\r\nx\r\n'.repeat(1_000_000));
     socket.write('0\r\n\r\n');
     expect(String((await once(socket, 'data'))[0])).toMatch(/^HTTP\/1.1 400 /);

@@ -176,7 +176,7 @@ async function answer(handling: Handling, exchange: Exchange): Promise<void> {
     if (exchange.user !== sender) exchange.auditing?.impersonates(exchange.user);
   }
   const found = isResourcePath(segments) ? findResource(handling, exchange, segments) : undefined;
-  // Long-running requests have limits of their own.
+  // Long-running requests do not count as in flight, because they have limits of their own.
   if (found !== undefined && !(found instanceof ApiError) && isLongRunning(found))
     return serveFound(handling, exchange, segments, found);
   const entered = handling.enterFlight(exchange);

@@ -396,7 +396,7 @@ describe('lists', () => {
       data: { a: 'b' },
     };
     await own.call('POST', CONFIG_MAPS, { body: JSON.stringify(labelled) });
-    // A list without a resourceVersion waits until the watch cache contains the object, the list below does not.
+    // Send a list without a resourceVersion, which waits until the watch cache contains the object. The list below does not wait.
     await own.call('GET', CONFIG_MAPS);
     const list = vi.spyOn(own.backend, 'list');
     const query =

@@ -38,7 +38,7 @@ export async function sendFailure(
   if (retryAfter !== undefined) response.setHeader('Retry-After', retryAfter);
   const { complete, httpVersionMajor } = exchange.request;
   const isLast = status.code === 413 || status.code === 429 || response.getHeader('Connection') === 'close';
-  // In HTTP/2, only the stream ends with the response.
+  // In HTTP/2, the response ends only its stream, so the rest of the body need not be discarded.
   if (isLast && !complete && httpVersionMajor < 2) return discardBody(exchange, status, timers);
   try {
     await sendStatus(exchange, status);

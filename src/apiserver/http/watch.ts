@@ -48,7 +48,7 @@ export async function serveWatch(
       const bytes = representation.event(event);
       return open === undefined ? bytes : representation.message(bytes);
     },
-    // Each write to a WebSocket is a message.
+    // Do not split an event for a WebSocket, because each write is a message.
     piecesOf: (encoded) => (open === undefined ? evenBytes([encoded as Uint8Array]) : [encoded]),
   });
   const sink: WatchSink = (event, initial) => {

@@ -156,7 +156,7 @@ describe('tokens of ServiceAccounts', () => {
       user: { username: 'system:serviceaccount:default:default', uid: account.uid, groups: GROUPS },
       audiences: [TOKEN_ISSUER],
     });
-    // The use of the token has set a label of its Secret to the date of today.
+    // The use of the token sets a label of its Secret to the current date.
     const labels = async () => (await at.api.get(SECRETS, 'default', 'legacy')).metadata.labels;
     const today = new Date().toISOString().slice(0, 10);
     await expect.poll(labels).toEqual({ 'kubernetes.io/legacy-token-last-used': today });

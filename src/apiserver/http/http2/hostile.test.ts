@@ -107,7 +107,7 @@ test.each<[string, Buffer, number]>([
 ])('a flood of %s takes little memory, and other clients are served', async (_what, bytes, flags) => {
   const client = await frameClient(at);
   client.socket.write(request(1, CONFIG_MAPS, flags));
-  // Do not read the replies.
+  // Leave the replies unread, so that they wait in the server.
   client.socket.pause();
   const flooding = flood(client, repeated(bytes, 1000), 32 * MEBIBYTE);
   let [over, longest] = [false, 0];

@@ -31,8 +31,8 @@ describe('effective resources of a Pod', () => {
   });
 
   it('there is no effective limit if a container has no limit', () => {
-    // The second example in the proposal of init containers. The later documentation added the rule that no limit counts as the highest
-    // limit.
+    // The second example in the proposal of init containers. The later documentation added the rule that an absent limit counts as the
+    // highest limit.
     const pod = podOf({
       initContainers: limits({ cpu: '100m', memory: '1Gi' }),
       containers: requests({ cpu: '10m', memory: '1100Mi' }),
