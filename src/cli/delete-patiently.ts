@@ -13,7 +13,7 @@ const RETRY_MAX_MILLIS = 10_000;
 
 export interface Patience {
   timers: Timers;
-  /** Ends the attempts. */
+  /** An abort ends the attempts; deletePatiently() then resolves. */
   signal: AbortSignal;
   /** Called once, after the first attempt that failed with a 5xx error. */
   failed(error: ApiError): void;
@@ -21,7 +21,7 @@ export interface Patience {
 
 /**
  * Deletes the object. Retries after 5xx errors, which mean for example that the server's disk is full or that the connection was lost.
- * Resolves if the object does not exist, and when `signal` aborts. Rejects with other errors of the API.
+ * Resolves when the server has accepted the request, if the object does not exist, and when `signal` aborts. Rejects with any other error.
  */
 export async function deletePatiently<T extends KubeObject>(
   resource: ResourceClient<T>,

@@ -26,7 +26,7 @@ import { printWaiting, type ReadyEngine, type StartReport } from './up.ts';
 /** If lifepod.log is longer than this before an engine starts in the background, the file is renamed to lifepod.log.1. */
 const LONG_LOG_BYTES = 10 * 1024 * 1024;
 
-/** An engine that is not ready after this time is stopped, but only once it has reported why its node is not ready. */
+/** The time after which a starting engine is stopped, if it has reported why its node is not ready. */
 const PATIENCE_MILLIS = 60_000;
 
 const MAIN = process.argv[1] ?? '';
@@ -40,7 +40,7 @@ export async function startDetached(options: UpOptions, signal?: AbortSignal): P
   const stopping = new AbortController();
   const interrupt = (name: NodeJS.Signals): void =>
     stopping.abort(new InterruptedError(`stopped by ${name}`, name as InterruptingSignal));
-  // The handlers are installed before anything is created: a signal without a handler would end this process, but not the engine.
+  // Without these handlers, a signal would end this process, but not the engine, which it starts detached.
   process.on('SIGINT', interrupt);
   process.on('SIGTERM', interrupt);
   try {
@@ -73,9 +73,9 @@ async function startUntil(options: UpOptions, stop: AbortSignal): Promise<ReadyE
     exited.catch(() => undefined);
     const report = await startReport(child, systemTimers(), printWaiting);
     if (report !== undefined && 'ready' in report && !stop.aborted) return report.ready;
-    // The engine reports its failure before it exits, and owns the data folder until then.
+    // The engine reports a failure before it exits. Until it exits, it holds the lock on the data folder.
     await exited;
-    // An engine that reports its failure, or is interrupted, needs no log.
+    // The log of an engine that reported its failure or was interrupted is of no use.
     if (stop.aborted || report !== undefined) removeLog(dataDir, isNewLog ? [logPath] : [], created);
     if (stop.aborted) throw stop.reason;
     if (report !== undefined && 'error' in report) throw new UserError(startError(report.error, dataDir, process.env));
@@ -93,7 +93,7 @@ async function startUntil(options: UpOptions, stop: AbortSignal): Promise<ReadyE
 export const startError = (error: string, dataDir: string, env: NodeJS.ProcessEnv, folders = foldersOfUser): string =>
   error.includes('another engine of lifepod') ? `${error}${orOtherFolder(dataDir, env, folders)}` : error;
 
-/** Removes what this process has created for a failed first start. Does nothing if the folder has an engine record or an engine uses it. */
+/** Removes the files and folders after a failed first start. Does nothing if the data folder has an engine record or an engine uses it. */
 function removeLog(dataDir: string, files: readonly string[], folders: readonly string[]): void {
   if (readEngineRecord(dataDir) !== undefined || dataDirOwner(dataDir) !== undefined) return;
   for (const file of files) rmSync(file, { force: true });
@@ -132,7 +132,10 @@ function argumentsOf(options: UpOptions): string[] {
   return given;
 }
 
-/** Opens the log for appending. Throws a UserError if it is a symbolic link, which could redirect root to any file. */
+/**
+ * Opens the log for appending and returns its file descriptor. Renames a long log first. Throws a UserError if the log is a symbolic
+ * link, which could redirect root to any file.
+ */
 export function openLog(path: string): number {
   const found = lstatSync(path, { throwIfNoEntry: false });
   if (found?.isSymbolicLink() === true) throw new UserError(`the log ${path} is a symbolic link: remove it`);

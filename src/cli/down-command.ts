@@ -15,7 +15,7 @@ export interface DownOptions {
   uninstallService?: boolean;
 }
 
-/** The grace period of --now. Source: kubectl delete --now. */
+/** The grace period that --now sets. Source: kubectl delete --now. */
 const NOW_SECONDS = 1;
 /** The longest grace period that is accepted, about 68 years. Dates that are computed from it are valid in JavaScript. */
 const MOST_SECONDS = 2 ** 31 - 1;
@@ -28,17 +28,17 @@ export function parseGracePeriod(text: string): number {
 }
 
 /**
- * Returns the grace period that the options ask for; undefined if each Pod has its own. 0 becomes 1, as in `kubectl delete` without
- * --force, because defer containers run only in Pods that have a grace period.
+ * Returns the grace period in seconds that the options ask for; undefined if each Pod keeps its own. Turns 0 into 1, as `kubectl delete`
+ * does without --force, because defer containers run only in Pods that have a grace period.
  */
 export const gracePeriodOf = ({ now, gracePeriod }: DownOptions): number | undefined =>
   now === true ? NOW_SECONDS : gracePeriod === undefined ? undefined : Math.max(NOW_SECONDS, gracePeriod);
 
-/** Returns the words of the command to type after an interruption, without the name of the program and without a grace period. */
+/** Returns the words with which an interrupted command is repeated, without the name of the program and without a grace period. */
 export const sameCommand = ({ uninstallService }: DownOptions): string =>
   uninstallService === true ? 'down --uninstall-service' : 'down';
 
-/** Runs `lifepod down`. Ctrl+C ends the command at any time; a second Ctrl+C does not wait for the step that is under way. */
+/** Runs `lifepod down`. Ctrl+C and SIGTERM interrupt the command; after a second signal, the process exits at once. */
 export async function downCommand(options: DownOptions): Promise<void> {
   const interrupted = new AbortController();
   let exitCode: number | undefined;
@@ -68,7 +68,7 @@ export async function downCommand(options: DownOptions): Promise<void> {
     process.stderr.write(
       `lifepod: interrupted: Pods that are ending continue to end; type '${hintsFor({ dataDir }, process.env).engine(sameCommand(options))}' again\n`,
     );
-    // Connections of the step that was interrupted would keep the process alive.
+    // The connections of the interrupted step would keep the process alive.
     process.exit(exitCode);
   }
 }

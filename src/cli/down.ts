@@ -44,7 +44,7 @@ import { END_WORKLOADS } from './up.ts';
  */
 const CONTAINERS_END_MILLIS = 30_000;
 
-/** How long to wait for the deletion of a session's objects other than Pods: only another program may be able to remove finalizers. */
+/** How long to wait until the objects of a session other than Pods do not exist any more. Finalizers can keep them for any time. */
 const OBJECTS_END_MILLIS = 30_000;
 
 type Say = (line: string) => void;
@@ -56,7 +56,7 @@ const print: Say = (line) => void process.stdout.write(`${line}\n`);
 export interface DownSettings {
   /** The grace period of every Pod. Undefined: the Pod's own. */
   gracePeriodSeconds?: number;
-  /** Interrupts the command, which may be repeated. Pods that are ending continue to end. */
+  /** An abort interrupts the command, which may be repeated. Pods that are ending continue to end. */
   signal: AbortSignal;
 }
 
@@ -113,7 +113,7 @@ async function refuseBesideOriginal(dataDir: string, record: EngineRecord, signa
   const { downOfOther, otherEngineInRange } = await import('../engine/engine-network.ts');
   const error = await otherEngineInRange({ ...resolveSettings({ dataDir }, record), dataDir }, signal);
   if (error === undefined) return;
-  // A moved folder meets what its own engine has left: the name of the bridge depends on the path.
+  // The bridge may be that of the same engine before its data folder was moved, because its name depends on the path.
   const unknown = `the data folder of that engine, or the former path if ${dataDir} was moved,`;
   throw new UserError(
     `the engine of ${dataDir} cannot start to end its Pods: ${error.overlap}; if ${dataDir} is a copy of a data folder that still exists, ` +
@@ -121,7 +121,7 @@ async function refuseBesideOriginal(dataDir: string, record: EngineRecord, signa
   );
 }
 
-/** Ends a first start, which may be under way or may have been killed, and removes what it has left. */
+/** Stops an engine whose first start is under way, and removes what this or a killed first start has left on the machine. */
 async function endFirstStart(
   dataDir: string,
   pid: number | undefined,
@@ -152,7 +152,7 @@ async function endFirstStart(
   say(`nothing from ${dataDir} is running or mounted any more`);
 }
 
-/** Resolves with whether a stopped engine has Pods: in its store, or in the folder `pods`, which contains a folder for each running Pod. */
+/** Resolves with whether a stopped engine has Pods, in its store or in the folder `pods`, which contains a folder for each running Pod. */
 export async function hasPods(dataDir: string): Promise<boolean> {
   const lock = lockDataDir(dataDir, 'down');
   try {
@@ -170,8 +170,8 @@ export async function hasPods(dataDir: string): Promise<boolean> {
 }
 
 /**
- * Removes the sandboxes and containers that the engine left in the machine's own runtime; the runtime keeps running. Never rejects:
- * resolves with the message of the error, or with undefined if everything has been removed.
+ * Removes the sandboxes and containers that the engine left in the machine's own runtime. Never rejects: resolves with the message of an
+ * error, or with undefined if everything has been removed.
  */
 async function clearRuntime(dataDir: string, endpoint: string, signal: AbortSignal): Promise<string | undefined> {
   try {
@@ -209,8 +209,8 @@ async function endEngine(
     const client = await clientFromKubeconfig(kubeconfigPath(dataDir));
     const platform = nodePlatform('error');
     const shortening = { client, platform, gracePeriodSeconds };
-    // The objects of sessions are deleted while controllers run, which delete the dependents. If the objects remained, the controllers
-    // would create the Pods again after the next start.
+    // The engine must still run, because its controllers delete the dependents. If the objects of sessions remained, the controllers
+    // would create their Pods again after the next start.
     for (const session of readRecords(dataDir)) {
       const deletion = { client, platform, say, limitMillis: OBJECTS_END_MILLIS, gracePeriodSeconds };
       await withShortDeletions(shortening, ends, () => deleteObjects(session, deletion, ends));
@@ -237,7 +237,7 @@ async function endContainers(
 ): Promise<void> {
   const endpoint = runtimeEndpoint ?? `unix://${containerdPaths(dataDir).socket}`;
   const limited = AbortSignal.any([signal, AbortSignal.timeout(CONTAINERS_END_MILLIS)]);
-  // If the private containerd has just been killed, the engine is starting it again.
+  // The engine may be restarting its own containerd, if that has just been killed.
   if (runtimeEndpoint === undefined) await runtimeAnswers(endpoint, platform.timers, limited);
   signal.throwIfAborted();
   const runtime = await connectOwnRuntime(endpoint, dataDir, platform);

@@ -13,14 +13,14 @@ import { deletePatiently } from './delete-patiently.ts';
 
 const nameOf = (pod: Pod): string => `${pod.metadata.namespace}/${pod.metadata.name}`;
 
-/** Returns whether only finalizers keep the object: its grace period is 0 once the node ended the Pod or a client force-deleted it. */
+/** Returns whether only finalizers keep the Pod. Its grace period is 0 after the node has ended or a client has force-deleted the Pod. */
 export const onlyFinalizersLeft = (pod: KubeObject): boolean =>
   pod.metadata.deletionGracePeriodSeconds === 0 && (pod.metadata.finalizers ?? []).length > 0;
 
 /** The most Pods that a line names. */
 const MOST_NAMED = 3;
 
-/** The default grace period of v1.33. The user may not expect to wait longer than this. */
+/** The default grace period in seconds. Users who wait longer are told how to end the Pods sooner. */
 const LONG_SECONDS = 30;
 const SOONER = ': to end them sooner, press Ctrl+C, and type the command again with --now';
 
@@ -29,11 +29,11 @@ const remaining = (pods: readonly { name: string }[]): string =>
   pods.length === 0 || pods.length > MOST_NAMED ? '' : `; waiting for ${pods.map(({ name }) => name).join(', ')}`;
 
 /**
- * Deletes all Pods, including those that are created during the call, and resolves when no Pod exists, except Pods whose objects only
- * finalizers keep. Static Pods cannot be deleted through the API, so the function only waits until the engine has ended them and their
- * mirror Pods do not exist any more. Pods bound to a node other than `nodeName` are removed without waiting, because this engine runs none
- * of their containers. `gracePeriodSeconds` replaces the grace period of each Pod that the call deletes. Calls `say` with a line
- * when a Pod begins to end, cannot be deleted yet, makes progress or has ended.
+ * Deletes all Pods, including those that are created during the call, and resolves when no Pod exists, except Pods that only finalizers
+ * keep. Static Pods cannot be deleted through the API, so the function only waits until the engine has ended them and their mirror Pods do
+ * not exist any more. Pods bound to a node other than `nodeName` are deleted with a grace period of 0, because this engine runs none of
+ * their containers. For other Pods, `gracePeriodSeconds` replaces the Pod's own grace period. Calls `say` with a line when a Pod begins to
+ * end, cannot be deleted yet, makes progress or has ended.
  * Rejects if the API refuses a delete with an error other than NotFound or 5xx, or if `signal` aborts.
  */
 export async function endAllPods(
@@ -62,7 +62,7 @@ export async function endAllPods(
   const added = (pod: Pod): void => {
     if (onlyFinalizersLeft(pod)) return;
     const grace = gracePeriodSeconds ?? pod.spec?.terminationGracePeriodSeconds ?? 30;
-    // A Pod that is not scheduled yet may still be bound to the node of this engine.
+    // A Pod that is not scheduled yet is treated like one of this node, to which it may still be bound.
     const node = pod.spec?.nodeName || nodeName;
     const isHere = node === nodeName;
     open.set(uidOf(pod), { name: nameOf(pod), grace: isHere ? grace : 0 });
@@ -123,8 +123,8 @@ const runs = ({ sandboxes, containers }: PodObservation): boolean =>
 const SILENCE_MILLIS = 1000;
 
 /**
- * Resolves when no sandbox is ready and no container runs. The containers of a force-deleted Pod may outlive the Pod's object. Calls `say`
- * with a line if this takes more than a second.
+ * Resolves when no sandbox is ready and no container runs: the containers of a force-deleted Pod may outlive the Pod in the API. Calls
+ * `say` with a line if the wait takes more than a second.
  */
 export async function runtimeIdle(
   runtime: ContainerRuntime,
@@ -158,7 +158,7 @@ export async function runtimeIdle(
   }
 }
 
-/** Stops and removes all sandboxes with their containers. Resolves with the number of Pods that had a sandbox or container before. */
+/** Stops and removes all sandboxes with their containers. Resolves with the number of Pods that had a sandbox or container. */
 export async function removeRest(runtime: ContainerRuntime, signal: AbortSignal): Promise<number> {
   const rest = [...(await runtime.observeAll(signal)).values()];
   for (const { id } of rest.flatMap(({ sandboxes }) => sandboxes)) {

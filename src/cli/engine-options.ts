@@ -41,7 +41,7 @@ export function addEngineOptions(command: Command): void {
   command
     .optionsGroup(OPTION_GROUPS.shutdown)
     .option('--shutdown-on-stop', "terminate the Pods on SIGTERM and SIGINT, as 'lifepod shutdown-node' does");
-  // Options that are added later have no group.
+  // commander would add later options to the last group.
   command.optionsGroup('');
 }
 
@@ -56,7 +56,7 @@ function addApiOptions(command: Command): void {
       '--service-cidr <network>',
       `address range of Services, or IPv4,IPv6 ranges (default: ${DEFAULT_SERVICE_CIDR})`,
     );
-  // The flag of an option with an optional value means `true` if no value follows.
+  // The preset `true` is the value of a flag that no value follows.
   for (const [flag, , value, description] of API_FLAGS)
     command.addOption(new Option(`${flag} ${value}`, description).preset('true'));
   command

@@ -18,8 +18,8 @@ const SYSTEM_ERRORS: Readonly<Record<string, string>> = {
 };
 
 /**
- * Returns one sentence if the error is of an expected kind; otherwise, returns the message with the stack trace. `words` are the arguments
- * of the command that failed.
+ * Returns one sentence about an error of an expected kind, and the stack trace with the message for any other error. `words`: the
+ * arguments of the command that failed. `folders`: returns the data folders of the engines whose kubeconfig the user has.
  */
 export function failureText(
   error: unknown,
@@ -32,7 +32,7 @@ export function failureText(
   const refused = error instanceof NeedsRootError || isRoot ? error : refusedAccess(code, path);
   if (refused instanceof NeedsRootError) {
     const { what, command = `${rootProgram(env, true)} ${words.map(shellQuoted).join(' ')}`, otherwise } = refused;
-    // KUBECONFIG does not select the engine of a command that needs root.
+    // A command that needs root ignores KUBECONFIG, so the user may mean an engine in another folder than the default one.
     const isElsewhere = refused.command === undefined && !words.some((word) => /^--data-dir(?:=|$)/.test(word));
     const other = isElsewhere ? orOtherFolder(DEFAULT_DATA_DIR, env, folders) : '';
     return `only root can ${what}: type '${command}'${otherwise}${other}`;
@@ -54,7 +54,7 @@ const foldersInKubeconfig = (env: NodeJS.ProcessEnv): string[] => foldersOfUser(
 /** Returns the refusal for a user who may not open the file `path`; undefined if `code` is not EACCES. */
 function refusedAccess(code: string | undefined, path: string | undefined): NeedsRootError | undefined {
   if (code !== 'EACCES') return undefined;
-  // The lock of a data folder means nothing to the user, so the message is about the command.
+  // Users do not know the lock of a data folder, so the message is about the command instead of the file.
   return path?.endsWith('/lock') ? new NeedsRootError() : new NeedsRootError(`open ${path ?? 'a file'}`);
 }
 

@@ -1,12 +1,12 @@
 /**
- * Composes the commands that messages tell the user to type, so that they reach the same server as the command that prints them.
+ * Composes the commands in messages for the user. They reach the same server as the command that prints the message.
  *
- * Boundary: the functions read the environment, the folders of its PATH, the command line and the lock of an engine, and whether
- * systemd runs it.
- * Invariant: a command from this file keeps those of the options --data-dir, --kubeconfig and --context that the user has given and that
- * the command accepts. A command of kubectl also names the kubeconfig if kubectl would read another one by itself. A command of lifepod
- * begins with its path if the PATH lacks it. A command that needs root names the data folder of the engine, because root may not have the
- * user's KUBECONFIG.
+ * Boundary: the functions read the environment, the folders of its PATH, the command line and the lock of an engine, and the state of its
+ * service in systemd.
+ * Invariant: a command from this file has the options --data-dir, --kubeconfig and --context that the user has given, as far as the
+ * command accepts them. A command of kubectl also names the kubeconfig if kubectl would read another one by itself. A command of lifepod
+ * begins with the path of lifepod if the PATH lacks its folder. A command that needs root names the data folder of the engine unless it
+ * is the default one, because root may not have the user's KUBECONFIG.
  */
 import { homedir } from 'node:os';
 import { delimiter, join } from 'node:path';
@@ -27,13 +27,13 @@ export interface HintOptions {
   isFolderUnknown?: boolean;
   /** The address of the server that the command uses; undefined if it is not known. */
   server?: string | undefined;
-  /** Returns whether systemd runs the engine. Only some commands need that, and systemd may be slow. */
+  /** Returns whether systemd runs the engine. A function, because only some commands need the answer and systemd may be slow. */
   isService?: () => boolean;
   /** Whether the user has other engines, so that a command that names no data folder might reach another engine. */
   isOneOfSeveral?: boolean;
 }
 
-/** Stands in a command for the data folder of an engine if it is not known. */
+/** The placeholder in a command for the data folder of an engine if the folder is not known. */
 export const UNKNOWN_FOLDER = 'FOLDER';
 
 export interface Hints {
@@ -41,15 +41,15 @@ export interface Hints {
   lifepod(words: string): string;
   /** Returns a command of lifepod that accepts --data-dir only and needs root, such as `image load FILE`. */
   engine(words: string): string;
-  /** Returns the command that starts the engine; for a user of sudo, it also sets KUBECONFIG. */
+  /** Returns the command that starts the engine. For a user who needs sudo, the command also sets KUBECONFIG. */
   start(): string;
-  /** Returns a command of another program in the form that runs it as root. */
+  /** Returns a command of another program, with sudo in front if the user needs it. */
   asRoot(command: string): string;
-  /** Returns a command of kubectl. */
+  /** Returns a command of kubectl that reaches the same server. `words` begins with the name of kubectl's command. */
   kubectl(words: string): string;
   /** Whether systemd runs the engine, so that systemctl starts and stops it. */
   isService: boolean;
-  /** The words for the engine that answers, such as `the engine in /var/lib/lifepod`; undefined if it is not known. */
+  /** The engine that answers requests, in words such as `the engine in /var/lib/lifepod`; undefined if it is not known. */
   answering: string | undefined;
 }
 
@@ -106,11 +106,11 @@ export function hintsFor(
   };
 }
 
-/** Returns the words for the engine that a command uses: its data folder, else its server, if one of them is known. */
+/** Returns words that name the engine by its data folder, else by the address of its server; undefined if neither is known. */
 export const engineName = (dataDir: string | undefined, server: string | undefined): string | undefined =>
   dataDir !== undefined ? `the engine in ${dataDir}` : server && `the server ${server}`;
 
-/** Returns the end of a sentence about something that was not found: which engine was asked, because the user may mean another one. */
+/** Returns the end of a sentence about a missing object: which engine has answered, because the user may mean another; empty if unknown. */
 export const answeredBy = ({ answering }: Hints): string =>
   answering === undefined ? '' : ` (answered by ${answering})`;
 
@@ -119,8 +119,8 @@ export const effectOfKill = (pid: number): string =>
   hasArgument(pid, '--shutdown-on-stop') ? 'shuts its node down and ends its Pods' : 'leaves its Pods running';
 
 /**
- * Returns a part of a sentence: the commands that stop a running engine, and what they mean for its Pods. `isHere`: see hasLockOpen(). If it is
- * false, the PID is that of an unrelated process.
+ * Returns a part of a sentence: the commands that stop a running engine, and their effect on its Pods. If `isHere` (see hasLockOpen()) is
+ * false, the engine runs elsewhere, for example in a container, and `pid` is that of an unrelated process.
  */
 export const waysToStop = (
   dataDir: string,
@@ -133,7 +133,7 @@ export const waysToStop = (
     ? `'${asRoot(isService ? 'systemctl stop lifepod' : `kill ${pid}`, env)}' ${effectOfKill(pid)}, and '${hintsFor({ dataDir }, env).engine('down')}' ends them, too`
     : "'lifepod down' where it runs, for example in a container that has the folder as a volume, ends it and its Pods";
 
-/** Returns the sentence about a running engine whose kubeconfig has been deleted from the data folder. */
+/** Returns the sentence that says how to write a deleted kubeconfig of a running engine again. */
 export function missingKubeconfig(
   dataDir: string,
   pid: number,

@@ -39,8 +39,8 @@ const printError = (line: string): void => void process.stderr.write(`${line}\n`
 const printLine = (line: string): void => void process.stdout.write(`${line}\n`);
 
 /**
- * Loads the archives into the container runtime, each once, and prints the loaded images; `-` is standard input. If a file is not readable,
- * loads none and rejects. Without a terminal, calls `say` with a line about each archive when its load begins.
+ * Loads each of the archives once into the container runtime, and prints the loaded images; `-` is standard input. If a file is not
+ * readable, loads none and rejects with a UserError. Without a terminal, calls `say` with a line about each archive when its load begins.
  */
 export async function loadImages(dataDir: string, files: string[], say = printError, print = printLine): Promise<void> {
   const endpoint = endpointOf(dataDir);
@@ -60,7 +60,7 @@ export async function loadImages(dataDir: string, files: string[], say = printEr
   }
 }
 
-/** Throws a UserError if the file cannot be read, or is a folder. */
+/** Throws a UserError if the path is that of a folder, or if the file is missing or cannot be read. */
 function requireArchive(file: string): void {
   let problem: string | undefined;
   try {
@@ -73,7 +73,7 @@ function requireArchive(file: string): void {
     throw new UserError(`the file ${file} ${problem}: give an archive such as 'docker save' writes`);
 }
 
-/** Loads the archives and prints the loaded images. `inputPath` is the path of the archive from standard input, which `files` calls `-`. */
+/** Loads the archives and prints the loaded images. The name `-` in `files` stands for the archive at `inputPath`, from standard input. */
 async function loadFiles(
   endpoint: string,
   files: readonly string[],
@@ -97,8 +97,8 @@ export async function printImages(dataDir: string, output?: 'json'): Promise<voi
 }
 
 /**
- * Removes the tags, and the images that are named by ID or digest or that lose their last tag. If one of them is missing, ambiguous, in
- * use, pinned or the sandbox image, removes nothing and rejects with a UserError.
+ * Removes the given tags, the images given by ID or digest, and the images that lose their last name. If one of these images is missing,
+ * ambiguous, in use, pinned or the sandbox image, removes nothing and rejects with a UserError.
  */
 export async function removeImages(dataDir: string, references: string[]): Promise<void> {
   sayWhichEngine(dataDir);

@@ -1,6 +1,6 @@
 /**
- * The command line: defines the arguments and options of each command. The module of a command is loaded only when the command runs.
- * Other modules read the definitions, so importing this module runs no command.
+ * Defines the arguments and options of each command, and runs the command that the user has typed. The module of a command is loaded only
+ * when the command runs. Other modules read the definitions, so importing this module runs no command.
  * An error that a command throws is printed to standard error, as one sentence if the user can fix it. The exit code is then 1, or that of
  * the signal that has interrupted the command.
  */
@@ -49,7 +49,7 @@ function withTarget(command: Command, namespace = `namespace of the Pod (default
   return command;
 }
 
-/** Returns the option with which a command prints JSON, for programs, instead of text. */
+/** Returns the option that makes a command print JSON instead of text. */
 const jsonOption = (): Option =>
   new Option('-o, --output <format>', 'json prints all fields, for programs').choices(['json']);
 
@@ -280,7 +280,7 @@ async function main(): Promise<void> {
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code !== 'EPIPE' && error.code !== 'EIO') throw error;
   });
-  // The words to complete may look like options of any command.
+  // commander must not parse the words to complete, because they may look like options of any command.
   if (process.argv[2] === COMPLETE)
     return (await import('./completion/complete.ts')).completeWords(program, process.argv.slice(3));
   try {

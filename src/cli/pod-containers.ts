@@ -38,7 +38,7 @@ export function containerNames(pod: Pod): string {
   );
 }
 
-/** Reasons of the state `waiting` of a container that waits for its turn or is being created. */
+/** The reasons of the state `waiting` of a container that waits for its turn or is being created. */
 const TURN_REASONS = ['PodInitializing', 'ContainerCreating', 'PodRunning', 'PendingDefer'];
 
 /** Returns why the container waits, such as CrashLoopBackOff; undefined if it does not wait, or only for its turn or its creation. */
@@ -47,7 +47,7 @@ export function waitingProblem({ state }: ContainerStatus): string | undefined {
   return reason === undefined || TURN_REASONS.includes(reason) ? undefined : reason;
 }
 
-/** Returns whether the container has not run and waits for its turn, is being created, or has ended without a run. */
+/** Returns whether the container has not run, and waits for its turn, is being created, or has ended without a run. */
 export function waitsForItsTurn({ status: { termination } = {} }: Pod, { kind, status }: PodContainer): boolean {
   if (status === undefined) return true;
   if (runOf(status) !== undefined) return false;
@@ -59,7 +59,7 @@ export function waitsForItsTurn({ status: { termination } = {} }: Pod, { kind, s
   return waiting?.reason === undefined || TURN_REASONS.includes(waiting.reason);
 }
 
-/** Returns the image in the container's status, else the one that the spec names directly or by imageFrom; empty if there is neither. */
+/** Returns the image in the container's status, else the image that the spec names directly or by imageFrom; empty if there is neither. */
 export function imageOf({ spec, status }: Pod, { name }: { name: string }): string {
   const all: { name: string; image?: string; imageFrom?: string }[] = [
     ...(spec?.initContainers ?? []),
@@ -86,7 +86,7 @@ export const IMAGE_REASONS: readonly string[] = [
 /** Returns whether the container waits for an image that cannot be obtained. */
 export const lacksImage = ({ state }: ContainerStatus): boolean => IMAGE_REASONS.includes(state?.waiting?.reason ?? '');
 
-/** Returns whether a run of a container has begun. The container must not be waiting: a waiting one may have the ID of its next run. */
+/** Returns whether a run of the container has begun. The result is wrong for a waiting container that has the ID of its next run. */
 export const ranBefore = (status: ContainerStatus): boolean =>
   (status.containerID ?? '') !== '' || status.restartCount > 0 || status.lastState?.terminated !== undefined;
 

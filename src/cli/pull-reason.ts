@@ -17,7 +17,7 @@ const PREFIXES = new RegExp(
     'failed to (?:extract|apply) layer(?: [\\w:]+)?: ',
     'httpReadSeeker: failed open: ',
     `(?:Head|Get|Post) ${QUOTED}: `,
-    // This pattern matches the reference if only `not found` follows.
+    // Matches the reference of an image only if `not found` is the rest of the message.
     '\\S+/\\S+: (?=not found$)',
   ].join('|')})`,
 );
@@ -25,7 +25,8 @@ const PROXY = 'proxyconnect tcp: ';
 const MOST_CHARACTERS = 200;
 
 /**
- * The errors of a name that cannot be resolved, and of an address that cannot be reached. Source: DNSError and OpError of Go's package net.
+ * LOOKUP matches the error of a name that cannot be resolved, and DIAL that of an address that cannot be reached.
+ * Source: DNSError and OpError of Go's package net.
  */
 const LOOKUP = /\bdial tcp: lookup ([^\s:]+)/;
 const DIAL =
@@ -39,7 +40,7 @@ function unreachable(message: string): string | undefined {
   if (name !== undefined) return `the name of its registry, ${name}, cannot be resolved: is this machine offline?`;
   const [, address, error] = DIAL.exec(message) ?? [];
   if (error === undefined) return undefined;
-  // The address of a public registry means nothing to the user, but the request has its name.
+  // Users do not know the address of a public registry. The URL of the request has the name of the registry.
   const [, host = address] = /"https?:\/\/([^/"]+)[^"]*": dial tcp/.exec(message) ?? [];
   return `its registry ${host} cannot be reached: ${error}${error === REFUSED ? '' : '; is this machine offline?'}`;
 }
@@ -50,11 +51,12 @@ export function stoppedRegistry(message = ''): string | undefined {
   return error === REFUSED && /^(127\.|\[::1\])/.test(address) ? address : undefined;
 }
 
-/** Whether the pull failed because the name of the registry cannot be resolved, or the registry cannot be reached. */
+/** Whether the pull failed because the registry cannot be reached, or its name cannot be resolved. False if the proxy cannot be reached. */
 export const isUnreachable = (message: string | undefined): boolean => unreachable(message ?? '') !== undefined;
 
 /**
- * Returns the reason, such as `not found`, without a full stop; empty if the message is empty or only says that the pull will be repeated.
+ * Returns the reason in the message of a failed pull, such as `not found`, without a full stop; empty if the message is missing or only
+ * says that the pull will be repeated.
  */
 export function pullReason(message: string | undefined): string {
   let rest = (message ?? '').replaceAll(/\s+/g, ' ').trim();

@@ -7,7 +7,10 @@ import { hintsFor } from './hints.ts';
 import { findLife } from './records.ts';
 import { GONE, webAndGone } from './workloads/records-fixture.ts';
 
-/** Starts a registry with the Pod `web` and the record of the Pod `gone`. The calls that begin with one of `refused` are Forbidden once. */
+/**
+ * Starts a registry with the Pod `web` and the record of the deleted Pod `gone`. The first call that begins with a text in `refused` fails
+ * with Forbidden.
+ */
 async function start(refused: readonly string[] = []) {
   const backend = await webAndGone();
   for (const begin of refused) backend.failNext(begin, forbidden(PODS, '', 'no'));

@@ -1,4 +1,4 @@
-/** Finds the record of a Pod's life, for an existing or a deleted Pod. */
+/** Finds the PodRecords with the life of a Pod that exists or was deleted. */
 
 import { mirroredUid } from '../api/core/v1/pod/mirror.ts';
 import type { Pod, PodRecord } from '../api/generated/types.ts';
@@ -29,13 +29,13 @@ export interface PodLife {
   isUnread?: true;
 }
 
-/** Returns the steps of all parts of a record, in the order in which they were recorded. */
+/** Returns the steps in all PodRecords of one life, in the order in which they were recorded. */
 export const transitionsOf = (records: readonly PodRecord[]): Transition[] =>
   [...records].sort((a, b) => partOf(a) - partOf(b)).flatMap(({ transitions }) => transitions.map(fromApi));
 
 const partOf = ({ metadata, podUID }: PodRecord): number => Number(metadata.name.slice(podUID.length + 1));
 
-/** Returns NAME if `given` is `pod/NAME`, `pods/NAME`, `po/NAME` or `NAME`. */
+/** Returns NAME for `pod/NAME`, `pods/NAME`, `po/NAME` or `NAME`. */
 export const podName = (given: string): string => given.replace(/^(pods?|po)\//, '');
 
 /**
@@ -62,7 +62,7 @@ export async function findLife(client: Client, namespace: string, reference: str
   throw await missingPod(client, namespace, name, hints);
 }
 
-/** Reads the record of an existing Pod. The result has no records if no step has been recorded yet, or if the user may not read them. */
+/** Reads the records of an existing Pod. `records` is empty if no step has been recorded yet, or if the user may not read records. */
 export async function lifeOf(client: Client, pod: Pod): Promise<PodLife> {
   const { name, namespace = 'default', uid: ownUid = '' } = pod.metadata;
   const uid = mirroredUid(pod) ?? ownUid;
@@ -92,7 +92,10 @@ async function recordsOf(
   return found.length > 0 || !started ? found : listRecords(client, { namespace, fieldSelector: `podUID=${uid}` });
 }
 
-/** Returns all lives of the name in the namespace that still have a record, and the existing Pod, in the order of their beginning. */
+/**
+ * Returns the lives of all Pods that have had the name in the namespace and still have a record, in the order of their beginning. The
+ * existing Pod is included even without a record.
+ */
 export async function livesOf(client: Client, { name, namespace }: PodLife): Promise<PodLife[]> {
   const pod = await client.resource<Pod>(PODS).get(name, namespace).catch(unlessMissing);
   const living = pod === undefined ? [] : [await lifeOf(client, pod)];
@@ -109,7 +112,10 @@ export async function livesOf(client: Client, { name, namespace }: PodLife): Pro
   return [...gone, ...living].sort((a, b) => began(a) - began(b));
 }
 
-/** Finds the Pod whose UID begins with `prefix`, in all namespaces, or only in the given one if the user may not read others. */
+/**
+ * Finds the Pod whose UID begins with `prefix`, in all namespaces, or only in the given one if the user may not read others. Resolves with
+ * undefined if there is none, and rejects with a UserError if there are several.
+ */
 async function findByUid(client: Client, namespace: string, prefix: string): Promise<PodLife | undefined> {
   const within = async <T>(list: (options: ListOptions) => Promise<T>): Promise<T> =>
     list({}).catch((error: unknown) => {

@@ -16,8 +16,8 @@ interface Shortening {
 }
 
 /**
- * Calls `act` and settles as it does. Until then, each Pod with a longer grace period that is being deleted, for example by the garbage
- * collector because its owner was deleted, is deleted again with `gracePeriodSeconds`.
+ * Calls `act` and settles as it does. Meanwhile, deletes each Pod that is being deleted with a longer grace period, for example by the
+ * garbage collector because its owner was deleted, again with `gracePeriodSeconds`.
  */
 export async function withShortDeletions(
   { client, platform, gracePeriodSeconds }: Shortening,
@@ -34,7 +34,7 @@ export async function withShortDeletions(
     const options = { gracePeriodSeconds, preconditions: { uid: uidOf(pod) } };
     const patience = { timers: platform.timers, signal: ends, failed: () => undefined };
     deletePatiently(pods, pod.metadata, options, patience).catch((error: unknown) => {
-      // Errors of the API are ignored: another Pod has the name now, or the command has ended.
+      // Errors of the API are ignored. They mean for example that another Pod has the name now.
       if (!isApiError(error)) platform.log.warn('a Pod keeps its grace period', { error: String(error) });
     });
   };

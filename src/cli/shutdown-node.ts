@@ -1,4 +1,4 @@
-/** `lifepod shutdown-node`, to be run when the machine shuts down: ends the Pods but keeps their objects, then stops the engine. */
+/** `lifepod shutdown-node`: ends the Pods but keeps their objects, then stops the engine. The machine runs it when it shuts down. */
 
 import { requireLocalEngine } from '../engine/data-folder/engine-processes.ts';
 import { requireRoot } from '../engine/machine-checks.ts';
@@ -11,7 +11,7 @@ import { orOtherFolder } from './kubeconfig/engine-folders.ts';
 import { copyOfUser, removedCopy } from './kubeconfig/own-kubeconfig.ts';
 import { SHUT_DOWN_NODE } from './up.ts';
 
-/** How many engines may try to end the Pods. If the first engine exits before it has ended them, another one is started. */
+/** How many engines may try to end the Pods. If the first engine exits before it has ended the Pods, the command starts another one. */
 const ENGINES = 2;
 
 const say = (line: string): void => void process.stdout.write(`${line}\n`);

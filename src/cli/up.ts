@@ -1,4 +1,4 @@
-/** `lifepod up`: runs the engine in this process, which is in the foreground or was started in the background by startDetached(). */
+/** `lifepod up`: runs the engine in this process. The process is in the foreground, or startDetached() has started it in the background. */
 
 import type { Engine } from '../engine/engine.ts';
 import { readEndingGrace } from '../engine/options/ending-grace.ts';
@@ -57,7 +57,7 @@ export async function up(options: UpOptions): Promise<void> {
       else stopping.abort(new InterruptedError(`stopped by ${name}`, name));
     });
   }
-  // The signal may come before the engine has started, and again when the Pods shall end sooner.
+  // The signal may come before the engine has started. `lifepod down` sends it again when the Pods must end sooner.
   const workloadsEnd = Promise.withResolvers<void>();
   let endWorkloads = (): void => workloadsEnd.resolve();
   process.on(END_WORKLOADS, () => {
@@ -97,7 +97,7 @@ export async function up(options: UpOptions): Promise<void> {
       end = 'node-shut-down';
       stopping.abort(new UserError('the machine is shutting down'));
     });
-  // A command that waits for the line about the ready engine then also finds the service started.
+  // systemd must know that the service has started before a program reads the line about the ready engine.
   await service.notified();
   const ready = readyEngine(engine);
   if (isForeground) printReady(options.dataDir, ready, notices);
@@ -105,14 +105,14 @@ export async function up(options: UpOptions): Promise<void> {
   await engine.stopped;
   if (end === 'pods-run' && !mayRunPods(options.dataDir)) end = 'no-pods';
   notices.say(stopText(end, options.dataDir, process.env));
-  // `lifepod down` and the next `up` wait for the lock on the data folder, which the process holds until it exits. A timer that is left,
-  // such as that of a request that a controller would repeat, must not delay them.
+  // `lifepod down` and the next `up` wait for the lock on the data folder, which the process holds until it exits. A remaining timer, such
+  // as that of a request that a controller would repeat, must not delay these commands.
   process.exit();
 }
 
 /**
- * Loads the modules that only the engine needs: commands that use other functions of this file start faster without them. Already loads the
- * module that is needed when the engine stops, because another version may have replaced the files by then.
+ * Loads the modules that only the engine needs, so that commands that use other functions of this file start faster. Also loads the module
+ * that is needed when the engine stops, because another version may have replaced the files by then.
  */
 async function loadEngine() {
   const [{ startEngine }, { mayRunPods }] = await Promise.all([

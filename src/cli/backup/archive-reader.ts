@@ -17,16 +17,16 @@ import {
   manifestProblem,
 } from './manifest.ts';
 
-/** A larger manifest is refused. The manifest of a backup with 10,000 static Pods has about 2 MiB. */
+/** A backup with a larger manifest is refused. The manifest of a backup with 10,000 static Pods has about 2 MiB. */
 const MAX_MANIFEST_BYTES = 16 * 2 ** 20;
 
-/** Called with each file and its content, in chunks, before the checksum has been verified. */
+/** Handles one file of the backup. `content` yields the bytes of the file in chunks; their checksum has not been verified yet. */
 export type Visit = (file: BackedUpFile, content: AsyncIterable<Buffer>) => Promise<void>;
 
 /**
- * Resolves with the manifest when all files have been read and have their checksums. Rejects with a UserError that names the backup if it
- * cannot be opened or its content is not valid, with other system errors, and with the error of `visit`, which must be a UserError or have
- * a `path`.
+ * Reads the backup, calls `visit` with each file, and verifies the checksums. Resolves with the manifest if everything is valid. Rejects
+ * with a UserError that names the backup if it is missing, unreadable or not valid; with the system error of another failed read; and with
+ * the error of `visit`, which must be a UserError or have a `path`.
  */
 export async function readArchive(backup: string, visit: Visit = drop): Promise<Manifest> {
   checkGzip(backup);
@@ -34,7 +34,7 @@ export async function readArchive(backup: string, visit: Visit = drop): Promise<
   const entries = tar as unknown as AsyncIterable<Entry>;
   const seen: Seen = {};
   const read = readEntries(backup, entries, visit, seen).catch((error: unknown) => {
-    // An error of the archive itself also arrives here, because it ends the iteration over the entries.
+    // A damaged archive also ends readEntries() with an error, which failureOf() replaces by a better one.
     seen.failure ??= error;
     tar.destroy();
   });
@@ -46,7 +46,7 @@ export async function readArchive(backup: string, visit: Visit = drop): Promise<
 
 interface Seen {
   manifest?: Manifest;
-  /** The error of `visit`, or a UserError about an entry. */
+  /** The first error of readEntries(): that of `visit`, a UserError about an entry, or that of the archive. */
   failure?: unknown;
 }
 
@@ -60,7 +60,7 @@ const damaged = (backup: string, how: string): UserError =>
 const foreign = (backup: string): UserError =>
   new UserError(`${backup} is not a backup of lifepod: give a file that 'lifepod backup' has written`);
 
-/** Returns the error for a failed stream: a system error, the error of an entry, or a UserError about a damaged or foreign file. */
+/** Returns the error to report for a failed stream: a system error, `failure`, or a UserError about a damaged or foreign file. */
 function failureOf(backup: string, error: unknown, { manifest, failure }: Seen): unknown {
   const { code = '' } = error as NodeJS.ErrnoException;
   if (code === 'Z_BUF_ERROR') return damaged(backup, 'its end is missing');
@@ -71,7 +71,7 @@ function failureOf(backup: string, error: unknown, { manifest, failure }: Seen):
   return manifest === undefined ? foreign(backup) : damaged(backup, 'it is not a whole archive');
 }
 
-/** Throws a UserError if the file cannot be read, or does not begin as a gzip-compressed file. */
+/** Throws a UserError if the backup is missing, unreadable, not a file or not gzip-compressed. */
 function checkGzip(backup: string): void {
   const magic = Buffer.alloc(2);
   try {

@@ -8,7 +8,7 @@ import { type Header, type Pack, pack } from 'tar-stream';
 import { syncFolder } from '../../platform/files.ts';
 import { type BackedUpFile, FILES_PREFIX, MANIFEST_NAME, type Manifest } from './manifest.ts';
 
-/** A file to back up. `path` is its path in the data folder. A large file is read from `file`; the content of others is in memory. */
+/** A file to back up. `path`: its path in the data folder. `content`: its bytes, or `file`: the path from which a large file is read. */
 export type Source = { path: string } & ({ content: Buffer } | { file: string });
 
 /** Reads the source. Resolves with its path, its size in bytes and its SHA-256 checksum. */

@@ -50,7 +50,7 @@ async function writeGood(): Promise<Manifest> {
   return manifest;
 }
 
-/** Writes an archive with any entries. */
+/** Writes an archive with the given entries. */
 async function writeEntries(entries: { name: string; text?: string; type?: 'symlink' | 'directory' }[]): Promise<void> {
   const tar = pack();
   for (const { name, text = '', type } of entries) {
@@ -93,8 +93,8 @@ test('a failed or interrupted backup leaves the older one, and nothing else', as
 
 test('a backup that fails while its file is being opened leaves nothing', async () => {
   const { manifest } = await sourcesOf();
-  // Calculations occupy the threads of Node.js, so that an asynchronous open ends after the failure of the source, which has an invalid
-  // path.
+  // Calculations occupy the threads of Node.js. An asynchronous open of the archive would thus end only after the failure of the source,
+  // which has an invalid path.
   const calculations = Array.from({ length: 8 }, () => promisify(pbkdf2)('', '', 100_000, 64, 'sha512'));
   const invalid: Source[] = [...SMALL, { path: 'store/data.mdb', file: 'a\0b' }];
   await expect(writeArchive(file, manifest, invalid, never)).rejects.toMatchObject({ code: 'ERR_INVALID_ARG_VALUE' });

@@ -1,4 +1,4 @@
-/** Backups and restores of data folders without an engine. The tests of engines are in test/e2e. */
+/** Tests backups and restores of data folders without an engine. test/e2e tests them with engines. */
 import { once } from 'node:events';
 import {
   existsSync,
@@ -39,7 +39,7 @@ beforeEach(async () => {
     printed += text;
     return true;
   });
-  // The commands are for root; these tests need no rights of root.
+  // The commands require root, but need none of its rights in these tests.
   vi.spyOn(process, 'geteuid').mockReturnValue(0);
   for (const name of ['/dev/null', 'pki', 'encryption', 'certs.d/registry', 'manifests', 'volumes/claim']) {
     mkdirSync(join(dataDir, name), { recursive: true });

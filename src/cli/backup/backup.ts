@@ -2,8 +2,9 @@
  * `lifepod backup`: writes the store, the keys, the settings and the static Pods of a data folder to one file, also while the engine runs.
  *
  * Invariants:
- *  1. The store in the file is that of one revision, and the keys in the file decrypt it, although a rotation may replace them meanwhile.
- *  2. The file is complete, or does not exist under its name.
+ *  1. The store in the backup has the state of one revision. The keys in the backup decrypt it, even if the engine replaces its keys
+ *     while the command runs.
+ *  2. Under the name that the user gave, there is never an incomplete backup.
  */
 import { existsSync, lstatSync, readdirSync, readFileSync, realpathSync, statSync } from 'node:fs';
 import { dirname, join, relative, resolve, sep } from 'node:path';
@@ -29,14 +30,14 @@ import { describeSource, type Source, writeArchive } from './archive-writer.ts';
 import { interruption } from './interruption.ts';
 import { BACKUP_FORMAT, type Manifest, STORE_PATH } from './manifest.ts';
 
-/** How often the store is copied at most. It is copied again if its keys were replaced meanwhile. */
+/** The most attempts to copy the store. It is copied again if its keys were replaced during the copy. */
 const MAX_COPIES = 5;
 
 const print = (line: string): void => void process.stdout.write(`${line}\n`);
 
 export interface BackupOptions {
   dataDir: string;
-  /** Whether a file that exists is replaced. */
+  /** Whether an existing file is replaced. */
   force?: boolean;
 }
 
@@ -68,8 +69,8 @@ export async function backup(
 }
 
 /**
- * Returns the path of the file to write, with links resolved. Throws a UserError if it cannot be created, if a device or something else
- * that is not a file would be replaced, or if another user could redirect root through a link.
+ * Returns the path of the file to write, with the links of an existing file resolved. Throws a UserError if the folder of the file is
+ * missing, if the path is that of a folder, device, pipe or socket, or if another user could redirect root through a link.
  */
 function targetOf(file: string): string {
   if (file === '-') {
@@ -117,7 +118,7 @@ async function backUp(file: string, dataDir: string, signal: AbortSignal): Promi
   return manifest;
 }
 
-/** Copies the store, again if the file of the keys has changed meanwhile, and resolves with the other files of the backup. */
+/** Copies the store, and resolves with the other files of the backup. Rejects with a UserError if the keys change during each copy. */
 async function copyWithKeys(dataDir: string): Promise<Source[]> {
   for (let copies = 0; copies < MAX_COPIES; copies++) {
     const keys = readTextIfPresent(keyFilePath(dataDir));
@@ -157,7 +158,7 @@ async function copyStopped(dataDir: string): Promise<void> {
   }
 }
 
-/** Returns all files of the backup except the store. Links are followed; files that disappear meanwhile are omitted. */
+/** Reads all files of the backup except the store. Follows links, and omits files that disappear while the function runs. */
 function readSources(dataDir: string): Source[] {
   return PARTS.filter((part) => part !== 'store').flatMap((part) =>
     filesBelow(join(dataDir, part)).flatMap((path) => {

@@ -4,12 +4,12 @@
  */
 import { PARTS } from '../../engine/data-folder/replacement.ts';
 
-/** The version of this form. Increase it if an older lifepod cannot read a backup in the new form. */
+/** The version of the form of a backup. Increase it if an older lifepod cannot read a backup in the new form. */
 export const BACKUP_FORMAT = 1;
 
 export const MANIFEST_NAME = 'manifest.json';
 export const FILES_PREFIX = 'data/';
-/** The path of the store in the data folder, and in a backup. */
+/** The path of the store in the data folder, and below FILES_PREFIX in a backup. */
 export const STORE_PATH = 'store/data.mdb';
 
 export interface BackedUpFile {

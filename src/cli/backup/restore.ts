@@ -4,8 +4,8 @@
  * Invariants:
  *  1. The whole backup has been verified before anything is created. Each file is verified again when it is extracted.
  *  2. The data folder has either its former content or that of the backup, however the process ends (replacement.ts).
- *  3. The revision continues far beyond that of the backup, and no earlier one can be read: a client that has seen a newer state than that
- *     of the backup gets the error 410 and lists again, instead of missing changes.
+ *  3. The revision continues far beyond that of the backup, and earlier revisions cannot be read. A client that has seen changes since the
+ *     backup thus gets the error 410 and lists again, instead of missing changes.
  */
 import {
   closeSync,
@@ -48,12 +48,13 @@ import { interruption } from './interruption.ts';
 import type { BackedUpFile, Manifest } from './manifest.ts';
 
 /**
- * How much a restore increases the revision: by more than an engine can have written since the backup, at most a few thousand in a second.
+ * The number that a restore adds to the revision. An engine writes at most a few thousand revisions in a second, so that it has written
+ * fewer since the backup.
  * Source: upstream's advice for `etcdutl snapshot restore --bump-revision`.
  */
 const MORE_REVISIONS = 1_000_000_000;
 
-/** Entries of a data folder that are not data: a restore to a folder that contains only these does not need --force. */
+/** Entries of a data folder that are not data. A restore to a folder that contains nothing else does not need --force. */
 const NOT_DATA: readonly string[] = ['lost+found', 'lock', 'restore'];
 
 const print = (line: string): void => void process.stdout.write(`${line}\n`);
@@ -65,8 +66,9 @@ export interface RestoreOptions {
 }
 
 /**
- * Restores the backup `file` to the data folder, and prints what was restored. Rejects with a UserError if the backup is not valid, or if
- * the content of the folder must not be replaced. If `signal` aborts before the replacement, the folder remains unchanged.
+ * Restores the backup `file` to the data folder, and prints what was restored. Rejects with a UserError if the backup is not valid, if an
+ * engine uses the folder, or if the content of the folder must not be replaced. An abort of `signal` before the replacement leaves the
+ * folder unchanged.
  */
 export async function restore(
   file: string,
@@ -81,7 +83,7 @@ export async function restore(
     refuseUnusableFolder(dataDir);
     checkParent(dataDir);
   } else {
-    // An interrupted restore may have left an engine record in a folder below this one, so only the folders above are searched.
+    // refuseInnerFolder() searches only the folders above: an interrupted restore may have left an engine record in a folder below.
     if (!existsSync(join(dataDir, 'engine.json'))) refuseInnerFolder(dataDir);
     checkContent(dataDir, force);
   }
@@ -140,14 +142,14 @@ function removeNew(dataDir: string): void {
   rmdirSync(dataDir);
 }
 
-/** Extracts the files, durably, and prepares them for the next start. */
+/** Extracts the files of the backup to the folder of the replacement, and changes the engine record and the store for the next start. */
 async function prepare(file: string, dataDir: string, { files }: Manifest, signal: AbortSignal): Promise<void> {
   const folder = prepareReplacement(dataDir);
   await readArchive(file, (each, content) => extractTo(folder, each, content, signal));
   const folders = new Set(files.map(({ path }) => dirname(join(folder, path))));
   const recordPath = join(folder, 'engine.json');
   const { shutdown: _, ...record } = JSON.parse(readTextIfPresent(recordPath) ?? '') as EngineRecord;
-  // If the state is `up`, `lifepod down` ends the Pods in the store.
+  // `lifepod down` ends the Pods in the store only if the state is `up`.
   writeFileAtomic(recordPath, `${JSON.stringify({ ...record, state: 'up' }, undefined, 2)}\n`);
   const store = join(folder, 'store');
   await forgetHistory(store, MORE_REVISIONS);

@@ -9,19 +9,19 @@ import type { Command } from 'commander';
 import { untilAborted } from '../../platform/on-abort.ts';
 import { suggest, type Word } from './suggest.ts';
 
-/** The user waits for the answer. An engine answers in milliseconds. */
+/** The longest time to look for names, because the user waits at the prompt. An engine usually answers in milliseconds. */
 const PATIENCE_MILLIS = 1000;
 const LONGEST_DESCRIPTION = 80;
 
 const DIRECTIVES = { words: 4, files: 0, folders: 16 } as const;
 
-/** Prints the answer and ends the process, because a request to an API server that does not respond would keep it alive. */
+/** Prints the completions of the last word. Then ends the process, because a request that the API server does not answer keeps it alive. */
 export async function completeWords(program: Command, words: readonly string[]): Promise<void> {
   const answer = await answers(program, words).catch(() => [`:${DIRECTIVES.words}`]);
   process.stdout.write(`${answer.join('\n')}\n`, () => process.exit(0));
 }
 
-/** Resolves with the lines to print. Rejects if the names cannot be found within PATIENCE_MILLIS. */
+/** Resolves with the lines that complete the last word, in the form above. Rejects if the names cannot be found within PATIENCE_MILLIS. */
 export async function answers(program: Command, words: readonly string[]): Promise<string[]> {
   const found = suggest(program, words);
   if (found.kind === 'files' || found.kind === 'folders') return [`:${DIRECTIVES[found.kind]}`];

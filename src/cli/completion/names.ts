@@ -27,11 +27,11 @@ export async function findNames(wanted: Wanted): Promise<string[]> {
   return [...new Set(found)].filter((name) => name.startsWith(typed)).sort();
 }
 
-/** How long to wait for the records of Pods, which are large: the names of existing Pods must not wait longer for them. */
+/** The time limit for reading PodRecords, which are large. After this time, only the names of existing Pods are offered. */
 const RECORDS_MILLIS = 500;
 const MOST_RECORDS = 500;
 
-/** Whether the name is that of the image of a sandbox, such as registry.k8s.io/pause:3.10. No command of the user runs or removes it. */
+/** Whether the image is that of sandboxes, such as registry.k8s.io/pause:3.10, which users neither run nor remove. */
 const isSandboxImage = (name: string): boolean => /^(localhost\/lifepod|registry\.k8s\.io)\/pause(?=[:@]|$)/.test(name);
 
 const namesOf = (objects: readonly KubeObject[]): string[] => objects.map(({ metadata }) => metadata.name);
@@ -42,7 +42,7 @@ const podsOf = async ({ client, namespace }: Target): Promise<Pod[]> =>
 const podOf = ({ client, namespace }: Target, [name = '']: readonly string[]): Promise<Pod> =>
   client.resource<Pod>(PODS).get(podName(name), namespace);
 
-/** Reads the names of the Pods that have a record. Resolves with none if the user may not read records, or if it takes too long. */
+/** Resolves with the names of the Pods that have a PodRecord; none if the request for the PodRecords fails or takes too long. */
 async function recordedOf({ client, namespace }: Target): Promise<string[]> {
   const records = client.resource<PodRecord>(POD_RECORDS).list({ namespace, limit: MOST_RECORDS });
   return untilAborted(AbortSignal.timeout(RECORDS_MILLIS), records).then(

@@ -7,7 +7,7 @@ import { SHELLS, type Shell } from './scripts.ts';
 const REPOSITORY = join(import.meta.dirname, '../../..');
 const ENV = { ...process.env, PATH: `${join(REPOSITORY, 'bin')}:${process.env['PATH']}` };
 
-/** A script that loads the completion, and a command that prints the words which complete a line, one per line. */
+/** By shell: a script that loads the completion, and a function that returns the script that prints the completions of a line. */
 const QUERIES: Record<Shell, { load: string; ask(line: string): string }> = {
   bash: {
     // The command compopt of bash works only while a user completes a word.

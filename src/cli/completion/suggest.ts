@@ -1,8 +1,8 @@
 /**
- * Decides what may follow the words of a command line, from the definitions of the commands. Pure.
+ * Decides from the definitions of the commands what completes the last word of a command line. Pure.
  *
- * Commands, options and values with fixed choices are read from the definitions. The names of other arguments and values, such as `<pod>`
- * or `<file>`, say what completes them.
+ * The definitions contain the commands, the options and the values that have fixed choices. The placeholder of any other argument or
+ * value, such as `<pod>` or `<file>`, says what completes it.
  */
 import type { Argument, Command, Option } from 'commander';
 
@@ -61,10 +61,10 @@ const BY_OPTION: Readonly<Record<string, NameKind>> = {
   '--context': 'contexts',
 };
 
-/** The commands that also accept Pods that no longer exist. */
+/** The commands whose argument may also be a deleted Pod. */
 const LIFE_COMMANDS: readonly string[] = ['timeline', 'why'];
 
-/** The words of the command line up to the one to complete, as commander would read them. */
+/** The result of reading the words before the last one, as commander would read them. */
 interface Read {
   command: Command;
   options: Map<string, string>;
@@ -169,7 +169,7 @@ function suggestArgument(argument: Argument, read: Read, typed: string): Suggest
   const deferring = read.command.registeredArguments.some((each) => each.name() === 'entry');
   if (kind === 'pods' || before !== '') return complete(deferring ? 'deferring-pods' : ofPods, read, before, name);
   if (argument.name() === 'type') return choose(['pod'], '', typed);
-  // The name after `describe pod`.
+  // In `describe pod NAME`, the placeholder is only `name`.
   if (argument.name() === 'name') return complete('pods', read, '', typed);
   return complete(kind, read, '', typed);
 }

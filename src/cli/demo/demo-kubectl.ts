@@ -17,7 +17,7 @@ export interface DemoKubectl {
 const RESOURCES: Readonly<Record<string, string>> = { Pod: 'pods', Service: 'services' };
 const NAMESPACE = 'default';
 
-/** Returns the commands. `program` is the path of kubectl; undefined if kubectl is not installed. */
+/** Returns functions that run the demo's commands and print them with `say`. `program`: the path of kubectl; undefined if not installed. */
 export function createDemoKubectl(
   kubeconfig: string,
   program: string | undefined,

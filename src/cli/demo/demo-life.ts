@@ -18,8 +18,8 @@ export interface Moment {
 
 export interface Life {
   /**
-   * Resolves when `fits` returns true for the current or a later moment. Rejects when the watch of the Pod ends, or after a minute: the
-   * message then contains `what`.
+   * Resolves when `fits` returns true for the current or a later moment. Rejects when the watch of the Pod ends. Rejects with a message
+   * that contains `what` after a minute.
    */
   until(what: string, fits: (moment: Moment) => boolean): Promise<void>;
   close(): void;

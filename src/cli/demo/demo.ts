@@ -24,7 +24,7 @@ const EXAMPLE = fileURLToPath(new URL('../../../examples/01-init-containers', im
 const IMAGE = 'busybox:1.28';
 const REGISTRY = 'https://registry-1.docker.io/v2/';
 const REGISTRY_MILLIS = 2_000;
-/** A short grace period for the Pod: the demo ends soon, even if it is interrupted while an init container ignores SIGTERM. */
+/** The grace period for the Pod. It is short, so that an interrupted demo ends soon even if an init container ignores SIGTERM. */
 const GRACE_SECONDS = 2;
 
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
@@ -52,7 +52,7 @@ export async function demo(): Promise<void> {
     stopping.signal.throwIfAborted();
     await showLife(dataDir, stopping.signal);
   } catch (error) {
-    // The error of an interrupted step only shows which step it was.
+    // After an interruption, the error only shows which step was interrupted.
     if (exitCode === undefined) throw error;
     process.exitCode = exitCode;
   } finally {
@@ -63,7 +63,7 @@ export async function demo(): Promise<void> {
     say(`removed ${dataDir}; the demo took ${((performance.now() - begin) / 1000).toFixed(1)} s`);
 }
 
-/** Removes the engine and its folder. A first start that has failed has already removed all but the folder. */
+/** Runs `lifepod down` and removes the data folder. A failed first start leaves only the folder, because it cleans up itself. */
 async function cleanUp(dataDir: string, report: (line: string) => void): Promise<void> {
   if (readEngineRecord(dataDir) !== undefined) {
     report('\n$ lifepod down');
@@ -80,7 +80,7 @@ async function startEngine(dataDir: string, signal: AbortSignal): Promise<void> 
   say(readyText(await startDetached(options, signal)));
 }
 
-/** If the registry cannot be reached, builds the image from the machine's busybox-static and loads it. Otherwise, the node pulls it. */
+/** If the registry cannot be reached, builds the image from the machine's busybox-static and loads it. Else the node pulls the image. */
 async function provideImage(dataDir: string, signal: AbortSignal): Promise<void> {
   const limited = AbortSignal.any([signal, AbortSignal.timeout(REGISTRY_MILLIS)]);
   const reached = await fetch(REGISTRY, { signal: limited }).then(
@@ -93,7 +93,7 @@ async function provideImage(dataDir: string, signal: AbortSignal): Promise<void>
   const archive = join(dataDir, 'busybox.tar');
   await makeBusyboxArchive(archive, { reference: `docker.io/library/${IMAGE}` });
   signal.throwIfAborted();
-  // A load that the user has interrupted is completed, because it is short, but not reported.
+  // If the user interrupts the load, it continues, because it is short, but is not reported.
   const print = (line: string): void => (signal.aborted ? undefined : say(line));
   await loadImages(dataDir, [archive], () => undefined, print);
 }

@@ -13,7 +13,7 @@ import type {
 import { parseTime } from '../../machinery/time.ts';
 import { resourceFieldValue } from '../../node/container/downward.ts';
 
-/** Returns the lines about the container, with tabs between columns. The lines of `more` follow those about ports and seccomp. */
+/** Returns the lines about the container, with tabs between columns. Inserts the lines of `more` after those about ports and seccomp. */
 export function containerLines(
   container: Container,
   status: ContainerStatus | undefined,
@@ -163,8 +163,8 @@ function variableLines({ name, value = '', valueFrom }: EnvVar, container: Conta
 }
 
 /**
- * Returns the value of the resource field. For a CPU or memory limit that the container does not have, returns `node allocatable`, because
- * kubectl does not read the allocatable resources of the node.
+ * Returns the value of the resource field. Like kubectl, which does not read the allocatable resources of the node, returns
+ * `node allocatable` for a CPU or memory limit that the container does not have.
  */
 function resourceText(selector: ResourceFieldSelector, container: Container, pod: Pod): string {
   const none = { nodeName: '', hostIps: [], podIps: [], allocatable: {} };
@@ -189,7 +189,10 @@ function mountLines({ volumeMounts = [], volumeDevices = [] }: Container): strin
 const DAYS = ['Sun', 'Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat'];
 const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];
 
-/** Formats a time like `Sat, 31 Jan 2026 09:30:00 +0000` in the local time zone. Other text is unchanged. Source: Go's time.RFC1123Z. */
+/**
+ * Formats an RFC 3339 time like `Sat, 31 Jan 2026 09:30:00 +0000`, in the local time zone. Returns any other text unchanged.
+ * Source: Go's time.RFC1123Z.
+ */
 export function timeText(text: string): string {
   const millis = parseTime(text);
   if (millis === undefined) return text;

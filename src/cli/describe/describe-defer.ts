@@ -1,7 +1,7 @@
 /**
- * Describes the defer containers of a Pod in the style of kubectl describe. Each is described like an init container, with the
- * conditions under which it runs. The effective requests and limits of the Pod, its settings for the grace period, and its termination
- * follow. Pure, except for the time zone.
+ * Describes the defer containers of a Pod in the style of kubectl describe. Each defer container is described like an init container, with
+ * the conditions under which it runs. Then come the Pod's effective requests and limits, its settings for the grace period, and its
+ * termination. Pure, except for the time zone.
  * Source: kubectl describe of v1.32 (layout and wording).
  */
 import {
@@ -32,7 +32,7 @@ export function deferSection(pod: Pod): string[] {
   ];
 }
 
-/** Inserts the section into the output of kubectl describe after the app containers. Returns `text` if there is no section or no place. */
+/** Inserts the section after the app containers in `text`, the output of kubectl describe. Returns `text` if either part is missing. */
 export function insertDeferSection(text: string, section: readonly string[]): string {
   const lines = text.split('\n');
   const containers = lines.indexOf('Containers:');
@@ -82,8 +82,8 @@ function graceLines({ spec }: Pod): string[] {
 }
 
 /**
- * Describes the time reserved for PostExit entries. The default time depends on the reason for the termination and on the timeouts of the
- * entries, so its upper limit is shown: half of the grace period.
+ * Describes the time reserved for PostExit entries; empty if there is none. The default time depends on the reason for the termination and
+ * on the timeouts of the entries, so only its upper limit is shown: half of the grace period.
  */
 function reserveLines(spec: Pod['spec']): string[] {
   const reserved = spec?.postExitGracePeriodSeconds;
@@ -96,7 +96,7 @@ function terminationLines({ status }: Pod): string[] {
   const { termination } = status ?? {};
   if (termination === undefined) return [];
   const { reason, startedAt, preExitDeadline, deadline, extendedSeconds, outageSeconds, turn, skip = [] } = termination;
-  // The status keeps the turn of the last entry after that entry has ended.
+  // The field `turn` names the last entry even after that entry has ended.
   const isOver = status?.deferContainerStatuses?.some(
     ({ name, state }) => name === turn?.entry && state?.terminated !== undefined,
   );

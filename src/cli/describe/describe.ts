@@ -14,7 +14,10 @@ import { deferSection, insertDeferSection } from './describe-defer.ts';
 
 const POD_TYPES = ['pod', 'pods', 'po'];
 
-/** Describes a Pod. Either `type` is pod and `name` is the Pod's name, or `type` is pod/NAME and `name` is undefined. */
+/**
+ * Prints the description of a Pod. Either `type` is pod and `name` is the Pod's name, or `type` is pod/NAME and `name` is undefined.
+ * Rejects with a UserError if the arguments are invalid, or if the Pod does not exist.
+ */
 export async function describe(type: string, name: string | undefined, options: TargetOptions): Promise<void> {
   const [kind = '', pod = name] = type.split('/');
   if (!POD_TYPES.includes(kind) || pod === '') {
@@ -36,7 +39,7 @@ export async function describe(type: string, name: string | undefined, options: 
   const { client, namespace, kubectl } = target;
   const args = ['describe', 'pod', pod, '--namespace', namespace, ...kubectl.args];
   const described = await runCommand(program, args, { env: kubectl.env });
-  // The error of kubectl mentions neither a Pod that no longer exists nor one in another namespace.
+  // For a missing Pod, presentPod() rejects with a better error than that of kubectl: it mentions a deleted or misplaced Pod.
   if (described.code !== 0) await presentPod(target, pod);
   process.stderr.write(described.stderr);
   if (described.code !== 0) {
@@ -47,7 +50,7 @@ export async function describe(type: string, name: string | undefined, options: 
     .resource<Pod>(PODS)
     .get(pod, namespace)
     .catch((error: unknown) => {
-      // The Pod was deleted after kubectl read it.
+      // The Pod may have been deleted after kubectl read it.
       if (isApiError(error, 'NotFound')) return undefined;
       throw error;
     });

@@ -3,8 +3,8 @@
 const PADDING = 2;
 
 /**
- * Pads the cells of each line and returns the lines. A tab ends a cell. In consecutive lines that have a cell in a column, these cells get
- * the same width. The text after the last tab of a line is not a cell and does not affect the widths.
+ * Returns the lines with padded cells instead of tabs. A tab ends a cell. In consecutive lines that all have a cell in a column, the cells
+ * of this column get the same width. The text after the last tab of a line is not a cell and does not affect the widths.
  */
 export function tabColumns(lines: readonly string[]): string[] {
   const cells = lines.map((line) => line.split('\t'));

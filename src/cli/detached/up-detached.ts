@@ -1,7 +1,7 @@
 /**
- * `lifepod up --detach`: starts an engine in the background, or does nothing if one runs with the same options, so that the command may be
- * repeated. It takes over an engine that a session has started and that no session uses, so that no session stops it any more. If the user
- * may use the engine, it prints the command that sets KUBECONFIG.
+ * `lifepod up --detach`: starts an engine in the background. If an engine runs with the same options, starts none, so that the command may
+ * be repeated. An engine that a session has started and that no session uses is kept: no session stops it any more. If the user may use
+ * the engine, the command prints the shell command that sets KUBECONFIG.
  */
 import { existsSync } from 'node:fs';
 import { clientFromKubeconfig, readKubeconfig } from '../../client/kubeconfig.ts';
@@ -19,7 +19,7 @@ import { serviceState } from '../service/service-state.ts';
 import { betweenSessions, keepSessionEngine, untilReady } from '../session/engine-use.ts';
 import { printReady } from '../up.ts';
 
-/** How long the node of a running engine may take to become ready: as long as that of an engine that the command starts. */
+/** How long the command waits for the node of a running engine to become ready. The limit for a starting engine is the same. */
 const PATIENCE_MILLIS = 60_000;
 
 /**
@@ -64,7 +64,7 @@ async function useRunning(options: UpOptions, pid: number): Promise<void> {
   if (refusal !== undefined) throw refusal;
 }
 
-/** Like answerOfRunning(), and takes the engine over if it is what the options ask for. Returns undefined if the engine has ended. */
+/** Like answerOfRunning(). If there is no refusal, also prevents sessions from stopping the engine. Undefined: the engine has ended. */
 function answerOfSessionEngine(options: UpOptions, pid: number, hasSessions: boolean): RunningAnswer | undefined {
   const { dataDir } = options;
   if (dataDirOwner(dataDir) !== pid) return undefined;
@@ -73,7 +73,7 @@ function answerOfSessionEngine(options: UpOptions, pid: number, hasSessions: boo
   return answer;
 }
 
-/** Resolves when the node of a running engine is ready. Rejects with a UserError if it is not within 60 s. */
+/** Resolves when the node of the running engine is ready. Rejects with a UserError if the node is not ready within 60 s. */
 async function nodeReady(dataDir: string): Promise<void> {
   const late = AbortSignal.timeout(PATIENCE_MILLIS);
   const say = (line: string): void => void process.stderr.write(`lifepod is ${line}\n`);
@@ -87,15 +87,15 @@ async function nodeReady(dataDir: string): Promise<void> {
 }
 
 export interface RunningAnswer {
-  /** Why the command fails although an engine runs; undefined if that engine is what the options ask for. */
+  /** Why the command fails although an engine runs; undefined if the running engine has the options and version that the user asked for. */
   refusal: UserError | undefined;
-  /** Whether the user gets the kubeconfig of the engine nevertheless. */
+  /** Whether the command prints how to use the engine, even if there is a refusal. */
   isUsable: boolean;
 }
 
 /**
- * Decides what `up --detach` answers if an engine runs already, for example after an update of lifepod. `args`: the command line of the
- * engine. `hasSessions`: whether sessions use the engine, so that it stops with the last of them.
+ * Decides what `up --detach` answers if an engine with the PID `pid` runs already. `args`: the command line of the engine. `hasSessions`:
+ * whether sessions use the engine, which then stops with the last session.
  */
 export function answerOfRunning(
   options: UpOptions,

@@ -1,4 +1,7 @@
-/** The command `help`. commander's own exits with 0 for a command that does not exist, and does not know the commands of a group. */
+/**
+ * Replaces the command `help` of commander, which exits with 0 for a command that does not exist, and does not know the commands of a
+ * group.
+ */
 import type { Command } from 'commander';
 import { UserError } from '../../platform/files.ts';
 import { fullName } from './help-format.ts';
@@ -24,7 +27,7 @@ export function helpFor(program: Command, words: readonly string[]): Command | u
   return found;
 }
 
-/** Returns the error for a word that is not a command of `found`. If it is another command, the user may want to read the help of both. */
+/** Returns the message about a word that is not a command of `found`. If it names another command, points to the help of both commands. */
 function unknown(program: Command, found: Command, word: string): string {
   const other = found === program ? undefined : (childOf(found.parent ?? program, word) ?? childOf(program, word));
   return other === undefined

@@ -19,7 +19,7 @@ export const allCommands = (program: Command): Command[] => [program, ...program
 export const fullName = (command: Command): string =>
   command.parent === null ? command.name() : `${fullName(command.parent)} ${command.name()}`;
 
-/** Gives the commands of the program the layout. Must be called after all commands have been added. */
+/** Sets the layout above for the help of all commands of the program. Must be called after all commands have been added. */
 export function layOutHelp(program: Command): void {
   for (const command of allCommands(program)) {
     command.configureHelp(LAYOUT).configureOutput({
@@ -34,7 +34,7 @@ const columnsOf = ({ isTTY, columns }: NodeJS.WriteStream): number =>
 
 const LAYOUT: HelpConfiguration & Partial<Pick<Help, 'boxWrap' | 'formatItem' | 'optionDescription' | 'padWidth'>> = {
   boxWrap: wrap,
-  // Removes the value that commander adds for an option without its optional value, because this is `true` for every option of lifepod.
+  // commander adds the value of an option that is given without a value. It is `true` for every option of lifepod, so it is omitted.
   optionDescription: (option) => Help.prototype.optionDescription(option).replace(/ \(preset: "true"\)$/, ''),
   padWidth: (command, helper) =>
     Math.min(MOST_TERM_COLUMNS, Help.prototype.padWidth.call(helper, command, helper as Help)),

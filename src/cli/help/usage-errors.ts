@@ -14,8 +14,8 @@ export function explainUsageErrors(program: Command): void {
 }
 
 /**
- * Returns the sentence about an error. `text` is the message of commander, `name` is the command as the user types it, and `children` are
- * the commands of the group if the command is a group.
+ * Returns one sentence about a wrong call of a command. `text` is the message of commander, `name` is the command as the user types it,
+ * and `children` are the commands of the group if the command is a group.
  */
 export function usageError(text: string, name: string, children: readonly Command[] = []): string {
   const message = text.trim().replace(/^error: /, '');
@@ -71,7 +71,7 @@ function shortened(message: string): string {
 
 const longOf = (flags: string): string => /--[\w-]+/.exec(flags)?.[0] ?? flags;
 
-/** Returns the rule of an option as an instruction: `Allowed choices are a, b, c` becomes `give a, b or c`. */
+/** Returns the rule `Allowed choices are a, b, c` of an option as the instruction `give a, b or c`, and any other rule unchanged. */
 function choicesAs(rule = ''): string {
   const [, list] = /^Allowed choices are (.*)$/.exec(rule) ?? [];
   return list === undefined ? rule : `give ${list.replace(/, ([^,]*)$/, ' or $1')}`;

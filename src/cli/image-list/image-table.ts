@@ -13,14 +13,14 @@ import type { ImageInfo } from '../../runtime/runtime.ts';
 import { tabColumns } from '../describe/tab-columns.ts';
 import { namesOf, shortId } from '../image-removal/find-image.ts';
 
-/** Returns the tags of the image and the digests of repositories without a tag; if it has neither, its ID. */
+/** Returns the names of the image in the table: its tags and the digests of repositories without a tag; if it has neither, its ID. */
 function rowNames(image: ImageInfo): string[] {
   const tagged = new Set(image.tags.map(repositoryOf));
   const digests = image.digests.filter((digest) => !tagged.has(repositoryOf(digest)));
   return image.tags.length > 0 ? [...image.tags, ...digests] : namesOf(image);
 }
 
-/** Returns the lines of the table. */
+/** Returns the lines of the table, header first. */
 export function imageTable(images: readonly ImageInfo[], pods: readonly Pod[]): string[] {
   const rows = images.flatMap((image) => {
     const names = rowNames(image);
@@ -34,8 +34,8 @@ export function imageTable(images: readonly ImageInfo[], pods: readonly Pod[]): 
 }
 
 /**
- * Returns the Pods that use the image by the name of a row. A digest counts in all rows of its repository, and an ID in all rows of the
- * image.
+ * Returns the Pods that use the image by `name`, the name of a row. A reference by digest counts in all rows of its repository, and a
+ * reference by ID in all rows of the image.
  */
 function namersOf(image: ImageInfo, pods: readonly Pod[], name: string): Pod[] {
   const names = rowNames(image);
@@ -51,7 +51,7 @@ function namersOf(image: ImageInfo, pods: readonly Pod[], name: string): Pod[] {
 const usersOf = (image: ImageInfo, pods: readonly Pod[], counts = (_reference: string): boolean => true): Pod[] =>
   pods.filter((pod) => imagesOf(pod).some((reference) => isMeant(image, reference) && counts(reference)));
 
-/** Returns `{"images": […]}`, sorted by a name of each image. Each image has the Pods that use it; all Pods use the sandbox image. */
+/** Returns the JSON text `{"images": […]}`, sorted by name. Each image lists the Pods that use it; all Pods use the sandbox image. */
 export function imagesAsJson(images: readonly ImageInfo[], pods: readonly Pod[]): string {
   const sorted = [...images].sort((a, b) => ((namesOf(a)[0] ?? '') < (namesOf(b)[0] ?? '') ? -1 : 1));
   const entries = sorted.map((image) => {

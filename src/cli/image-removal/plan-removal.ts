@@ -1,8 +1,8 @@
 /**
  * Decides what `lifepod image rm` removes, and refuses to remove what is in use. The functions are pure.
  *
- * Invariant: a tag removes this tag only. The image itself is removed with its last name, or by its ID or digest.
- * Source: docker rmi, which also removes the digests of a repository with the repository's last tag.
+ * Invariant: a reference by tag removes this tag only. The image itself is removed with its last name, or by its ID or digest.
+ * Source: docker rmi, which removes the digests of a repository together with the repository's last tag.
  */
 import type { Pod } from '../../api/generated/types.ts';
 import { imagesOf, isMeant } from '../../node/images/images-in-use.ts';
@@ -55,13 +55,13 @@ function withoutTags(image: ImageInfo, tags: readonly string[]): Removal {
 }
 
 /**
- * Throws a UserError if something that the removal removes is in use, is the sandbox image, or is pinned. As long as an image keeps another
- * name, only the removed names themselves count.
+ * Throws a UserError if the image to remove is in use, is the sandbox image or is pinned. If the image keeps a name, throws only if a
+ * removed name is in use or is that of the sandbox image.
  */
 export function refuseUsed({ image, names, kept }: Removal, { pods, foreign, sandboxImages }: ImageUse): void {
   const isRemoved = (reference: string): boolean =>
     kept.length === 0 ? isMeant(image, reference) : names.includes(storedName(reference));
-  /** The removed name that the references mean, else the first one. */
+  /** Returns the removed name to which one of the references refers, else the first removed name. */
   const meant = (used: readonly string[]): string =>
     names.find((each) => used.some((reference) => storedName(reference) === each)) ?? names[0] ?? '';
   if (sandboxImages.some(isRemoved))

@@ -1,8 +1,8 @@
 /**
- * Finds the data folders of the engines whose kubeconfigs a user has, so that commands in messages name the engine that the user means and
- * not that of the default data folder, where they would start a second one.
+ * Finds the data folders of the engines whose kubeconfigs a user has. Commands in messages can thus name the engine that the user means,
+ * instead of starting a second engine in the default data folder.
  *
- * Reads KUBECONFIG, the files beside the copies of kubeconfigs that name data folders, and whether a kubeconfig is in a data folder.
+ * Boundary: the functions read KUBECONFIG, the files beside copies of kubeconfigs, which name data folders, and data folders.
  */
 import { existsSync } from 'node:fs';
 import { delimiter, dirname, resolve } from 'node:path';
@@ -11,7 +11,10 @@ import { DEFAULT_DATA_DIR, kubeconfigPath } from '../../engine/settings.ts';
 import { realFolder } from '../../platform/files.ts';
 import { shellQuoted } from '../../platform/programs/typed-program.ts';
 
-/** Returns the data folder of the engine that has written the kubeconfig; undefined if it is not known, or if there are several paths. */
+/**
+ * Returns the data folder of the engine that has written the kubeconfig `paths[0]`; undefined if the folder is not known, or if there is
+ * not exactly one path.
+ */
 export function dataFolderOf(paths: readonly string[], ofCopy = dataDirOfCopy): string | undefined {
   const [path, ...others] = paths;
   if (path === undefined || others.length > 0) return undefined;
@@ -39,7 +42,7 @@ export function otherFolders(dataDir: string, env: NodeJS.ProcessEnv, folders = 
   return `add ${options.join(' or ')} to use the engine whose kubeconfig you have`;
 }
 
-/** Returns the phrase of otherFolders() as the end of a sentence, with a semicolon before it; empty if there is none. */
+/** Returns the phrase of otherFolders() after a semicolon, as the end of a sentence; empty if otherFolders() returns undefined. */
 export function orOtherFolder(dataDir: string, env: NodeJS.ProcessEnv = process.env, folders = foldersOfUser): string {
   const other = otherFolders(dataDir, env, folders);
   return other === undefined ? '' : `; ${other}`;

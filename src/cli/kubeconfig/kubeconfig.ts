@@ -56,7 +56,7 @@ export async function kubeconfig(options: KubeconfigOptions): Promise<void> {
   printKubeconfig(grantKubeconfig(dataDir));
 }
 
-/** Prints a warning if no engine listens at the server of the kubeconfig, for example because the engine was killed. */
+/** Prints a warning if the server of the kubeconfig refuses connections, for example because the engine was killed. */
 async function warnIfSilent(path: string, dataDir: string): Promise<void> {
   const { server } = await readKubeconfig(path);
   const { hostname, port } = new URL(server);
@@ -90,7 +90,7 @@ async function kubeconfigOf(options: KubeconfigOptions & { user: string }): Prom
   process.stderr.write(`${summaryOf(user, credentials, output)}\n`);
 }
 
-/** Creates a key for the user, and a certificate that the authority of the data folder signs. */
+/** Resolves with a new key for the user and its certificate, signed by the authority of the data folder. */
 async function certified(dataDir: string, caPem: string, user: NewUser): Promise<CertificateAndKey> {
   const path = join(dataDir, 'pki', 'ca.key');
   const key = readTextIfPresent(path);

@@ -8,7 +8,7 @@ import { engineSilent, explainUnread } from './lost-engine.ts';
 const USER = { SUDO_UID: '1000' };
 const COPY = userKubeconfigPath(DEFAULT_DATA_DIR, 1000);
 const OTHER = userKubeconfigPath('/elsewhere', 1000);
-// The engine and the service of this machine do not change the texts.
+// These functions replace the state of the engine and of the service of this machine.
 const none = (): undefined => undefined;
 const isRunning = (): boolean => false;
 const unread = (code: string, path: string, dataDir?: string, service?: ServiceState): string => {

@@ -10,7 +10,7 @@ import { hasStopped, notRunning, startCommand, startingNow } from '../service/no
 import { type ServiceState, serviceState } from '../service/service-state.ts';
 import { dataFolderOf } from './engine-folders.ts';
 
-/** The copy of a kubeconfig that `lifepod up` makes for a user, and that `lifepod down` removes. */
+/** Matches the path of the copy of a kubeconfig that `lifepod up` makes for a user, and that `lifepod down` removes. Group 1: the UID. */
 const COPY = /^\/run\/lifepod\/[0-9a-f]{8}\/(\d+)\.kubeconfig$/;
 
 /**
@@ -35,9 +35,9 @@ export function explainUnread(
   if (code === 'ENOENT' && isCopy) {
     const service = serviceOf(folder);
     const start = startCommand(folder, env, service, true);
-    // KUBECONFIG precedes the engine of the default data folder.
+    // As long as KUBECONFIG is set, commands do not use the engine of the default data folder.
     const orUnset = env['KUBECONFIG'] === path && folder !== undefined ? ", or type 'unset KUBECONFIG'" : '';
-    // systemd starts the engine without a copy for the user.
+    // An engine that systemd starts makes no copy for the user.
     const renew = `get a new one with 'eval "$(${engine('kubeconfig')})"'`;
     if (service !== undefined)
       return new UserError(
@@ -59,8 +59,8 @@ export function explainUnread(
 }
 
 /**
- * Returns the message for a server that refuses connections; undefined if there are several kubeconfigs, or if the server may be another
- * program's: it is on another machine, and the kubeconfig is not known to be one of lifepod.
+ * Returns the message for a server that refuses connections. Returns undefined if there are several kubeconfigs, or if the server is on
+ * another machine and the kubeconfig is not known to be one of lifepod.
  */
 export function engineSilent(
   server: string,
@@ -75,7 +75,7 @@ export function engineSilent(
   const known = dataDir ?? engineOf([path]);
   if (others.length > 0) return undefined;
   if (known === undefined && !COPY.test(path)) return isLoopback(server) ? nothingListens(server, path) : undefined;
-  // An engine that was killed has left its kubeconfig.
+  // The kubeconfig of a killed engine remains in the data folder.
   if (known !== undefined && isStopped(known)) return notRunning(known, env);
   const folder = folderOf(path, known);
   const service = serviceOf(folder);
@@ -85,7 +85,7 @@ export function engineSilent(
   return `lifepod does not answer at ${server}: '${status}' shows whether it runs, and '${startCommand(folder, env, service)}' starts it${noteOn(folder)}`;
 }
 
-/** Returns the state of the service of a data folder from folderOf(). */
+/** Returns the state of the service for `folder`, a result of folderOf(); undefined if there is no service or the folder is not known. */
 const stateOf = (folder: string | undefined): ServiceState | undefined =>
   folder === UNKNOWN_FOLDER ? undefined : serviceState(folder ?? DEFAULT_DATA_DIR);
 

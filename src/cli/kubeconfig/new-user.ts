@@ -1,4 +1,4 @@
-/** Decides which user a new client certificate names, and how long it is valid. Pure. */
+/** Decides which user a new client certificate names, and how long the certificate is valid. Pure. */
 import { dns1123LabelErrors } from '../../machinery/names.ts';
 import { formatDuration, type Millis, parseDuration } from '../../machinery/time.ts';
 import { UserError } from '../../platform/files.ts';
@@ -66,7 +66,7 @@ function requireName(option: string, name: string): void {
   if (name.trim() === '') throw new UserError(`${option} has no value: give a name, such as ${option} developers`);
   if (/\p{Cc}/u.test(name))
     throw new UserError(`${option} ${JSON.stringify(name)} contains control characters: give a name without them`);
-  // The names of groups of other systems, such as those of a directory service, often contain spaces.
+  // Only the user's name must not contain spaces: the names of groups, for example in a directory service, often do.
   if (option === '--user' && /\s/u.test(name))
     throw new UserError(
       `${option} ${JSON.stringify(name)} contains spaces: give a name without them, such as ${option} ${name.trim().replaceAll(/\s+/gu, '-')}`,

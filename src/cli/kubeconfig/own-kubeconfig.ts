@@ -1,4 +1,4 @@
-/** Finds the kubeconfig that the user who types a command can read: the administrator's, or the copy for the user. Also makes this copy. */
+/** Finds the kubeconfig that the user who types a command can read: the administrator's, or the user's own copy. Also makes this copy. */
 import { accessSync, constants, existsSync } from 'node:fs';
 import { dirname } from 'node:path';
 import {
@@ -56,7 +56,7 @@ export function onlyForRoot(dataDir: string, isWanted = false): UserError | unde
     : needsOwnKubeconfig(dataDir, process.env, isWanted);
 }
 
-/** Returns the error of a command whose user may not read the data folder. `isWanted`: the command is `lifepod kubeconfig` itself. */
+/** Returns the error of a command whose user may not read the data folder. `isWanted`: whether the command is `lifepod kubeconfig`. */
 export function needsOwnKubeconfig(dataDir: string, env: NodeJS.ProcessEnv, isWanted = false): NeedsRootError {
   const { engine } = hintsFor({ dataDir: isDefault(dataDir) ? undefined : dataDir }, env, undefined, true);
   const command = `eval "$(${engine('kubeconfig')})"`;
@@ -110,7 +110,7 @@ export function grantKubeconfig(dataDir: string): UsableKubeconfig {
   }
 }
 
-/** Returns the sentences about who can use the kubeconfig; none for root. `isShown`: the command that sets KUBECONFIG follows. */
+/** Returns the sentences about who can use the kubeconfig; none for root. `isShown`: whether the user sees the shell command below them. */
 export function kubeconfigNotes({ path, user, without, unknown }: UsableKubeconfig, isShown: boolean): string[] {
   if (unknown !== undefined)
     return [
@@ -134,7 +134,7 @@ export function printKubeconfig(
   kubeconfig: UsableKubeconfig,
   say = (line: string): void => void process.stderr.write(`${line}\n`),
 ): void {
-  // A shell that evaluates the output does not show it.
+  // If standard output is not a terminal, a shell probably evaluates the command, and the user does not see it.
   const notes = kubeconfigNotes(kubeconfig, process.stdout.isTTY === true);
   for (const note of notes) say(note);
   process.stdout.write(`export KUBECONFIG=${shellQuoted(kubeconfig.path)}\n`);

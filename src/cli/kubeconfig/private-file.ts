@@ -31,9 +31,9 @@ export function ownerNamed(text: string, find = findUser): Owner {
 }
 
 /**
- * Creates the file with the mode 0600. With `owner`, root creates it with the rights of this user only, so that nothing in the user's
- * folders, such as a symbolic link, can redirect root to another file. Throws a UserError if the file exists or cannot be created, or if it
- * needs an owner because another user could redirect root.
+ * Creates the file with the mode 0600. With `owner`, root creates the file with only the rights of this user, so that nothing in the
+ * user's folders, such as a symbolic link, can redirect root to another file. Throws a UserError if the file exists or cannot be created,
+ * or if there is no `owner` although another user could redirect root.
  */
 export function writePrivateFile(path: string, content: string, owner?: Owner): void {
   if (owner === undefined) {
@@ -88,7 +88,7 @@ const ADVICE: Readonly<Record<string, string>> = {
 };
 
 function adviceFor(path: string, { code = '', message }: NodeJS.ErrnoException): string {
-  // A name that ends with a slash is that of a folder, even of a missing one.
+  // To open a path that ends with a slash fails with EISDIR, even if there is no such folder.
   if (code === 'EISDIR' || (code === 'EEXIST' && statSync(path, { throwIfNoEntry: false })?.isDirectory()))
     return `it is a folder; give the name of a file in it, such as --output ${join(path, 'kubeconfig')}`;
   return ADVICE[code] ?? `${message}; give another --output`;

@@ -1,6 +1,6 @@
 /**
- * Composes the sentence that names the engine that a command uses, for a user with several engines. sudo removes KUBECONFIG, so that the
- * same command may reach another engine with sudo than without it.
+ * Composes the sentence that names the engine that a command uses, for a user with several engines. The same command may reach another
+ * engine with sudo than without it, because sudo removes KUBECONFIG.
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -13,8 +13,8 @@ import { foldersOfUser } from './engine-folders.ts';
 import { ownKubeconfig } from './own-kubeconfig.ts';
 
 /**
- * Returns whether an engine has locked the data folder, or whether there is a process of one if this user may not read the folder. Returns
- * false if dataDirOwner() throws a UserError, for example because `lifepod down` has locked the folder.
+ * Returns whether an engine has locked the data folder. If this user may not read the folder, returns whether the engine's process exists
+ * instead. Returns false if dataDirOwner() throws a UserError, for example because `lifepod down` has locked the folder.
  */
 export function engineRunsIn(dataDir: string): boolean {
   try {
@@ -27,9 +27,9 @@ export function engineRunsIn(dataDir: string): boolean {
 }
 
 /**
- * Returns the sentence that names the engine of a command, and how to reach the other running engines: that of the default data folder, and
- * those whose kubeconfig the user has. Returns undefined if no other engine runs. `dataDir` is the folder of the engine that the command
- * uses; undefined if the server is not known to be an engine.
+ * Returns the sentence that names the engine of a command, and the options that select other running engines: the engine of the default
+ * data folder, and the engines whose kubeconfig the user has. Returns undefined if none of these runs. `dataDir` is the folder of the
+ * engine that the command uses; undefined if the folder is not known.
  */
 export function otherEngines(
   dataDir: string | undefined,
@@ -40,7 +40,7 @@ export function otherEngines(
   serverIn = serverOf,
 ): string | undefined {
   const used = dataDir === undefined ? undefined : realFolder(dataDir);
-  // A kubeconfig for another user does not show the folder of its engine.
+  // A kubeconfig from `lifepod kubeconfig --user` does not show the folder of its engine, so the servers are compared.
   const isUsed = (folder: string): boolean =>
     used === undefined ? server !== undefined && serverIn(folder) === server : realFolder(folder) === used;
   const others = [...new Set([DEFAULT_DATA_DIR, ...folders(env)])].filter((folder) => !isUsed(folder) && runs(folder));
@@ -49,7 +49,7 @@ export function otherEngines(
   return `using ${engineName(dataDir, server) ?? 'another engine'}; add ${options} to use the engine there`;
 }
 
-/** Returns the address in the kubeconfig of the engine; undefined if this user may not read one, or has changed it. */
+/** Returns the server in the kubeconfig of the engine; undefined if this user cannot read the file, or if it has another form. */
 export function serverOf(dataDir: string): string | undefined {
   try {
     const text = readFileSync(ownKubeconfig(dataDir) ?? kubeconfigPath(dataDir), 'utf8');
@@ -60,15 +60,15 @@ export function serverOf(dataDir: string): string | undefined {
   }
 }
 
-/** Prints the sentence of noteOnFolder() to standard error. */
+/** Prints the sentence of noteOnFolder(), if any, to standard error. */
 export function sayWhichEngine(dataDir: string, env: NodeJS.ProcessEnv = process.env): void {
   const note = noteOnFolder(dataDir, env);
   if (note !== undefined) process.stderr.write(`lifepod: ${note}\n`);
 }
 
 /**
- * Returns the sentence of otherEngines() for a command that uses the default data folder if it is given no other; undefined for another
- * folder, and if no engine has ever run in the default one, which the command then reports.
+ * Returns the sentence of otherEngines() for a command that uses the default data folder. Returns undefined for another folder, which the
+ * user has chosen, and if no engine has ever run in the default one, which the command then reports itself.
  */
 export function noteOnFolder(
   dataDir: string,

@@ -4,7 +4,10 @@ import { UserError } from '../../platform/files.ts';
 import { terminalLine } from '../progress/terminal-line.ts';
 import type { LineSplitter } from './merged-lines.ts';
 
-/** Writes the body to standard output, through `lines` if given. Rejects with a UserError if the connection is lost before an abort. */
+/**
+ * Writes the body to standard output, through `lines` if given. Resolves at the end of the body or at an abort of `signal`. Rejects with a
+ * UserError if the connection is lost.
+ */
 export async function copyLog(body: Readable, lines: LineSplitter | undefined, signal: AbortSignal): Promise<void> {
   try {
     for await (const chunk of body as AsyncIterable<Buffer>)
@@ -23,5 +26,5 @@ const write = (chunk: Buffer): Promise<void> =>
     else terminalLine.printAbove(process.stdout, chunk, resolve);
   });
 
-/** Whether to color what is written to standard output. Source: no-color.org. */
+/** Returns whether to color text on standard output: if it is a terminal and NO_COLOR is empty or not set. Source: no-color.org. */
 export const hasColors = (): boolean => process.stdout.isTTY === true && !process.env['NO_COLOR'];

@@ -1,7 +1,7 @@
 /**
  * Follows the logs of all containers of a Pod, including containers that start later, or of one container.
  *
- * Boundary: this file decides which log is read and when. The caller reads and prints the log.
+ * Boundary: this file decides which log is read and when. The caller's `print` reads and prints the log.
  * Invariants:
  *  1. Only one log of a container is read at a time. The log of the next run is read when the log of the previous run has ended.
  *  2. The logs of containers that have ended when followPod() starts are printed first, in the order of the Pod's containers.
@@ -26,7 +26,7 @@ export interface FollowPorts {
   waiting(containers: readonly PodContainer[]): void;
 }
 
-/** The log of a container's run that has been read or is being read. */
+/** The latest log of a container that has been read or is being read. `run`: the ID of the run. `isOpen`: whether it is being read. */
 interface FollowedLog {
   run: string | undefined;
   isOpen: boolean;
@@ -46,7 +46,7 @@ interface Following {
 /**
  * Prints the log of the container `only`: of its latest run, of the first run if none has begun, or, for a defer container, of the latest
  * and all later attempts. If `only` is undefined, prints the logs of all containers until the Pod has ended. Resolves when there is nothing
- * left to follow, or when `signal` aborts. The value is whether there was a log to read.
+ * left to follow, or when `signal` aborts: with whether there was a log to read.
  */
 export async function followPod(
   pod: Pod,
@@ -107,11 +107,11 @@ async function watchPod(
 }
 
 interface LogReader {
-  /** Prints the logs of those of the containers that have already ended, one after the other. */
+  /** Prints the logs of the containers that have run and ended, one after the other. */
   printEnded(containers: readonly PodContainer[]): Promise<void>;
-  /** Reads the other logs to follow, of present and future runs. Resolves when there is nothing left to follow, or after stop(). */
+  /** Prints the logs of all other runs to follow, including future runs. Resolves when there is nothing left to follow, or after stop(). */
   follow(): Promise<void>;
-  /** Starts to read the logs of new runs. The caller calls update() after each change of the Pod. Does nothing before follow(). */
+  /** Starts to print the logs of new runs. Call it after each change of the Pod. Does nothing before follow(). */
   update(): void;
   stop(): void;
 }
@@ -160,7 +160,7 @@ function containersToRead(following: Following): PodContainer[] {
     const run = runOf(status);
     const log = logs.get(name);
     if (run === undefined || log?.isOpen === true || log?.run === run) return false;
-    // If only one container is followed, only one of its runs is read, unless it is a defer container: its later attempts are read too.
+    // If only one container is followed, only one of its runs is read. For a defer container, later attempts are read, too.
     return log === undefined || only === undefined || kind === 'defer';
   });
 }

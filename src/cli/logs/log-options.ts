@@ -26,7 +26,7 @@ export interface LogRequest {
   part: { tailLines?: number; sinceSeconds?: number; sinceTime?: string; limitBytes?: number };
 }
 
-/** Converts the options. Throws a UserError if an option is invalid or if two options exclude each other. */
+/** Converts the options to a request. Throws a UserError if an option is invalid or if two options exclude each other. */
 export function logRequest(options: LogCommandOptions): LogRequest {
   const tail = integer('tail', options.tail) ?? -1;
   const sinceSeconds = options.since === undefined ? undefined : durationSeconds('since', options.since);

@@ -1,4 +1,4 @@
-/** Says what to do if the API server refuses the log of a container. Pure. */
+/** Composes the errors about logs that the API server refuses or that do not exist, with the next step for the user. Pure. */
 import { hasEnded } from '../../api/core/v1/pod/status/final-phase.ts';
 import type { Pod } from '../../api/generated/types.ts';
 import { type ApiError, badRequest, isApiError } from '../../machinery/status.ts';
@@ -9,7 +9,8 @@ import { mayNotReadLogs } from '../refusals.ts';
 import { FAILED_START_REASONS } from '../why/failed-start.ts';
 
 /**
- * Returns the error to print: a UserError with the next step if the cause is known, else `error` itself. Source: the kubelet's messages.
+ * Returns the error to print for `error`, with which the API server has refused a log: a UserError with the next step if the cause is
+ * known, else `error` itself. Source: the kubelet's messages.
  */
 export function logRefusal(error: ApiError, pod: Pod, container: PodContainer, hints: Hints): Error {
   const { name, namespace = 'default' } = pod.metadata;
@@ -37,8 +38,8 @@ export function notScheduled(pod: Pod, container: PodContainer, hints: Hints): E
 }
 
 /**
- * Returns the error for a container whose latest run could not start and therefore has an empty log; undefined if the process of that run
- * did start. With `previous`, the run before the last restart counts. kubectl prints nothing in this case.
+ * Returns the error for a container without a log, because its latest run, or with `previous` the run before it, could not start. Returns
+ * undefined if the process of that run has started. kubectl prints nothing for such a container.
  */
 export function couldNotStart(
   pod: Pod,
@@ -56,7 +57,7 @@ export function couldNotStart(
   );
 }
 
-/** Returns the error for a Pod of which no container has the log that --all-containers asks for. */
+/** Returns the error of --all-containers for a Pod in which no container has a log; with `previous`, a log of a previous run. */
 export function noLogs(pod: Pod, { previous }: { previous: boolean }, hints: Hints): UserError {
   const { name, namespace = 'default' } = pod.metadata;
   const log = (option = ''): string => hints.lifepod(`logs ${name} -n ${namespace} --all-containers${option}`);
@@ -68,7 +69,7 @@ export function noLogs(pod: Pod, { previous }: { previous: boolean }, hints: Hin
   );
 }
 
-/** Returns the error for a container that has no log, although it or its Pod has ended. */
+/** Returns the error for a container that has never started, and will not start, because the container or its Pod has ended. */
 export function neverStarted({ metadata }: Pod, { name }: PodContainer, hints: Hints): UserError {
   const { name: pod, namespace = 'default' } = metadata;
   return new UserError(

@@ -25,7 +25,7 @@ const DEFAULT_CONTAINER = 'kubectl.kubernetes.io/default-container';
 
 export type LogsOptions = LogCommandOptions & TargetOptions;
 
-/** Prints logs. `inline` is the container given as a positional argument after the Pod, which kubectl accepts as well. */
+/** Prints logs of the Pod `resource`. `inline`: the container that is given as an argument after the Pod, as kubectl accepts. */
 export async function logs(resource: string, inline: string | undefined, options: LogsOptions): Promise<void> {
   const stopping = new AbortController();
   for (const name of ['SIGINT', 'SIGTERM'] as const) {
@@ -34,7 +34,7 @@ export async function logs(resource: string, inline: string | undefined, options
       stopping.abort();
     });
   }
-  // An error means that the program that reads the output has closed the pipe.
+  // An error usually means that the program that reads the output has closed the pipe.
   process.stdout.on('error', () => stopping.abort());
   try {
     if (inline !== undefined && options.container !== undefined) {
@@ -50,7 +50,7 @@ export async function logs(resource: string, inline: string | undefined, options
   }
 }
 
-/** Returns NAME, given as `pod/NAME` or `NAME`. Throws a UserError for other types. */
+/** Returns NAME for `pod/NAME`, `pods/NAME`, `po/NAME` or `NAME`. Throws a UserError for any other text with a slash. */
 function podName(resource: string): string {
   const [type = '', name, ...rest] = resource.split('/');
   if (name === undefined) return type;
@@ -101,7 +101,7 @@ function printWaiting(containers: readonly PodContainer[]): void {
   process.stderr.write(`Waiting for ${names} to start\n`);
 }
 
-/** Returns whether to request the log of the container. Requesting the log of a container whose turn has not come would print an error. */
+/** Returns whether to request the log of the container. The request for a container that waits for its turn would print an error. */
 const hasLog = (pod: Pod, container: PodContainer, { previous }: LogRequest): boolean =>
   previous ? container.status?.lastState?.terminated !== undefined : !waitsForItsTurn(pod, container);
 
@@ -127,7 +127,7 @@ function chooseContainer(pod: Pod, asked: string | undefined): PodContainer {
   return first;
 }
 
-/** Returns functions that read logs of the Pod and write them to standard output. */
+/** Returns functions that read logs of the containers of the Pod, and write these logs to standard output. */
 function createSource(pod: Pod, options: LogsOptions, request: LogRequest, target: Target, signal: AbortSignal) {
   const { name, namespace } = pod.metadata;
   const open = (container: string, asked: LogRequest): Promise<Readable> =>

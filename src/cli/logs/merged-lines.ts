@@ -39,7 +39,7 @@ export function createTimedLines(format: LineFormat): { begin(): LineSplitter } 
 
 export const createLines = (prefix: string): LineSplitter => splitter(prefix, (line) => line);
 
-/** Returns a splitter. `shown` returns the text to print for a line, or undefined to omit the line. */
+/** Returns a splitter that puts `prefix` before each line. `shown` returns the text to print for a line, or undefined to omit the line. */
 function splitter(prefix: string, shown: (line: Buffer) => Buffer | undefined): LineSplitter {
   let rest: Buffer = Buffer.alloc(0);
   const before = Buffer.from(prefix);

@@ -7,13 +7,14 @@ import { untilAborted } from '../../platform/on-abort.ts';
 import { haveEnded, sendSignal } from '../../platform/processes.ts';
 import { hintsFor } from '../hints.ts';
 
-/** How long to wait until an engine ends, which itself waits for its requests and for containerd. */
+/** How long to wait until the engine ends. The engine itself waits for its requests and for containerd. */
 const END_MILLIS = 60_000;
 
 /**
- * Ends the engine and removes what is left of it. Resolves with false if there was nothing to end, else with true. The Pods end without
- * their grace periods and defer containers, because their objects were in the data folder. Containers in the machine's own runtime continue
- * to run, because its endpoint was in the data folder, too. Rejects with a UserError if the engine does not end.
+ * Ends the engine of the deleted folder `dataDir`, and removes its remains from the machine. Resolves with false if there was nothing to
+ * end, else with true. The Pods end without grace periods and defer containers, because the store was in the data folder. Containers in
+ * the machine's own runtime continue to run, because its endpoint was in the data folder, too. Rejects with a UserError if the engine does
+ * not end.
  */
 export async function endLost(
   dataDir: string,

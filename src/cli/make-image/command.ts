@@ -1,4 +1,4 @@
-/** The command `lifepod image make`. */
+/** Defines the command `lifepod image make`. */
 import type { Command } from 'commander';
 import { dataDirOption } from '../../engine/settings.ts';
 

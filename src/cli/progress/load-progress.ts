@@ -7,8 +7,8 @@ import type { TerminalLine } from './terminal-line.ts';
 const REDRAW_MILLIS = 100;
 
 /**
- * Returns a function that is called with the steps of a load. On a terminal it rewrites the line; otherwise it prints one line for each
- * archive, when its load begins.
+ * Returns a function to call with each step of a load. On a terminal, the function rewrites the line; otherwise it calls `say` with one
+ * line for each archive, when the load of the archive begins.
  */
 export function loadProgress(
   line: Pick<TerminalLine, 'isShown' | 'show'>,
@@ -21,7 +21,7 @@ export function loadProgress(
     const isNewStep = step.file !== last?.file || step.kind !== last?.kind;
     last = step;
     if (!line.isShown) {
-      // Other steps are not printed, so that an archive that is not valid causes only one line: its error.
+      // Earlier steps are not printed, so that an archive that is not valid causes only one line: its error.
       if (isNewStep && step.kind === 'loading') say(`loading ${step.file} (${binarySize(step.totalBytes)})`);
       return;
     }

@@ -1,4 +1,4 @@
-/** Keeps an archive from standard input in a file without a name, because an archive is read twice. */
+/** Copies an archive from standard input to a file without a name, because an archive must be read twice. */
 import { closeSync, constants, openSync, rmSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -10,8 +10,8 @@ import { hintsFor } from '../hints.ts';
 export const STANDARD_INPUT = 'standard input';
 
 /**
- * Copies the input to a file in the folder, and calls `use` with a path of this process that leads to the file. The file has no name while
- * it is used, so that nothing is left even after kill -9. Settles as `use` does; a UserError names the input instead of the path.
+ * Copies the input to a file in the folder, and calls `use` with a path in /proc that leads to the open file. The file has no name while
+ * `use` runs, so that nothing is left even after kill -9. Settles as `use` does, but a UserError names the input instead of the path.
  */
 export async function withArchiveFrom<T>(
   input: Readable & { isTTY?: boolean },

@@ -1,9 +1,9 @@
 /**
- * Rewrites a line at the bottom of the terminal that shows the progress of a command. Other output of the process that may appear
- * meanwhile must go through printAbove(), so that the output does not continue the line.
+ * Rewrites a line at the bottom of the terminal that shows the progress of a command. While the line is shown, all other output of the
+ * process must go through printAbove(), so that the output does not continue the line.
  */
 
-/** Moves to the beginning of the line and clears it. */
+/** Moves the cursor to the beginning of the line, and clears the line. */
 const CLEAR = '\r\u001b[K';
 const USUAL_COLUMNS = 80;
 
@@ -39,5 +39,5 @@ export function createTerminalLine(errors: Stream): TerminalLine {
   };
 }
 
-/** The line of the terminal of this process. */
+/** The progress line of this process. */
 export const terminalLine = createTerminalLine(process.stderr);

@@ -1,4 +1,4 @@
-/** The commands `lifepod secrets rotate-key` and `lifepod secrets discard`. */
+/** Defines the commands `lifepod secrets rotate-key` and `lifepod secrets discard`. */
 import type { Command } from 'commander';
 import { dataDirOption } from '../../engine/settings.ts';
 

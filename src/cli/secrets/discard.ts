@@ -1,4 +1,4 @@
-/** `lifepod secrets discard`: deletes the values that cannot be decrypted from the store of a stopped engine, whose start they prevent. */
+/** `lifepod secrets discard`: deletes values that cannot be decrypted from the store of a stopped engine, which cannot start with them. */
 import { join } from 'node:path';
 import { discardUnreadable } from '../../apiserver/encryption/discard.ts';
 import { checkDataFormat } from '../../engine/data-folder/format.ts';
@@ -15,7 +15,7 @@ export async function discard(dataDir: string, yes: boolean): Promise<void> {
     throw new UserError(`lifepod has never run in ${dataDir}: there is nothing to delete${orOtherFolder(dataDir)}`);
   const lock = lockDataDir(dataDir);
   try {
-    // A newer lifepod may encrypt values in a way that this one cannot read.
+    // This version could wrongly report values that a newer lifepod has encrypted in another way.
     checkDataFormat(dataDir);
     const store = await openLmdbStore({ directory: join(dataDir, 'store'), log: nodePlatform('error').log });
     try {

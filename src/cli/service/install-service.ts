@@ -1,6 +1,6 @@
 /**
- * `lifepod up --install-service`: starts lifepod, then lets systemd run it, now and after each start of the machine. May be repeated: a
- * service that runs already is restarted only if its units, the options or the installed lifepod have changed (restart-reason.ts).
+ * `lifepod up --install-service`: starts an engine, then lets systemd run it, now and after each start of the machine. The command may be
+ * repeated: a running service is restarted only if its units, the options or the installed lifepod have changed (restart-reason.ts).
  *
  * Reads and writes the units (units.ts), and calls systemctl.
  * Invariants:
@@ -49,7 +49,7 @@ import { type EngineVersion, restartReason } from './restart-reason.ts';
 import { serviceState } from './service-state.ts';
 import { dataDirOf, ENGINE_UNIT, nodeFolderFor, type Service, UNIT_FOLDER, UNITS, unitsOf } from './units.ts';
 
-/** How long to wait for the service: long, because an engine with these options has already been ready on this machine. */
+/** How long to wait for the service. The limit is long, because a slow start is likely: an engine with these options was ready before. */
 const READY_MILLIS = 300_000;
 
 const LAUNCHER = fileURLToPath(new URL('../../../bin/lifepod', import.meta.url));
@@ -166,12 +166,13 @@ async function runningVersion(dataDir: string): Promise<EngineVersion | undefine
 }
 
 /**
- * Starts an engine with the options, which are then recorded for the service. Stops the service first, because systemd might be restarting
- * a failing engine, which would compete for the data folder. If the start fails, starts the service again if it was running before.
+ * Starts an engine with the options, which the engine records in the data folder for the service. Stops the service first, because systemd
+ * might be restarting a failing engine, which would compete for the data folder. If the start fails and an engine was running before,
+ * starts the service again.
  */
 async function startOutsideService(options: UpOptions): Promise<ReadyEngine> {
   const isInstalled = existsSync(join(UNIT_FOLDER, ENGINE_UNIT));
-  // systemd may be about to restart an engine that fails, so that no process owns the data folder now.
+  // The folder may be unlocked although the service runs, because systemd is about to restart a failing engine.
   const state = serviceState(options.dataDir);
   const wasRunning = dataDirOwner(options.dataDir) !== undefined || (state !== undefined && state !== 'stopped');
   // SIGINT is ignored as in handOver(). startDetached() adds its own handler, which interrupts the start.
@@ -215,7 +216,7 @@ const notReady = (): UserError =>
     `the service lifepod is not ready after ${READY_MILLIS / 1000} s: '${journalCommand(process.env)}' prints its log`,
   );
 
-/** Waits until systemd has started both units. Rejects with a UserError if the engine fails, or if that takes too long. */
+/** Waits until systemd has started both units. Rejects with a UserError if the engine fails or does not start within READY_MILLIS. */
 async function serviceStarted(): Promise<void> {
   const signal = AbortSignal.timeout(READY_MILLIS);
   const { code } = await runCommand('systemctl', ['start', ...UNITS], { signal }).catch((error: unknown) => {
@@ -225,7 +226,7 @@ async function serviceStarted(): Promise<void> {
     throw new UserError(`the service lifepod has failed to start: '${journalCommand(process.env)}' prints its log`);
 }
 
-/** Waits until the API answers and shows a Node that is Ready. Rejects with a UserError if that takes too long. */
+/** Waits until the API shows a Node that is Ready. Rejects with a UserError if that takes longer than READY_MILLIS. */
 async function answers(dataDir: string): Promise<void> {
   const client = await clientFromKubeconfig(kubeconfigPath(dataDir));
   const waiting = new AbortController();

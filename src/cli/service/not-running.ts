@@ -1,6 +1,6 @@
 /**
- * Composes the sentences about an engine that does not run or that does not answer yet, and the command that starts the engine. If the
- * engine is a service, this is a command of systemd, because `lifepod up` would start the engine outside of the service.
+ * Composes the sentences about an engine that does not run or that does not answer yet, and the command that starts the engine. For a
+ * service, this is a command of systemd, because `lifepod up` would start the engine outside of the service.
  */
 import { readdirSync, readlinkSync } from 'node:fs';
 import { join } from 'node:path';
@@ -17,7 +17,7 @@ import { type ServiceState, serviceState } from './service-state.ts';
 /** An engine whose API refuses connections, or whose kubeconfig is missing, usually counts as starting only up to this age. */
 const START_MILLIS = 60_000;
 
-/** Returns the command that starts the engine of the data folder. If `dataDir` is undefined, the default folder is meant. */
+/** Returns the command that starts the engine of the data folder. An undefined `dataDir` stands for the default folder. */
 export function startCommand(
   dataDir: string | undefined,
   env: NodeJS.ProcessEnv,
@@ -68,8 +68,8 @@ export function notRunning(
 }
 
 /**
- * Returns whether Pods of an engine may run, also after the engine has stopped: Pods in a private containerd have shims, other Pods have a
- * folder. Returns true if this cannot be found out.
+ * Returns whether Pods of a running or stopped engine may run. Pods in a private containerd have shims; other Pods have a folder. Returns
+ * true if the user may not read the engine record or the folder.
  */
 export function mayRunPods(dataDir: string): boolean {
   try {
@@ -103,7 +103,7 @@ export function podsLeftIn(
 
 export const isShim = ({ commandLine }: FoundProcess): boolean => /shim/.test(commandLine[0] ?? '');
 
-/** Returns whether an engine has been started in the data folder and none runs now; false if this cannot be found out. */
+/** Returns whether an engine has been started in the data folder and none runs now. Returns false if this is not known. */
 export function hasStopped(dataDir: string): boolean {
   try {
     return readEngineRecord(dataDir) !== undefined && dataDirOwner(dataDir) === undefined;
@@ -120,8 +120,8 @@ export const engineStarts = (dataDir: string, pid: number): string =>
   `lifepod is starting in ${dataDir} (PID ${pid}): try again when it is ready`;
 
 /**
- * Returns the sentence about an engine that has locked its data folder, in which there is no kubeconfig: it is starting, perhaps after a
- * restore, or the file was deleted.
+ * Returns the sentence about an engine that has locked a data folder without a kubeconfig: the engine is starting, perhaps after a restore,
+ * or the kubeconfig was deleted.
  */
 export function withoutKubeconfig(
   dataDir: string,
@@ -134,8 +134,8 @@ export function withoutKubeconfig(
 }
 
 /**
- * Returns the sentence about an engine whose API refuses connections because it is starting; undefined if it is not known to be starting,
- * for example because this user may not read the data folder.
+ * Returns the sentence about an engine whose API refuses connections because the engine is starting. Returns undefined if this is not
+ * known, for example because the user may not read the data folder.
  */
 export function startingNow(
   dataDir: string,

@@ -3,14 +3,14 @@
  * start` waits for this report, and so do units that are ordered after the service.
  *
  * Runs the program systemd-notify, because Node.js has no Unix datagram sockets.
- * Invariant: no other program that the engine starts gets the variable NOTIFY_SOCKET. containerd would report its own state, and its stop,
- * as those of the service.
+ * Invariant: no other program that the engine starts gets the variable NOTIFY_SOCKET. With it, containerd would report its own start and
+ * stop as those of the service.
  * Sources: sd_notify(3), systemd-notify(1), systemd.service(5).
  */
 import type { Log } from '../../platform/platform.ts';
 import { runCommandOk } from '../../platform/processes.ts';
 
-/** The time limit of systemd-notify, which waits until systemd has read the message. This takes long only on an overloaded machine. */
+/** The time limit of systemd-notify, which waits until systemd has read the message. The wait is long only on an overloaded machine. */
 const ANSWERED_WITHIN_MILLIS = 60_000;
 
 /** Removes the variable NOTIFY_SOCKET from the environment, and returns it; undefined if systemd waits for no message. */
@@ -20,7 +20,7 @@ export function takeNotifySocket(env: NodeJS.ProcessEnv): string | undefined {
   return socket === '' ? undefined : socket;
 }
 
-/** Resolves when systemd knows that the engine listens. If that fails, logs the failure, because the engine works without it. */
+/** Reports to systemd that the engine listens. Never rejects: logs a failure, because the engine works without the report. */
 export async function notifyListening(socket: string, log: Log): Promise<void> {
   try {
     await runCommandOk('systemd-notify', ['--ready', `--pid=${process.pid}`], {
@@ -42,8 +42,8 @@ export interface ServiceReports {
 }
 
 /**
- * Takes the variable NOTIFY_SOCKET from `env`, and returns functions that report to systemd through it. Without the variable, they do
- * nothing. Call this before the process starts another program.
+ * Takes the variable NOTIFY_SOCKET from `env`, and returns functions that report to systemd through this socket. Without the variable, the
+ * functions do nothing. Call serviceReports() before the process starts another program.
  */
 export function serviceReports(env: NodeJS.ProcessEnv, log: Log): ServiceReports {
   const socket = takeNotifySocket(env);

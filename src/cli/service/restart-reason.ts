@@ -17,7 +17,7 @@ export interface ServiceChange {
   installed: EngineVersion;
 }
 
-/** Returns why the service must be restarted, as a clause after "because"; undefined if it may continue to run. */
+/** Returns why the service must be restarted, as a clause that follows "because"; undefined if the service may continue to run. */
 export function restartReason({ units, options, running, installed }: ServiceChange): string | undefined {
   if (options.length > 0) return `the engine ran with another value of ${options.join(', ')}`;
   const isOther =

@@ -7,7 +7,7 @@ import { dataDirOf, ENGINE_UNIT, UNIT_FOLDER } from './units.ts';
 /** `starting`: the API does not listen yet. `failing`: the engine has failed, and systemd is about to start it again. */
 export type ServiceState = 'starting' | 'running' | 'failing' | 'stopped';
 
-/** A message must not wait long for a systemd that does not answer. */
+/** How long to wait for systemctl. A message must not wait long if systemd does not answer. */
 const ANSWERED_WITHIN_MILLIS = 10_000;
 
 /** Returns the properties of the unit as lines such as `ActiveState=active`; '' if systemd does not answer. */
@@ -43,8 +43,8 @@ export function serviceState(dataDir: string, folder = UNIT_FOLDER, show = showU
 }
 
 /**
- * Returns whether systemd runs the engine of the data folder now, so that systemctl stops and restarts it. The service of an engine that a
- * user has started with `lifepod up` is stopped, or fails because the data folder is in use.
+ * Returns whether systemd runs the engine of the data folder now, so that systemctl can stop and restart the engine. If a user has started
+ * the engine with `lifepod up` instead, the service is stopped, or fails because the data folder is in use.
  */
 export const runsAsService = (dataDir: string, state = serviceState(dataDir)): boolean =>
   state === 'starting' || state === 'running';

@@ -19,7 +19,7 @@ export async function uninstallService(dataDir: string, endAll: () => Promise<vo
   const installed = UNITS.filter((name) => existsSync(join(UNIT_FOLDER, name)));
   if (installed.includes(ENGINE_UNIT)) {
     const state = await systemctl('show', '--property=ActiveState', '--value', ENGINE_UNIT);
-    // systemd may be restarting an engine that fails, which would compete for the data folder with the engine that ends the Pods.
+    // systemd may be restarting a failing engine. That engine would compete for the data folder with the engine that ends the Pods.
     if (state.trim() !== 'active') await systemctl('stop', ENGINE_UNIT);
   }
   await endAll();
@@ -31,13 +31,16 @@ export async function uninstallService(dataDir: string, endAll: () => Promise<vo
   for (const name of installed) rmSync(join(UNIT_FOLDER, name));
   await systemctl('daemon-reload');
   await systemctl('reset-failed', '--quiet', ENGINE_UNIT).catch((error: unknown) => {
-    // systemd has already forgotten a unit that has not failed.
+    // reset-failed fails if the service has not failed, because systemd has then already unloaded the removed unit.
     if (!(error instanceof CommandError)) throw error;
   });
   process.stdout.write(`the service lifepod is removed; the data folder ${dataDir} remains\n`);
 }
 
-/** Returns the sentence for `lifepod down` about a service that starts the engine of the data folder again; undefined if there is none. */
+/**
+ * Returns the sentence with which `lifepod down` reports a service that starts the engine of the data folder with the machine; undefined if
+ * there is no such service.
+ */
 export function serviceLeft(dataDir: string, folder = UNIT_FOLDER): string | undefined {
   const unit = readTextIfPresent(join(folder, ENGINE_UNIT));
   if (unit === undefined || dataDirOf(unit) !== dataDir) return undefined;

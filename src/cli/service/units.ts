@@ -19,7 +19,7 @@ export const UNITS = [ENGINE_UNIT, SHUTDOWN_UNIT] as const;
 
 /** The folders in which systemd looks for programs. */
 const SYSTEMD_PATH = ['/usr/local/sbin', '/usr/local/bin', '/usr/sbin', '/usr/bin', '/sbin', '/bin'];
-/** The time that `lifepod shutdown-node` has in addition to the grace period, perhaps to start the engine and to stop containers. */
+/** The time that `lifepod shutdown-node` has in addition to the grace period, for example to start the engine and to stop containers. */
 const SHUTDOWN_MARGIN_SECONDS = 60;
 
 const WRITTEN_BY = "# Written by 'lifepod up --install-service' for ";
@@ -69,16 +69,16 @@ export function unitsOf(service: Service): Record<(typeof UNITS)[number], string
     // systemd would give up after five starts in 10 s, while the machine's containerd is being replaced.
     'StartLimitIntervalSec=0',
     '[Service]',
-    // lifepod reports that its API listens (notify.ts), which takes as long as the runtime needs, with a program that is not its main
-    // process.
+    // A child process of lifepod reports that the API listens (notify.ts), so NotifyAccess is all. The report may take any time, because
+    // the engine waits for its runtime.
     ...(isSilent === true ? ['Type=exec'] : ['Type=notify', 'NotifyAccess=all', 'TimeoutStartSec=infinity']),
     ...environment,
     `ExecStart=${command('up', ...option('--log-level', logLevel), ...option('--log-format', logFormat))}`,
-    // containerd, its shims, and so the Pods, survive a restart of lifepod. Pods have control groups of their own, outside of the unit.
+    // containerd, its shims and thus the Pods survive a restart of lifepod. Pods have control groups of their own, outside of the unit.
     'KillMode=process',
     'Restart=on-failure',
     'RestartSec=1',
-    // The exit code after SIGTERM during a start (signals.ts), which `lifepod down` may send: systemd must not restart the engine then.
+    // 143 is the exit code after SIGTERM during a start (signals.ts). systemd must not restart an engine to which `lifepod down` sent it.
     'SuccessExitStatus=143',
     'TasksMax=infinity',
     // The kernel kills Pods before lifepod and containerd.
@@ -103,7 +103,7 @@ export function unitsOf(service: Service): Record<(typeof UNITS)[number], string
 
 const option = (flag: string, value: string | undefined): string[] => (value === undefined ? [] : [flag, value]);
 
-/** Returns the text as a word of a command line in a unit. Quotes it if necessary, and escapes the signs that systemd would expand. */
+/** Returns the text as one word of a command line in a unit: quoted if necessary, with the characters escaped that systemd would expand. */
 function wordOf(text: string): string {
   const escaped = text.replaceAll('%', '%%').replaceAll('$', '$$$$');
   return /^[\w@+=:,./%$-]+$/.test(escaped) ? escaped : `"${escaped.replaceAll(/["\\]/g, '\\$&')}"`;

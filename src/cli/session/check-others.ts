@@ -1,4 +1,4 @@
-/** Checks the objects of some files of a session when its other files cannot be read, so that the user sees all errors at once. */
+/** Checks the objects in the valid files of a session when other files are not valid, so that the user sees all errors at once. */
 import { clientFromKubeconfig } from '../../client/kubeconfig.ts';
 import { kubeconfigPath } from '../../engine/settings.ts';
 import { dataDirOwner } from '../../platform/files.ts';
@@ -7,8 +7,8 @@ import { createFindKind } from './discovery.ts';
 import type { Manifest } from './manifests.ts';
 
 /**
- * Returns a sentence for each object that the running engine refuses, by dry runs. Returns none if no engine runs, because one is not worth
- * starting for manifests that are wrong anyway, or if the checks fail, for example because the engine does not answer.
+ * Checks the objects by dry runs, and resolves with a sentence for each object that the running engine refuses. Resolves with none if no
+ * engine runs, because the session fails anyway and needs no engine, or if the checks fail, for example because the engine does not answer.
  */
 export async function checkOthers(
   manifests: readonly Manifest[],

@@ -1,6 +1,6 @@
 /**
  * Distinguishes a container whose process has never run, which keeps its Pod from starting, from a container that runs and fails again and
- * again. The status shows only the last end of a container, so the earlier statuses of the Pod are remembered. Pure.
+ * again. The status of a Pod shows only the last end of a container, so ContainerRuns keeps facts from earlier statuses. Pure.
  */
 import type { ContainerStateTerminated, ContainerStatus, Pod } from '../../api/generated/types.ts';
 import { type PodContainer, podContainers } from '../pod-containers.ts';
@@ -43,8 +43,8 @@ export function withRuns(before: ContainerRuns, pod: Pod): ContainerRuns {
 }
 
 /**
- * Returns why the process of a container that has never run could not be started; undefined if no attempt has failed, or if the container
- * has run. The container may be in the middle of the next attempt.
+ * Returns why the last attempt to start the process of the container failed, even during the next attempt. Returns undefined if no attempt
+ * has failed, or if the container has run.
  */
 export function failedStartOf({ name, status }: PodContainer, { ran }: ContainerRuns): string | undefined {
   // A failed start first shows the answer of the runtime, then the end of the container, with the same cause.
@@ -67,7 +67,7 @@ export function crashLoops(pod: Pod, { ran, hooked }: ContainerRuns): string[] {
 
 const after = (message = ''): string => (message === '' ? '' : `: ${oneLine(message)}`);
 
-/** Returns the text as one line without the IDs of containers, which differ in each attempt: the same error must not be printed again. */
+/** Returns the text as one line, with ID for the IDs of containers, which differ in each attempt: the same error is printed only once. */
 const oneLine = (text: string): string =>
   text
     .trim()

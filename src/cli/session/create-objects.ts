@@ -23,7 +23,8 @@ const CLAIMS = { group: '', version: 'v1', resource: 'persistentvolumeclaims', k
 const WRITE = { fieldManager: 'lifepod', fieldValidation: 'Strict' } as const;
 
 /**
- * Returns the plan for an object. Throws a UserError if the server does not have its kind, or if it names a namespace and cannot have one.
+ * Resolves with the plan for an object. Rejects with a UserError if the server does not have the object's kind, or if the object has a
+ * namespace although its kind has none.
  */
 async function planFor(manifest: Manifest, findKind: FindKind, byDefault: string): Promise<PlannedObject> {
   const { object, source } = manifest;
@@ -52,7 +53,8 @@ export interface Planning {
 
 /**
  * Returns the objects of the manifests in the order in which the session creates them. Rejects with a UserError if the server does not have
- * a kind, or if an object is defined twice; the error also names the other objects that are wrong.
+ * a kind, if an object has a namespace although its kind has none, or if an object is defined twice. The error then also names the objects
+ * that the server refuses.
  */
 export async function planObjects(manifests: readonly Manifest[], planning: Planning): Promise<PlannedObject[]> {
   const { plans, problems } = await planAll(manifests, planning);
@@ -61,8 +63,8 @@ export async function planObjects(manifests: readonly Manifest[], planning: Plan
 }
 
 /**
- * Returns a sentence for each object that is wrong, whatever other files contain. Call this if some files cannot be read, because these may
- * define kinds and namespaces.
+ * Returns a sentence for each object that is wrong, whatever the other files of the session contain. Call this if some files cannot be
+ * read, because these may define the kinds and namespaces of the objects.
  */
 export async function problemsOfSome(manifests: readonly Manifest[], planning: Planning): Promise<string[]> {
   const known = manifests.filter(({ object }) => !mayBeCustom(object.apiVersion));
@@ -114,9 +116,9 @@ export interface Creation {
 }
 
 /**
- * Creates the objects in order. Every object is checked by a dry run before the first one is created, except those that need others to
- * exist; these are checked when the others exist. Rejects with a UserError that names all objects that the server refuses, and with the
- * reason of the signal. The record names everything that may have been created.
+ * Creates the objects in order. Before it creates the first one, checks every object by a dry run, except objects that need others of the
+ * session, which are checked when those exist. Rejects with a UserError that names all objects that the server refuses, or with the reason
+ * of the signal. The record names everything that may have been created.
  */
 export async function createObjects(objects: readonly PlannedObject[], creation: Creation): Promise<void> {
   const later = objects.filter((each) => needsOthers(each, objects));
@@ -174,7 +176,7 @@ const send = (
 ): Promise<KubeObject> =>
   client.api.create(planned.info, planned.namespace, markedObject(planned, id), { ...WRITE, ...options });
 
-/** Returns a sentence about an object that the server refused. Throws the error if it is not one of the API. */
+/** Returns a sentence about an object that the server refused. Throws `error` if it is not an error of the API. */
 function problemOf(error: unknown, planned: PlannedObject): string {
   if (!isApiError(error)) throw error;
   const reason = reasonOf(error, planned);

@@ -18,7 +18,7 @@ const metadata = (name: string, id?: string): ObjectMeta => ({
   labels: id === undefined ? {} : { [SESSION_LABEL]: id },
 });
 
-/** Creates a ConfigMap and Pods of the session `s1`, and objects of others with similar names. */
+/** Creates a ConfigMap and Pods of the session `s1`, and objects that do not belong to this session. */
 async function session() {
   const backend = await registryBackend();
   const config = (name: string, id?: string): ConfigMap => ({

@@ -5,8 +5,8 @@
  * Reads and writes the objects with the label of the session, of the kinds in its record. Writes nothing else.
  * Invariants:
  *  1. An object without the label is never deleted, and neither is an object that has replaced one with the label.
- *  2. A step (see deletionStep()) begins when all objects of the previous step are gone with the objects that they owned, or `limitMillis`
- *     later.
+ *  2. A step (see deletionStep()) begins when neither the objects of the previous step nor the objects that they owned exist any more, or
+ *     after `limitMillis`.
  */
 import type { Pod } from '../../api/generated/types.ts';
 import { PODS } from '../../api/resources.ts';
@@ -25,19 +25,19 @@ export interface Deletion {
   client: Client;
   platform: Platform;
   say(line: string): void;
-  /** Aborts when the Pods shall end at once. */
+  /** Aborts when the Pods must end at once. */
   hurry?: AbortSignal;
-  /** Returns the Pods to end at once: those that the session has created, and those that its objects have created. */
+  /** Returns the Pods to end after `hurry` aborts: the Pods that the session or its objects have created. */
   pods?(): readonly Pod[];
-  /** How long each step waits for objects that are not Pods and create none; undefined: until they are gone. */
+  /** How long each step waits until objects that are not Pods and create none do not exist any more. Undefined: without a limit. */
   limitMillis?: number;
-  /** The grace period of the Pods that the session has created itself. Undefined: their own. */
+  /** The grace period of the Pods that the session has created itself. Undefined: each Pod keeps its own. */
   gracePeriodSeconds?: number;
-  /** Called when all Pods are gone, before the next step. */
+  /** Called when no Pod exists any more, before the next step. */
   podsGone?(): Promise<void>;
 }
 
-/** The grace period of Pods after `hurry`: their containers get their stop signal, and are killed soon. Source: kubectl delete --now. */
+/** The grace period of Pods after `hurry` has aborted. Source: kubectl delete --now. */
 const HURRIED_GRACE_SECONDS = 1;
 
 /** Deletes the recorded objects. Resolves when all steps are over. Rejects if the API refuses a delete, or with the reason of `signal`. */
@@ -53,7 +53,7 @@ export async function deleteObjects(record: SessionRecord, deletion: Deletion, s
 /** The objects of a step that still exist. */
 interface Remaining {
   add(object: KubeObject): void;
-  /** Reports how the object has ended, and removes it. */
+  /** Removes the object from this list, and reports how it has ended. */
   remove(object: KubeObject, how: string): void;
   isEmpty(): boolean;
   titles(): string;
@@ -94,7 +94,7 @@ async function deleteStep(
   deletion.hurry?.addEventListener('abort', () => hurry(deletion, watching), { signal: watching, once: true });
   const parts = [...Map.groupBy(recorded, keyOf).values()].flatMap(([first]) => {
     if (first === undefined) return [];
-    // An object that appears later was created by a request that was under way.
+    // An object that appears after the step has begun was created by a request that was under way.
     const added = (object: KubeObject): void => void (hasBegun && remove(object, first));
     return [{ first, informer: watchPart(id, first, deletion, { added, remaining }, watching) }];
   });
@@ -121,7 +121,7 @@ async function deleteStep(
   }
 }
 
-/** Watches the objects of the session of one kind in one namespace, and removes those that are gone from `remaining`. */
+/** Watches the objects of the session of one kind in one namespace. Removes the objects that do not exist any more from `remaining`. */
 function watchPart(
   id: string,
   first: RecordedObject,
@@ -149,7 +149,7 @@ function watchPart(
   );
 }
 
-/** Returns whether the object is a Pod that has ended, but whose finalizers keep its object. */
+/** Returns whether the object is a Pod that has ended, but that finalizers keep in the API. */
 const hasEndedAs = ({ resource }: RecordedObject, object: KubeObject): boolean =>
   resource === 'pods' && onlyFinalizersLeft(object);
 
@@ -168,7 +168,7 @@ interface Found {
   first: RecordedObject;
 }
 
-/** Sorts the objects in reverse order of their creation. */
+/** Returns the objects in reverse order of their creation, which is the order of `recorded`. */
 export function reversed(found: readonly Found[], recorded: readonly RecordedObject[]): Found[] {
   const placeOf = ({ object, first }: Found): number => {
     const ofKind = (each: RecordedObject): boolean => keyOf(each) === keyOf(first);
@@ -187,7 +187,7 @@ async function deleteOne(
   const options = {
     preconditions: { uid: uidOf(object) },
     ...(kind === 'Pod' ? { gracePeriodSeconds } : {}),
-    // The object is removed after those that it owns, so that its removal shows that its Pods are gone.
+    // With Foreground, the server removes an object after the objects that it owns: its Pods then do not exist any more, either.
     propagationPolicy: ownsPods(kind) ? 'Foreground' : 'Background',
   };
   const failed = ({ message }: Error): void =>
@@ -197,7 +197,7 @@ async function deleteOne(
     signal,
     failed,
   }).catch((error: unknown) => {
-    // Another object has the name now.
+    // Conflict: an object with another UID has the name now.
     if (!isApiError(error, 'Conflict')) throw error;
   });
 }

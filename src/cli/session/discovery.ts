@@ -1,4 +1,4 @@
-/** Finds the resource of a kind by the discovery documents of the API server. */
+/** Finds the resource of a kind in the discovery documents of the API server. */
 import { text as readText } from 'node:stream/consumers';
 import type { HttpClient } from '../../client/http-client.ts';
 import { isApiError } from '../../machinery/status.ts';
@@ -8,10 +8,13 @@ interface ResourceList {
   resources: { name: string; kind: string; namespaced: boolean }[];
 }
 
-/** Resolves with the resource of the kind; with undefined if the server does not have the kind. */
+/** Resolves with the resource of the kind in the API version; with undefined if the server does not have this kind. */
 export type FindKind = (apiVersion: string, kind: string) => Promise<KindInfo | undefined>;
 
-/** Returns a function that reads each document once. A kind that the server does not have is looked up again each time. */
+/**
+ * Returns a function that reads the discovery document of an API version once. It reads the document again if the document lacks the
+ * kind, which may have been added.
+ */
 export function createFindKind(client: HttpClient, signal: AbortSignal): FindKind {
   const lists = new Map<string, ResourceList>();
   const read = async (apiVersion: string): Promise<ResourceList> => {

@@ -2,8 +2,8 @@
  * How sessions share an engine: a session starts an engine if none runs, and the last session stops an engine that a session has started.
  *
  * Writes the records of sessions. Invariants:
- *  1. An engine that a user has started, or has taken over, is never stopped.
- *  2. An engine with Pods that no session has created is not stopped, because that would delete them.
+ *  1. A session never stops an engine that a user has started or has taken over.
+ *  2. A session does not stop an engine with Pods that no session has created, because that would delete these Pods.
  */
 import { closeSync, constants, openSync, writeSync } from 'node:fs';
 import type { Node, Pod } from '../../api/generated/types.ts';
@@ -67,13 +67,13 @@ export interface EngineUse {
   dead: DeadRecord[];
 }
 
-/** Throws a UserError if an option is not valid, or if the engine is running with other options. Creates nothing. */
+/** Throws a UserError if an option is not valid, or if the running engine has another value of an option. Creates nothing. */
 export function checkOptions(options: UpOptions): void {
   const other = otherOptions(options);
   if (other.length === 0) return;
   const { dataDir } = options;
   const pid = dataDirOwner(dataDir);
-  // The engine may have ended meanwhile.
+  // The engine may have ended since otherOptions() returned.
   if (pid === undefined) return;
   const stop = waysToStop(dataDir, pid);
   throw new UserError(
@@ -95,8 +95,8 @@ export function otherOptions(options: UpOptions): string[] {
 }
 
 /**
- * Joins the engine of the data folder with a new session record, and starts an engine if none is running. `stop` interrupts the start. On
- * failure, removes the record, and what a failed start has left.
+ * Creates the record of a new session in the data folder, and starts an engine if none is running. Resolves when the node is ready. `stop`
+ * interrupts the start. On failure, removes the record, and the remains of a failed start.
  */
 export async function joinEngine(options: UpOptions, say: Say, stop: AbortSignal): Promise<EngineUse> {
   const { dataDir } = options;
@@ -162,7 +162,7 @@ async function start(options: UpOptions, say: Say, stop: AbortSignal): Promise<v
   for (const note of kubeconfigNotes(usableKubeconfig(options.dataDir), false)) say(note);
 }
 
-/** Removes what an engine that did not become ready has left, if it had no Pods, and if no session has objects that must be deleted. */
+/** Runs `lifepod down` after a failed start if the engine has no Pods and no session has objects that must be deleted. */
 async function clearFailedStart(dataDir: string, say: Say): Promise<void> {
   if (settledRecord(dataDir)?.state !== 'up' || dataDirOwner(dataDir) !== undefined) return;
   if (readRecords(dataDir).length === 0 && !(await hasPods(dataDir))) await down(dataDir, say);
@@ -175,7 +175,7 @@ export async function restartEngine(dataDir: string, say: Say): Promise<HttpClie
     if (dataDirOwner(dataDir) === undefined) {
       say('the engine is not running: starting it to end its Pods gracefully');
       const { signal } = new AbortController();
-      // The address may be another one.
+      // The API may have another port than before.
       say(readyText(await startDetached({ dataDir, anyPort: true, forSessions: true }, signal)));
     }
     return await clientFromKubeconfig(kubeconfigPath(dataDir));
@@ -202,7 +202,8 @@ export async function engineEnded(dataDir: string, record: OwnRecord, signal: Ab
 }
 
 /**
- * Ends the use of the engine. `isClean` is whether all objects of the session are deleted; otherwise another process deletes them later.
+ * Ends the session's use of the engine, and stops an engine that no session needs any more. `isClean` is whether all objects of the session
+ * are deleted; if not, its record remains, so that another process deletes them later.
  */
 export async function leaveEngine(dataDir: string, record: OwnRecord, isClean: boolean, output: Output): Promise<void> {
   const gate = await lockGate(dataDir, new AbortController().signal);
@@ -247,8 +248,9 @@ export async function betweenSessions<T>(dataDir: string, use: (hasSessions: boo
 }
 
 /**
- * Like keepSessionEngine(), for an engine that no session uses and that the caller will stop: a session that joins meanwhile does not start
- * another engine after its end. Does nothing if the engine has ended. Resolves with whether no session uses the engine.
+ * Calls keepSessionEngine() for an engine that the caller is going to stop: a session that joins the engine before it stops then does not
+ * start another engine afterwards. Does nothing if a session uses the engine or if the engine has ended. Resolves with whether no session
+ * uses the engine.
  */
 export const takeOverUnused = (dataDir: string, pid: number): Promise<boolean> =>
   betweenSessions(dataDir, (hasSessions) => {

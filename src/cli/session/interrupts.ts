@@ -1,21 +1,22 @@
 /**
- * Handles the signals to a session: the first one ends the session, the second one ends its Pods at once, and after the third one it exits.
+ * Handles the signals to a session: the first one ends the session, the second one ends its Pods at once, and after the third one the
+ * process exits without waiting.
  */
 import { SIGNAL_CODES } from '../signals.ts';
 
-/** How the signals end a session. */
+/** The effects of the signals that a session has received. */
 export interface Interrupts {
   /** Aborts with the first signal. */
   readonly stop: AbortSignal;
   /** Aborts with the second signal. */
   readonly hurry: AbortSignal;
-  /** The exit code that the first signal asks for; undefined before it. Source: the exit codes of shells. */
+  /** Returns the exit code for the first signal; undefined if there was no signal. Source: the exit codes of shells. */
   exitCode(): number | undefined;
-  /** Counts a signal, or an event that counts as one. */
+  /** Counts a signal, or an event with the same effect, such as a closed pipe. */
   interrupt(exitCode: number): void;
 }
 
-/** The exit code of a program that writes to a closed pipe. */
+/** The exit code of a program that SIGPIPE has killed because it wrote to a closed pipe. */
 export const CLOSED_PIPE_CODE = 141;
 
 /** Returns the interrupts of a session. Calls `leave` with the exit code of the first signal at the third signal and at each later one. */
@@ -46,7 +47,7 @@ export function handleSignals(interrupts: Interrupts): void {
   }
   // A closed terminal or pipe must not end the process before it has deleted its objects.
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined);
-  // The program that reads the logs has ended. Node.js has no event for that: only the next write to the pipe fails.
+  // An error means that the program that reads the logs has ended. Node.js reports this only when the next write to the pipe fails.
   process.stdout.once('error', () => {
     if (interrupts.exitCode() === undefined) interrupts.interrupt(CLOSED_PIPE_CODE);
   });

@@ -67,7 +67,7 @@ function jsonDocuments(text: string): (() => unknown)[] | undefined {
       .map((part) => JSON.parse(part) as unknown)
       .map((value) => () => value);
   } catch {
-    // YAML has a flow style that looks similar, and its errors have positions.
+    // The text may be YAML in flow style. If it is not, the YAML parser reports its errors with positions.
     return undefined;
   }
 }

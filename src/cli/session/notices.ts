@@ -1,4 +1,4 @@
-/** Composes the lines of a session about its Pods, and prints each once for each Pod, because a container may fail for hours. */
+/** Composes the lines of a session about its Pods. Prints each line once for each Pod, because a container may fail again and again. */
 import { hasEnded } from '../../api/core/v1/pod/status/final-phase.ts';
 import type { Node, Pod } from '../../api/generated/types.ts';
 import { uidOf } from '../../machinery/meta.ts';
@@ -18,7 +18,7 @@ interface EntryNotice {
   isPending: boolean;
 }
 
-/** Returns lines about the defer containers that cannot get their images, and about those that were due and did not run. Pure. */
+/** Returns lines about defer containers that cannot get their images, and about defer containers that were due and did not run. Pure. */
 export function entryNotices(pod: Pod, hints: Hints, node: Node | undefined): EntryNotice[] {
   const advised = { pod, hints, node };
   const title = `pod/${pod.metadata.name}`;
@@ -31,7 +31,7 @@ export function entryNotices(pod: Pod, hints: Hints, node: Node | undefined): En
     if (kind !== 'defer' || status === undefined) return [];
     const image = `the image ${imageOf(pod, { name })}`;
     if (lacksImage(status) && !hasEnded(pod)) {
-      // The container whose start waits for the same image is reported instead.
+      // Another container waits for the same image to start. The session reports that container instead.
       if (waited.has(imageOf(pod, { name }))) return [];
       const text = `${title}: ${image} of its defer container ${name} ${lackOfImage(status)}`;
       return [{ name, text, hint: imageHint(advised, { kind, name, status }), isPending: true }];
@@ -72,7 +72,7 @@ export function createNotices(say: (line: string) => void, hints: Hints): Notice
     },
     entries(pod, node) {
       for (const { name, text, hint, isPending } of entryNotices(pod, hints, node)) {
-        // The text in parentheses, such as the reason of a failed pull, may change.
+        // The text in parentheses, such as the reason of a failed pull, may differ each time.
         if (!isNew(pod, isPending ? text.replace(/ \(.*$/s, '') : text)) continue;
         // The line about the missing image may already have contained the hint.
         const advice = hint !== '' && isNew(pod, `hint for ${name}`) ? `; ${hint}` : '';

@@ -77,7 +77,7 @@ export function duplicates(objects: readonly PlannedObject[]): string[] {
   });
 }
 
-/** The fields that the plan reads from an object that may be a Pod. The server has not checked it yet. */
+/** The fields that the plan reads from an object that may be a Pod. The server has not validated the object yet. */
 interface PodFields {
   spec?: {
     serviceAccountName?: string;
@@ -119,8 +119,8 @@ const labeled = <T extends { metadata?: Partial<KubeObject['metadata']> }>(objec
 });
 
 /**
- * Returns the object with the label of the session. The claims of a StatefulSet get the label as well, so that the session deletes those
- * that it has caused, and keeps those that existed before.
+ * Returns the object with the label of the session. The claim templates of a StatefulSet also get the label, so that the session deletes
+ * the claims that the StatefulSet has created, and keeps claims that existed before.
  */
 export function markedObject({ object, info, namespace }: PlannedObject, id: string): KubeObject {
   const marked = labeled(object, id);
@@ -185,8 +185,8 @@ export const mayBeCustom = (apiVersion: string): boolean =>
 const isBuiltIn = (group: string): boolean => !group.includes('.') || BUILT_IN.has(group);
 
 /**
- * Returns the number of the step of the deletion in which objects of the kind are deleted. The objects of one step are gone before the next
- * one begins, so that the Pods of an operator can finalize its objects, and defer containers can use Services, accounts and settings.
+ * Returns the number of the step in which the session deletes objects of the kind. A step begins when the objects of the previous step do
+ * not exist any more: the Pods of an operator can finalize its objects, and defer containers can use Services, accounts and settings.
  */
 export function deletionStep({ group, kind }: { group: string; kind: string }): number {
   if (!isBuiltIn(group)) return 0;

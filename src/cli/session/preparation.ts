@@ -1,6 +1,6 @@
 /**
- * Finds in Events why the node cannot prepare the sandbox or the volumes of a Pod. The status of the Pod does not show it, because its
- * containers then wait for their creation, as in a Pod without a problem. Pure.
+ * Finds in Events why the node cannot prepare the sandbox or the volumes of a Pod. The status of the Pod does not show the problem: its
+ * containers have the same states as in a Pod that is still being prepared. Pure.
  */
 import type { CoreV1Event, Pod } from '../../api/generated/types.ts';
 import type { Hints } from '../hints.ts';
@@ -10,7 +10,7 @@ import { oneLine } from '../why/subject.ts';
 
 const [SANDBOX, VOLUMES] = ['FailedCreatePodSandBox', 'FailedMount'];
 
-/** Returns whether the Event is about the preparation of a Pod. */
+/** Returns whether the Event reports that the sandbox or the volumes of a Pod cannot be prepared. */
 export const isAboutPreparation = ({ reason }: CoreV1Event): boolean => reason === SANDBOX || reason === VOLUMES;
 
 export interface PreparationProblem {
@@ -22,7 +22,7 @@ export interface PreparationProblem {
   hint: string;
 }
 
-/** Returns the problem that the last Event about the preparation reports; undefined if the Pod has been prepared since. */
+/** Returns the problem that `event`, the last one about the Pod's preparation, reports; undefined if the Pod has been prepared since. */
 export function preparationProblem(pod: Pod, event: CoreV1Event, hints: Hints): PreparationProblem | undefined {
   if (isPrepared(pod)) return undefined;
   const message = oneLine(event.message);

@@ -5,7 +5,7 @@ import { createPullReports } from './pulls.ts';
 
 const MIB = 1024 * 1024;
 
-/** Returns a Pod with a container for each image. A progress means that the image is being pulled, a text is the ID of a pulled one. */
+/** Returns a Pod with a container for each image. The value is the progress of a pull, or the ID of an image that has been pulled. */
 function podOf(images: Record<string, PullProgress | string | undefined>): Pod {
   const statuses = Object.entries(images).map(([image, state], index): ContainerStatus => {
     const waiting = { reason: 'ContainerCreating', message: pullMessage(image, state as PullProgress) };

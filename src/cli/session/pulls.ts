@@ -4,7 +4,7 @@ import type { Pod } from '../../api/generated/types.ts';
 import { podContainers } from '../pod-containers.ts';
 import type { TerminalLine } from '../progress/terminal-line.ts';
 
-/** Returns the pulls of the Pods, by image. A pull is reported once it has lasted for about a second. Pure. */
+/** Returns the pulls that the statuses of the Pods report, by image. The node reports a pull that has lasted for about a second. Pure. */
 export function pullsOf(pods: readonly Pod[]): Map<string, ReportedPull> {
   const pulls = pods.flatMap((pod) =>
     podContainers(pod).flatMap(({ status }) => reportedPull(status?.state?.waiting?.message) ?? []),
@@ -23,8 +23,8 @@ const isPulled = (image: string, pods: readonly Pod[]): boolean =>
   });
 
 /**
- * Returns a function to call with the Pods of the session after each change. On a terminal it rewrites the line with the progress of all
- * pulls. Otherwise it prints a line when a pull is first reported, and one when the image has been pulled.
+ * Returns a function to call with the Pods of the session after each change. On a terminal, the function rewrites the line with the
+ * progress of all pulls. Otherwise it calls `say` when a pull is first reported, and when the image has been pulled.
  */
 export function createPullReports(
   line: Pick<TerminalLine, 'isShown' | 'show'>,

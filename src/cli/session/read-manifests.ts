@@ -10,7 +10,7 @@ import { createErrors, type Manifest, parseManifests } from './manifests.ts';
 /** The files of a folder that are manifests. Source: kubectl apply -f FOLDER. */
 const MANIFEST = /\.(?:yaml|yml|json)$/;
 
-/** Throws a UserError if paths that `lifepod up` names do not exist. Ignores other errors, such as a missing permission. */
+/** Throws a UserError if some of the paths do not exist. Ignores other errors, such as a missing permission. */
 export function checkPaths(paths: readonly string[]): void {
   const missing = paths.filter((path) => path !== '-' && isMissing(path));
   if (missing.length === 0) return;
@@ -30,7 +30,7 @@ function isMissing(path: string): boolean {
   }
 }
 
-/** The error about files that cannot be read or are not valid, a line for each. */
+/** The error about files that cannot be read or are not valid. Its message has a line for each problem. */
 export class UnreadManifestsError extends UserError {
   /** The objects of the other files. */
   readonly others: readonly Manifest[];
@@ -106,7 +106,7 @@ function filesOf(path: string): string[] {
 
 const contentOf = (path: string): string => readable(path, () => readFileSync(path, 'utf8'));
 
-/** Returns what `read` returns. Turns its errors into a UserError about the manifest. */
+/** Returns the result of `read`. If `read` throws, throws a UserError about the manifest instead. */
 function readable<T>(path: string, read: () => T): T {
   try {
     return read();

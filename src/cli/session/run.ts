@@ -19,14 +19,14 @@ export async function run(image: string, command: readonly string[], options: Ru
   await runSession({ dataDir, namespace }, output, () => Promise.resolve([{ object, source: '' }]));
 }
 
-/** Returns the text so that no part of it is a reference to a variable. Source: the expansion of references in Pods, $(NAME) and $$. */
+/** Escapes the text, so that the node does not expand $(NAME) in it. Source: the expansion of references to variables in Pods. */
 const literal = (text: string): string => text.replaceAll('$', '$$$$');
 
 const LONGEST_PREFIX = 50;
 
 /**
- * Returns the Pod. The command replaces the default arguments of the image, not its entrypoint, as with docker run and kubectl run. Throws
- * a UserError if a variable is not valid.
+ * Returns a Pod with one container that runs the command. The command replaces the default arguments of the image, not its entrypoint, as
+ * with docker run and kubectl run. Throws a UserError if a variable is not valid.
  */
 export function podOf(
   image: string,
@@ -37,7 +37,7 @@ export function podOf(
   const container = {
     name: 'main',
     image,
-    // As with docker run, an image that is on the machine is not pulled, even if its tag is latest. A pull would fail offline.
+    // Like docker run, the node does not pull an image that it has, even if the tag is latest. A pull would fail offline.
     imagePullPolicy: 'IfNotPresent',
     ...(command.length === 0 ? {} : { args: command.map(literal) }),
     env: env.map(variableOf),

@@ -27,7 +27,7 @@ export interface SessionLogs {
 
 const FOLLOWED = { follow: true, previous: false, timestamps: true, part: {} };
 
-/** Returns a function that creates prefixes. Each container gets the next color. */
+/** Returns a function that returns the prefix for the lines of a container. Each call uses the next color. */
 export function createPrefixes({
   hasPrefix,
   hasColors,

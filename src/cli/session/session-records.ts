@@ -44,7 +44,7 @@ export interface OwnRecord extends SessionRecord {
   isRevoked(): boolean;
 }
 
-/** The record of a session that was killed. No other process claims it until it is removed or released. */
+/** The record of a session that was killed. Other processes cannot claim the record until remove() or release() is called. */
 export interface DeadRecord extends SessionRecord {
   remove(): void;
   release(): void;
@@ -75,7 +75,7 @@ export async function lockGate(dataDir: string, signal: AbortSignal): Promise<Fi
   }
 }
 
-/** Removes the gate, which the caller has locked, and the folder of the records. Does nothing if the folder contains records. */
+/** Removes the gate, which the caller has locked, and the folder `sessions`. Does nothing if the folder contains records. */
 export function removeGate(dataDir: string): void {
   if (idsIn(dataDir).length > 0) return;
   rmSync(pathOf(dataDir, GATE), { force: true });

@@ -1,5 +1,5 @@
 /**
- * Decides about a session from what it sees of its Pods and Jobs: whether everything has ended, the exit code, and what keeps a Pod from
+ * Decides from the Pods and Jobs of a session whether everything has ended, which exit code the session has, and what keeps a Pod from
  * starting. Pure.
  *
  * Source of the exit codes: docker compose and docker run, whose exit code is that of the container that failed (behavior).
@@ -23,7 +23,7 @@ export interface SessionState {
   hasEndless: boolean;
   /** The UIDs of the Pods and Jobs that the manifests define. */
   ending: ReadonlySet<string>;
-  /** By UID: the Pods that the session or its objects have created, also those that are gone. */
+  /** By UID: the Pods that the session or its objects have created, including Pods that do not exist any more. */
   pods: ReadonlyMap<string, Seen<Pod>>;
   /** By UID: the Jobs of the session. */
   jobs: ReadonlyMap<string, Seen<Job>>;
@@ -40,8 +40,8 @@ const conditionOf = (job: Job, type: string): boolean =>
 export const isFinished = (job: Job): boolean => conditionOf(job, 'Complete') || conditionOf(job, 'Failed');
 
 /**
- * Returns whether nothing of the session runs any more or will run again: all Pods and Jobs of the manifests have ended or are gone, and no
- * object runs until it is deleted. A session that runs nothing never ends by itself.
+ * Returns whether nothing of the session runs any more or will run again: all Pods and Jobs of the manifests have ended or do not exist any
+ * more, and no object runs until it is deleted. A session without Pods and Jobs in its manifests never ends by itself.
  */
 export function isOver({ isComplete, hasEndless, ending, pods, jobs }: SessionState): boolean {
   if (!isComplete || hasEndless || ending.size === 0) return false;
@@ -53,8 +53,8 @@ export function isOver({ isComplete, hasEndless, ending, pods, jobs }: SessionSt
 }
 
 /**
- * Returns whether the Pod has failed for good. The failed Pod of a Job counts once the Job has failed, because the Job may try again; that
- * of another controller never counts, because the controller replaces it.
+ * Returns whether the Pod has failed for good. A failed Pod of a Job counts only after the Job has failed, because the Job may try again. A
+ * failed Pod of another controller never counts, because the controller replaces the Pod.
  */
 function hasFailed({ object }: Seen<Pod>, jobs: SessionState['jobs']): boolean {
   if (object.status?.phase !== 'Failed') return false;
@@ -68,7 +68,7 @@ export interface Failure {
   /** Such as `pod/web`. */
   title: string;
   exitCode: number;
-  /** Why there is no output that explains the failure, such as a command that could not start; undefined if the program itself failed. */
+  /** The cause of the failure if the program did not report it, for example because the command could not start; else undefined. */
   cause?: string;
 }
 
@@ -103,10 +103,10 @@ const endOf = (pod: Pod): string => failedExits(pod)[0]?.finishedAt ?? '';
 /** Returns the code of the first of failedExits(); 1 if no container of the Pod has failed, for example after an eviction. */
 export const exitCodeOf = (pod: Pod): number => failedExits(pod)[0]?.exitCode ?? 1;
 
-/** The reason of a container whose program ended with an error, which the program itself has reported. */
+/** The reason of a container whose program ended with an error. The program itself has usually reported the error. */
 const PROGRAM_FAILED = 'Error';
 
-/** Returns the reason and message of the Pod, else those of the first of failedExits(); {} if the program itself reports its error. */
+/** Returns the reason and message of the Pod, else those of the first of failedExits(); {} if there is none or the reason is Error. */
 function causeOf(pod: Pod): { cause?: string } {
   const [exit] = failedExits(pod);
   const { reason, message } = pod.status?.reason === undefined ? (exit ?? {}) : pod.status;
@@ -119,19 +119,19 @@ function causeOf(pod: Pod): { cause?: string } {
 /** A reason why a Pod does not start. */
 export interface Obstacle {
   text: string;
-  /** Is the same for two obstacles if the user needs to read only one of them. */
+  /** A key: of several obstacles of a Pod with the same cause, the user needs to read only one. */
   cause: string;
-  /** The actions that the user can take; empty if there are none, or if the text names them. */
+  /** The actions that the user can take; empty if there are none, or if `text` already names them. */
   hint: string;
   /** Whether only a change of the Pod removes the obstacle. */
   isFinal: boolean;
 }
 
-/** Reasons of a container that waits for something that will not happen. */
+/** The reasons of the state `waiting` that last until the Pod is changed. */
 const FINAL_REASONS = ['ErrImageNeverPull', 'InvalidImageName'];
 /** A part of the messages with which runtimes refuse names that the node accepts, such as UPPER/x:1. The node repeats such a pull. */
 const REFUSED_NAME = 'invalid reference format';
-/** Reasons of a container that waits for something that may happen. */
+/** The reasons of the state `waiting` that show an obstacle that may end without a change of the Pod. */
 const PASSING_REASONS = ['CreateContainerConfigError', 'CreateContainerError', 'RunContainerError'];
 
 /** Facts about a Pod that its object does not contain. */
@@ -163,7 +163,7 @@ export function obstacleOf(pod: Pod, facts: PodFacts): Obstacle | undefined {
 function waitingOf(pod: Pod, container: PodContainer, facts: PodFacts): Obstacle | undefined {
   const { hints, node, runs = NO_RUNS } = facts;
   const { kind, name, status } = container;
-  // A failed start is checked first, because a container that is started again and again waits for other reasons between the attempts.
+  // A failed start is checked first, because between the attempts to start the container, the state `waiting` has other reasons.
   const failedStart = failedStartOf(container, runs);
   if (failedStart !== undefined) {
     const text = `container ${name}: ${failedStart}`;

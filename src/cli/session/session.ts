@@ -2,12 +2,12 @@
  * Runs a session: creates the objects of manifests, follows the logs of their Pods, and deletes everything when all Pods and Jobs of the
  * manifests have ended, after Ctrl+C, or if a Pod cannot start. Sets the exit code of this process.
  *
- * Boundary: this file defines the order of events. The decisions are in plan.ts and session-state.ts, which are pure; the other files of
- * the folder have the effects. Reads manifests, and writes the objects in them and the record of the session (session-records.ts).
+ * Boundary: this file defines the order of events. The decisions are in plan.ts and session-state.ts, which are pure; other files of the
+ * folder read the manifests, and write the objects in them and the record of the session (session-records.ts).
  * Invariants:
  *  1. Nothing is created before all manifests are read and all options are checked.
  *  2. The record of the session is removed only after all its objects are deleted.
- *  3. The session deletes and stops only what it, or a session that was killed, has created or started.
+ *  3. The session deletes only objects, and stops only engines, that this session or a killed session has created or started.
  */
 import { requireRoot } from '../../engine/machine-checks.ts';
 import type { UpOptions } from '../../engine/settings.ts';
@@ -45,7 +45,7 @@ interface Session {
   hasPrefix: boolean;
   /** Prints a line about the session. */
   say(line: string): void;
-  /** Like say(), for lines that are not printed if the session has only one Pod. */
+  /** Like say(), for lines that `lifepod run` does not print. */
   detail(line: string): void;
 }
 
@@ -53,7 +53,7 @@ interface Session {
 export const warn = (line: string): void => terminalLine.printAbove(process.stderr, `${line}\n`);
 const DEFAULT_NAMESPACE = 'default';
 
-/** Returns the beginning of a sentence about what a later command deletes. */
+/** Returns the beginning of a sentence that says which commands delete the remaining objects. */
 function nextDeletes(dataDir: string): string {
   const { engine } = hintsFor({ dataDir }, process.env);
   return `the next '${engine('up FILE')}' or '${engine('down')}' deletes`;
@@ -90,7 +90,7 @@ export async function runSession(
     const use = await joinEngine(options, session.detail, interrupts.stop);
     process.exitCode = await liveAndLeave(manifests, use, session);
   } catch (error) {
-    // The error of an interrupted step only shows which step it was.
+    // After a signal, the error only shows which step was interrupted.
     const code = interrupts.exitCode();
     if (code === undefined) throw error;
     const signal = Object.entries(SIGNAL_CODES).find(([, each]) => each === code)?.[0];
@@ -125,7 +125,7 @@ async function liveAndLeave(manifests: readonly Manifest[], use: EngineUse, sess
   }
 }
 
-/** Deletes the objects of a session whose engine has failed. Resolves with whether that succeeded. */
+/** Restarts the engine of the session after it has failed, and deletes the objects of the session. Resolves with whether that succeeded. */
 async function cleanUp({ record }: EngineUse, { options, detail, say }: Session): Promise<boolean> {
   try {
     const client = await restartEngine(options.dataDir, detail);
@@ -137,7 +137,7 @@ async function cleanUp({ record }: EngineUse, { options, detail, say }: Session)
   }
 }
 
-/** Resolves with the exit code when all objects are deleted. Rejects if they cannot be deleted, or with the reason of `lost`. */
+/** Resolves with the session's exit code when all its objects are deleted. Rejects if a deletion fails, or with the reason of `lost`. */
 async function live(
   manifests: readonly Manifest[],
   { client, record, dead }: EngineUse,
@@ -216,7 +216,7 @@ export const refused =
     for (const line of error.message.split('\n')) say(`lifepod: ${line}`);
   };
 
-/** Prints the errors of files, and those that the engine finds in the other files. */
+/** Prints `error` about manifests. If some files are not valid, also prints the errors that the engine finds in the other files. */
 async function refusedFiles(error: unknown, { options, interrupts, say }: Session): Promise<undefined> {
   refused(say)(error);
   if (!(error instanceof UnreadManifestsError)) return;
@@ -235,7 +235,7 @@ function waitingText(objects: readonly PlannedObject[]): string {
 
 /**
  * Resolves when the session must end: with 1 if a Pod cannot start, with the exit code of the first failure, or with undefined if nothing
- * has failed. If all Pods have ended, their logs are printed first.
+ * has failed. If all Pods have ended, waits until their logs are printed.
  */
 async function untilOver(
   watched: WatchedSession,
@@ -259,7 +259,7 @@ async function untilOver(
   if (failure === undefined) return undefined;
   const { title, exitCode, cause } = failure;
   if (cause === undefined) detail(`lifepod: ${title} has failed: exit code ${exitCode}`);
-  // The logs do not show the cause.
+  // Without this line, the user would not see the cause, which the logs do not show.
   else say(`lifepod: ${title} has failed: exit code ${exitCode}: ${cause}`);
   return failure.exitCode;
 }

@@ -1,11 +1,11 @@
 /**
- * Watches the Pods and Jobs of a session: keeps the state for session-state.ts current, follows the logs of all Pods, and reports when
- * the session is over or a Pod cannot start.
+ * Watches the Pods and Jobs of a session: keeps the SessionState up to date, follows the logs of all Pods, and reports when the session is
+ * over or a Pod cannot start.
  *
  * Reads Pods, Jobs and Events in the namespaces of the session, the owners of Pods, and Nodes. Writes nothing.
  * Invariants:
- *  1. A Pod or Job belongs to the session if it has the label of the session, or if its controller does, or a controller of its controller.
- *  2. The only timer is the one for Pods that cannot start.
+ *  1. A Pod or Job belongs to the session if it, its controller, or a controller above that has the label of the session.
+ *  2. The only timer is that of giveUp(), for Pods that cannot start.
  */
 import { hasEnded } from '../../api/core/v1/pod/status/final-phase.ts';
 import type { CoreV1Event, Job, Node, Pod } from '../../api/generated/types.ts';
@@ -102,7 +102,7 @@ export async function watchSession(options: WatchOptions): Promise<WatchedSessio
     pods: () => watched.existingPods(),
     over: watched.over.promise,
     async settled() {
-      // A watch reports the revision of a list only with its next bookmark, up to a minute later, so the list itself is read.
+      // A watch reports the revision of this list only with its next bookmark, up to a minute later, so the items of the list are used.
       for (const namespace of namespaces) {
         const { items } = await client.resource<Pod>(PODS).list({ namespace });
         for (const pod of items) watched.see('pods', pod, false);
@@ -130,7 +130,7 @@ class Watched {
   #obstructed: Obstructed = new Map();
   /** By UID: which containers of the Pods have run. */
   readonly #runs = new Map<string, ContainerRuns>();
-  /** By the UID of the Pod: the last Event about its preparation, also of Pods that have not been seen yet. */
+  /** By the UID of the Pod, which may not have been seen yet: the last Event about the Pod's preparation. */
   readonly #events = new Map<string, CoreV1Event>();
   readonly #notices: Notices;
   #timer: Timer | undefined;
@@ -182,7 +182,7 @@ class Watched {
     const controller = controllerOf(object);
     if (controller === undefined) return;
     const decided = this.#isOwner(controller, object.metadata.namespace).then((belongs) => {
-      // A later version may have been decided first.
+      // The decision for a later version of the object may have come first.
       if (belongs && !known.has(uidOf(object))) this.#put(kind, object, isGone);
       this.#undecided.delete(decided);
     });
@@ -203,7 +203,7 @@ class Watched {
     return metadata.labels?.[SESSION_LABEL] === this.#options.id;
   }
 
-  /** Resolves with whether the owner, or a controller above it, has the label. The answer is cached, unless the owner could not be read. */
+  /** Resolves with whether the owner, or a controller above it, has the label of the session; false if the owner cannot be read now. */
   #isOwner(reference: OwnerReference, namespace: string | undefined): Promise<boolean> {
     const known = this.#owners.get(reference.uid);
     if (known !== undefined) return known;
@@ -247,7 +247,7 @@ class Watched {
     this.#look();
   }
 
-  /** Reports each cause of an obstacle, and what is wrong with the defer containers, once for each Pod. */
+  /** Prints what keeps the Pod from starting, and what is wrong with its defer containers, each cause once for each Pod. */
   #noteObstacle(pod: Pod, isGone: boolean): void {
     const { platform, hints } = this.#options;
     const node = this.#nodeNamed(pod.spec?.nodeName ?? '');
@@ -260,7 +260,7 @@ class Watched {
     };
     this.#obstructed = withObstacle(this.#obstructed, pod, isGone, platform.timers.now(), facts);
     const now = this.#obstructed.get(uidOf(pod));
-    // A final obstacle ends the session, which reports it.
+    // A final obstacle ends the session, which then reports the obstacle.
     if (now === undefined || now.obstacle.isFinal) return;
     this.#notices.trouble(pod, now.obstacle.cause, `${now.title} waits: ${withHint(now.obstacle)}`);
   }

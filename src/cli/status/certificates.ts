@@ -54,7 +54,7 @@ export const certificatesJson = (certificates: readonly DatedCertificate[], now:
   }),
 });
 
-/** Returns a sentence for each certificate that should have been renewed, and one if they cannot be read. */
+/** Returns a sentence for each certificate that should have been renewed, or one sentence if the certificates cannot be read. */
 export function certificateTroubles(dataDir: string, now: Millis): string[] {
   let certificates: DatedCertificate[];
   try {

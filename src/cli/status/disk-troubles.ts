@@ -20,7 +20,7 @@ export function diskTroubles(dataDir: string): string[] {
   return troubles;
 }
 
-/** Returns whether the file system is read-only. Other errors are ignored: the engine runs as root, so permissions do not affect it. */
+/** Returns whether the file system is read-only. Ignores other errors: permissions do not affect the engine, which runs as root. */
 function isReadOnly(folder: string): boolean {
   try {
     accessSync(folder, constants.W_OK);

@@ -1,4 +1,4 @@
-/** Selects the data folder whose engine `lifepod status` reports on, besides the API. */
+/** Selects the engine whose data folder and processes `lifepod status` reads in addition to the API. */
 import { existsSync } from 'node:fs';
 import { DEFAULT_DATA_DIR, isKubectlPlugin } from '../../engine/settings.ts';
 import { dataDirOwner } from '../../platform/files.ts';
@@ -19,9 +19,9 @@ const unknownFolder = (): string =>
   `the engine's memory, disk, certificates and static manifests: root reads them on the engine's machine with '${statusOf(UNKNOWN_FOLDER)}', with the engine's data folder as ${UNKNOWN_FOLDER}`;
 
 /**
- * Returns the folder of --data-dir, else that of the engine of --kubeconfig or KUBECONFIG, else that of the running default engine, else
- * that of the engine of ~/.kube/config, else the default folder. `kubectl lifepod`, and a user with a kubeconfig, get no folder if the
- * kubeconfig is not that of an engine whose folder the user may read.
+ * Returns the folder of --data-dir, else that of the engine of --kubeconfig or KUBECONFIG, else the default folder if its engine runs, else
+ * the folder of the engine of ~/.kube/config, else the default folder. Returns no folder if the user may not read it, or if
+ * `kubectl lifepod`, --kubeconfig, --context or KUBECONFIG selects a server whose data folder is not known.
  */
 export function selectEngine(
   options: TargetOptions,
@@ -70,7 +70,7 @@ function stateOf(dataDir: string): 'running' | 'stopped' | 'unreadable' | 'missi
     if (dataDirOwner(dataDir) !== undefined) return 'running';
     return existsSync(dataDir) ? 'stopped' : 'missing';
   } catch (error) {
-    // `lifepod down` has locked the folder, which readEngine() reports.
+    // Other errors, for example because `lifepod down` has locked the folder, are reported by readEngine().
     return (error as NodeJS.ErrnoException).code === 'EACCES' ? 'unreadable' : 'stopped';
   }
 }

@@ -1,4 +1,4 @@
-/** Finds the manifests of static Pods that the node cannot use, for `lifepod status`. Reads the folder as the node does. */
+/** Finds the manifests of static Pods that the node cannot use, for `lifepod status`. Reads the folder of manifests like the node. */
 import type { Millis } from '../../machinery/time.ts';
 import { readManifestFiles } from '../../node/static-pods/folder.ts';
 import { readAll } from '../../node/static-pods/manifests.ts';
@@ -10,7 +10,7 @@ export interface ManifestTrouble {
   message: string;
 }
 
-/** Resolves with a message for each file that defines no valid Pod. A missing folder has no files. */
+/** Resolves with a message for each file that defines no valid Pod; with none if the folder of manifests does not exist. */
 export async function manifestTroubles(dataDir: string, nodeName: string, now: Millis): Promise<ManifestTrouble[]> {
   const folder = manifestsFolder(dataDir);
   try {

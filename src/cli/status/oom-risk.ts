@@ -16,7 +16,7 @@ export const readOomScores = (engine: number, containerd: readonly number[], shi
 });
 
 /**
- * Returns a warning of one sentence, or undefined if all scores are low enough. Processes that have exited are ignored. `isService`:
+ * Returns a warning of one sentence, or undefined if all scores are low enough. Ignores processes that have exited. `isService`: whether
  * systemd runs the engine.
  */
 export function oomRisk(
@@ -33,7 +33,7 @@ export function oomRisk(
   name('containerd', containerd);
   name('shims', shims);
   if (parts.length === 0) return undefined;
-  // The engine lowers its own score first, and each start lowers those of the shims that an earlier engine has left.
+  // An engine with a low score was able to lower scores, so a restart helps: it also lowers the scores of shims of an earlier engine.
   const isLow = engine === undefined || engine <= SHIM_OOM_SCORE;
   const advice = isLow ? restart(isService, env) : isService ? OF_SERVICE : OF_SHELL;
   return `when memory runs out, the kernel may kill lifepod before Pods (oom_score_adj: ${parts.join(', ')}): ${advice}`;

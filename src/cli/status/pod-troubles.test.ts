@@ -68,7 +68,7 @@ test('the table of troubles contains every recorded Pod', () => {
   expect(Object.keys(pods)).toHaveLength(25);
 });
 
-/** Without Events and records, which a user may not be permitted to read, a trouble is found by the status alone. */
+/** The troubles that the status alone shows. A user may not be permitted to read Events and records. */
 test.each<[string, string | undefined]>([
   ['crashing', 'CrashLoopBackOff'],
   ['defer-crashing', 'CrashLoopBackOff'],

@@ -2,8 +2,8 @@
  * Decides whether a Pod is well, for `lifepod status`. Pure.
  *
  * A Pod is well if it runs and is ready, if it has succeeded, or if it is starting, pulling, initializing or terminating in time.
- * Boundary: the caller reads the Pod, its warning Events and its record, which may be incomplete: without them a trouble is found later,
- * and explain() describes it in fewer words.
+ * Boundary: the caller reads the Pod, its warning Events and its record. If Events or steps are missing, a trouble is found later, and
+ * explain() describes it in fewer words.
  * Invariant: the first of RULES that applies decides. The rules have the order of those of explain(), so that both report the same trouble.
  */
 import { isFinalPhase } from '../../api/core/v1/pod/status/final-phase.ts';
@@ -34,7 +34,7 @@ export interface PodTrouble {
   since: Millis | undefined;
 }
 
-/** A rule returns undefined if the next rule decides. */
+/** Returns the trouble of the Pod, `well`, or undefined if the next rule decides. */
 type Rule = (subject: Living) => PodTrouble | 'well' | undefined;
 
 /** A node may need this time after the deadline of a termination to kill containers and to remove the Pod. */
@@ -44,7 +44,7 @@ const SCHEDULING_MILLIS = 10_000;
 /** A Pod whose containers are all ready is ready within this time, unless its node has trouble. */
 const READY_MILLIS = 10_000;
 
-/** Values of the column STATUS of kubectl that are no trouble, or that a later rule decides. */
+/** Matches the values of the column STATUS of kubectl that are no trouble, or about which another rule decides. */
 const USUAL =
   /^(Running|Completed|Succeeded|Pending|ContainerCreating|PodInitializing|Terminating|NotReady|Init:\d+\/\d+|Defer:\d+\/\d+)?$/;
 
@@ -100,7 +100,7 @@ const ofWaiting: Rule = (subject) => {
   return { reason: isSandbox ? 'FailedCreatePodSandBox' : 'FailedMount', since: unreadySince(subject) };
 };
 
-/** Catches containers that have failed and are about to be restarted, or that are not restarted. */
+/** Reports containers that have failed and are about to be restarted, or that are not restarted. */
 const ofSummary: Rule = (subject) => {
   const { status } = podSummary(subject.pod);
   return USUAL.test(status) ? undefined : { reason: status, since: unreadySince(subject) };
@@ -121,7 +121,7 @@ const ofReadiness: Rule = (subject) => {
   return isReady && isLate ? { reason: ready.reason || 'NotReady', since } : undefined;
 };
 
-/** The image of a defer container is pulled long before its turn, and a missing one is reported while the Pod is otherwise well. */
+/** Reports a defer container that cannot get its image. The node pulls the image long before the turn of the container. */
 const ofEntryImages: Rule = (subject) => {
   for (const { kind, name, status } of shownContainers(subject)) {
     const reason = kind === 'defer' ? waitingProblem(status) : undefined;
@@ -169,8 +169,8 @@ function unreadySince(subject: Living): Millis | undefined {
 }
 
 /**
- * Returns since when the Pod is Failed. The node may end a Pod long after the last run of a container or without any, for example when it
- * shuts down, so that the latest of the known times counts, all of which precede the change of the phase.
+ * Returns since when the phase of the Pod is Failed. Returns the latest of several times that precede the change of the phase: the node may
+ * end a Pod long after the last run of a container, or without any run, for example when the node shuts down.
  */
 function failedSince(subject: Living): Millis | undefined {
   const { spec, status } = subject.pod;
@@ -202,8 +202,8 @@ function failingSince({ transitions }: Living, container: string): Millis | unde
 }
 
 /**
- * Returns whether a probe of the running container fails: an Event reports it, or the time is over in which the container should have
- * become ready. The time counts from the start of the container, so that a probe that fails after a success counts at once.
+ * Returns whether a probe of the running container fails: an Event reports the failure, or the container should have become ready by now.
+ * That time counts from the start of the container, so that a probe that fails after a success counts at once.
  */
 function failsProbe(subject: Living, { name, status }: Shown): boolean {
   const { initContainers = [], containers = [] } = subject.pod.spec ?? {};
@@ -213,7 +213,7 @@ function failsProbe(subject: Living, { name, status }: Shown): boolean {
   // A container without probes does not become ready late: a usual init container is not ready while it runs, however long that takes.
   if (started === undefined || (startupProbe === undefined && readinessProbe === undefined)) return false;
   const event = eventOf(subject, ['Unhealthy', 'ProbeWarning'], name);
-  // Timestamps are whole seconds.
+  // Timestamps are whole seconds, so an Event of this run may have the same timestamp as its start.
   if (event !== undefined && lastTime(event) >= started && status.started !== false) return true;
   const limit = periodOf(status.started === true ? undefined : startupProbe) + periodOf(readinessProbe ?? {});
   return subject.now - started > limit;

@@ -33,12 +33,12 @@ export interface EngineReading {
   manifestTroubles(nodes: readonly Node[]): Promise<Trouble[]>;
 }
 
-/** An engine of this age has started its DNS and written its rules. */
+/** A younger engine may not have started its DNS or written its nftables rules yet. */
 const START_MILLIS: Millis = 60_000;
 
 /**
- * Reads the engine of the data folder, which may be given as a link. The engine names its processes, network and tables by the real path.
- * Rejects with a UserError if the engine is not running on this machine, and with EACCES if the user may not read the data folder.
+ * Reads the state of the engine of the data folder `folder`, which may be a link. Rejects with a UserError if the engine is not running on
+ * this machine, and with EACCES if the user may not read the data folder.
  */
 export async function readEngine(folder: string, now: Millis): Promise<EngineReading> {
   const dataDir = realFolder(folder);
@@ -111,7 +111,7 @@ function readMemory(dataDir: string, pid: number) {
 
 const NFT_MILLIS = 10_000;
 
-/** Resolves with a message for each node port and host port that another engine on this machine has, too; with none if nft(8) fails. */
+/** Resolves with a message for each node port and host port that another engine on this machine also uses; with none if nft(8) fails. */
 function portTroubles(dataDir: string): Promise<string[]> {
   const { table } = networkNames({ dataDir, instance: dataDir });
   const { signal } = new AbortController();

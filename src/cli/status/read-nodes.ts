@@ -18,7 +18,7 @@ export interface NodeReading {
   unread: string[];
 }
 
-/** The start of the engine of this machine, by the clock of its machine. */
+/** The name of this machine's node, the time at which its engine started, and the current time. */
 export interface EngineStart {
   nodeName: string | undefined;
   startedAt: Millis;
@@ -54,7 +54,7 @@ const shownNode = ({ metadata, status }: Node): StatusReport['nodes'][number] =>
   runtime: status?.nodeInfo?.containerRuntimeVersion || 'no runtime',
 });
 
-/** Timestamps are whole seconds. */
+/** The resolution of timestamps in the API. */
 const RESOLUTION_MILLIS: Millis = 1000;
 
 /**

@@ -2,7 +2,8 @@
  * Finds the workloads that cannot create their Pods, for example because a ServiceAccount does not exist or a quota is used up. No Pod
  * shows this trouble.
  *
- * Boundary: only the kinds that report it in a condition, `ReplicaFailure`, are read. A Deployment reports that of its ReplicaSets.
+ * Boundary: the file reads only kinds that report such a failure in the condition ReplicaFailure. A Deployment also reports the failures of
+ * its ReplicaSets.
  */
 import type { Client } from '../../client/client.ts';
 import type { KubeObject } from '../../machinery/meta.ts';
@@ -19,7 +20,7 @@ interface WorkloadObject extends KubeObject {
   };
 }
 
-/** The kinds that have the condition. */
+/** The kinds that have the condition ReplicaFailure. */
 const KINDS = ['Deployment', 'ReplicaSet', 'ReplicationController'] as const;
 const TYPES = KINDS.flatMap((kind) =>
   WORKLOAD_TYPES.filter((type) => type.kind === kind).map(({ names, resource }) => ({
@@ -61,7 +62,7 @@ export async function readWorkloads(
 function troubleOf(object: WorkloadObject, kind: Trouble['kind'], word: string, hints: Hints): Trouble[] {
   const { metadata, status } = object;
   const failure = status?.conditions?.find((each) => each.type === 'ReplicaFailure' && each.status === 'True');
-  // The controller of the object reports the failure, too.
+  // If the object has a controller, the controller also has the condition, so the failure is reported only once.
   if (failure === undefined || controllerOf(object) !== undefined) return [];
   const { name, namespace = 'default', uid } = metadata;
   const message = oneLine(failure.message);

@@ -92,7 +92,7 @@ export function reportLines(report: StatusReport, listAll: string, now: Millis):
 
 const isNamespaced = ({ namespace }: Trouble): boolean => namespace !== undefined;
 
-/** Returns at most `count` troubles in the given order, of as many reasons as possible: many Pods with one trouble hide no other. */
+/** Returns at most `count` troubles in the given order, with as many different reasons as possible. */
 function ofManyReasons(troubles: readonly Trouble[], count: number): Trouble[] {
   const groups = [...Map.groupBy(troubles, ({ reason }) => reason).values()];
   const chosen = new Set<Trouble>();

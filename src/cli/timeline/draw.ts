@@ -163,7 +163,7 @@ const deadlines = (
   return shown.flatMap(({ at, glyph }) => (at >= from && at <= limit ? [{ column: scale.column(at), glyph }] : []));
 };
 
-/** Returns the cells of the axis: cuts, deadlines, and round times since the start, which are omitted where they would overlap these. */
+/** Returns the cells of the axis: cuts, deadlines, and round times since the start. Omits a time that would overlap a cut or a deadline. */
 function axisCells(picture: LifePicture, scale: Scale, used: Set<Glyph>): Cell[] {
   const cells: Cell[] = Array.from({ length: scale.width });
   const marks = [...scale.cuts.map((column) => ({ column, glyph: CUT })), ...deadlines(picture, scale)];

@@ -37,7 +37,7 @@ export interface LifePicture {
   from: Millis;
   to: Millis;
   rows: Row[];
-  /** The deadline of the termination; undefined if there is none. If it was moved, this is the last one; formerDeadlines has the others. */
+  /** The last deadline of the termination; undefined if there is none. If the deadline was moved, formerDeadlines has the earlier ones. */
   deadline: Millis | undefined;
   formerDeadlines: Millis[];
   /**
@@ -45,7 +45,7 @@ export interface LifePicture {
    * PostExit entries.
    */
   reservedFrom: Millis | undefined;
-  /** Whether the deadlines have no meaning for the shown time, because the Pod has ended before them, and its object exists longer. */
+  /** Whether the Pod ended before its deadline and its object exists, or existed, beyond the deadline, which thus had no effect. */
   endedInTime: boolean;
   /** When the Pod has reached its final phase. */
   finished: Millis | undefined;
@@ -128,8 +128,8 @@ const isOfEarlier = ({ attempt }: Transition, newest: Transition | undefined): b
   attempt !== undefined && newest?.attempt !== undefined && attempt < newest.attempt;
 
 /**
- * Returns whether the containers have ended for good. The node also stops a lost sandbox, before it creates another one for a Pod that is
- * not ending.
+ * Returns whether the containers have ended for good. A stopped sandbox alone does not show that: the node also stops a lost sandbox
+ * before it creates another one.
  */
 function hasEnded(steps: readonly Transition[]): boolean {
   let ends = false;
@@ -229,7 +229,7 @@ function endRun(row: Row, bar: { kind: BarKind; from: Millis } | undefined, at: 
   if (bar !== undefined) row.bars.push({ ...bar, to: at });
 }
 
-/** Draws the part of a run before its stop signal like a successful run. The exit code after the bars shows how the run ended. */
+/** Shows the part of a run before its stop signal like a successful run. The exit code after the bars shows how the run ended. */
 function colorStopped(row: Row): void {
   for (const [index, bar] of row.bars.entries())
     if (bar.kind === 'running' && row.bars[index + 1]?.kind === 'stopping') bar.kind = 'succeeded';

@@ -10,7 +10,7 @@ import { inOrder } from './life.ts';
 
 export interface LifeSummary {
   uid: string;
-  /** The times of the creation and of the end. Absent if the record does not contain them, and `ended` also while the Pod exists. */
+  /** The times of the Pod's creation and end. Each is absent if the record does not contain it, `ended` also while the Pod exists. */
   created?: string;
   ended?: string;
   /** How the life ended, such as `Deleted, exit 0`; for an existing Pod, usually its status in `kubectl get`. */

@@ -1,4 +1,4 @@
-/** Says why there is nothing to draw: the node has not recorded a step of the Pod. Pure. */
+/** Explains why there is nothing to draw for a Pod of which the node has recorded no steps. Pure. */
 import type { Hints } from '../hints.ts';
 import { type PodLife, titleOf } from '../records.ts';
 

@@ -14,13 +14,13 @@ export interface Scale {
   shownMillis: number;
   /** For each shortened period, the column in its middle. */
   cuts: number[];
-  /** The periods between the shortened ones, in their order. */
+  /** The periods between the shortened ones, in the order of their times. */
   spans: { begin: Millis; end: Millis }[];
 }
 
-/** A period without steps is shortened to half of the rest of the time if the period is more than this many times as long as that half. */
+/** A period without steps is shortened to half of the remaining time if the period is more than this many times as long as that half. */
 const CUT_FROM = 4;
-/** A period is not shortened to less than this. */
+/** The least length to which a period is shortened. */
 const SHORTEST_CUT_MILLIS = 1000;
 
 /** Returns a scale from `from` to `to` with `width` columns. `times` are the times of the steps. */
@@ -31,7 +31,7 @@ export function scaleOf(from: Millis, to: Millis, times: readonly Millis[], widt
   const gaps = points.slice(1).map((at, index) => {
     const begin = points[index] ?? at;
     const shown = Math.max(SHORTEST_CUT_MILLIS, (total - (at - begin)) / 2);
-    // A single period fills the width, however long it is.
+    // If there is only one period, it fills the width and is never shortened.
     const cut = inside.length > 0 && at - begin > CUT_FROM * shown;
     return { begin, end: at, shown: cut ? shown : at - begin, cut };
   });

@@ -25,7 +25,7 @@ export interface TimelineOptions extends TargetOptions {
   list?: boolean;
 }
 
-/** With -w, the time after which the drawing is repeated even if there is no new step. */
+/** With -w, the time after which the timeline is drawn again even if there is no new step. */
 const TICK_MILLIS = 1000;
 const HOME_AND_CLEAR = '\u001b[H\u001b[2J\u001b[3J';
 
@@ -78,7 +78,7 @@ async function watch(life: PodLife, { client, hints }: Target, options: Timeline
       stopping.abort();
     });
   }
-  // An error means that the program that reads the output has closed the pipe.
+  // An error usually means that the program that reads the output has closed the pipe.
   process.stdout.on('error', () => stopping.abort());
   const timers = systemTimers();
   const { signal } = stopping;

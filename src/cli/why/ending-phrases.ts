@@ -6,7 +6,7 @@ import { type Action, ago, clock, eventLine, eventOf, inTime, type Living, lastS
 
 export const isDeleted = ({ pod }: Living): boolean => pod.metadata.deletionTimestamp !== undefined;
 
-/** Returns the beginning of a sentence. The object of a Pod that was not deleted remains, so "gone" would be wrong for it. */
+/** Returns the beginning of a sentence about an ending Pod. Only a deleted Pod can be called "gone", because its object is removed. */
 export const still = (subject: Living): string =>
   isDeleted(subject) ? `${subject.name} is not gone yet` : `${subject.name} has not ended yet`;
 

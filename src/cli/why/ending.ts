@@ -92,7 +92,7 @@ function silentRuntime(subject: Living): Explanation | undefined {
 
 const NO_EFFECT = /had no effect/;
 
-/** Explains a termination in which an action of the node had no effect, and no other step has been recorded since. */
+/** Explains a termination in which an action of the node had no effect, and after which no other step has been recorded. */
 function fruitless(subject: Living): Explanation | undefined {
   const event = eventOf(subject, ['FailedKillPod']);
   const step = subject.transitions.findLast(({ message }) => NO_EFFECT.test(message ?? ''));

@@ -31,7 +31,7 @@ interface Turn {
   spec: DeferContainer;
   /** A phrase such as `defer container slow (2 of 2)`. */
   place: string;
-  /** Evidence about the termination of the Pod, about the earlier entries, and for the limit. */
+  /** Evidence about the termination of the Pod, about the earlier entries, and about `limit`. */
   evidence: string[];
   /** The latest time at which the entry is stopped, undefined if it is not known, and the evidence for this time. */
   limit: { at: Millis | undefined; because: string[] };

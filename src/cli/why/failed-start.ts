@@ -40,8 +40,8 @@ export function failedRun(subject: Living, { reason = '', message }: ContainerSt
 }
 
 /**
- * Returns a verb phrase about a command that cannot be executed, or its working directory; undefined if the message is about something
- * else.
+ * Returns a verb phrase that says why a command cannot be executed, or why its working directory cannot be used; undefined if the message
+ * is about another problem.
  */
 export const commandError = (message: string | undefined): string | undefined =>
   commandFinding(oneLine(message))?.cause;
@@ -101,7 +101,7 @@ function commandFinding(text: string): Finding | undefined {
 const KINDS: Readonly<Record<string, string>> = { configmap: 'ConfigMap', secret: 'Secret' };
 const CREATE: Readonly<Record<string, string>> = { configmap: 'create configmap', secret: 'create secret generic' };
 
-/** Returns what a message about a missing ConfigMap, Secret or key means; undefined if it is about something else. */
+/** Returns the cause and the actions for a message about a missing ConfigMap, Secret or key; undefined for other messages. */
 export function objectFinding(
   { namespace, hints, pod }: Pick<Living, 'namespace' | 'hints' | 'pod'>,
   text: string,

@@ -152,7 +152,7 @@ function deafText(deaf: readonly Transition[]): string {
     : `, because the containers ${names} ignored their stop signals until they were killed`;
 }
 
-/** Returns why and how the Pod was evicted for a NoExecute taint; undefined if it was not. The node may have other taints by now. */
+/** Returns why the Pod was evicted for a NoExecute taint; undefined if it was not. Names the taints that the node has now, if any. */
 function evictedFor(subject: Subject): { why: string; evidence: string[] } | undefined {
   const event = eventOf(subject, ['TaintManagerEviction']);
   if (event === undefined || !/^Marking for deletion/.test(event.message ?? '')) return undefined;

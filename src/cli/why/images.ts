@@ -31,7 +31,7 @@ export function missingImage(subject: Living, shown: Shown): Explanation {
   };
 }
 
-/** Advises a user whose image name is not valid. */
+/** The advice to a user whose image name is not valid. */
 export const IMAGE_NAME_RULE =
   'an image name is [REGISTRY/]PATH[:TAG] with a PATH in lower case, such as registry.example/team/app:1.2';
 
@@ -79,7 +79,7 @@ function imageEvidence(subject: Living, shown: Shown, reason: string, message: s
 /** The input of the advice about missing images. Without the node, no image counts as present on it. */
 export type Advised = Pick<Living, 'pod' | 'hints' | 'node'>;
 
-/** Returns what the user can do about the images of the containers that lack them. */
+/** Returns what the user can do about the missing images of the containers. */
 export function imageActions(subject: Advised, shown: readonly Shown[]): Action[] {
   const { ofPresent, ofMissing } = remedies(subject, shown);
   const check = shown.some(mayPull) ? [checkRegistry(shown)] : [];
@@ -97,7 +97,7 @@ export function imageRemedies(subject: Advised, shown: readonly Shown[]): Action
   return [...ofPresent, ...ofMissing, ...(shown.some(isInvalid) ? [{ description: IMAGE_NAME_RULE }] : [])];
 }
 
-/** Returns what the user can do without a registry, or with one on this machine, as one phrase. */
+/** Returns, as one phrase, what the user can do about the missing image without a registry, or with a registry on this machine. */
 export function imageHint(subject: Advised, shown: Shown): string {
   return actionsText([...startRegistry([shown]), ...imageRemedies(subject, [shown])]);
 }
@@ -165,7 +165,7 @@ function checkRegistry(shown: readonly Shown[]): Action {
     : { description: 'check the name, and whether the registry answers' };
 }
 
-/** Returns the advice to change imagePullPolicy, whose default is Always for the tag latest, even if implied. Source: defaults of v1.33. */
+/** Returns the advice to change imagePullPolicy, which is Always by default for the tag latest, even an implied one. Source: v1.33. */
 function neverAlways({ pod }: Advised, shown: readonly Shown[]): string {
   const isLatest = shown.some((each) => /:latest$/.test(storedImage(pod, each)));
   return `set imagePullPolicy: IfNotPresent${isLatest ? ' (or use a tag other than latest)' : ''}, and recreate the Pod`;

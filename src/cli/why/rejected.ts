@@ -33,7 +33,7 @@ const lowered = (text: string): string => text.charAt(0).toLowerCase() + text.sl
 
 const nodeOf = ({ pod }: Living): string => pod.spec?.nodeName ?? 'its node';
 
-/** Returns how to restart the engine with the option, while its Pods keep running. */
+/** Returns the action to restart the engine with the option while its Pods keep running. `what` is the purpose, a verb phrase. */
 const restartWith = (subject: Living, option: string, what: string): Action[] =>
   subject.hints.isService
     ? [

@@ -2,7 +2,7 @@
  * Explains why a run of a container ended: a failed probe, a failed postStart hook, its memory limit, a failed start, or another cause.
  * Pure.
  *
- * Invariant: a cause is taken only from the run in question. Steps of the record count only if they have the attempt of that run.
+ * Invariant: the cause of a run's end is taken only from this run. Steps of the record count only if they have the attempt of the run.
  */
 import type { Container, ContainerStateTerminated, Pod, PodSpec } from '../../api/generated/types.ts';
 import type { Transition } from '../../lifecycle/types.ts';
@@ -109,8 +109,8 @@ const exitOf = ({ transitions }: Living, container: string): Transition | undefi
   transitions.findLast((step) => step.type === 'Exited' && step.container === container);
 
 /**
- * Returns why the node stopped the newest run of the container, or the run with the end `exit`, although the Pod was not ending; undefined
- * if it did not.
+ * Returns why the node stopped the newest run of the container, or the run with the end `exit`, although the Pod was not ending. Returns
+ * undefined if the node did not stop that run.
  */
 export function stopOf(subject: Living, shown: Shown, exit?: Transition): NodeStop | undefined {
   const { name } = shown;

@@ -139,7 +139,7 @@ export function explainRunning(subject: Living): Explanation {
   const restarted = shown
     .flatMap(({ kind, name: own, status }) => {
       const last = status.lastState?.terminated;
-      // The end of the previous run is earlier than the restart by the back-off.
+      // The start of the current run counts. The previous run ended earlier, before the back-off.
       const at = parseTime(status.state?.running?.startedAt);
       return last === undefined || at === undefined || now - at > RECENT_MILLIS
         ? []

@@ -56,7 +56,7 @@ const ADVICE: readonly [RegExp, ...Advice[]][] = [
     (subject) => seeStatus(subject, 'see why the node is not ready'),
   ],
   [/untolerated taint|had taint/, taint],
-  // This pattern precedes the one about node affinity, which would match the message, too.
+  // This pattern precedes that of node affinity, which would also match the message.
   [/volume node affinity/, aboutClaims('the volume of a claim is on another node: see which one')],
   [/available persistent volumes/, aboutClaims('create a PersistentVolume that fits the claim: see what it requests')],
   [
@@ -87,7 +87,7 @@ const ADVICE: readonly [RegExp, ...Advice[]][] = [
   [/Too many pods/, say('the node is full: delete other Pods')],
 ];
 
-/** The advice to look at the claim in the message, or at all claims of the namespace. */
+/** Returns the advice to look at the claim that the message names, or at all claims of the namespace. */
 function aboutClaims(description: string): Advice {
   return (subject) => ({
     description,

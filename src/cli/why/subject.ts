@@ -1,4 +1,4 @@
-/** The input of the explanations (Pod, Events, record, node), and functions that query it and describe parts of it. Pure. */
+/** Defines the input of the explanations (Pod, Events, record, node), and functions that query the input and describe parts of it. Pure. */
 import type {
   ContainerStatus,
   CoreV1Event,
@@ -164,7 +164,7 @@ export function lastWords({ lastLines }: Subject, name: string, message: string 
   return (lastLines[name] ?? []).map((line) => `its log: ${line}`);
 }
 
-/** The usual cause of the loss of a sandbox, and of a run whose end is not known. It cannot be distinguished from other causes. */
+/** The probable cause of the loss of a sandbox, and of a run whose end is not known. Other causes leave the same traces. */
 export const PROBABLE_LOSS = 'probably because the machine or the container runtime stopped without a shutdown';
 
 export const listed = (names: readonly string[]): string =>

@@ -98,10 +98,11 @@ const hasLostRun = (pod: Pod): boolean =>
   });
 
 /**
- * Resolves with the time of the node's newest Event about a restart of its machine; undefined if there is none, or if it cannot be read.
+ * Resolves with the time of the node's newest Event about a restart of its machine; undefined if there is none, or if the user may not read
+ * Events.
  */
 export async function rebootOf(client: Client, node: string): Promise<Millis | undefined> {
-  // Events about objects without a namespace are in this one.
+  // Events about objects without a namespace, such as Nodes, are in the namespace default.
   const namespace = 'default';
   const fieldSelector = `involvedObject.kind=Node,involvedObject.name=${node},reason=Rebooted`;
   try {

@@ -50,8 +50,8 @@ export function worstPod(object: KubeObject, pods: readonly Pod[]): Pod | undefi
 }
 
 /**
- * Returns the failed Pods that others have replaced, the newest first: those of a workload that has its number of ready Pods, for example
- * after a shutdown of the node. Returns none for a Job, which counts failed Pods.
+ * Returns the failed Pods that others have replaced, the newest first. A failed Pod is replaced if the workload has the wanted number of
+ * ready Pods, for example after a shutdown of the node. Returns none for a Job, which counts failed Pods.
  */
 function replacedPods(object: KubeObject, pods: readonly Pod[]): Pod[] {
   const { spec, status } = object as WorkloadObject;
@@ -112,7 +112,7 @@ export function explainByPod(
   };
 }
 
-/** Explains a workload that has its number of ready Pods, and failed Pods that these have replaced. `found` explains a ready Pod. */
+/** Explains a workload that has the wanted number of ready Pods, which have replaced failed Pods. `found` explains a ready Pod. */
 function explainReplaced(
   { title, namespace, pods, hints }: Pick<Given, 'title' | 'namespace' | 'pods' | 'hints'>,
   replaced: readonly Pod[],

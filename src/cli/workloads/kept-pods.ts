@@ -22,7 +22,7 @@ export async function keptPodsLine(client: Client, pods: readonly Pod[], hints: 
   return `the engine keeps running, because no session has created these Pods: ${names}; '${hints.engine('down')}' ends them${again}`;
 }
 
-/** Resolves with words such as `deployment/web -n default` for the workload whose Pod this is; undefined if there is none. */
+/** Resolves with words such as `deployment/web -n default` for the workload that the Pod belongs to; undefined if there is none. */
 async function workloadOf(client: Client, pod: Pod): Promise<string | undefined> {
   const owner = await ownerOf(client, pod);
   const top = owner && ((await ownerOf(client, owner.object)) ?? owner);

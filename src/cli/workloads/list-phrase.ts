@@ -1,10 +1,10 @@
-/** Composes the phrases that name the list of the objects that a user may see, for sentences about an object that was not found. */
+/** Composes the phrases that name the command that lists the objects a user may see, for sentences about an object that was not found. */
 import type { Client } from '../../client/client.ts';
 import type { KubeObject, ResourceRef } from '../../machinery/meta.ts';
 import { isApiError } from '../../machinery/status.ts';
 import type { Hints } from '../hints.ts';
 
-/** Resolves with false if the user may not list the resource in all namespaces, as with a RoleBinding; with true otherwise. */
+/** Resolves with whether the user may list the resource in all namespaces. A user with only a RoleBinding may not. */
 export async function mayListAll(client: Client, resource: ResourceRef): Promise<boolean> {
   try {
     await client.resource<KubeObject>(resource).list({ limit: 1 });
@@ -16,7 +16,8 @@ export async function mayListAll(client: Client, resource: ResourceRef): Promise
 }
 
 /**
- * Resolves with a phrase such as `'kubectl get pods -A' lists all Pods`, or one about the namespace only. `kind` is that of the resource.
+ * Resolves with a phrase such as `'kubectl get pods -A' lists all Pods`; about the namespace only if the user may not list the resource in
+ * all namespaces. `kind` is the kind of the resource.
  */
 export async function listPhrase(
   { client, namespace, hints }: { client: Client; namespace: string; hints: Hints },

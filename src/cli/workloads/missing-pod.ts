@@ -53,7 +53,7 @@ export const shortList = (names: readonly string[]): string =>
     ? `${names.slice(0, MOST_NAMES).join(', ')} and ${names.length - MOST_NAMES} more`
     : names.join(', ');
 
-/** Resolves with the namespaces that have a Pod of the name, else those that have the record of one. */
+/** Resolves with the namespaces that have a Pod of the name, else with the namespaces that have the record of a former Pod of the name. */
 async function otherNamespaces(client: Client, name: string): Promise<string[]> {
   const pods = await client
     .resource<Pod>(PODS)
@@ -71,7 +71,7 @@ async function otherNamespaces(client: Client, name: string): Promise<string[]> 
   return [...new Set(found.flatMap(({ metadata }) => metadata.namespace ?? []))].sort();
 }
 
-/** Resolves with the names of the Pods in the namespace that begin with the name, else with those that differ by one typing error. */
+/** Resolves with the Pod names in the namespace that begin with the name, else with those for which isTypingError() returns true. */
 async function similarNames(client: Client, namespace: string, name: string): Promise<string[]> {
   const { items } = await client.resource<Pod>(PODS).list({ namespace }).catch(noneIfRefused);
   const names = items.map(({ metadata }) => metadata.name);

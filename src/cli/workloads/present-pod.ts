@@ -1,4 +1,4 @@
-/** Reads the Pod that a command needs. If it does not exist, the error says whether it has existed, what remains, and what to type. */
+/** Reads the Pod that a command needs. For a missing Pod, the error says whether the Pod has existed, what remains, and what to type. */
 import type { Pod } from '../../api/generated/types.ts';
 import { PODS } from '../../api/resources.ts';
 import type { Client } from '../../client/client.ts';
@@ -18,8 +18,8 @@ export interface PodSource {
 }
 
 /**
- * Resolves with the Pod of the name in the namespace, else with the one whose UID begins with `given`. Rejects with a UserError if there is
- * none, or if the user may not read it. `consequence` follows the statement that the Pod no longer exists, such as `and its logs are
+ * Resolves with the Pod of the name in the namespace, else with the Pod whose UID begins with `given`. Rejects with a UserError if there is
+ * no such Pod, or if the user may not read it. `consequence` follows the statement that the Pod no longer exists, such as `and its logs are
  * deleted`.
  */
 export async function presentPod(source: PodSource, given: string, consequence = ''): Promise<Pod> {

@@ -1,4 +1,4 @@
-/** A registry with a Pod and the record of a former Pod, for tests of commands that look for a Pod by its name. */
+/** Starts a registry with a Pod and the record of a deleted Pod, for tests of commands that look for a Pod by its name. */
 import type { Pod, PodRecord } from '../../api/generated/types.ts';
 import { POD_RECORDS } from '../../api/lifepod.io/v1/pod-record/index.ts';
 import { PODS } from '../../api/resources.ts';
@@ -6,7 +6,7 @@ import { registryBackend } from '../../client/registry-fixture.ts';
 
 export const GONE = '0123abcd-0000-4000-8000-000000000000';
 
-/** Starts a registry with the Pod `web` and the record of the Pod `gone`, both in the namespace a. */
+/** Starts a registry with the Pod `web` and the record of the deleted Pod `gone`, whose UID is GONE, both in the namespace a. */
 export async function webAndGone() {
   const backend = await registryBackend({ namespaces: ['a', 'b'] });
   await backend.set<Pod>(PODS, {

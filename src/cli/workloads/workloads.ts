@@ -1,4 +1,4 @@
-/** Finds workloads (Deployments, Jobs and other objects that create Pods) and their Pods, for commands that are about a Pod. */
+/** Finds workloads (Deployments, Jobs and other objects that create Pods) and their Pods, for commands that accept a Pod or a workload. */
 import type { Pod } from '../../api/generated/types.ts';
 import {
   CRON_JOBS,
@@ -20,7 +20,7 @@ export interface WorkloadType {
   /** The names of the type that kubectl accepts in TYPE/NAME, the usual one first. */
   names: readonly string[];
   resource: ResourceRef;
-  /** The type of the objects through which the workload creates its Pods; undefined if it creates them itself. */
+  /** The type of the objects through which the workload creates its Pods; undefined if the workload creates its Pods itself. */
   through?: ResourceRef;
 }
 
@@ -65,7 +65,7 @@ export interface Workload {
   pods: readonly Pod[];
 }
 
-/** Finds a workload, the objects through which it creates its Pods, and its Pods. Resolves with undefined if it does not exist. */
+/** Finds the workload `wanted`, the objects through which it creates its Pods, and its Pods. Resolves with undefined if there is none. */
 export async function findWorkload(
   client: Client,
   namespace: string,
