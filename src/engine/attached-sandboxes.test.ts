@@ -1,4 +1,4 @@
-/** Tests when containers may be created: on the real registry, with a table that only remembers its sections. */
+/** Tests when containers may be created, with a real registry and a fake nftables table that only stores its sections. */
 import { expect, onTestFinished, test } from 'vitest';
 import { registryBackend, withInformers } from '../client/registry-fixture.ts';
 import { clientOf } from '../client/typed-client.ts';

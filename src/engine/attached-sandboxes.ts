@@ -5,7 +5,7 @@ import type { RunningProxy } from '../network/proxy/proxy.ts';
 import { inTime } from '../platform/at-most.ts';
 import type { ContainerRuntime, SandboxPods } from '../runtime/runtime.ts';
 
-/** How long a container waits for the first rules, which take seconds for thousands of objects on a busy machine. */
+/** How long a container waits for the first rules. To write the rules for thousands of objects takes seconds on a busy machine. */
 const FIRST_RULES_MILLIS = 30_000;
 
 export interface AttachmentOptions extends Omit<PoliciesOptions, 'table' | 'sandboxes' | 'left' | 'firstRulesMillis'> {
@@ -13,10 +13,10 @@ export interface AttachmentOptions extends Omit<PoliciesOptions, 'table' | 'sand
 }
 
 /**
- * Enforces NetworkPolicies, also for the sandboxes that an earlier engine has left. Makes createContainer() of `runtime` wait until the
- * rules for Services have been written and, except for Pods on the network of the host, until the network has the sandbox and the
- * NetworkPolicies apply to its addresses. The call rejects if the network does not have the sandbox, if its rules cannot be written, or if
- * the first rules are not written within 30 s: then the container backs off, and an Event has the cause.
+ * Enforces NetworkPolicies, including those for sandboxes that an earlier engine has left. Makes createContainer() of `runtime` wait until
+ * the rules for Services have been written and, except for Pods on the network of the host, until the sandbox is attached to the network
+ * and the NetworkPolicies apply to its addresses. createContainer() rejects if the sandbox is not attached, if its rules cannot be written,
+ * or if the first rules are not written within 30 s: then the container backs off, and an Event has the cause.
  */
 export function requireAttachment(
   runtime: Pick<ContainerRuntime, 'createContainer'> & SandboxPods,
@@ -31,7 +31,7 @@ export function requireAttachment(
       const pods = await runtime.sandboxPods(options.signal);
       return [...network.sandboxes()].flatMap(([id, addresses]) => {
         const pod = pods.get(id);
-        // The runtime stores no ports of Pods, so a named port allows no connections to a Pod that the API no longer has.
+        // The runtime stores no ports of Pods, so named ports in NetworkPolicies allow no connections to a Pod that the API no longer has.
         return pod === undefined ? [] : [{ pod: { ...pod, ports: [] }, addresses }];
       });
     },

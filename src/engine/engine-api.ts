@@ -40,7 +40,7 @@ import { buildDate, gitCommit, SERVED_VERSION } from './version.ts';
 export const CLUSTER_DOMAIN = 'cluster.local';
 
 export interface OpenRegistry {
-  /** The registry for the components, whose calls are authorized, and recorded in the audit log. */
+  /** The registry for the components. Authorizes their calls, and records the calls in the audit log. */
   registry: Registry;
   /** The same registry for the API server, which records the requests of its clients itself. */
   served: Registry;
@@ -51,11 +51,11 @@ export interface OpenRegistry {
   pki: Pki;
   /** Issues the tokens of ServiceAccounts. */
   tokens: TokenIssuer;
-  /** Decides what the users of the API may do, once it is connected. */
+  /** Decide what the users of the API may do. Decisions wait until connect() is called. */
   authorization: LateAuthorizers;
   /** Counts and logs the requests of components that their roles do not allow. */
   onRefusal: OnRefusal;
-  /** Replaces the key that encrypts stored values, and resolves with the number of these values. */
+  /** Replaces the key that encrypts stored values, and resolves with the number of values that are encrypted with the new key. */
   rotateKey: () => Promise<number>;
   /** Copies the store for `lifepod backup`. */
   copyStore: () => Promise<void>;
@@ -123,7 +123,7 @@ interface ServerParts {
 }
 
 /**
- * Starts the API server, creates the system objects, writes the kubeconfig, reports the progress, and resolves with the port of the server.
+ * Starts the API server, creates the system objects, writes the kubeconfig and reports the progress. Resolves with the port of the server.
  * Adds the function that stops the server to `closers`.
  */
 export async function serveApi(
@@ -178,7 +178,7 @@ export async function serveApi(
   }
   const client = apiFor(registry, API_SERVER);
   await bootstrap(client, { serviceCidr, apiServerPort: api.port });
-  // A full disk must not prevent the start. Members of system:masters need no roles.
+  // The start continues if roles cannot be created, for example because the disk is full. Members of system:masters need no roles.
   await ensureRoles(client).catch((error: Error) => log.error('cannot create all roles', { error: error.message }));
   // Containers wait for the first rules for Services, which must lead to the API. If this write fails, a controller repeats it.
   await ensureKubernetesEndpoints(client, { ip: addressForPods(settings), port: api.port }).catch((error: Error) =>

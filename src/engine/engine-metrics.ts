@@ -1,4 +1,4 @@
-/** Creates the engine's metrics: one set for the whole engine, and one for the node, which the first set includes. */
+/** Creates the engine's metrics: a set for the whole engine, and a set for the node, which the first set includes. */
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { KindCatalog } from '../api/catalog.ts';
@@ -41,7 +41,7 @@ export function addStorageMetrics(metrics: Metrics, registry: Registry, catalog:
   ]);
 }
 
-/** Counts the objects of resources that are cached in memory. Objects of other resources would all have to be read from the disk. */
+/** Counts the objects of resources that are cached in memory. Objects of other resources would have to be read from the disk. */
 async function objectCounts(registry: Registry, { kinds }: KindCatalog): Promise<MetricFamily> {
   const api = apiFor(registry, API_SERVER);
   const counted = kinds.filter(

@@ -1,4 +1,4 @@
-/** Sets up the network of Pods as the settings describe it, and checks addresses and ranges before. */
+/** Checks the addresses and ranges in the settings, and sets up the network of Pods. */
 import { dnsServiceAddress, kubernetesServiceAddress } from '../apiserver/admission/service-range.ts';
 import { type IpRange, parseIpRange } from '../machinery/ip.ts';
 import type { ApiAddresses } from '../network/api-address.ts';
@@ -17,9 +17,9 @@ import { optionsBeside, servesLifepod } from './options/beside.ts';
 import type { EngineRecord, Settings } from './settings.ts';
 
 /**
- * Rejects with a UserError if the API server cannot listen on one of its addresses. The address for Pods is not examined, because it does
- * not exist before the network is set up. If another engine has both the port and the recorded ranges, for example because this data folder
- * is a copy, the error is about the ranges, because another port would not be sufficient.
+ * Rejects with a UserError if the API server cannot listen on one of its addresses. Does not examine the address for Pods, which does not
+ * exist before the network is set up. If another engine uses both the port and the recorded ranges, for example because this data folder is
+ * a copy, the error is about the ranges, because another port would not be sufficient.
  */
 export async function checkAddresses(
   settings: Settings,
@@ -48,7 +48,8 @@ async function checkRecordedRanges(settings: Settings, signal: AbortSignal): Pro
 }
 
 /**
- * Resolves with the error about a route of another engine in the ranges; undefined if there is none, or if the ranges have another defect.
+ * Resolves with the error about a route of another engine in the ranges; with undefined if there is no such route, or if checkRanges()
+ * fails with another error.
  */
 export async function otherEngineInRange(
   { dataDir, podCidr, serviceCidr }: Pick<Settings, 'dataDir' | 'podCidr' | 'serviceCidr'>,
@@ -63,8 +64,8 @@ export async function otherEngineInRange(
 }
 
 /**
- * Rejects with a UserError if this machine cannot use the ranges. Does nothing if they are recorded already. Recorded ranges cannot be
- * changed, so unusable ones must not be recorded.
+ * Rejects with a UserError if this machine cannot use the ranges, because recorded ranges cannot be changed later. Does nothing if the
+ * ranges are recorded already.
  */
 export async function checkNewRanges(
   settings: Settings,
@@ -124,8 +125,8 @@ export async function networkWarnings(settings: Settings, { log }: Platform, sig
 export const apiAt = (settings: Settings, port: number): ApiAddresses => ({ ips: listenAddresses(settings), port });
 
 /**
- * Returns, instead of a RangeTakenError, an error that does not advise another range, because recorded ranges cannot change. Returns other
- * errors unchanged. New ranges have been checked before they were recorded.
+ * Replaces a RangeTakenError by an error that does not advise another range, because recorded ranges cannot be changed. Returns other
+ * errors unchanged.
  */
 export function ofRecordedRange(error: unknown, dataDir: string): unknown {
   if (!(error instanceof RangeTakenError)) return error;
@@ -139,8 +140,8 @@ export function ofRecordedRange(error: unknown, dataDir: string): unknown {
 }
 
 /**
- * Returns the command that ends the other engine of the error, as the end of a sentence. Its data folder is known while it runs in one of the
- * processes `running`; otherwise only a hash of the path is, and the words `unknown` say which folder to give.
+ * Returns, as the end of a sentence, the command that ends the other engine in the error. The command names the data folder of that engine
+ * if it is one of `running`. Otherwise only a hash of the path is known, and the words `unknown` say which folder to give.
  */
 export function downOfOther(
   { bridge }: RangeOfOtherEngineError,

@@ -32,7 +32,7 @@ import { recordShutdown, type Settings } from './settings.ts';
 import type { PartOptions } from './start-node.ts';
 
 /**
- * Throws a UserError if --pod-pids-limit sets a limit that cannot be enforced: if the runtime does not report its cgroup driver, lifepod
+ * Throws a UserError if --pod-pids-limit sets a limit that lifepod cannot enforce: without a cgroup driver reported by the runtime, lifepod
  * creates no control groups for Pods.
  */
 export function checkPodGroups(
@@ -68,9 +68,9 @@ export const agentSettings = (settings: Settings, { cgroupDriver, sandboxImages 
   }) satisfies Partial<NodeAgentOptions>;
 
 /**
- * Creates the NodePressure. It observes the memory and process IDs of the machine, the disk of the data folder and, if the runtime
- * reports the folder of its images, the disk of the images. When the pressure conditions change, the engine's disk reserve is created
- * again if it is missing and the disk has space for it.
+ * Creates the NodePressure, which observes the memory and process IDs of the machine, the disk of the data folder and, if the runtime
+ * reports the folder of its images, the disk of the images. When the pressure conditions change, creates the engine's disk reserve again if
+ * it is missing and the disk has enough space.
  */
 export async function openPressure(
   settings: Settings,
@@ -86,7 +86,7 @@ export async function openPressure(
   return pressure;
 }
 
-/** Resolves with the capacity of the node. Rejects with a UserError, for example if more is reserved than the machine has. */
+/** Resolves with the capacity of the node. Rejects with a UserError if the settings do not fit, for example reserve more than there is. */
 export const nodeCapacity = (settings: Settings): Promise<Capacity> =>
   readCapacity({
     folder: settings.dataDir,
@@ -98,7 +98,7 @@ export const nodeCapacity = (settings: Settings): Promise<Capacity> =>
   });
 
 export interface Shutdown {
-  /** Returns the reason why a shutdown makes the node not Ready, for the node's status; empty before begin(). */
+  /** Returns the reason for the condition Ready=False of the node during a shutdown; empty before begin(). */
   problems(): string[];
   /**
    * Reports the shutdown in the node's status, terminates every Pod, writes the outcome into the engine record, and removes the copies of
@@ -107,7 +107,7 @@ export interface Shutdown {
   begin(reporter: NodeStatusReporter, agent: NodeAgent): Promise<void>;
 }
 
-/** How long a shutdown waits for writes of Events and of steps of the records, which are retried while the store cannot be written. */
+/** How long a shutdown waits for writes of Events and records. These writes are retried as long as the store cannot be written. */
 const FLUSH_MILLIS = 5_000;
 
 export function createShutdown(settings: Settings, timers: Timers): Shutdown {
@@ -133,8 +133,8 @@ export function createShutdown(settings: Settings, timers: Timers): Shutdown {
 const DNS_PORT = 53;
 
 /**
- * Starts the DNS process, or connects to the one that a former engine has left. If the engine stops before `isReady` returns true, a
- * process that it has started is ended, because there are no Pods that use it.
+ * Starts the DNS process, or connects to the DNS process that a former engine has left. If the engine stops before `isReady` returns true,
+ * ends a process that it has started itself, because no Pods use it.
  */
 export async function startEngineDns(
   { dataDir, resolvConf }: Settings,
@@ -162,7 +162,7 @@ export async function startEngineDns(
 
 const MEBIBYTE = 1024 * 1024;
 
-/** Parses pairs such as memory.available<100Mi,nodefs.available<10%; undefined if there are none. */
+/** Parses pairs such as `memory.available<100Mi,nodefs.available<10%` into an object. Returns undefined for an empty text. */
 function mapOf(text: string, separator: '<' | '='): Record<string, string> | undefined {
   if (text === '') return undefined;
   const pairs = text.split(',').map((pair) => {

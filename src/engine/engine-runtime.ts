@@ -22,7 +22,7 @@ import { findCniFolder } from './machine-checks.ts';
 import type { Waiting } from './node-ready.ts';
 import type { Settings } from './settings.ts';
 
-/** The sandbox image of the private containerd. It is built from this machine's catatonit, so that no registry is needed. */
+/** The sandbox image of the private containerd. lifepod builds it from this machine's catatonit, so that no registry is needed. */
 export const SANDBOX_IMAGE = 'localhost/lifepod/pause:1';
 
 export interface EngineRuntime {
@@ -31,7 +31,7 @@ export interface EngineRuntime {
   name: string;
   /** The runtime's cgroup driver; undefined if the runtime does not report it. */
   cgroupDriver: RuntimeConfig['cgroupDriver'];
-  /** References of the images that sandboxes use; empty if not known. Garbage collection does not remove these images. */
+  /** The references of the images that sandboxes use; empty if they are not known. Garbage collection keeps these images. */
   sandboxImages: string[];
   /**
    * Calls `listener` when the private containerd exits unexpectedly, after each connection to the events of the runtime, and, with the
@@ -110,15 +110,15 @@ export function connectOwnRuntime(
   });
 }
 
-/** How long to wait until the machine's containerd is restarted. systemd needs less time: Debian's unit restarts containerd after 5 s. */
+/** How long to wait until systemd has restarted the machine's containerd. Debian's unit restarts it after 5 s. */
 const RUNTIME_BACK_MILLIS = 30_000;
 /** If the runtime does not answer within this time, the engine reports that it is waiting for the runtime. */
 const ANSWER_MILLIS = 500;
 
 /**
  * Watches the shims of the machine's containerd, so that the engine notices exits of containers while containerd is down. If there are
- * shims, containers may be running, so the function waits up to 30 s until containerd answers. For other runtimes, it finds no shims and
- * does not wait. It searches for the shims in the folder of containerd's socket, where containerd has its state by default.
+ * shims, containers may be running, so the function waits up to 30 s until containerd answers. Searches for the shims in the folder of
+ * containerd's socket, where containerd has its state by default. For another runtime, finds no shims and does not wait.
  */
 async function watchShims(
   endpoint: string,

@@ -1,5 +1,5 @@
 /**
- * The engine: starts all parts of lifepod in one process, and stops them.
+ * Starts all parts of the engine in this process, and stops them.
  *
  * Boundary: only this folder composes all the parts. It passes to each part the interfaces of the other parts that the part needs.
  * Invariants:
@@ -72,11 +72,11 @@ export interface Engine {
   settings: Settings;
   /** The URL of the API server, such as https://127.0.0.1:6443. */
   server: string;
-  /** Obstacles for Pods on this machine, such as a firewall; each a sentence for the user. */
+  /** Sentences for the user about obstacles for Pods on this machine, such as a firewall. */
   warnings: readonly string[];
   /**
-   * Stops the controllers that create Pods, terminates the static Pods gracefully and starts no new ones. Resolves when all static Pods
-   * are removed.
+   * Stops the controllers that create Pods, terminates the static Pods gracefully, and starts no more static Pods. Resolves when all static
+   * Pods are removed.
    */
   endWorkloads(gracePeriodSeconds?: number): Promise<void>;
   /**
@@ -90,7 +90,7 @@ export interface Engine {
 
 /**
  * Starts the engine, and resolves when the node is Ready. If the engine cannot start, stops everything that was started and rejects.
- * `signal` stops the engine. `reports` are called during the start.
+ * An abort of `signal` stops the engine. The functions in `reports` are called during the start.
  */
 export async function startEngine(
   options: UpOptions,
@@ -101,12 +101,12 @@ export async function startEngine(
   checkMachine(() => usesPrivateContainerd(options));
   checkDataFormat(options.dataDir);
   completeRestore(options.dataDir);
-  // Options that are refused must not create the data folder.
+  // Everything is checked before the data folder is created.
   const record = settledRecord(options.dataDir);
   const settings = resolveSettings(options, record);
   await checkAuditPolicy(settings);
   const { encryptionProviderConfig: keys } = settings;
-  // Later starts without the option use the recorded file, so a file that cannot be used must not be recorded.
+  // Later starts without the option use the recorded file. A file that is not valid must therefore be refused before it is recorded.
   if (keys !== '') await readConfiguration(settings.dataDir, keys, keys === record?.encryptionProviderConfig);
   checkResolvConf(settings);
   if (record === undefined) refuseUnusableFolder(settings.dataDir);
@@ -154,7 +154,7 @@ async function startParts(
   { waiting, listening, progress }: StartReports & { progress: StartProgress },
 ): Promise<StartedParts> {
   const ending = new AbortController();
-  // If one of the first parts cannot be opened, this ends the others.
+  // If one of the first parts cannot be started, the others must end, too.
   closers.defer(() => ending.abort());
   const noMorePods = new AbortController();
   const signal = AbortSignal.any([stopping, ending.signal]);
@@ -183,16 +183,16 @@ async function startParts(
     protect,
   });
   const informers = createSharedInformers({ client: clientFor(opened.registry, API_SERVER), ...platform });
-  // This must follow serveApi(), which reconciles the roles, so that the first decision knows them.
+  // This call must follow serveApi(), which creates and updates the roles, so that the first decision uses current roles.
   const as = partsOf(opened, informers, platform, signal);
   const options = as(nodeUser(settings.nodeName));
   const services = startServices(settings, as(PROXY), { ...network, dnsIp, api: apiAt(settings, port) });
-  // The machine's own runtime has a network of its own.
+  // With the machine's own runtime, the runtime and not lifepod sets up the network of Pods.
   if (settings.containerRuntimeEndpoint === undefined) {
     const { nodeName } = settings;
     requireAttachment(runtime.runtime, network, { ...as(NETWORK_POLICIES), nodeName, services });
   }
-  // This must precede startNode(), because the node status reporter renews the Lease that is read here.
+  // This call must precede startNode(), because the node status reporter renews the Lease that is read here.
   const lastSignOfLife = await readLastSignOfLife(options, settings.nodeName);
   let isReady = false;
   const [nodeParts, dns] = await together([
@@ -212,7 +212,7 @@ async function startParts(
   return { port, endWorkloads, shutDownNode: () => shutdown.begin(reporter, agent).then(() => dns.stop()) };
 }
 
-/** Connects the authorizer, and returns a function that returns the options with which a part calls the API as the user. */
+/** Connects the authorizers. Returns a function that returns the options of a part that calls the API with the rights of `user`. */
 function partsOf(
   { registry, authorization, onRefusal }: OpenRegistry,
   informers: SharedInformers,
@@ -227,7 +227,7 @@ function partsOf(
 
 type ServiceParts = Pick<PodNetwork, 'rules' | 'routes'> & { dnsIp: string; api: ApiAddresses };
 
-/** Starts the proxy of Services. */
+/** Starts the proxy, which routes connections to Services. */
 function startServices(
   settings: Settings,
   options: PartOptions,
@@ -254,7 +254,7 @@ interface NetworkParts {
   isReady: () => boolean;
 }
 
-/** Starts DNS, and resolves with it. Waits until the proxy has attempted to write the rules for Services, too. */
+/** Starts DNS, waits until the proxy has attempted to write the rules for Services, and resolves with the DNS. */
 async function startNetworkParts(
   settings: Settings,
   options: PartOptions,
@@ -264,7 +264,7 @@ async function startNetworkParts(
   return dns;
 }
 
-/** Starts the parts that, in a cluster, do not run on every node: scheduler and controllers. */
+/** Starts the scheduler and the controllers, which run once for a cluster. */
 async function startClusterParts(
   settings: Settings,
   as: (user: UserInfo, reader?: UserInfo) => PartOptions,
@@ -282,7 +282,7 @@ async function startClusterParts(
       bootstrap: async () => {
         const api = apiFor(registry, API_SERVER);
         await bootstrap(api, { serviceCidr, apiServerPort: port });
-        // The start does not depend on these objects, so that an obstacle, such as a user's ResourceQuota, does not prevent it.
+        // These objects are not created by the start itself, so that an obstacle, such as a user's ResourceQuota, does not prevent it.
         await together([
           ensureDnsService(api, serviceCidr),
           ensureKubernetesEndpoints(api, { ip: addressForPods(settings), port }),

@@ -27,7 +27,7 @@ const SERVICES: RangesOption = {
   prefixes: { IPv4: [8, 28], IPv6: [64, 124] },
 };
 
-/** Ranges whose addresses no Pod and no Service can have. Source: the special-purpose address registries of IANA. */
+/** The ranges whose addresses neither a Pod nor a Service can have. Source: the special-purpose address registries of IANA. */
 const UNUSABLE: readonly { range: string; use: string }[] = [
   { range: '0.0.0.0/8', use: 'the local network' },
   { range: '127.0.0.0/8', use: 'loopback' },
@@ -45,8 +45,8 @@ export const requirePodRanges = (text: string): IpRange[] => requireRanges(PODS,
 export const requireServiceRanges = (text: string): IpRange[] => requireRanges(SERVICES, text);
 
 /**
- * Returns the IPv4 range of the text, and the IPv6 range that may follow it after a comma. IPv4 is first, because the API server listens on
- * an IPv4 address, so that the first address of Pods, of Services and of the node is one, too.
+ * Returns the IPv4 range of the text, and the IPv6 range that may follow it after a comma. The first address of Pods, of Services and of
+ * the node must be an IPv4 address, because the API server listens on one. Throws a UserError if the text has another form.
  */
 function requireRanges({ name, example, prefixes }: RangesOption, text: string): IpRange[] {
   const parts = text.split(',');
@@ -84,7 +84,7 @@ function requireUsable(name: string, range: IpRange, example: string): void {
 async function isUsed(range: IpRange): Promise<boolean> {
   const [output, services] = await Promise.all([
     runCommandOk('ip', ['-json', '-4', 'route', 'show', 'table', 'all']),
-    // Without nft(8), there is no other engine.
+    // If nft(8) is not installed, no other engine runs.
     otherServiceRanges({ name: '', signal: AbortSignal.timeout(NFT_MILLIS) }).catch(() => []),
   ]);
   const routes = (JSON.parse(output) as { dst: string }[]).flatMap(
@@ -99,13 +99,13 @@ async function isUsed(range: IpRange): Promise<boolean> {
 /** How long nft(8) may take to list the Service ranges. */
 const NFT_MILLIS = 60_000;
 
-/** The sockets that reserve ranges. Without the references, they could be closed. */
+/** The sockets that reserve ranges. The references keep them open, because Node.js may close a socket without references. */
 const reservations: Server[] = [];
 
 /**
- * Reserves the range for this process until it ends, and resolves with true; with false if another process has reserved it. Routes and
- * rules show a range only after its engine has started, and several engines may be about to start. The reservation is an abstract Unix
- * socket, which exists, as routes do, in one network namespace, and which the kernel removes when the process ends.
+ * Reserves the range until this process ends, and resolves with true; with false if another process has reserved it. A reservation is
+ * needed because routes and rules show a range only after its engine has started, and several engines may be starting. The reservation is
+ * an abstract Unix socket. Like a route, it exists in one network namespace. The kernel removes it when the process ends.
  */
 async function reserve(range: string): Promise<boolean> {
   const server = createServer((socket) => socket.destroy()).unref();
@@ -123,15 +123,15 @@ async function reserve(range: string): Promise<boolean> {
 const anyRange = (): string => `10.${randomInt(128, 200)}.${randomInt(0, 256)}.0/24`;
 
 /**
- * Resolves with a Pod and a Service range, both /24, to which only a default route leads, and that neither an engine of this machine nor a
- * process that is about to start one has chosen. This process must run until its engine has started. `candidate` returns a range to try.
- * Rejects with a UserError if 1000 tries find none.
+ * Resolves with a Pod range and a Service range, both /24. Only a default route leads to these ranges, and neither an engine of this
+ * machine nor a process that is starting one uses them. This process must run until its engine has started. `candidate` returns a range to
+ * try. Rejects with a UserError if 1000 tries find no free range.
  */
 export async function chooseFreeRanges(candidate = anyRange): Promise<{ podCidr: string; serviceCidr: string }> {
   const choose = async (): Promise<string> => {
     for (let tries = 0; tries < 1000; tries++) {
       const text = candidate();
-      // The reservation precedes the reads, so that a process that has given up its reservation has left routes or rules.
+      // reserve() must precede isUsed(): when a process that has started an engine gives up its reservation, routes or rules exist already.
       if ((await reserve(text)) && !(await isUsed(parseIpRange(text) as IpRange))) return text;
     }
     throw new UserError(

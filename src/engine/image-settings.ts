@@ -1,10 +1,10 @@
-/** Defines and checks the options of `lifepod up` for parallel pulls and image garbage. They are named like settings of the kubelet. */
+/** Defines and checks the options of `lifepod up` for parallel pulls and image garbage, which are named like settings of the kubelet. */
 import { parseDuration } from '../machinery/time.ts';
 import { DEFAULT_GARBAGE_POLICY, type GarbagePolicy } from '../node/images/garbage-policy.ts';
 import { DEFAULT_MAX_PARALLEL_PULLS } from '../node/images/puller.ts';
 import { UserError } from '../platform/files.ts';
 
-/** The options in the form in which they are given on the command line and recorded in the data folder. */
+/** The options in the form of the command line, in which they are also recorded in the data folder. */
 export interface ImageOptions {
   maxParallelImagePulls?: number;
   /** This threshold and the next are percentages of the size of the image disk. */

@@ -20,7 +20,7 @@ export interface FoundProcess {
   commandLine: string[];
 }
 
-/** Returns all processes except this one that have the path, or a path below it, in an argument of their command line. */
+/** Returns all processes except this process whose command line has the path, or a path below it, in an argument. */
 export function processesNaming(path: string): FoundProcess[] {
   const found: FoundProcess[] = [];
   for (const entry of readdirSync('/proc')) {
@@ -66,7 +66,7 @@ export function hasProcesses(dataDir: string): boolean {
   return hasRuntime(dataDir) || dnsProcesses(dataDir).length > 0;
 }
 
-/** Whether processes of the data folder's private containerd run; false if its engine uses the container runtime of the machine. */
+/** Returns whether the data folder's private containerd or one of its shims runs. Without a private containerd, returns false. */
 export function hasRuntime(dataDir: string): boolean {
   const paths = containerdPaths(dataDir);
   return findContainerd(paths).length + findShims(paths).length > 0;

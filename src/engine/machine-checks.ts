@@ -1,6 +1,6 @@
 /**
- * Checks that the machine meets the requirements of lifepod; each UserError says in one sentence what to do. Also finds the CNI plugins and
- * the address of the machine.
+ * Checks that the machine meets the requirements of lifepod. Each UserError says in one sentence what to do. Also finds the CNI plugins
+ * and the address of the machine.
  */
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
@@ -31,13 +31,13 @@ export function missingPackages(privateContainerd: boolean, find = findProgram):
 }
 
 /**
- * The error about a command that needs root. The command line appends what to type: `command` or, if that is undefined, the failed command
- * with sudo.
+ * The error about a command that needs root. failureText() appends the command to type: `command` or, if `command` is undefined, the failed
+ * command with sudo.
  */
 export class NeedsRootError extends UserError {
   /** The rest of the sentence that begins with "only root can". */
   readonly what: string;
-  /** The command to type instead of the failed one; undefined if that is the failed one, with sudo. */
+  /** The command to type. Undefined: the failed command, with sudo. */
   readonly command: string | undefined;
   /** Another way, such as `, or …`, which is appended after the command. */
   readonly otherwise: string;
@@ -55,8 +55,7 @@ export function requireRoot(): void {
 
 /**
  * Throws a UserError if this is not Linux, this process is not root, or packages or control groups are missing. `privateContainerd` returns
- * whether lifepod will start a containerd of its own. This function is called only after the check for root, because it reads the data
- * folder.
+ * whether lifepod will start a containerd of its own. checkMachine() calls it after the check for root, because it reads the data folder.
  */
 export function checkMachine(privateContainerd: () => boolean): void {
   if (process.platform !== 'linux') {
@@ -122,7 +121,7 @@ interface Route {
   prefsrc?: string;
 }
 
-/** Addresses that are reserved for documentation (RFC 5737 and RFC 3849). */
+/** Addresses that only a default route reaches, because they are reserved for documentation (RFC 5737 and RFC 3849). */
 const REMOTE: Readonly<Record<IpFamily, string>> = { IPv4: '192.0.2.1', IPv6: '2001:db8::1' };
 
 /**

@@ -24,7 +24,7 @@ it('the node address is looked up again when the addresses of the machine change
   const address = await openNodeAddresses(sourceOf(machine, ['IPv4']));
   const { ips } = address;
   expect([ips, await address.read(), machine.asked]).toEqual([['192.0.2.1'], ['192.0.2.1'], 1]);
-  // The interfaces of Pods have the same address.
+  // The machine's interface to each Pod has the address of the node, too.
   machine.all = ['192.0.2.1', '192.0.2.1'];
   expect([await address.read(), machine.asked]).toEqual([['192.0.2.1'], 1]);
   Object.assign(machine, { all: ['198.51.100.7', '192.0.2.1'], ways: { IPv4: '198.51.100.7' } });

@@ -1,6 +1,6 @@
 /**
- * Finds the node's addresses, which change when the machine moves between networks. They are looked up again after the machine's addresses
- * have changed, and as long as the machine has no default route of a family.
+ * Finds the node's addresses, which change when the machine moves between networks. Looks the addresses up again after the machine's
+ * addresses have changed, and as long as the machine has no default route of a family.
  */
 import { networkInterfaces } from 'node:os';
 import type { IpFamily } from '../machinery/ip.ts';
@@ -8,8 +8,8 @@ import { nodeAddress } from './machine-checks.ts';
 
 export interface NodeAddresses {
   /**
-   * The current addresses: the IPv4 address, then the IPv6 address if the node has one. read() updates the list in place, so that every
-   * part that holds it sees the change.
+   * The current addresses: the IPv4 address, then the IPv6 address if the node has one. read() changes this array itself, so that every
+   * component with a reference to it sees the current addresses.
    */
   readonly ips: readonly string[];
   /** Looks the addresses up again if necessary, and resolves with `ips`. */
@@ -54,7 +54,7 @@ export async function openNodeAddresses({ families, find, fallback, all }: Addre
     ips,
     async read() {
       const now = present();
-      // A booting machine may get an address before its default route, so addresses are looked up again until each family has one.
+      // A booting machine may get an address before its default route, so addresses are looked up again until each family has a route.
       if (now !== seen || ips[0] === fallback || ips.length < families.length) {
         ips.splice(0, ips.length, ...(await found()));
         seen = now;

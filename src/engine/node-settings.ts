@@ -170,7 +170,7 @@ function groupOf(flag: string): string {
   return flag === '--resolv-conf' ? OPTION_GROUPS.engine : OPTION_GROUPS.pods;
 }
 
-/** Returns each flag with its value, undefined if the option was not given. */
+/** Returns each flag with its value; the value is undefined if the option was not given. */
 export const nodeOptionFlags = (options: NodeOptions): [string, string | undefined][] =>
   TABLE.map(({ key, flag }) => [flag, options[key]]);
 
@@ -230,7 +230,7 @@ export const reservedResources = ({ kubeReserved, systemReserved }: Required<Nod
 
 export const maxPods = (options: Required<NodeOptions>): number => podCount('--max-pods', options.maxPods, 1);
 
-/** Throws a UserError if the options allow no Pod. The kubelet accepts 0, and the record of an older lifepod may contain it. */
+/** Throws a UserError if --max-pods is 0. maxPods() accepts 0, like the kubelet, because an older lifepod may have recorded it. */
 export function requireSomePods({ maxPods: text }: NodeOptions): void {
   if (text !== undefined && Number(text) === 0)
     throw new UserError(`--max-pods ${text} would let no Pod run: give 1 or more`);

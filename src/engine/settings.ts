@@ -1,8 +1,7 @@
 /**
  * Resolves the settings of an engine, and reads and writes the engine record. Each setting is the option given to `lifepod up`, else the
  * value recorded in the data folder at the last start, else the default. Because values are recorded, later calls of `lifepod up` and
- * `lifepod down` need only --data-dir. Of the other settings, only the level and the format of the log, and --shutdown-on-stop, are not
- * recorded.
+ * `lifepod down` need only --data-dir. The level and the format of the log, --for-sessions and --shutdown-on-stop are not recorded.
  */
 import { hostname } from 'node:os';
 import { join } from 'node:path';
@@ -25,7 +24,7 @@ import { LIFEPOD_VERSION } from './version.ts';
 
 export const DEFAULT_DATA_DIR = '/var/lib/lifepod';
 export const DEFAULT_PORT = 6443;
-/** Does not overlap with the default ranges of common container networks (docker 172.17, podman 10.88, k3s 10.42, flannel 10.244). */
+/** This range does not overlap the default ranges of common container networks (docker 172.17, podman 10.88, k3s 10.42, flannel 10.244). */
 export const DEFAULT_POD_CIDR = '10.222.0.0/16';
 export const DEFAULT_SERVICE_CIDR = '10.96.0.0/16';
 
@@ -56,7 +55,7 @@ export interface UpOptions
    * to end its Pods, because another program may be using the recorded port.
    */
   anyPort?: boolean;
-  /** Whether the engine is stopped by the last session that uses it. The option is not recorded. */
+  /** Whether the last session that uses the engine stops it. The option is not recorded. */
   forSessions?: boolean;
   podCidr?: string;
   serviceCidr?: string;
@@ -88,7 +87,7 @@ export interface Settings
   recordedPort?: number;
   /** The range of the Pods' addresses, IPv4; an IPv6 range may follow after a comma. */
   podCidr: string;
-  /** The range of the Services' addresses, of the same form. */
+  /** The range of the Services' addresses, in the form of `podCidr`. */
   serviceCidr: string;
   nodeName: string;
   /** The endpoint of the machine's runtime; undefined if lifepod starts a private containerd. */
@@ -128,7 +127,7 @@ export interface EngineRecord
   runtimeHandlers?: Record<string, string>;
   /**
    * `down` after `lifepod down` has finished, so that nothing from this data folder is running; `starting` until the first start has
-   * succeeded; until then, its settings do not count (see start/first-start.ts); otherwise `up`.
+   * succeeded, before which its settings are not used again (see start/first-start.ts); otherwise `up`.
    */
   state: 'up' | 'down' | 'starting';
   /** With the state `starting`: the names in the data folder that existed before the first start. */
@@ -186,8 +185,8 @@ export const recordOf = (settings: Settings, port: number): EngineRecord => ({
 });
 
 /**
- * Returns whether resolveSettings() will choose a private containerd. Returns true if the record cannot be read; a later step of the start
- * reports that error.
+ * Returns whether resolveSettings() will choose a private containerd. Returns true if the record cannot be read, because a later step of
+ * the start reports this error.
  */
 export function usesPrivateContainerd({ dataDir, containerRuntimeEndpoint }: UpOptions): boolean {
   if (containerRuntimeEndpoint !== undefined) return false;

@@ -20,7 +20,7 @@ import type { Settings } from './settings.ts';
 import { together } from './settle-all.ts';
 import { SERVED_VERSION } from './version.ts';
 
-/** Options for every part that uses the API. */
+/** The options of every part of the engine that uses the API. */
 export interface PartOptions extends Platform {
   client: Client;
   informers: SharedInformers;

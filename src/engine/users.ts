@@ -1,5 +1,5 @@
 /**
- * The users as which the components of the engine call the API in process. What they may do follows from their names and groups.
+ * Defines the users with whose rights the components of the engine call the API. The rights follow from the names and groups of the users.
  * Source: the user names of v1.33's components and the ServiceAccounts of its controllers ("Using RBAC Authorization", core component roles
  * and controller roles). Controllers that only lifepod has are named in the same style.
  */
@@ -30,14 +30,14 @@ export const PROXY: UserInfo = { name: 'system:kube-proxy', groups: [AUTHENTICAT
 
 export const DNS = serviceAccount('kube-dns');
 
-/** The user as which the informers of all controllers read. */
+/** The user with whose rights the informers of all controllers read. */
 export const CONTROLLER_MANAGER: UserInfo = { name: 'system:kube-controller-manager', groups: [AUTHENTICATED] };
 
 export const controllerUser = (name: ControllerName): UserInfo =>
   name === 'kube-controller-manager' ? CONTROLLER_MANAGER : serviceAccount(name);
 
-/** The user as which the enforcement of NetworkPolicies calls the API. */
+/** The user with whose rights the component that enforces NetworkPolicies calls the API. */
 export const NETWORK_POLICIES = serviceAccount('network-policy-controller');
 
-/** Returns a client of the backend in the same process, as one user. */
+/** Returns a client that calls the backend in this process with the rights of `user`. */
 export const clientFor = (backend: ResourceBackend, user: UserInfo): Client => clientOf(apiFor(backend, user));

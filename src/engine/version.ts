@@ -15,9 +15,9 @@ export { KUBERNETES_VERSION, LIFEPOD_VERSION, SERVED_VERSION };
 const SOURCES = fileURLToPath(new URL('..', import.meta.url));
 
 /**
- * Returns the hash of the commit that this lifepod was built from: scripts/build.sh stores it in the package, and a clone has it in its
- * .git folder, or a linked worktree in that of its clone. Undefined if none has it. `sources` is the folder src of a clone, or dist of a
- * package. Source: gitrepository-layout(5).
+ * Returns the hash of the commit from which this lifepod was built; undefined if it is not known. scripts/build.sh stores the hash in the
+ * package. A clone has it in its .git folder, and a linked worktree in the .git folder of its clone. `sources` is the folder src of a
+ * clone, or dist of a package. Source: gitrepository-layout(5).
  */
 export function gitCommit(sources = SOURCES): string | undefined {
   const built = readTextIfPresent(join(sources, 'git-commit'));
@@ -34,9 +34,9 @@ export function gitCommit(sources = SOURCES): string | undefined {
 }
 
 /**
- * Returns the time of the commit that this lifepod was built from, such as 2026-01-31T12:00:00Z: scripts/build.sh stores it in the package,
- * and a clone has it in the commit. Undefined if neither is known, or if the clone has the commit only in a pack. Source: "Git Objects" of
- * Pro Git.
+ * Returns the time of the commit from which this lifepod was built, such as 2026-01-31T12:00:00Z; undefined if it is not known, for example
+ * because the clone has the commit only in a pack. scripts/build.sh stores the time in the package; a clone has it in the commit. Source:
+ * "Git Objects" of Pro Git.
  */
 export function buildDate(sources = SOURCES): string | undefined {
   const built = readTextIfPresent(join(sources, 'build-date'));

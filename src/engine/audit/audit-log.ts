@@ -1,4 +1,4 @@
-/** The audit log of the engine. Its code is loaded only if the settings have an audit log. */
+/** Opens the audit log of the engine. Loads the code of the audit log only if the settings have one. */
 
 import type { Audit } from '../../apiserver/audit/audit.ts';
 import type { Metrics } from '../../platform/metrics.ts';
@@ -11,7 +11,7 @@ import { auditSettings } from './audit-settings.ts';
 export interface AuditLog {
   /** Records the requests of clients; undefined if there is no audit log. */
   audit?: Audit;
-  /** Returns a backend that records the calls of components; without an audit log, `backend` itself. */
+  /** Returns a backend that forwards calls of components to `backend` and records them; without an audit log, `backend` itself. */
   record<Backend extends ResourceBackend>(backend: Backend): Backend;
 }
 
@@ -29,8 +29,8 @@ export async function checkAuditPolicy(settings: Settings): Promise<void> {
 }
 
 /**
- * Opens the audit log. Rejects with a UserError if that fails, except if the engine is started only to end its Pods: `lifepod down` must
- * not depend on files that may be gone.
+ * Opens the audit log. Rejects with a UserError if the log cannot be opened, except if the engine is started only to end its Pods: a
+ * missing file must not make `lifepod down` fail.
  */
 export async function openAuditLog(settings: Settings, platform: Platform, metrics: Metrics): Promise<AuditLog> {
   const wanted = auditSettings(settings);

@@ -1,7 +1,7 @@
 /**
- * Defines and checks the options of `lifepod up` for the audit log. They are named like those of kube-apiserver.
- * Source: k8s.io/apiserver/pkg/server/options/audit.go of v1.33 (names, defaults and rules). A policy without a log, or the reverse, is an
- * error here, because no event would be recorded.
+ * Defines and checks the options of `lifepod up` for the audit log. They have the names of kube-apiserver's options.
+ * Source: k8s.io/apiserver/pkg/server/options/audit.go of v1.33 (names, defaults and rules). Unlike upstream, a policy without a log, or a
+ * log without a policy, is an error, because no event would be recorded.
  */
 import { resolve } from 'node:path';
 import { type Command, Option } from 'commander';
@@ -133,7 +133,7 @@ export function addAuditOptions(command: Command): Command {
   return command;
 }
 
-/** Returns each flag with its value, undefined if the option was not given. */
+/** Returns each flag with its value; the value is undefined if the option was not given. */
 export const auditFlags = (options: AuditOptions): [string, string | undefined][] =>
   TABLE.map(({ key, flag }) => [flag, options[key]]);
 
@@ -151,7 +151,7 @@ export function resolveAuditOptions(options: AuditOptions, record: AuditOptions 
   return resolved;
 }
 
-/** Returns the settings of the audit log; undefined if the options name none. Throws a UserError if a value is invalid. */
+/** Returns the settings of the audit log; undefined if the options select no audit log. Throws a UserError if a value is invalid. */
 export function auditSettings(options: Required<AuditOptions>): AuditSettings | undefined {
   const { auditPolicyFile: policyFile, auditLogPath: path } = options;
   const mode = oneOf(MODES, options, 'auditLogMode');

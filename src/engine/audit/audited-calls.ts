@@ -1,6 +1,6 @@
 /**
- * Records the calls of components in this process in the audit log. An audit policy can name the users of components, as upstream, where
- * components are clients of the API server.
+ * Records the calls of components of this process in the audit log. An audit policy can thus name the users of components, as upstream,
+ * where components are clients of the API server.
  *
  * A component has no connection, so its events have no source addresses.
  */
@@ -60,7 +60,7 @@ const uriOf = ({ verb, resource, namespace, name, subresource }: RequestContext)
 
 type Answer = KubeObject | Status | KubeList;
 
-/** Makes the call and records it. `sent` records the body. */
+/** Calls `call`, records the request and its result, and settles as the call does. `sent` records the body of the request. */
 async function recorded<Result extends Answer>(
   audited: RequestAudit | undefined,
   { verb, signal }: RequestContext,

@@ -1,5 +1,6 @@
 /**
- * Defines and checks the options of `lifepod up` for authentication, and reads their files. They are named like those of kube-apiserver.
+ * Defines and checks the options of `lifepod up` for authentication, which have the names of kube-apiserver's options, and reads the files
+ * that the options name.
  * Source: pkg/kubeapiserver/options/authentication.go of v1.33 (names, defaults and rules).
  */
 import { X509Certificate } from 'node:crypto';
@@ -120,7 +121,7 @@ function addClaim(text: string, others: Record<string, string> = {}): Record<str
   return { ...others, [claim]: value };
 }
 
-/** Returns each flag with its value, undefined if the option was not given; --oidc-required-claim once for each claim. */
+/** Returns each flag with its value, which is undefined if the option was not given; --oidc-required-claim once for each claim. */
 export const authenticationFlags = (options: AuthenticationOptions): [string, string | undefined][] => [
   ...TABLE.map(({ key, flag }): [string, string | undefined] => [flag, options[key]]),
   ...Object.entries(options.oidcRequiredClaim ?? {}).map(([claim, value]): [string, string] => [

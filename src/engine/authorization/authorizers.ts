@@ -1,4 +1,4 @@
-/** Creates the authorizers of the engine, which ask the Node authorizer first, then RBAC. */
+/** Creates the authorizers of the engine. They ask the Node authorizer first, then RBAC. */
 import { createNodeAuthorizer } from '../../apiserver/auth/authorization/node/node-authorizer.ts';
 import { createRbac } from '../../apiserver/auth/authorization/rbac.ts';
 import { firstThatAllows } from '../../apiserver/auth/authorization/union.ts';
@@ -11,12 +11,12 @@ import { rememberGrants } from './remember-grants.ts';
 export interface Authorizers {
   /** For the clients of the API server. */
   clients: Authorizer;
-  /** For the components of the engine. Makes the same decisions as `clients`. */
+  /** For the components of the engine. Makes the same decisions as `clients`, but remembers them. */
   components: Authorizer;
 }
 
 /**
- * Returns the authorizers, and starts to follow the objects on which their decisions depend. Decisions wait until the objects that exist
+ * Returns the authorizers, and starts to follow the objects on which their decisions depend. A decision waits until the existing objects
  * have been read.
  */
 export function createAuthorizers(options: { informers: SharedInformers; signal: AbortSignal }): Authorizers {

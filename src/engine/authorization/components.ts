@@ -1,4 +1,4 @@
-/** Gives each component of the engine an API with the rights of its own user, and reports the requests that are refused to components. */
+/** Gives each component of the engine an API with the rights of the component's user, and reports refused requests of components. */
 import { NO_RELATION } from '../../apiserver/auth/authorization/node/node-authorizer.ts';
 import type { OnRefusal } from '../../apiserver/auth/authorized-backend.ts';
 import type { Client } from '../../client/client.ts';
@@ -21,9 +21,9 @@ export interface ComponentApi {
 export type Components = (user: UserInfo, reader?: UserInfo) => ComponentApi;
 
 export interface ComponentsOptions extends Platform {
-  /** The API, which authorizes the requests of components: see authorizedBackend(). */
+  /** The backend of the registry that authorizes the requests of components: see authorizedBackend(). */
   registry: ResourceBackend;
-  /** The informers of the engine, which read as the API server. */
+  /** The informers of the engine, which read with the rights of the API server. */
   informers: SharedInformers;
   authorizer: Authorizer;
   onRefusal: OnRefusal;
@@ -68,8 +68,8 @@ export function reportRefusals({ timers, log }: Platform, metrics: Metrics): OnR
 }
 
 /**
- * Returns whether a node agent was refused an object that no Pod of its node uses. This happens after a Pod has been deleted, until the
- * agent knows that. It does no harm: the volumes of the Pod keep their files, and its defer containers use copies.
+ * Returns whether the reason is that no Pod of a node agent's node uses the object. Such a refusal occurs after a Pod has been deleted,
+ * until the agent knows of the deletion. It does no harm: the volumes of the Pod keep their files, and its defer containers use copies.
  */
 export const isOfGonePod = (reason: string): boolean => reason.startsWith(NO_RELATION);
 

@@ -1,9 +1,9 @@
 /**
  * Limits the shared informers to the rights of one user: a component follows only what its user may list and watch.
  *
- * Boundary: the informers read each resource once, as the API server, and the components share the copy. The rights of the user are
- * examined only when a component begins to follow a resource: as with upstream's watches, a right that is revoked later remains effective
- * until the next start.
+ * Boundary: the informers read each resource once, with the rights of the API server, and the components share the copy. The rights of the
+ * user are examined only when a component begins to follow a resource: as with upstream's watches, a right that is revoked later remains
+ * effective until the next start.
  */
 
 import type { OnRefusal } from '../../apiserver/auth/authorized-backend.ts';
@@ -28,8 +28,8 @@ export interface InformersOfUserOptions {
 }
 
 /**
- * Returns shared informers that follow a resource once the user may list and watch it. Until then, an informer is empty and not synced, and
- * asks again with a back-off.
+ * Returns shared informers that follow a resource as soon as the user may list and watch it. Until then, an informer is empty and not
+ * synced, and the authorizer is asked again with a back-off.
  */
 export function informersOfUser(
   { informers, authorizer, onRefusal, timers }: InformersOfUserOptions,
@@ -61,11 +61,11 @@ export function informersOfUser(
 
 const NONE: ReadonlySet<never> = new Set<never>();
 
-/** Returns an informer that is empty until `permitted` resolves, and then the one that `follow` starts. */
+/** Returns an informer that is empty until `permitted` resolves, and then forwards to the informer that `follow` starts. */
 function lateInformer<T extends KubeObject>(permitted: Promise<void>, follow: () => Informer<T>): Informer<T> {
   let informer: Informer<T> | undefined;
   const followed = permitted.then(() => {
-    // The handlers, which read the informer, are called before the promise resolves.
+    // `informer` must be set here: the handlers read it, and are called before `followed` resolves.
     informer = follow();
     return informer;
   });

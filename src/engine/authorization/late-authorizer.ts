@@ -1,4 +1,4 @@
-/** Placeholders for the authorizers: the registry needs authorizers before the informers exist from which these read the roles. */
+/** Placeholders for the authorizers: the registry needs authorizers before the informers exist that provide the roles. */
 import { privilegedOr } from '../../apiserver/auth/authorization/authorizer.ts';
 import type { Authorizer } from '../../ports/authorizer.ts';
 import type { Authorizers } from './authorizers.ts';
@@ -8,8 +8,8 @@ export interface LateAuthorizers extends Authorizers {
 }
 
 /**
- * Returns authorizers that forward to those given to connect(). Until then, decisions wait. Members of system:masters may do anything at
- * all times.
+ * Returns authorizers that forward to the authorizers given to connect(). Before connect() is called, decisions wait. Members of
+ * system:masters may do anything at all times.
  */
 export function lateAuthorizers(): LateAuthorizers {
   const connected = Promise.withResolvers<Authorizers>();

@@ -1,4 +1,4 @@
-/** Follows Pods and PersistentVolumes, which decide which objects a node may read, with the shared informers of the engine. */
+/** Follows, with the shared informers of the engine, the Pods and PersistentVolumes that decide which objects a node may read. */
 import type { PersistentVolume, Pod } from '../../api/generated/types.ts';
 import { PERSISTENT_VOLUMES, PODS } from '../../api/resources.ts';
 import type { SyncedRelations } from '../../apiserver/auth/authorization/node/node-authorizer.ts';
@@ -6,8 +6,9 @@ import { createNodeGraph } from '../../apiserver/auth/authorization/node/node-gr
 import type { SharedInformers } from '../../client/shared-informers.ts';
 
 /**
- * Returns which objects relate to a node, and keeps this up to date. Must be called before a node agent follows its Pods: an informer calls
- * its followers in the order in which they began to follow, so the agent may read what a Pod refers to as soon as it knows the Pod.
+ * Returns an index of the objects that relate to a node, and keeps it up to date. Must be called before a node agent follows its Pods: an
+ * informer calls its followers in the order in which they began to follow, so the agent may read the objects to which a Pod refers as soon
+ * as the agent knows the Pod.
  */
 export function followNodes({
   informers,

@@ -13,7 +13,7 @@ export interface FollowedRbac extends RbacObjects {
 }
 
 /**
- * Returns the roles and bindings, and keeps them up to date. Bindings are indexed by namespace and subject, so that a decision reads only
+ * Returns functions that find the current roles and bindings. Bindings are indexed by namespace and subject, so that a decision reads only
  * the bindings of one user.
  */
 export function followRbac({ informers, signal }: { informers: SharedInformers; signal: AbortSignal }): FollowedRbac {

@@ -1,6 +1,6 @@
 /**
- * Remembers the requests that roles in the cluster allow a component for all objects of a resource, because a component sends many requests
- * of few kinds: a remembered decision costs one look-up.
+ * Remembers the requests that roles allow a component for all objects of a resource. A component sends many requests of few kinds, and a
+ * remembered decision costs only one look-up.
  *
  * Invariant: after any change of a role or binding, no earlier decision is used.
  */
@@ -37,7 +37,7 @@ export function rememberGrants(authorizer: Authorizer, changes: () => number): A
       if (found !== undefined) return found;
       const decision = await authorizer.authorize({ user, verb, group, resource, subresource });
       if (!decision.allowed) return authorizer.authorize(attributes);
-      // If a role has changed meanwhile, this map is no longer used.
+      // If a role changed during the decision, rememberedOf() no longer returns this map.
       remembered.set(key, decision);
       return decision;
     },

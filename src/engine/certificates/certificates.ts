@@ -1,4 +1,4 @@
-/** The certificates of the engine: reads or creates them at the start, and renews them while the engine runs. */
+/** Reads or creates the certificates of the engine at its start, and renews them while it runs. */
 import { writeKubeconfig } from '../../apiserver/pki/kubeconfig.ts';
 import { loadOrCreatePki, type Pki } from '../../apiserver/pki/pki.ts';
 import { keepRenewed } from '../../apiserver/pki/renewal.ts';
@@ -10,13 +10,13 @@ import { certificateNames, HOST, signingMillis } from '../options/api-settings.t
 import { kubeconfigPath, type Settings } from '../settings.ts';
 import { copyKubeconfigs, invokingUser } from './user-kubeconfigs.ts';
 
-/** Resolves to the certificates. Creates missing ones, and renews those that are due for renewal. */
+/** Resolves with the certificates of the data folder. Creates missing certificates, and renews certificates that are due for renewal. */
 export const loadCertificates = (settings: Settings, now: Millis): Promise<Pki> =>
   loadOrCreatePki(settings.dataDir, { ...certificateNames(settings), lifetimeMillis: signingMillis(settings), now });
 
 /**
- * Writes the kubeconfig, and the copies for users who start lifepod with sudo. While the engine runs, renews the certificates of `pki`,
- * puts them into use, and writes the kubeconfigs again. Adds the function that ends the renewals to `closers`.
+ * Writes the kubeconfig, and the copies for users who start lifepod with sudo. While the engine runs, renews the certificates in `pki`,
+ * makes the API server use the new ones, and writes the kubeconfigs again. Adds the function that ends the renewals to `closers`.
  */
 export function publishCertificates(
   settings: Settings,
@@ -38,7 +38,7 @@ export function publishCertificates(
     pki,
     load: (now) => loadCertificates(settings, now),
     use(renewed) {
-      // The authority signs with the renewed certificate.
+      // Other users of `pki`, such as the authority, must use the renewed certificates, too.
       Object.assign(pki, renewed);
       api.useCertificates(renewed);
       publish(renewed);

@@ -113,7 +113,7 @@ test.each<[string, () => void]>([
   create();
   if (!lstatSync(runFolder).isSymbolicLink()) chmodSync(runFolder, 0o777);
   expect(() => copyKubeconfigFor(dataDir, jane, runFolder)).toThrow(`${runFolder} is not a folder that only root may`);
-  // An engine must start nevertheless, so this function does not throw.
+  // copyKubeconfigs() does not throw, because the engine must start even without a copy.
   copyKubeconfigs(dataDir, jane, silentLog, runFolder);
   expect(existsSync(path)).toBe(false);
 });

@@ -6,7 +6,7 @@
  * Reads the administrator's kubeconfig, and writes /run/lifepod/HASH/UID.kubeconfig, where HASH is a hash of the data folder's path. The
  * file data-dir beside the copies contains the path, so that commands of a user who may not read the data folder can name it.
  * Invariants:
- *  1. The folders belong to root, and no other user may write to them. Therefore no file or symbolic link of another program can be there.
+ *  1. The folders belong to root, and no other user may write to them. No other user can thus have placed a file or symbolic link there.
  *  2. A copy has the mode 0600 before it has any content, and its owner before it has its name. It replaces the earlier file, which the
  *     user may have changed or linked.
  *  3. Only `lifepod up` and `lifepod kubeconfig` create a copy. The engine rewrites existing copies when it renews the certificate.
@@ -122,7 +122,7 @@ function replaceFile(path: string, content: Buffer | string, mode: number, owner
 
 /**
  * Returns the data folder, such as `/var/lib/lifepod`, of the engine that has written the kubeconfig at `path`; undefined if `path` is not
- * that of a copy, or if data-dir beside it is missing or cannot be trusted: only `owner` may be able to write this file.
+ * that of a copy, or if the file data-dir beside the copy is missing or could have been written by another user than `owner`.
  */
 export function dataDirOfCopy(path: string, runFolder = RUN_FOLDER, owner = ROOT): string | undefined {
   const folder = dirname(resolve(path));
@@ -144,7 +144,7 @@ export const knownDataDirs = (runFolder = RUN_FOLDER, owner = ROOT): string[] =>
     (name) => readOwned(join(runFolder, name, DATA_DIR_FILE), owner)?.replace(/\n$/, '') ?? [],
   );
 
-/** Returns the content of a file that only `owner` may write; undefined if there is no such file. */
+/** Returns the content of the file; undefined if the file cannot be read, or if another user than `owner` may write it. */
 function readOwned(path: string, owner: number): string | undefined {
   let fd: number;
   try {
@@ -176,8 +176,8 @@ function ensureSafeFolder(path: string): void {
 }
 
 /**
- * Writes the copy of `user`, and rewrites the copies that exist. An error is logged, because users can do without a copy: the engine must
- * start even then.
+ * Writes the copy of `user`, and rewrites the existing copies. Logs errors instead of throwing them, because the engine must start even if
+ * a copy cannot be written.
  */
 export function copyKubeconfigs(
   dataDir: string,
@@ -218,6 +218,6 @@ export function removeUserKubeconfigs(dataDir: string, runFolder = RUN_FOLDER): 
   try {
     rmdirSync(runFolder);
   } catch {
-    // Another engine uses the folder, or no engine has created it.
+    // Another engine uses the folder, or the folder does not exist.
   }
 }

@@ -68,7 +68,7 @@ test('the PID of an engine in a container, which means another process or none h
     expect(() => requireLocalEngine(folder, pid)).toThrow(
       `the engine of ${folder} runs elsewhere, for example in a container that has the folder as a volume: type this command there`,
     );
-    // That engine has ended, and this one has started.
+    // The lock has another PID than the given one, so the engine with the given PID has ended.
     requireLocalEngine(folder, pid + 1);
   }
   lock.release();

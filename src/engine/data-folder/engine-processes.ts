@@ -1,9 +1,9 @@
 /**
- * Finds running engines by their command lines. Every user can read these, so that a user who may not read a data folder learns whether its
+ * Finds running engines by their command lines, which every user can read. A user who may not read a data folder can thus learn whether its
  * engine runs, and `lifepod down` finds an engine whose data folder has been deleted.
  *
- * Boundary: /proc, and the lock of the data folder, which decides wherever it can be read. This module is for the other cases, such as an owner
- * of the lock whose process is in a container.
+ * Boundary: the functions read /proc and the lock of the data folder. Where the lock can be read, the lock decides; this module is for the
+ * other cases, for example if the process that owns the lock is in a container.
  */
 import { readdirSync, readlinkSync, statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
@@ -12,7 +12,7 @@ import { type ListedProcess, listProcesses } from '../../platform/processes.ts';
 import { sharesPids } from '../../platform/programs/pid-namespace.ts';
 import { DEFAULT_DATA_DIR } from '../settings.ts';
 
-/** Lists the processes of this machine, or of this container, without those of the containers on it. */
+/** Lists the processes of this machine or, in a container, of this container. Omits the processes of other containers. */
 const listOwn = (): ListedProcess[] => listProcesses().filter(({ pid }) => sharesPids(pid));
 
 export interface EngineProcess {
@@ -61,8 +61,8 @@ export function engineState(
 }
 
 /**
- * Returns the IDs in `pids` whose processes hold the lock of the data folder although the lock file has been deleted, perhaps
- * with the folder. Only root can see the open files of other users' processes.
+ * Returns those of `pids` whose processes have the deleted lock file of the data folder open. The folder may have been deleted, too. Only
+ * root can see the open files of other users' processes.
  */
 export function lostEngines(
   dataDir: string,
@@ -73,11 +73,11 @@ export function lostEngines(
 }
 
 /**
- * Throws a UserError if the engine that has locked the data folder runs elsewhere: if a container has the folder as a volume, or another machine
- * has mounted it, the PID `pid` in the lock file is that of an unrelated process here, which must not be signaled.
+ * Throws a UserError if the engine that has locked the data folder runs elsewhere: in a container that has the folder as a volume, or on
+ * another machine that has mounted it. The PID `pid` in the lock file is then that of an unrelated process, which must not be signaled.
  */
 export function requireLocalEngine(dataDir: string, pid: number): void {
-  // The engine may have ended meanwhile.
+  // If the lock has another owner or none, the engine with this PID has ended in the meantime.
   if (hasLockOpen(dataDir, pid) || dataDirOwner(dataDir) !== pid) return;
   throw new UserError(
     `the engine of ${dataDir} runs elsewhere, for example in a container that has the folder as a volume: type this command there`,
@@ -85,8 +85,8 @@ export function requireLocalEngine(dataDir: string, pid: number): void {
 }
 
 /**
- * Returns whether the process has opened the lock file of the data folder. If this user may not see the files of the process, returns whether it
- * is an engine. True if there is no lock file.
+ * Returns whether the process has opened the lock file of the data folder. If this user may not see the open files of the process, returns
+ * whether the process is an engine. Returns true if there is no lock file.
  */
 export function hasLockOpen(dataDir: string, pid: number): boolean {
   const lock = statSync(lockPath(dataDir), { throwIfNoEntry: false });
@@ -94,7 +94,7 @@ export function hasLockOpen(dataDir: string, pid: number): boolean {
   const folder = `/proc/${pid}/fd`;
   try {
     return readdirSync(folder).some((fd) => {
-      // The file may have been closed.
+      // The process may have closed the file since readdirSync().
       const found = statSync(join(folder, fd), { throwIfNoEntry: false });
       return found?.ino === lock.ino && found.dev === lock.dev;
     });
@@ -110,7 +110,7 @@ function openFiles(pid: number): string[] {
     try {
       return [readlinkSync(join(folder, fd))];
     } catch {
-      // The file has been closed.
+      // The process has closed the file since readdirSync().
       return [];
     }
   };

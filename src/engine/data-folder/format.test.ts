@@ -62,7 +62,8 @@ test('a folder with a store and without a version has the first format', () => {
 });
 
 /**
- * The steps of migrations to the formats 2, 3 and 4: each appends its name to the file `steps`. The step with the number `fails` throws.
+ * Returns migrations to the formats 2, 3 and 4, whose steps append their names to the file `steps`. The step with the number `fails`
+ * throws.
  */
 function stepsOf(fails: number): Migration[] {
   let count = 0;

@@ -1,16 +1,16 @@
 /**
- * The format of the data folder: its version, the migrations of older folders, and the refusal of newer ones.
+ * Defines the version of the data folder's format, migrates older folders, and refuses newer ones.
  *
- * Reads and writes `format-version`, the version, and `migrating-from`, which exists while a migration is unfinished. Reads the version of
- * lifepod in `engine.json`.
+ * Boundary: reads and writes the files `format-version` and `migrating-from`, which exists while a migration is unfinished. Reads the
+ * version of lifepod in `engine.json`.
  * Invariants:
  *  1. A folder of a newer format is refused before anything in it is changed.
  *  2. `format-version` is increased before a migration changes anything, so that an older lifepod refuses a folder that is migrated in
  *     part.
- *  3. A migration that is interrupted, also by kill -9, continues at the next start: each can be repeated.
+ *  3. A migration that was interrupted, for example by kill -9, is repeated at the next start.
  *
- * A change needs a new format only if an older lifepod would misread the folder after it. Everything in the folder may lack fields that a
- * newer lifepod writes, and may have fields that an older one does not know.
+ * A change needs a new format only if an older lifepod would misread the changed folder. Readers accept files that lack fields of a newer
+ * lifepod, and ignore fields that they do not know.
  */
 import { existsSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -20,7 +20,7 @@ import { rootCommand } from '../../platform/programs/typed-program.ts';
 import { LIFEPOD_VERSION } from '../version.ts';
 
 export interface Migration {
-  /** The format after the migration; the one before is a smaller number. */
+  /** The number of the format after the migration. Every format before it has a smaller number. */
   to: number;
   /** The change that the migration makes, for the log. */
   what: string;
@@ -30,7 +30,7 @@ export interface Migration {
 
 /** The migrations, in the order of the formats. The first format is 1. */
 export const MIGRATIONS: readonly Migration[] = [
-  // openEncryptedStore() encrypts the Secrets when it opens a store without a key, and continues after a crash.
+  // There is nothing to run: openEncryptedStore() encrypts the Secrets when it opens a store without a key, and continues after a crash.
   { to: 2, what: 'encrypt the Secrets in the store', run: async () => undefined },
 ];
 
@@ -47,7 +47,7 @@ function numberIn(text: string): number | undefined {
   return Number.isInteger(number) && number >= 1 ? number : undefined;
 }
 
-/** Returns the number in the file; undefined if the file does not exist. Throws a UserError if it contains something else. */
+/** Returns the number in the file; undefined if the file does not exist. Throws a UserError if the file does not contain a number. */
 function readNumber(path: string): number | undefined {
   const text = readTextIfPresent(path);
   if (text === undefined) return undefined;
@@ -75,9 +75,9 @@ function writerOf(dataDir: string): string | undefined {
   }
 }
 
-/** Returns the end of a message about data of a newer format: what this lifepod reads, and what to do. `otherwise`: another remedy. */
+/** Returns the end of a message about data of a newer format: what this lifepod can read, and what to do. `otherwise`: another remedy. */
 export function newerFormat(format: number, writer: string | undefined, otherwise: string): string {
-  // The versions are equal if the writer was built from later sources, which have not been released.
+  // A build of later, unreleased sources has the same version as this one.
   const isSameVersion = writer === LIFEPOD_VERSION;
   const by = writer === undefined ? `format ${format}` : `version ${writer}, format ${format}`;
   const update = writer === undefined ? 'update lifepod' : `update lifepod to ${writer} or newer`;
@@ -85,7 +85,7 @@ export function newerFormat(format: number, writer: string | undefined, otherwis
   return `was written by a newer lifepod (${by}), and this one (version ${LIFEPOD_VERSION}) reads formats up to ${DATA_FORMAT_VERSION}: ${use}, or ${otherwise}`;
 }
 
-/** Throws a UserError if a newer lifepod wrote the folder, or if its version is invalid. Changes nothing. */
+/** Throws a UserError if the folder has a format newer than `newest`, or if `format-version` is invalid. Changes nothing. */
 export function checkDataFormat(dataDir: string, newest = DATA_FORMAT_VERSION): void {
   const format = dataFormatOf(dataDir);
   if (format === undefined || format <= newest) return;
@@ -94,7 +94,7 @@ export function checkDataFormat(dataDir: string, newest = DATA_FORMAT_VERSION): 
   );
 }
 
-/** Like checkDataFormat(), but accepts an invalid version, because a restore replaces it. */
+/** Like checkDataFormat(), but accepts an invalid `format-version`, because a restore replaces the file. */
 export function checkReplaceableFormat(dataDir: string): void {
   const text = readTextIfPresent(versionFile(dataDir));
   if (text === undefined || numberIn(text) !== undefined) checkDataFormat(dataDir);

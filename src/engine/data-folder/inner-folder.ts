@@ -1,6 +1,6 @@
 /**
- * Refuses a data folder that is inside the data folder of another engine, or contains one: `lifepod down` ends all processes and mounts in
- * its data folder.
+ * Refuses a data folder that is inside the data folder of another engine, or contains one, because `lifepod down` ends all processes and
+ * mounts in its data folder.
  */
 import { lstatSync, readdirSync } from 'node:fs';
 import { dirname, join, sep } from 'node:path';
@@ -15,7 +15,7 @@ export function refuseNestedFolder(dataDir: string): void {
   refuseOuterFolder(dataDir, candidates());
 }
 
-/** Returns folders that may be data folders: the default one, and those of running engines and of engines that have copied kubeconfigs. */
+/** Returns folders that may be data folders: the default one, those with copies of their kubeconfig, and those of running engines. */
 const candidates = (): string[] => [
   realFolder(DEFAULT_DATA_DIR),
   ...knownDataDirs(),
@@ -23,8 +23,8 @@ const candidates = (): string[] => [
 ];
 
 /**
- * Throws a UserError if `dataDir` contains one of `folders` that is the data folder of an engine, or if a direct subfolder is one. Deeper
- * folders are not searched, because `dataDir` may be that of a whole disk.
+ * Throws a UserError if `dataDir` contains the data folder of an engine: one of `folders`, or a direct subfolder. Does not search deeper
+ * folders, because `dataDir` may be the root of a large disk.
  */
 export function refuseOuterFolder(dataDir: string, folders: readonly string[]): void {
   const above = dataDir.endsWith(sep) ? dataDir : `${dataDir}${sep}`;
@@ -58,8 +58,8 @@ export function refuseInnerFolder(dataDir: string): void {
 }
 
 /**
- * Returns whether the folder contains the record of an engine. Files of the same name do not count if they have other content, belong to
- * another user, or are not regular files: a pipe would block the read.
+ * Returns whether the folder contains the record of an engine. Returns false if the file engine.json has other content, belongs to another
+ * user, or is not a regular file: to read a pipe would block.
  */
 export function isDataFolder(folder: string): boolean {
   try {

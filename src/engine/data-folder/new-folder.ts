@@ -1,8 +1,9 @@
 /**
- * Refuses a folder that must not become a data folder: one inside that of another engine, or around one, and one with files of other
- * programs, such as /etc, whose mode the first start would change and whose files would lie beside those of lifepod.
+ * Refuses a folder that must not become a data folder: a folder inside or around the data folder of another engine, and a folder with files
+ * of other programs, such as /etc. The first start would change the mode of the folder and mix the files of lifepod with the others.
  *
- * Reads the names in the folder. Changes nothing. The user may put some parts into the folder before the first start, such as `manifests`.
+ * Reads the names in the folder. Changes nothing. The user may create some parts of a data folder before the first start, such as
+ * `manifests`.
  */
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -29,10 +30,10 @@ const OTHER_PARTS: readonly string[] = [
   'volumes',
 ];
 
-/** Logs, data that a restore has replaced, and the temporary files of writeFileAtomic(), which a kill leaves. */
+/** Matches logs, data that a restore has replaced, and temporary files of writeFileAtomic(), which may remain if the process is killed. */
 const OTHER_NAMES = /^(?:lifepod\.log|before-restore-)|\.new$/;
 
-/** A new disk has `lost+found`, and perhaps files of quotas. File systems and programs add hidden entries, such as `.snapshot`. */
+/** Matches the entries of an empty disk, `lost+found` and files of quotas, and hidden entries, which file systems and programs add. */
 const NOT_FILES = /^(?:lost\+found$|a?quota\.(?:user|group)$|\.)/;
 
 /** Throws a UserError if the folder, in which no engine has run, must not become a data folder. */
@@ -41,7 +42,7 @@ export function refuseUnusableFolder(dataDir: string): void {
   refuseOtherFiles(dataDir);
 }
 
-/** Throws a UserError if the folder is not a data folder, and contains what lifepod has not created and the user does not put there. */
+/** Throws a UserError if the folder is not a data folder, and contains an entry that is not a part of a data folder. */
 export function refuseOtherFiles(dataDir: string): void {
   if (existsSync(join(dataDir, 'format-version')) || existsSync(join(dataDir, 'store/data.mdb'))) return;
   // The folder of a first start that was killed, or that was removed only in part, has a record.
@@ -56,7 +57,7 @@ export function refuseOtherFiles(dataDir: string): void {
   );
 }
 
-/** Returns the sorted names; none if the folder does not exist or cannot be read. A later step reports that the folder cannot be read. */
+/** Returns the sorted names in the folder; none if it does not exist or cannot be read, which a later step of the start reports. */
 function namesIn(folder: string): string[] {
   try {
     return readdirSync(folder).sort();

@@ -45,7 +45,7 @@ function contents(root: string, below = ''): Record<string, string> {
   return all;
 }
 
-/** The former data folder: FORMER has the parts that are replaced or removed, and STAYS has files that stay. */
+/** The files of the former data folder: FORMER are replaced or removed, and STAYS remain. */
 const FORMER = {
   'engine.json': 'old',
   'store/data.mdb': 'old',

@@ -8,8 +8,8 @@
  *     it.
  *  3. The former parts are kept, in a folder whose name begins with `before-restore-`.
  *
- * Images, containers, volumes and logs are not parts: they stay. Pods that run are adopted if the new store contains them, and end
- * otherwise.
+ * Images, containers, volumes and logs are not parts: they remain unchanged. At its next start, the engine adopts running Pods that the new
+ * store contains, and ends all others.
  */
 import { existsSync, lstatSync, mkdirSync, readdirSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -37,7 +37,7 @@ const rootOf = (dataDir: string): string => join(dataDir, 'restore');
 const commitFile = (dataDir: string): string => join(rootOf(dataDir), 'commit');
 
 interface Commit {
-  /** The new parts. Parts that are not in the list are removed. */
+  /** The names of the new parts. A former part whose name is not in the list is moved away without a replacement. */
   parts: string[];
   /** The name of the folder for the former parts. */
   kept: string;
@@ -59,7 +59,7 @@ export function prepareReplacement(dataDir: string): string {
   return folder;
 }
 
-/** Removes what prepareReplacement() has created, unless commitReplacement() has decided the replacement. */
+/** Removes the folder of prepareReplacement(), unless commitReplacement() has decided that the replacement takes place. */
 export function abandonReplacement(dataDir: string): void {
   if (!existsSync(commitFile(dataDir))) rmSync(rootOf(dataDir), { recursive: true, force: true });
 }

@@ -1,6 +1,6 @@
 /**
- * Copies the store of a data folder for `lifepod backup`, also while the engine runs: the engine copies it, because only one process opens
- * the store at a time. The copy is in the folder `backup` of the data folder. The command removes this folder at its end.
+ * Copies the store of a data folder for `lifepod backup`. A running engine makes the copy itself, because only one process may open the
+ * store at a time. The copy is in the folder `backup` of the data folder. The command removes this folder at its end.
  *
  * A lock on the data folder itself, not on a file in it, shows that the command is running. If the command is killed, the next
  * `lifepod backup` or the next start of the engine removes its copy.
@@ -11,7 +11,7 @@ import { tryFlock, UserError } from '../../platform/files.ts';
 import { oneAtATime } from '../../platform/work-in-turns.ts';
 import type { FileStore } from '../../store/lmdb/file-store.ts';
 
-/** The folder with the copy, a data file of LMDB. */
+/** Returns the path of the folder with the copy, a data file of LMDB. */
 export const storeCopyFolder = (dataDir: string): string => join(dataDir, 'backup');
 
 /** Copies the store to storeCopyFolder(), and replaces an earlier copy there. */
@@ -22,7 +22,7 @@ export async function copyStore(store: FileStore, dataDir: string): Promise<void
   await store.copyTo(folder);
 }
 
-/** Returns a function that calls copyStore(). Concurrent calls run one after another: a killed command may not have waited for its copy. */
+/** Returns a function that calls copyStore(), one call at a time: the copy for a killed command may still be under way. */
 export function storeCopier(store: () => FileStore, dataDir: string): () => Promise<void> {
   const turns = oneAtATime();
   return async () => {
@@ -64,7 +64,7 @@ export async function withStoreCopy<T>(dataDir: string, body: () => Promise<T>):
   }
 }
 
-/** Removes the copy of a `lifepod backup` that was killed, but not that of one that is running. Called when an engine starts. */
+/** Removes the copy of a killed `lifepod backup`, but not that of a running one. Called when an engine starts. */
 export function removeAbandonedCopy(dataDir: string): void {
   const folder = storeCopyFolder(dataDir);
   if (!existsSync(folder)) return;

@@ -1,6 +1,6 @@
 /**
- * Defines and checks the options of `lifepod up` for the API server: further addresses on which it listens, further names in its
- * certificate, the lifetime of certificates, the number of requests in flight, and whether it serves HTTP/2. Returns all its addresses.
+ * Defines and checks the options of `lifepod up` for the API server: additional addresses and names, the lifetime of certificates, the
+ * number of requests in flight, and whether the server supports HTTP/2. Determines the addresses and the certificate names of the server.
  */
 import { kubernetesServiceAddresses } from '../../apiserver/admission/service-range.ts';
 import { formatIp, isMapped, parseIp } from '../../machinery/ip.ts';
@@ -34,7 +34,7 @@ interface Settings extends Pick<ApiSettings, 'bindAddress' | 'tlsSan'> {
 
 /** Source: the default of kube-controller-manager's option of the same name of v1.33. */
 const DEFAULT_SIGNING_DURATION = '8760h';
-/** The renewal of a certificate takes less than a second, but clients also need time. */
+/** The shortest lifetime of certificates that is accepted. A renewal takes less than a second, but clients also need time. */
 const LEAST_SIGNING_MILLIS = 10_000;
 
 export const API_FLAGS: readonly [flag: string, key: keyof ApiSettings, value: string, description: string][] = [
@@ -71,7 +71,7 @@ export const API_FLAGS: readonly [flag: string, key: keyof ApiSettings, value: s
   ],
 ];
 
-/** The address of the API for programs of this machine, which is also the one in the kubeconfig. */
+/** The address at which programs on this machine reach the API. The kubeconfig contains it. */
 export const HOST = '127.0.0.1';
 
 const { IPv4, IPv6 } = NFT_WORDS;
@@ -171,7 +171,7 @@ export function listenAddresses({
   podCidr,
   recordedPort,
 }: Pick<Settings, 'bindAddress' | 'podCidr' | 'recordedPort'>): [string, ...string[]] {
-  // The machine may have lost an address since the last start. This must not prevent the end of the Pods.
+  // With `recordedPort`, the engine only ends its Pods. A bind address that the machine no longer has must not prevent that.
   const asked = recordedPort === undefined ? listOf(bindAddress) : [];
   if (asked.includes(IPv6.anyAddress)) return [IPv6.anyAddress];
   if (asked.includes(IPv4.anyAddress))

@@ -1,4 +1,4 @@
-/** Compares options with the settings of a running engine, which no option changes. */
+/** Compares the options of a command with the settings of a running engine, to which the command cannot apply them. */
 import { type EngineRecord, resolveSettings, type Settings, type UpOptions } from '../settings.ts';
 
 /** Options that do not describe the engine, or that a running engine does not need. */

@@ -1,11 +1,11 @@
 /**
- * Defines the option of `lifepod up` for encryption at rest. It is named like that of kube-apiserver.
+ * Defines the option of `lifepod up` for encryption at rest, which has the name of kube-apiserver's option.
  * Source: k8s.io/apiserver/pkg/server/options/etcd.go of v1.33.
  */
 import { resolve } from 'node:path';
 
 export interface EncryptionOptions {
-  /** The path of an EncryptionConfiguration; empty: lifepod has a key of its own in the data folder. */
+  /** The path of an EncryptionConfiguration. If it is empty, lifepod uses a key of its own in the data folder. */
   encryptionProviderConfig?: string;
 }
 

@@ -6,7 +6,7 @@ import { UserError } from '../../platform/files.ts';
 
 const SCHEME = 'unix://';
 
-/** Returns the endpoint as unix:///…; a path becomes one. Throws a UserError if it is something else. */
+/** Converts an absolute path or an endpoint to the form unix:///PATH. Throws a UserError for any other text. */
 export function runtimeEndpoint(text: string): string {
   // gRPC also accepts unix:/path, which an older lifepod may have recorded.
   const endpoint = text.replace(/^(unix:)?(?=\/(?!\/))/, SCHEME);

@@ -1,4 +1,4 @@
-/** Parses the option --runtime-handler, which describes a runtime for Pods with a RuntimeClass. Reads whether the program exists. */
+/** Parses the option --runtime-handler, which describes a runtime for Pods with a RuntimeClass. Checks that the program exists. */
 import { accessSync, constants, type Stats, statSync } from 'node:fs';
 import { dns1123LabelErrors } from '../../machinery/names.ts';
 import { UserError } from '../../platform/files.ts';
@@ -14,7 +14,7 @@ export function addRuntimeHandler(text: string, others: Record<string, string> =
       `--runtime-handler ${JSON.stringify(text)} is not a valid handler: give NAME=/path/of/a/program or NAME=type.of.a.shim`,
     );
   }
-  // A recorded handler is not examined: an engine starts although the program has been removed, and only Pods that need it wait.
+  // Only new handlers are checked. If the program of a recorded handler is missing, the engine starts, and only Pods that need it wait.
   if (runtime.startsWith('/') && !isProgram(runtime))
     throw new UserError(
       `--runtime-handler ${JSON.stringify(text)}: there is no program ${runtime}: install it, or give the path of another one`,
@@ -22,7 +22,7 @@ export function addRuntimeHandler(text: string, others: Record<string, string> =
   return { ...others, [name]: runtime };
 }
 
-/** Returns whether root can run the file. True for a user who may not see it, because root examines it again. */
+/** Returns whether root can run the file. Returns true if this user may not examine the file: as root, the engine examines it again. */
 export function isProgram(
   path: string,
   isRoot = process.geteuid?.() === 0,
@@ -30,7 +30,7 @@ export function isProgram(
 ): boolean {
   try {
     const found = examine(path);
-    // This file may be executable for root only. For root, the file system may also forbid it.
+    // access(2) also fails if the file system forbids execution. For other users, it could fail although root can run the file.
     if (isRoot) accessSync(path, constants.X_OK);
     return found.isFile() && (found.mode & 0o111) !== 0;
   } catch (error) {

@@ -1,12 +1,12 @@
 /**
- * Keeps the data folder consistent while an engine starts. The settings of a first start are recorded for later starts only when it has
- * succeeded; a first start that fails leaves the folder, and the machine, as they were.
+ * Keeps the data folder consistent while an engine starts. Later starts use the settings of a first start only if it has succeeded. A first
+ * start that fails restores the former state of the folder and of the machine.
  *
  * Reads and writes the engine record. Invariants:
  *  1. The record has the state `starting` before a first start changes the machine or creates objects, so that the next start and
  *     `lifepod down` know what a killed first start may have left.
  *  2. An object that a client has written successfully is never removed: the first start counts as successful before the first write of a
- *     client, and if a Pod has begun.
+ *     client takes effect, and when the folder of a Pod exists.
  *  3. Files that existed before a first start, and those of the user, are never removed.
  *  4. A later start that fails keeps the recorded settings, except those with which it has already written to the store.
  */
@@ -36,11 +36,11 @@ export function settledRecord(dataDir: string): EngineRecord | undefined {
 const settled = ({ before: _, ...record }: EngineRecord): EngineRecord => ({ ...record, state: 'up' });
 
 /**
- * Returns whether an entry of the data folder is never removed: the log, which has the reason of a failure, and the folder in which
- * sessions wait for the start.
+ * Returns whether an entry of the data folder must remain: the log, which contains the reason of a failure, or the folder in which sessions
+ * wait for the start.
  */
 const isKept = (name: string): boolean => name.startsWith('lifepod.log') || name === 'sessions';
-/** Folders that the user fills, also while an engine starts. */
+/** The folders in which the user creates files, perhaps while an engine starts. */
 const OF_USER = ['certs.d', 'manifests', 'seccomp'];
 /** These entries are removed last, because they show other processes that the rest is being removed. */
 const LAST = ['engine.json', 'lock'];
@@ -65,7 +65,7 @@ async function removeEntries(dataDir: string, before: readonly string[]): Promis
   rmSync(join(dataDir, 'engine.json'), { force: true });
 }
 
-/** The progress of a start, as the data folder shows it. */
+/** Functions that record the progress of a start in the data folder. */
 export interface StartProgress {
   /** Call this before the first part starts. */
   begin(): void;
@@ -78,9 +78,9 @@ export interface StartProgress {
 }
 
 /**
- * Prepares the data folder, which the caller has locked, for a start with the settings, and resolves with the progress of the start.
- * Removes what a killed first start has left. `record` is the record from which the settings were resolved. `created`: the folders that
- * this start has created.
+ * Prepares the data folder, which the caller has locked, for a start with the settings: removes what a killed first start has left.
+ * Resolves with functions that record the progress of the start. `record`: the record from which the settings were resolved. `created`:
+ * the folders that this start has created.
  */
 export async function openDataFolder(
   settings: Settings,

@@ -1,4 +1,4 @@
-/** Finds facts that may harm the machine or its Pods although lifepod runs, and warns of them at the start of the engine. */
+/** Finds conditions that may harm the machine or its Pods but do not prevent the start of the engine, and warns about them. */
 import { replaceableBy } from '../../platform/folder-owners.ts';
 import type { Platform } from '../../platform/platform.ts';
 import { invokingUser } from '../certificates/user-kubeconfigs.ts';
@@ -8,10 +8,10 @@ import type { Settings } from '../settings.ts';
 
 /** Logs the warnings, and resolves with them as sentences for users. */
 export async function startWarnings(settings: Settings, platform: Platform, signal: AbortSignal): Promise<string[]> {
-  // The user who has typed `sudo lifepod up` has the rights of root anyway.
+  // No warning is needed about the user who has typed `sudo lifepod up`, because this user has the rights of root.
   const replaceable = replaceableBy(settings.dataDir, invokingUser(process.env)?.uid);
   if (replaceable !== undefined) platform.log.warn(replaceable);
-  // checkMachine() has already refused a start with a private containerd and without control groups.
+  // Control groups may be missing only with the machine's own runtime: otherwise, checkMachine() has refused the start.
   const groups = hasControlGroups()
     ? []
     : [`${NO_CONTROL_GROUPS}: limits of Pods have no effect, and metrics of CPU time and memory are missing`];
