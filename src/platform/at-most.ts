@@ -2,7 +2,7 @@ import { untilAborted } from './on-abort.ts';
 import { pause } from './pause.ts';
 import type { Timers } from './platform.ts';
 
-/** Resolves when `promise` resolves, after `millis`, or when `signal` aborts. Rejects only if `promise` rejects first. */
+/** Resolves when `promise` resolves, after `millis`, or when `signal` aborts. Rejects if `promise` rejects before that. */
 export async function atMost(
   promise: Promise<void>,
   millis: number,

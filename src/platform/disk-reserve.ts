@@ -1,15 +1,15 @@
 /**
  * Reserves disk space for the engine with a file in the data folder. The file is deleted when an engine starts, when the node shuts
- * down, and by `lifepod down`. In the freed space, the engine can start, end the Pods and record their ends, even on a disk that Pods
- * have filled. If there is enough space, the engine creates the file at the end of its start, when a Pod has ended, and when the
- * pressure conditions of the node change.
+ * down, and by `lifepod down`. With the freed space, the engine can start, end the Pods and record their ends, even if Pods have filled the
+ * disk. If there is enough space, the engine creates the file at the end of its start, when a Pod has ended, and when the pressure
+ * conditions of the node change.
  */
 
 import { randomFillSync } from 'node:crypto';
 import { existsSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** The start of an engine writes about 1 MiB: its log, the kubeconfig, and pages of the store. */
+/** The size of the file. The start of an engine writes about 1 MiB: its log, the kubeconfig, and pages of the store. */
 const BALLAST_BYTES = 4 * 2 ** 20;
 /** If less space than this is free, the file is not created, because other programs need the space more. */
 const PLENTY_BYTES = 16 * 2 ** 20;
@@ -29,7 +29,7 @@ export function keepBallast(dataDir: string): void {
   }
 }
 
-/** Deletes the file. Never throws: if the disk is broken, later writes report that. */
+/** Deletes the file. Never throws: if the disk is broken, later writes fail and report the problem. */
 export function dropBallast(dataDir: string): void {
   try {
     rmSync(ballastPath(dataDir), { force: true });

@@ -1,6 +1,6 @@
 /**
- * Functions for files and folders, mainly for the data folder: real paths, private folders, atomic writes, and the lock of the data folder.
- * Also the error class for errors that a user can fix.
+ * Provides functions for files and folders, mainly for the data folder: real paths, private folders, atomic writes, and the lock of the
+ * data folder. Defines UserError, the class of errors that a user can fix.
  */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import {
@@ -59,7 +59,7 @@ export function realFolder(path: string): string {
   }
 }
 
-/** Like givenDataDir(), for a command that needs root. Also throws if the path is empty or another user could redirect root by a link. */
+/** Like givenDataDir(), but also throws a UserError if the path is empty, or if another user could redirect root by a link in it. */
 export function realDataDir(path: string): string {
   if (path === '') throw new UserError('--data-dir is empty: give a folder, such as /var/lib/lifepod');
   if (isOtherThanFolder(path)) throw notAFolder(path);
@@ -75,22 +75,22 @@ export function givenDataDir(path: string): string {
 
 const notAFolder = (path: string): UserError => new UserError(`${path} is not a folder: choose another --data-dir`);
 
-/** Creates the folder and its missing parents with mode 0700. If the folder exists, its mode is set to 0700. */
+/** Creates the folder and its missing parents with mode 0700. Sets the mode of an existing folder to 0700. */
 export function ensurePrivateFolder(path: string): void {
   createFolders(path);
   chmodSync(path, 0o700);
 }
 
 /**
- * Like ensurePrivateFolder(), for the data folder given by the user. Throws a UserError if this fails, or if the folder or an entry of it
- * belongs to another user. Returns the folders that it has created, for removeFolders().
+ * Like ensurePrivateFolder(), for the data folder given by the user. Throws a UserError if the folder cannot be created or made private, or
+ * if the folder or an entry of it belongs to another user. Returns the created folders, for removeFolders().
  */
 export function ensureDataDir(path: string): string[] {
   try {
     const created = createFolders(path);
     refuse(foreignFolder(path));
     chmodSync(path, 0o700);
-    // The entries are checked only once the folder is private, because others could add an entry until then.
+    // The entries are checked after chmodSync(), because until then other users could add entries.
     refuse(foreignContent(path));
     return created;
   } catch (error) {
@@ -112,7 +112,7 @@ function refuse(reason: string | undefined): void {
 export function writeFileAtomic(path: string, content: string | Uint8Array, mode = 0o600): void {
   const bytes = typeof content === 'string' ? Buffer.from(content) : content;
   if (!hasContent(path, bytes, mode)) replaceFile(path, bytes, mode);
-  // The folder is synced even if the file was not rewritten, because an earlier writer may have been killed before its sync.
+  // The folder is synced even if the file was not rewritten: an earlier writer may have been killed before it synced the folder.
   syncFolder(dirname(path));
 }
 
@@ -188,7 +188,7 @@ export function tryFlock(fd: number, ...how: string[]): boolean {
   throw new Error(`flock failed: ${result.stderr.toString().trim()}`);
 }
 
-/** The commands that lock a data folder without running an engine, and what they do meanwhile. */
+/** By command that locks a data folder without running an engine: what the command does, as a phrase for messages. */
 const LOCKING_COMMANDS = {
   down: 'cleaning up after the engine of',
   backup: 'copying the data folder',
@@ -275,7 +275,7 @@ export function dataDirOwner(dataDir: string): number | undefined {
   return owner.pid;
 }
 
-/** Returns whether a session has started the engine that has locked the data folder. The caller knows that an engine is running. */
+/** Returns whether a session has started the engine that has locked the data folder. Call this only while an engine has the lock. */
 export const isSessionEngine = (dataDir: string): boolean => readOwner(dataDir).role === 'session';
 
 /**

@@ -65,7 +65,7 @@ export function foreignLink(path: string): string | undefined {
   return `the symbolic link ${link.path} belongs to the user ${userName(link.uid)}, who could redirect it: give the path to which it leads`;
 }
 
-/** Returns the user other than root who owns a folder above the file, or a link in its path, and so can redirect root to another folder. */
+/** Returns the UID of another user who owns a folder above the file or a link in its path, and thus can redirect root to another folder. */
 export function redirectingUser(path: string): number | undefined {
   if (!isRoot()) return undefined;
   // Each folder that a link passes through is also examined, because its owner can replace its entries.
@@ -101,8 +101,8 @@ function linkIn(path: string, links: number, passes: (folder: Stats) => void = (
 }
 
 /**
- * Returns a warning if a parent of the folder lets another user than `trusted` rename the folder, and put another one in its place. This is
- * not refused, because working folders of build systems usually belong to another user.
+ * Returns a warning if the rights of a parent folder let another user than `trusted` replace the folder. The folder is not refused, because
+ * working folders of build systems usually belong to another user.
  */
 export function replaceableBy(path: string, trusted?: number): string | undefined {
   if (!isRoot()) return undefined;

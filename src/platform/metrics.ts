@@ -1,6 +1,6 @@
 import type { Millis } from '../machinery/time.ts';
 /**
- * Counters, gauges and histograms, and their text for Prometheus. Source: the Prometheus text format 0.0.4.
+ * Implements counters, gauges and histograms, and formats them for Prometheus. Source: the Prometheus text format 0.0.4.
  *
  * Invariant: counting costs a map lookup and an addition (for a histogram, also the search for the bucket). The text is generated only
  * when a client reads the metrics.
@@ -11,7 +11,7 @@ export interface MetricSample {
   suffix?: string;
   labels: Readonly<Record<string, string>>;
   value: number;
-  /** When the value was measured; undefined if it is measured when the metrics are read. A given time becomes the sample's timestamp. */
+  /** The time at which the value was measured, which becomes the sample's timestamp. Undefined: the time at which the metrics are read. */
   at?: Millis;
 }
 
@@ -22,7 +22,7 @@ export interface MetricFamily {
   samples: readonly MetricSample[];
 }
 
-/** A counter or gauge. The label values of a call are in the order of the label names. */
+/** A counter or gauge. `labelValues` are in the order of the label names. */
 export interface Counter {
   add(amount: number, ...labelValues: string[]): void;
   /** Removes the series with these label values. Call it when the labeled object no longer exists. */

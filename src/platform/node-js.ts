@@ -1,4 +1,4 @@
-/** The real platform: the engine's clock, timers that share one heap, and a structured log. */
+/** Implements the platform for a real machine: the engine's clock, timers that share one heap, and a structured log. */
 import { uptime } from 'node:os';
 import { isatty } from 'node:tty';
 import { pino } from 'pino';
@@ -8,7 +8,7 @@ import { type LogFormat, type LogLevel, type TextLineOptions, textLine } from '.
 import type { Clock, Log, Platform, Timer, Timers } from './platform.ts';
 import { createTimerHeap } from './timer-heap.ts';
 
-/** The longest delay that setTimeout supports. A timer beyond it is reached with several calls. */
+/** The longest delay that setTimeout supports. A longer delay needs several timeouts. */
 const MAX_TIMEOUT_MILLIS = 2 ** 31 - 1;
 
 /** The machine's wall clock, which can be set. Timestamps of other programs, such as the container runtime, are those of this clock. */
@@ -26,7 +26,7 @@ const steadyClocks: SteadyClocks = { processMillis: () => performance.now(), boo
 
 /** Minimum time between two comparisons of processMillis() and bootMillis(). */
 const COMPARE_MILLIS = 1000;
-/** Smallest increase of bootMillis() - processMillis() that counts as a suspension; larger than the inaccuracy of bootMillis(). */
+/** The smallest increase of bootMillis() - processMillis() that counts as a suspension. It exceeds the inaccuracy of bootMillis(). */
 const SUSPENDED_MILLIS = 2000;
 /** If reading both clocks takes longer than this, the readings are not compared. */
 const STALLED_MILLIS = 100;

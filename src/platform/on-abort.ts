@@ -7,7 +7,7 @@ export function onAbort(signal: AbortSignal, act: () => void): void {
   else signal.addEventListener('abort', act, { once: true });
 }
 
-/** Waits for the promise. Rejects with the reason of the signal if the signal aborts first, or has already aborted. */
+/** Settles like the promise, but rejects with the reason of the signal if the signal aborts first, or has already aborted. */
 export async function untilAborted<T>(signal: AbortSignal, promise: Promise<T>): Promise<T> {
   const aborted = Promise.withResolvers<never>();
   const abort = (): void => aborted.reject(signal.reason);

@@ -1,6 +1,6 @@
 /**
- * Metrics of this process. Names that begin with `process` are the standard names of Prometheus client libraries. The other names are
- * those of prom-client, except the active and idle seconds of the event loop, which prom-client does not have.
+ * Defines metrics of this process. Names that begin with `process` are the standard names of Prometheus client libraries. The other names
+ * are those of prom-client, except for the active and idle seconds of the event loop, which prom-client does not report.
  */
 import { readdir } from 'node:fs/promises';
 import { constants, type PerformanceEntry, PerformanceObserver } from 'node:perf_hooks';
@@ -15,7 +15,7 @@ const GC_KINDS: Readonly<Record<number, string>> = {
   [constants.NODE_PERFORMANCE_GC_WEAKCB]: 'weakcb',
 };
 
-/** Adds the process metrics; garbage collections are observed until `signal` aborts. */
+/** Adds the metrics of this process to `metrics`. Observes garbage collections until `signal` aborts. */
 export function addProcessMetrics(metrics: Metrics, signal: AbortSignal): void {
   const collections = metrics.histogram(
     'nodejs_gc_duration_seconds',

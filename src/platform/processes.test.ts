@@ -39,7 +39,7 @@ test('linesOf lets a program with endless output wait, and ends it with the iter
   const sizes: number[] = [];
   for await (const lines of linesOf('yes', [])) {
     sizes.push(lines.length);
-    // During this command, the program could write megabytes.
+    // Without back pressure, the program would write megabytes during this command.
     if (sizes.length === 1) await runCommand('dd', ['if=/dev/zero', 'of=/dev/null', 'bs=1M', 'count=1000']);
     if (sizes.length === 20) break;
   }

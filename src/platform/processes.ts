@@ -12,7 +12,7 @@ import type { Timers } from './platform.ts';
 import { missingProgram, searchFolders } from './programs/programs.ts';
 
 export interface CommandResult {
-  /** The exit code. If a signal ended the program, 128 plus its number, as in a shell. */
+  /** The exit code. If a signal ended the program: 128 plus the number of the signal, as in a shell. */
   code: number;
   stdout: string;
   stderr: string;
@@ -64,7 +64,7 @@ export function runCommand(command: string, args: string[], options: CommandOpti
 
 /** Returns the error to report for a program that could not be started: a UserError if the program is not installed. */
 export function startError(command: string, error: NodeJS.ErrnoException): Error {
-  // The system reports a missing working directory with the same code.
+  // ENOENT alone is not sufficient, because it may also mean that the working directory is missing.
   const isMissing = error.code === 'ENOENT' && !command.includes('/') && findProgram(command) === undefined;
   return isMissing ? new UserError(missingProgram(command)) : error;
 }
@@ -72,7 +72,7 @@ export function startError(command: string, error: NodeJS.ErrnoException): Error
 const codeOf = (code: number | null, signal: NodeJS.Signals | null): number =>
   code ?? 128 + (signal === null ? 0 : constants.signals[signal]);
 
-/** The error for an exit code other than 0. The message contains the program's standard error or, if that is empty, standard output. */
+/** The error for an exit code other than 0. The message contains the program's standard error or, if this is empty, standard output. */
 export class CommandError extends Error {
   override readonly name = 'CommandError';
 }
@@ -104,7 +104,7 @@ export async function* linesOf(
   const child = spawn(command, args, {
     stdio: ['ignore', 'pipe', 'pipe'],
     killSignal: 'SIGKILL',
-    // See runCommand().
+    // The program gets its own process group, as in runCommand().
     detached: true,
     signal,
   });
@@ -162,7 +162,7 @@ export function processAgeMillis(pid: number): number {
   return Math.max(0, bootedMillis - startMillis);
 }
 
-/** Returns the words of the command line of the process; none if the process has ended. */
+/** Returns the words of the command line of the process; none if the process does not exist. */
 export function commandLineOf(pid: number): string[] {
   try {
     return readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0');
@@ -171,7 +171,7 @@ export function commandLineOf(pid: number): string[] {
   }
 }
 
-/** Returns whether the command line of the process has the word; false if the process has ended. */
+/** Returns whether the command line of the process has the word; false if the process does not exist. */
 export const hasArgument = (pid: number, word: string): boolean => commandLineOf(pid).includes(word);
 
 /** Returns the path of a program in the folders of `path` or the usual system folders, or undefined if it is not found. */
@@ -220,7 +220,7 @@ export function nameProcess(name: string): void {
   try {
     writeFileSync('/proc/self/comm', name);
   } catch {
-    // A failure is ignored, because the name only helps people who list processes.
+    // The name only helps people who list processes, so a failure is ignored.
   }
 }
 

@@ -1,6 +1,6 @@
 /**
- * Virtual time, for simulations and tests: the clock advances only on request, so that hours pass in milliseconds and runs with the
- * same input are identical.
+ * Implements virtual time for simulations and tests. The clock advances only on request, so that hours pass in milliseconds and runs with
+ * the same input are identical.
  */
 import type { Millis } from '../machinery/time.ts';
 import type { Timers } from './platform.ts';
@@ -13,7 +13,7 @@ export interface VirtualTimers extends Timers {
   suspend(millis: Millis): void;
   /**
    * Advances the clock from timer to timer until `until` (called before and after each step) returns true. If no timer is left, or the
-   * next one is later than the time `limit`, sets the clock to `limit` and ends. Resolves to the last result of `until`. Rejects after
+   * next timer is later than the time `limit`, sets the clock to `limit` and ends. Resolves with the last result of `until`. Rejects after
    * the maximum number of steps.
    */
   run(until: () => boolean, limit: Millis): Promise<boolean>;
@@ -26,7 +26,7 @@ const MOST_STEPS = 50_000;
 const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 export interface VirtualTimersOptions {
-  /** Resolves when nothing can happen any more at the current time. Absent: one turn of the event loop, which is enough without I/O. */
+  /** Resolves when nothing more can happen at the current time. Absent: after one turn of the event loop, which is enough without I/O. */
   settled?: () => Promise<void>;
   /** The maximum number of steps in one call of run(). Absent: MOST_STEPS. */
   mostSteps?: number;

@@ -1,7 +1,7 @@
 /** How long one piece of work, such as a request, may occupy the event loop before it must let other work run. */
 const TURN_MILLIS = 20;
 
-/** Resolves to true if it waited, so that other work may have run since the previous step. */
+/** Resolves with whether the call waited. Other work may have run during the wait. */
 export type BetweenSteps = () => Promise<boolean>;
 
 const waiting: (() => void)[] = [];
@@ -33,7 +33,7 @@ export function workInTurns(): BetweenSteps {
   return () => (performance.now() - began < TURN_MILLIS ? NOT_WAITED : wait());
 }
 
-/** One promise for all steps that need not wait, because most steps are short. */
+/** The result of each call that need not wait. One promise is enough for all these calls, which are most of the calls. */
 const NOT_WAITED = Promise.resolve(false);
 
 /** A fair lock: one caller at a time has the lock, and callers get the lock in the order of their calls. */
@@ -65,7 +65,7 @@ export function oneAtATime(): OneAtATime {
   };
 }
 
-/** A piece of work that needs the only slot for long work as soon as it takes long; see longWork(). */
+/** A piece of work that needs the only slot for long work after it has run for 20 ms; see longWork(). */
 export interface LongWork {
   /** If at least 20 ms have passed since the last wait, or since longWork(), waits like begin(). */
   betweenSteps: BetweenSteps;
@@ -73,7 +73,7 @@ export interface LongWork {
   begin(): Promise<void>;
   /** Returns whether betweenSteps() would wait for other long work now. */
   waitsForOthers(): boolean;
-  /** Waits for the promise without the slot, so that a wait for something else holds up no other work. */
+  /** Settles like the promise, and releases the slot during the wait, so that other long work can continue. */
   outside<T>(waiting: Promise<T>): Promise<T>;
   /** Releases the slot. Must always be called, even after an error or if the slot was never taken. */
   end(): void;
@@ -82,9 +82,9 @@ export interface LongWork {
 const slot = oneAtATime();
 
 /**
- * Limits work that may take long and use much memory: only one piece of such work continues after its first 20 ms. The work takes the
- * only slot for long work when it first waits in begin() or betweenSteps(), and releases the slot with end(). Before end(), it must not
- * wait for other long work, which could never get the slot.
+ * Limits work that may take long and use much memory: only one piece of such work runs at a time after its first 20 ms. The work takes the
+ * only slot for long work when it first waits in begin() or betweenSteps(), and releases the slot with end(). While the work has the slot,
+ * it must not wait for other long work, which could never get the slot.
  */
 export function longWork(): LongWork {
   let began = performance.now();
@@ -133,8 +133,8 @@ export async function runInTurns<T>(steps: Iterator<void, T>, betweenSteps: Betw
 }
 
 /**
- * Returns a function for work that consists of many small pieces, several of which may start in one turn of the event loop. Call it
- * before each piece: it returns whether at least 20 ms have passed since its first call in the current turn.
+ * Returns a function for work that consists of many small pieces, several of which may start in one turn of the event loop. Call the
+ * function before each piece: it returns whether at least 20 ms have passed since its first call in the current turn.
  */
 export function turnClock(): () => boolean {
   let began: number | undefined;
@@ -148,7 +148,7 @@ export function turnClock(): () => boolean {
   };
 }
 
-/** Returns a function that runs `task` once for all callers that call it before a run begins, and never twice at the same time. */
+/** Returns a function that runs `task`, never twice at the same time. Calls that come before a run begins share this run. */
 export function sharedRuns(task: () => Promise<void>): () => Promise<void> {
   let running: Promise<void> = Promise.resolve();
   let next: Promise<void> | undefined;

@@ -1,4 +1,4 @@
-/** Tests how processes move, with files that imitate the kernel's. test/machines/container tests this with a real kernel. */
+/** Tests enableInContainer() with files that imitate those of the kernel. test/machines/container tests it with a real kernel. */
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

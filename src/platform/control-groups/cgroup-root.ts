@@ -1,5 +1,5 @@
 /**
- * The root group of a container that has its own cgroup namespace (cgroup v2), such as one of Docker or Podman.
+ * Enables controllers in the root group of a container that has its own cgroup namespace (cgroup v2), for example a container of Docker.
  *
  * The kernel enables controllers for the children of a group only while the group itself contains no processes. The root group of a
  * container contains the container's own processes, so these move to a child group first, as kind and k3s do. The kernel's real root
@@ -30,7 +30,7 @@ export async function enableInContainer(root: string, enable: () => Promise<bool
     if (pids.length === 0) return false;
     const group = join(root, INIT_GROUP);
     await mkdir(group, { recursive: true });
-    // The kernel takes one process per write. A process that has ended meanwhile, or belongs to another container, cannot be moved.
+    // The kernel moves one process per write. It refuses a process that has ended or that belongs to another container.
     for (const pid of pids) await writeFile(join(group, 'cgroup.procs'), pid).catch(() => undefined);
     if (await enable()) return true;
   }

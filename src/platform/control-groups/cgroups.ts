@@ -1,5 +1,5 @@
 /**
- * One interface to the kernel's control groups, for both versions. Version 1 has one hierarchy per controller or set of controllers,
+ * Provides one interface to both versions of the kernel's control groups. Version 1 has one hierarchy per controller or set of controllers,
  * in a folder of /sys/fs/cgroup. Version 2 has one hierarchy, and the controllers of a group are enabled in its parent group.
  *
  * Boundary: this file does not know Pods. Paths are relative to the root of the hierarchies, such as /lifepod-1a2b/kubepods.
@@ -23,7 +23,7 @@ export interface CgroupLimits {
   cpuQuotaMicros?: number;
   memoryBytes?: number;
   pids?: number;
-  /** Limits by page size, which is written as in the names of the kernel's files: 2MB, 1GB. */
+  /** Limits in bytes by page size. Page sizes have the form of the names of the kernel's files, such as 2MB or 1GB. */
   hugepageBytes?: Readonly<Record<string, number>>;
 }
 
@@ -49,7 +49,7 @@ export interface Cgroups {
   set(path: string, limits: CgroupLimits): Promise<void>;
   /** Resolves with the names of the direct children; empty if the group does not exist. */
   children(path: string): Promise<string[]>;
-  /** Resolves with the OOM kills; undefined in version 1, whose counts exclude descendants, or without the group or memory controller. */
+  /** Resolves with the OOM kills. Undefined: version 1, whose counts exclude descendants, or the group or memory controller is missing. */
   oomKills(path: string): Promise<OomKills | undefined>;
   /** Removes the group and its descendants, except groups that contain processes and the ancestors of such groups. */
   removeEmpty(path: string): Promise<void>;
@@ -76,7 +76,7 @@ export function limitsSwap(root = CGROUP_ROOT): boolean {
 
 const CGROUPFS = { isMadeByRuntimeToo: false, parentName: (path: string): string => path };
 
-/** Controllers of version 1 whose limits this file sets. The runtime creates the groups in the other hierarchies. */
+/** The controllers of version 1 whose limits this file sets. In the hierarchies of other controllers, the runtime creates the groups. */
 const V1_CONTROLLERS = ['cpu', 'memory', 'pids', 'hugetlb'];
 
 async function openV1(root: string): Promise<Cgroups> {
@@ -115,7 +115,7 @@ async function openV1(root: string): Promise<Cgroups> {
 const optional = (controller: string, file: string, value: number | undefined): [string, string, number][] =>
   value === undefined ? [] : [[controller, file, value]];
 
-/** Controllers of version 2 whose limits this file sets. The container runtime enables the others for containers that need them. */
+/** The controllers of version 2 whose limits this file sets. The container runtime enables other controllers for its containers. */
 const V2_CONTROLLERS = ['cpu', 'hugetlb', 'memory', 'pids'];
 
 async function openV2(root: string): Promise<Cgroups> {
@@ -194,7 +194,7 @@ async function readOomKills(folder: string): Promise<OomKills | undefined> {
   };
 }
 
-/** Error codes if a controller cannot be enabled: no permission, a read-only mount, or an unsuitable group, such as one with processes. */
+/** The codes of errors if a controller cannot be enabled: no permission, a read-only mount, or an unsuitable group. */
 const REFUSALS = ['EACCES', 'EBUSY', 'EINVAL', 'EOPNOTSUPP', 'EPERM', 'EROFS'];
 
 /** Handles the error of a write: returns false if the kernel refused the write, and rethrows other errors. */

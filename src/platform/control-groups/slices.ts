@@ -1,8 +1,8 @@
 /**
- * Control groups as systemd slices, for a container runtime whose cgroup driver is systemd. The path `/lifepod-1a2b/kubepods` becomes
- * the unit lifepod_1a2b-kubepods.slice, whose group is /lifepod_1a2b.slice/lifepod_1a2b-kubepods.slice. The limits are properties of
- * the unit, so that systemd does not reset them. They are also written to the kernel's files, because systemd may create the group
- * only after it has answered the request, and because systemd has no property for huge pages.
+ * Creates control groups as systemd slices, for a container runtime whose cgroup driver is systemd. The path `/lifepod-1a2b/kubepods`
+ * becomes the unit lifepod_1a2b-kubepods.slice, whose group is /lifepod_1a2b.slice/lifepod_1a2b-kubepods.slice. The limits are properties
+ * of the unit, so that systemd does not reset them. They are also written to the kernel's files, because systemd may create the group only
+ * after it has answered the request, and because systemd has no property for huge pages.
  *
  * Boundary: paths and limits are those of cgroups.ts.
  * Invariants: those of cgroups.ts. The units are transient: systemd keeps no file of a stopped unit. Their drop-ins are removed
@@ -33,7 +33,7 @@ export const slicePath = (path: string): string =>
     .map((_, index, parts) => `/${sliceName(parts.slice(0, index + 1).join('/'))}`)
     .join('');
 
-/** systemd reads units and drop-ins from this folder. It is emptied by a reboot. */
+/** The folder of units and drop-ins that a reboot removes. */
 const RUNTIME_UNITS = '/run/systemd/system';
 
 /**
@@ -54,7 +54,7 @@ export async function openSlices(cgroups?: Cgroups, units = RUNTIME_UNITS): Prom
       return;
     }
     await startSlice(name, [...SLICE_PROPERTIES, ...accounting(groups.version), ...properties]).catch(
-      // Starting failed, probably because an earlier engine has started the slice. If systemd cannot be reached, this call fails too.
+      // The slice probably runs already, because an earlier engine has started it. If systemd cannot be reached, this call also fails.
       () => setProperties(name, [...accounting(groups.version), ...properties]),
     );
     started.add(name);
@@ -137,7 +137,7 @@ const accounting = (version: 1 | 2): Property[] =>
 
 const MICROS_PER_SECOND = 1_000_000;
 
-/** Returns the limits as properties of a unit. Limits on huge pages are left out, because systemd has no property for them. */
+/** Returns the limits as properties of a unit. Omits limits on huge pages, because systemd has no property for them. */
 export function limitProperties(limits: CgroupLimits, version: 1 | 2): Property[] {
   const { cpuShares, cpuQuotaMicros, memoryBytes, pids } = limits;
   const perSecond =
@@ -158,7 +158,7 @@ const textOf = (properties: readonly Property[]): string[] => [String(properties
 const startSlice = (name: string, properties: readonly Property[]): Promise<void> =>
   callManager('StartTransientUnit', 'ssa(sv)a(sa(sv))', [name, 'replace', ...textOf(properties), '0']);
 
-/** Sets properties of a unit. They are lost when the unit stops. */
+/** Sets properties of a unit until the unit stops. Rejects if systemd refuses. */
 const setProperties = (name: string, properties: readonly Property[]): Promise<void> =>
   callManager('SetUnitProperties', 'sba(sv)', [name, 'true', ...textOf(properties)]);
 

@@ -34,7 +34,7 @@ export function isOtherThanFolder(path: string): boolean {
   }
 }
 
-/** Removes the folders that are empty. `created`: as returned by createFolders(). */
+/** Removes those of the folders that are empty. `created` is the result of createFolders(). */
 export function removeFolders(created: readonly string[]): void {
   for (const folder of created) removeIfEmpty(folder);
 }
@@ -44,6 +44,6 @@ export function removeIfEmpty(folder: string): void {
   try {
     rmdirSync(folder);
   } catch {
-    // It has files, does not exist, or is a mount point.
+    // The folder has files, does not exist, or is a mount point.
   }
 }

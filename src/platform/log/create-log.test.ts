@@ -1,4 +1,4 @@
-/** Tests the log of the real platform with a file. */
+/** Tests createLog() with a file. */
 import { closeSync, fstatSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -15,7 +15,7 @@ afterEach(() => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-/** Returns the lines that `use` writes. `opened` is called with the file before the log is created. */
+/** Returns the lines that `use` writes to a log. Calls `opened` with the log's file descriptor before it creates the log. */
 function written(
   options: Omit<LogOptions, 'fileDescriptor'>,
   use: (log: Log) => void,

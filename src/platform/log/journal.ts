@@ -5,12 +5,15 @@ import type { LogLevel } from './text-line.ts';
 /** The priorities of syslog(3). */
 const PRIORITIES: Readonly<Record<LogLevel, number>> = { debug: 7, info: 6, warn: 4, error: 3 };
 
-/** The journal removes the prefix from the line and stores the priority, so that `journalctl -p warning` selects lines. */
+/**
+ * Returns the prefix that gives a line its priority, so that for example `journalctl -p warning` can select the line. The journal stores
+ * the priority and removes the prefix.
+ */
 export const journalPrefix = (level: LogLevel): string => `<${PRIORITIES[level]}>`;
 
 /**
- * Returns whether systemd has connected the file descriptor to the journal: JOURNAL_STREAM contains the device and the inode of the stream.
- * They are compared with those of the file, because a process that has inherited the variable may write to another file.
+ * Returns whether systemd has connected the file descriptor to the journal. JOURNAL_STREAM contains the device and the inode of the stream.
+ * Both are compared with those of the file, because a process that has inherited the variable may write to another file.
  */
 export function isJournal(fileDescriptor: number, env: NodeJS.ProcessEnv): boolean {
   const stream = env['JOURNAL_STREAM'];

@@ -1,4 +1,4 @@
-/** Writes a message of the log as a line for people: time, level, message, and the fields as NAME=VALUE. */
+/** Formats a message of the log as a line for people: time, level, message, and the fields as NAME=VALUE. */
 import { journalPrefix } from './journal.ts';
 
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error';
@@ -11,17 +11,17 @@ export interface LogMessage {
   fields: Readonly<Record<string, unknown>>;
 }
 
-/** Source: ECMA-48, Select Graphic Rendition. */
+/** The code of faint text. Source of the codes: ECMA-48, Select Graphic Rendition. */
 const DIM = 2;
 const COLORS: Readonly<Record<LogLevel, number>> = { debug: DIM, info: 32, warn: 33, error: 31 };
 
 export interface TextLineOptions {
   colors: boolean;
-  /** Whether the journal of systemd receives the line: it stores the time itself, and reads the priority from a prefix. */
+  /** Whether the journal of systemd receives the line. The journal stores the time itself, and reads the priority from a prefix. */
   journal?: boolean;
 }
 
-/** Returns the line. Escapes control characters in the message and in field values, which may contain texts of clients and containers. */
+/** Returns the message as a line. Escapes control characters, which texts of clients and containers may contain. */
 export function textLine({ time, level, message, fields }: LogMessage, { colors, journal }: TextLineOptions): string {
   const paint = (code: number, text: string): string => (colors ? `\u001b[${code}m${text}\u001b[0m` : text);
   const parts = [

@@ -14,7 +14,7 @@ export function searchFolders(path = ''): string[] {
   return [...given, ...USUAL_FOLDERS.filter((folder) => !given.includes(folder))];
 }
 
-/** Makes the usual folders part of the PATH of this process, and so of all programs that it starts. */
+/** Appends the usual folders to PATH in `env`, by default that of this process and of all programs that it starts. */
 export function completePath(env: NodeJS.ProcessEnv = process.env): void {
   env['PATH'] = searchFolders(env['PATH']).join(delimiter);
 }

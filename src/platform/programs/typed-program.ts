@@ -38,15 +38,15 @@ export const sudoProgram = (env: NodeJS.ProcessEnv): 'sudo' | 'doas' | 'pkexec' 
   return env['PKEXEC_UID'] === undefined ? 'sudo' : 'pkexec';
 };
 
-/** Returns a command that needs root as the user must type it: after sudo, doas or pkexec if `sudo` is true. */
+/** Returns a command that needs root in the form in which the user must type it: after sudo, doas or pkexec if `sudo` is true. */
 export const asRoot = (command: string, env: NodeJS.ProcessEnv, sudo = needsSudo(env)): string =>
   sudo ? `${sudoProgram(env)} ${command}` : command;
 
-/** Returns the words with which lifepod is run as root. */
+/** Returns the words with which the user runs lifepod as root, such as `sudo lifepod`. */
 export const rootProgram = (env: NodeJS.ProcessEnv = process.env, sudo = needsSudo(env)): string =>
   asRoot(shellQuoted(typedProgram(env, sudo)), env, sudo);
 
-/** Returns a command of lifepod that needs root, for the data folder. `words` begins with the name of the command. */
+/** Returns a command of lifepod that needs root, with the option --data-dir. `words` begins with the name of the command. */
 export const rootCommand = (words: string, dataDir: string, env: NodeJS.ProcessEnv = process.env): string =>
   `${rootProgram(env)} ${words} --data-dir ${shellQuoted(dataDir)}`;
 

@@ -1,4 +1,4 @@
-/** The login names of users, for messages. */
+/** Finds the login names of users, for messages. */
 import { spawnSync } from 'node:child_process';
 
 /** The time limit of id(1), so that a directory service that does not answer cannot delay a message for longer. */
