@@ -5,7 +5,7 @@ import type { RequestContext, UserInfo } from './request.ts';
 /** The signal of calls that nothing cancels. */
 const NEVER = new AbortController().signal;
 
-/** Returns the API as `user` calls it: every call gets a context that names the user. */
+/** Returns an API whose calls go to `backend` with a request context that names `user` and the source `component`. */
 export function apiFor(backend: ResourceBackend, user: UserInfo): ResourceApi {
   const request = (
     given: Omit<RequestContext, 'user' | 'source' | 'signal' | 'audit'>,

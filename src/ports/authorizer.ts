@@ -1,7 +1,7 @@
 /**
- * The port of authorization: whether a user may send a request. The API server asks the authorizer for each request, for each right
- * that a request needs besides its own verb (such as `create` for a server-side apply that creates an object), and for reviews such as
- * SubjectAccessReview.
+ * The port of authorization, which decides whether a user may send a request. The API server asks the authorizer for each request, for
+ * each right that a request needs in addition to its own verb (such as `create` for a server-side apply that creates an object), and for
+ * reviews such as SubjectAccessReview.
  */
 import type { FieldRequirement } from '../machinery/field-selector.ts';
 import type { UserInfo } from './request.ts';
@@ -35,7 +35,7 @@ export const isPath = (attributes: Attributes): attributes is PathAttributes => 
 
 export interface Decision {
   allowed: boolean;
-  /** Why the request is allowed, or which roles could not be read; empty if there is nothing to say. */
+  /** Why the request is allowed, or which roles could not be read; empty if there is no reason to report. */
   reason: string;
 }
 

@@ -16,11 +16,11 @@ export type Usage = 'digital signature' | 'key encipherment' | 'client auth' | '
 
 /** Reads and signs requests. `request`: the `spec.request` of a CertificateSigningRequest, a PEM text in base64. */
 export interface CertificateAuthority {
-  /** Resolves to the contents. Rejects with an Error that says why the request is invalid, such as that its signature is wrong. */
+  /** Resolves with the contents of the request. Rejects with an Error that says why the request is invalid, such as a wrong signature. */
   read(request: string): Promise<CertificateRequest>;
   /**
-   * Signs the request. `expirationSeconds`: the requested lifetime; absent: the longest. Resolves to the certificate as PEM text in base64.
-   * Rejects if the certificate of the authority has expired.
+   * Signs the request, and resolves with the certificate as PEM text in base64. `expirationSeconds`: the requested lifetime; absent: the
+   * longest. Rejects if the certificate of the authority has expired.
    */
   sign(request: string, options: { usages: readonly Usage[]; expirationSeconds?: number | undefined }): Promise<string>;
 }

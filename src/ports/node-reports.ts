@@ -33,11 +33,11 @@ export interface NodeDocument {
 }
 
 export interface NodeReports {
-  /** Returns the current usage. Takes about a second if there is no recent sample, because a CPU rate needs two samples. */
+  /** Resolves with the current usage, after about a second if there is no recent sample, because a CPU rate needs two samples. */
   usage(): Promise<NodeUsage>;
   /**
-   * Returns the document at a path of the node's own server, such as `/stats/summary`; undefined if there is no document at the path.
-   * Rejects with an ApiError (503 ServiceUnavailable) if there is no connection to a node with the name `node`.
+   * Resolves with the document at a path of the node's own server, such as `/stats/summary`; with undefined if there is no document at the
+   * path. Rejects with an ApiError (503 ServiceUnavailable) if there is no connection to a node with the name `node`.
    */
   document(node: string, path: string, signal: AbortSignal): Promise<NodeDocument | undefined>;
 }

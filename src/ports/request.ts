@@ -14,8 +14,8 @@ export interface UserInfo {
 }
 
 /**
- * The user of the API server itself. As this user, the API server creates the system objects, and reads objects for itself and for the
- * informers that the components share.
+ * The user of the API server itself. With the rights of this user, the API server creates the system objects, and reads objects for itself
+ * and for the informers that the components share.
  */
 export const API_SERVER: UserInfo = { name: 'system:apiserver', groups: ['system:masters', 'system:authenticated'] };
 
@@ -39,9 +39,9 @@ export interface RequestContext {
   /** The annotations for the audit event of the request, by key. All code that handles the request may add annotations. */
   readonly audit: Map<string, string>;
   /**
-   * Waits for the promise. Until then, the request does not hold up other requests. `kept` are the objects that the request keeps in
-   * memory. Rejects with 429 TooManyRequests if too many requests wait, and with the reason of the signal if the signal aborts. Absent for
-   * components, whose requests may wait without limits.
+   * Waits for the promise without holding up other requests. `kept`: the objects that the request keeps in memory during the wait. Rejects
+   * with 429 TooManyRequests if too many requests wait, and with the reason of the signal if the signal aborts. Absent for components,
+   * whose requests may wait without limits.
    */
   readonly outside?: (waiting: Promise<void>, kept: readonly KubeObject[]) => Promise<void>;
 }

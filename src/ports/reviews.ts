@@ -1,4 +1,4 @@
-/** The port that answers reviews: objects such as TokenReview, with which a client asks a question and which are never stored. */
+/** The port that answers reviews. A client asks a question by creating a review, such as a TokenReview, which is never stored. */
 import type { Millis } from '../machinery/time.ts';
 import type { Authorizer } from './authorizer.ts';
 import type { UserInfo } from './request.ts';
@@ -10,6 +10,6 @@ export interface Reviewer extends Authorizer {
   /** The user who sends the review. */
   readonly user: UserInfo;
   readonly now: Millis;
-  /** Checks the token. `audiences`: the requested audiences; if empty, the audiences of the API. */
+  /** Resolves with the result of checking the token. `audiences`: the requested audiences; if empty, the audiences of the API. */
   judgeToken(token: string, audiences: readonly string[]): Promise<TokenJudgement>;
 }
