@@ -1,4 +1,4 @@
-/** For tests: a store whose listeners get every change later than its writer, like the listeners of a store in another process. */
+/** Provides a store for tests whose listeners get every change later than its writer, like the listeners of a store in another process. */
 import type { Store, StoreEvent } from './store.ts';
 
 /** Calls `deliver` later, after the function itself has returned. */
@@ -8,8 +8,8 @@ const afterOneMillisecond: Later = (deliver) => void setTimeout(deliver, 1);
 
 /**
  * Returns a store that forwards all calls to `store`, but calls the listeners of watch() later, with the same changes in the same order.
- * Each call of a function that `later` received delivers the oldest change that has not been delivered. By default, `later` calls the
- * function after 1 ms, so that many turns of promises come between a write and its event.
+ * For each change, passes a function to `later`. A call of any of these functions delivers the oldest undelivered change. By default,
+ * `later` calls the function after 1 ms, so that many turns of promises come between a write and its event.
  */
 export function delayWatch(store: Store, later: Later = afterOneMillisecond): Store {
   const undelivered: (() => void)[] = [];

@@ -1,7 +1,7 @@
 /**
- * The history of a store as an undo log: each revision has one record with the previous values of the keys that the revision changed.
- * Therefore each value is stored only once: in the current state, or in the record of the revision that replaced the value. Records
- * are deleted oldest first; a deletion does not affect the remaining records.
+ * Reads the history of a store, which is an undo log: each revision has one record with the previous values of the keys that the revision
+ * changed. Each value is thus stored only once: in the current state, or in the record of the revision that replaced the value. Records
+ * are deleted oldest first; the deletion of a record does not affect later records.
  */
 import type { StoredValue, StoreEvent } from './store.ts';
 
@@ -39,8 +39,8 @@ export function eventsOf(
 }
 
 /**
- * Adds to `state` the previous values of a record, for the keys with the prefix that `state` does not contain. Call it with the oldest
- * record first.
+ * Adds to `state` the previous values in the record, for the keys with the prefix that `state` does not contain. Call the function for the
+ * oldest record first.
  */
 export function addStateBefore(
   state: Map<string, StoredValue | undefined>,

@@ -4,8 +4,8 @@
  *
  * Invariants:
  *  1. When txn() resolves, its writes are durable (lmdb: flushed to the disk), later calls of revision(), get() and range() include them,
- *     and the result has their revision. Listeners of watch() may get them later: code that reads the data which a listener collects must
- *     wait until the listener has been called with the revision.
+ *     and the result has their revision. Listeners of watch() may get the writes later: code that reads the data that a listener collects
+ *     must wait until the listener has been called with the revision.
  *  2. A listener is called in the order of revisions, and each change of a key with its prefix is in exactly one call. All changes of a
  *     revision are in the same call.
  *  3. Revisions older than the compacted revision cannot be read or watched; the call fails with a CompactedError.

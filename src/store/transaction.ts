@@ -1,4 +1,4 @@
-/** The code that the implementations of Store share: the evaluation of transactions, and the reading of ranges. */
+/** Contains the code that the implementations of Store share: evaluates transactions, and reads ranges. */
 import { eventOf } from './history.ts';
 import type { RangeOptions, StoredValue, StoreEvent, Txn, TxnResult } from './store.ts';
 import { CompactedError } from './store.ts';
@@ -9,8 +9,8 @@ const KEY = /^[\x01-\x7f]+$/;
 export const isKey = (key: string): boolean => key.length <= MAX_KEY_BYTES && KEY.test(key);
 
 /**
- * Returns a key that sorts like `key`, which may be too long or contain NUL or characters beyond ASCII: apart from keys that contain
- * DEL, the valid keys after the result are the same as the valid keys after `key`.
+ * Returns a key that sorts like `key`, which may be too long, or contain NUL or characters beyond ASCII. Apart from keys that contain DEL,
+ * the same valid keys come after the result as after `key`.
  */
 export function comparableKey(key: string): string {
   if (isKey(key)) return key;
@@ -62,8 +62,8 @@ export const eventRevision = (event: StoreEvent): number =>
 export const eventValue = (event: StoreEvent): StoredValue | undefined => (event.type === 'put' ? event.kv : undefined);
 
 /**
- * Throws if the revision cannot be read because it is older than the compacted revision or newer than the newest revision. `revision` is
- * undefined for the newest revision, which can always be read.
+ * Throws a CompactedError if the revision is older than the compacted revision, and another error if it is newer than the newest revision.
+ * An undefined `revision` stands for the newest revision, which can always be read.
  */
 export function checkRevision(revision: number | undefined, compacted: number, newest: number): void {
   if (revision === undefined) return;
@@ -78,12 +78,12 @@ export function prefixEnd(prefix: string): string | undefined {
   return prefix.slice(0, last) + String.fromCharCode(prefix.charCodeAt(last) + 1);
 }
 
-/** If a range is read with a limit, the result ends once its values have this many bytes in total. */
+/** The result of a read with a limit ends when its values have this many bytes in total. */
 const PAGE_BYTES = 8 * 1024 * 1024;
 
 /**
- * Returns the values of the first entries that have a value: at most `limit` values, ending once they have PAGE_BYTES in total. Without a
- * limit (0), returns all values.
+ * Returns the values of the first entries that have a value: at most `limit` values, and none after the values have PAGE_BYTES in total.
+ * Without a limit (0), returns all values.
  */
 export function firstValues<Entry>(
   entries: Iterable<Entry>,
@@ -103,7 +103,7 @@ export function firstValues<Entry>(
 }
 
 export interface NewestState {
-  /** The keys of the range in ascending order; iterated only as far as needed. */
+  /** The keys of the range in ascending order. The caller iterates over them only as far as necessary. */
   keys: Iterable<string>;
   read(key: string): StoredValue | undefined;
   has(key: string): boolean;
@@ -113,7 +113,7 @@ export interface NewestState {
 
 /**
  * Reads a range of an older state, by undoing later changes in the newest state. Reads only the values that it returns, and stops
- * reading keys soon after the last of these.
+ * reading keys soon after the key of the last value.
  * `changed`: the keys that have changed after the older state, with their older values (undefined: the key did not exist).
  */
 export function rewoundRange(

@@ -1,6 +1,6 @@
 /**
- * The listeners of a store, each with the last revision that the listener has seen. A listener that is added with a revision newer than
- * the last dispatched revision therefore does not get any event twice.
+ * Keeps the listeners of a store, each with the last revision that the listener has seen. A listener that is added with a revision newer
+ * than the last dispatched revision thus does not get any event twice.
  */
 import type { StoreEvent } from './store.ts';
 import { eventKey, eventRevision } from './transaction.ts';

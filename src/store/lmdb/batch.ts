@@ -10,12 +10,12 @@ export type Waiting = (
   | { kind: 'compact'; revision: number; resolve: () => void }
 ) & { reject: (error: Error) => void };
 
-/** The content of one LMDB transaction. `revision` and `compacted` are the values after it. */
+/** The content of one LMDB transaction. `revision` and `compacted` have their values after the transaction. */
 export interface Batch {
   revision: number;
   compacted: number;
   events: StoreEvent[];
-  /** Functions that resolve the promises of the callers, to be called once the batch is durable. */
+  /** Functions that resolve the promises of the callers. The store calls them when the batch is durable. */
   answers: (() => void)[];
 }
 
@@ -70,8 +70,8 @@ export function evaluateBatch(
 const SMALL_GROWTH_BYTES = 4096;
 
 /**
- * Returns whether all events are deletions or small updates, which are allowed even on a full disk. The history must not keep the
- * replaced values, which would need space too; the caller ensures this.
+ * Returns whether all events are deletions or small updates, which are allowed even on a full disk. The caller ensures that the history
+ * does not keep the replaced values, which would also need space.
  */
 export const needsLittle = (events: readonly StoreEvent[]): boolean =>
   events.every((event) => {

@@ -5,16 +5,16 @@ import { StorageFullError } from '../store.ts';
 
 /** LMDB's error code for a memory map that is full and cannot grow. Source: lmdb.h. */
 const MDB_MAP_FULL = -30792;
-/** If less space than this is free, a write with an unknown error is reported as a full disk: LMDB reports a short write as EIO. */
+/** If less space than this is free, an unknown error of a write is reported as a full disk, because LMDB reports a short write as EIO. */
 const FULL_BELOW_BYTES = 256 * 1024;
 
 export const diskFull = (directory: string, cause: unknown): StorageFullError =>
   new StorageFullError(directory, 'the disk is full', 'free some space and try again', cause);
 
 /**
- * Returns the error for the calls of the batch, and whether the environment must be reopened. After ENOSPC, EDQUOT and MDB_MAP_FULL, and
- * after a StorageFullError, which prevented the commit, the environment is still usable. After other errors, LMDB may refuse all further
- * writes; it does so if it failed to write a page (EIO).
+ * Resolves with the error for the calls of the batch, and with whether the environment must be reopened. After ENOSPC, EDQUOT and
+ * MDB_MAP_FULL, and after a StorageFullError, which prevented the commit, the environment is still usable. After another error, such as EIO
+ * when it wrote a page, LMDB may refuse all further writes.
  */
 export async function commitFailure(
   directory: string,
@@ -40,8 +40,8 @@ export async function commitFailure(
 }
 
 /**
- * Returns the cause of an error, or the error itself if it has no `commitError`. lmdb rejects with a general error whose `commitError`
- * is a promise that rejects with the cause.
+ * Resolves with the cause of an error of lmdb: the error with which the promise in its field `commitError` rejects. Resolves with the
+ * error itself if there is no such promise or it does not reject.
  */
 async function rootCause(error: unknown): Promise<unknown> {
   const { commitError } = error as { commitError?: Promise<unknown> };

@@ -5,7 +5,7 @@ import { syncFolder } from '../../platform/files.ts';
 import { diskFull } from './commit-failure.ts';
 import { hasSpace, openTables, type Tables } from './tables.ts';
 
-/** The errors of a full disk. LMDB's copy fails with a text only: that of strerror(3). */
+/** The codes of errors about a full disk. FULL_TEXT is for LMDB's copy, whose error has no code, but only the text of strerror(3). */
 const FULL_CODES: readonly unknown[] = ['ENOSPC', 'EDQUOT'];
 const FULL_TEXT = /no space left on device|quota exceeded/i;
 
@@ -15,8 +15,8 @@ function copyFailure(folder: string, error: unknown): unknown {
 }
 
 /**
- * Writes one consistent state of the open store to data.mdb in the empty folder, with mode 0600. The copy is on the disk when the promise
- * resolves. Rejects with a StorageFullError if the disk has no space for it.
+ * Writes one consistent state of the open store to data.mdb in the empty folder, with mode 0600. The copy is durable when the promise
+ * resolves. Rejects with a StorageFullError if the disk has no space for the copy.
  */
 export async function copyTables({ root }: Pick<Tables, 'root'>, folder: string): Promise<void> {
   try {
@@ -31,9 +31,9 @@ export async function copyTables({ root }: Pick<Tables, 'root'>, folder: string)
 }
 
 /**
- * Replaces the data file of the closed store in the folder. After a crash, the folder contains the old file or the new one, complete, and
- * perhaps a part of a copy, which the next call removes. Rejects with a StorageFullError if the disk has no space for the copy, and like
- * openLmdbStore(); the old file then remains.
+ * Replaces the data file of the closed store in the folder by a copy without unused space. After a crash, the folder contains the complete
+ * old or new file, and perhaps a part of a copy, which the next call removes. Rejects with a StorageFullError if the disk has no space for
+ * the copy, and like openLmdbStore(). The old file then remains.
  */
 export async function copyLmdbFile(directory: string): Promise<void> {
   const folder = join(directory, 'copy');
@@ -63,9 +63,9 @@ export interface FileContent {
 }
 
 /**
- * Deletes the history of the closed store in the folder, and the space that it used, so that the data file contains only the newest state.
- * Adds `more` to the revision: later watches and reads of all revisions before it fail, so that no client continues from a revision that
- * another history has, too. Rejects like copyLmdbFile().
+ * Deletes the history of the closed store in the folder, and frees its space, so that the data file contains only the newest state. Adds
+ * `more` to the revision. Watches and reads of earlier revisions then fail, so that no client continues from a revision that also occurs in
+ * another history. Resolves with the amount of data that remains. Rejects like copyLmdbFile().
  */
 export async function forgetHistory(directory: string, more = 0): Promise<FileContent> {
   const tables = await openTables(directory);

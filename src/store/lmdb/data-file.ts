@@ -15,15 +15,15 @@ import type { StoreEvent } from '../store.ts';
 import { eventValue } from '../transaction.ts';
 
 const PAGE_BYTES = 4096;
-/** Space for the writes that are still possible on a full disk: deletions, and updates that need little space. */
+/** The reserve: space for the writes that are still possible on a full disk, which are deletions and updates that need little space. */
 const RESERVE_BYTES = 8 * 1024 * 1024;
 /** An update must leave at least this part of the reserve for deletions. */
 const UPDATE_LEAVES_BYTES = 2 * 1024 * 1024;
-/** A commit with large values may use the end of the file, despite free pages. It must leave at least this part of the reserve. */
+/** A commit with large values, which may use the end of the file despite free pages, must leave at least this part of the reserve. */
 const LARGE_VALUES_LEAVE_BYTES = 4 * 1024 * 1024;
 /** If the free pages have at least this many times the size of a commit plus the reserve, enough of them are assumed to be adjacent. */
 const MANY_TIMES = 4;
-/** The file grows in pieces of this size, so that it rarely has to grow. Its holes are filled in pieces of this size, too. */
+/** The size of the pieces in which the file grows and its holes are filled. Large pieces make growth rare. */
 const PIECE_BYTES = 1024 * 1024;
 
 /** Space for the roots of the trees and the paths to the keys, which each commit writes. */
@@ -34,7 +34,7 @@ const INLINE_BYTES = 2000;
 const KEY_BYTES = 2 * PAGE_BYTES;
 /** Space for each page of the file: the list of free pages has 8 bytes per page, and LMDB may write the list twice. */
 const FREE_LIST_BYTES = 2 * 8;
-/** Space for each deleted history record. It is small because old records are adjacent, and the commit reuses the pages they free. */
+/** Space for each deleted history record. A small value is enough, because old records are adjacent, and the commit reuses their pages. */
 const FORGOTTEN_BYTES = PAGE_BYTES / 16;
 
 /** File systems on which overwriting also allocates new blocks. Sources: the kernel's magic.h; OpenZFS (ZFS_SUPER_MAGIC). */
@@ -55,8 +55,8 @@ export interface PageUse {
   /** The number of the last page that LMDB has used. */
   last: number;
   /**
-   * Returns the count of free pages up to `last`, which takes longer to read. LMDB may not be able to use them for a large value,
-   * which needs adjacent pages.
+   * Returns the number of free pages up to `last`, which takes longer to read than `last`. LMDB may not be able to use these pages for a
+   * large value, which needs adjacent pages.
    */
   free(): number;
 }
@@ -102,9 +102,9 @@ export class DataFile {
   }
 
   /**
-   * Tries to make room for the commit and the reserve. Resolves with whether the commit may start: there is such room, or isSafe() is
-   * true and so many pages are free that LMDB is not expected to use the room at the end of the file. LMDB must not write to the file
-   * until the promise has settled. Rejects if the file cannot be read or written for a reason other than a full disk.
+   * Tries to make room for the commit and the reserve. Resolves with true if there is this room, or if isSafe() returns true and so many
+   * pages are free that LMDB is not expected to use the room at the end of the file; else with false: the commit must not start. LMDB must
+   * not write to the file until the promise has settled. Rejects if the file cannot be read or written for a reason other than a full disk.
    */
   async makeRoom(commit: Commit, use: PageUse): Promise<boolean> {
     const { last } = use;
@@ -122,7 +122,7 @@ export class DataFile {
     return use.free() * PAGE_BYTES >= MANY_TIMES * bytes + RESERVE_BYTES && this.isSafe(commit, use);
   }
 
-  /** Returns how many bytes LMDB can safely write after the last page that it has used: the file has blocks for them. */
+  /** Returns how many bytes LMDB can safely write after the last page that it has used, because the file has blocks for these bytes. */
   #room(last: number): number {
     if (this.#hasHoles) return 0;
     const room = this.#bytes - firstFree(last);
@@ -143,8 +143,8 @@ export class DataFile {
   }
 
   /**
-   * Extends the file at least to `end`, or by as many pieces as the disk has space for: even a part of the reserve
-   * allows some writes.
+   * Extends the file at least to `end`. If the disk has less space, extends the file by as many pieces as possible, because even a part of
+   * the reserve allows some writes.
    */
   async #extend(end: number): Promise<void> {
     if (end <= this.#bytes || this.#freeBytes() < PIECE_BYTES) return;

@@ -1,9 +1,9 @@
-/** The interface of the store in a file, and the options for opening it. */
+/** Defines the interface of a store in a file, and the options with which the store is opened. */
 import type { Log } from '../../platform/platform.ts';
 import type { Store } from '../store.ts';
 
 export interface LmdbStoreOptions {
-  /** The folder of the environment. It is created with mode 0700 if it does not exist. */
+  /** The folder of the environment. A missing folder is created with mode 0700. */
   directory: string;
   /** The maximum number of revisions in the history, which serves watches and reads of older revisions. Default: 10,000. */
   historyRevisions?: number;
@@ -11,6 +11,6 @@ export interface LmdbStoreOptions {
 }
 
 export interface FileStore extends Store {
-  /** Writes the newest state and the history to a new data file in the empty folder, as copyTables() does. Writes continue meanwhile. */
+  /** Writes the newest state and the history to a new data file in the empty folder (see copyTables()). Does not delay other calls. */
   copyTo(folder: string): Promise<void>;
 }

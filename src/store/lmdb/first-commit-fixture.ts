@@ -1,6 +1,7 @@
 /**
- * A process that opens compacted copies of a store with a long history, and changes much in the first commit of each. Argument: an empty
- * folder. Prints a line for each change. It is a process of its own because LMDB ends the process if it fails.
+ * This program opens compacted copies of a store with a long history, and makes many changes in the first commit to each copy. Its argument
+ * is an empty folder. It prints a line for each change. The test runs it as a process of its own, because a failure of LMDB ends the
+ * process.
  */
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-/** Tests large commits that are the first of a compacted data file, in which LMDB's list of free pages is empty. */
+/** Tests large first commits to a compacted data file, in which LMDB's list of free pages is empty. */
 import { execFile } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,4 +1,4 @@
-/** Counts the bytes of the store's history, because the history is limited in bytes as well as in revisions. */
+/** Counts the bytes of the store's history, which is limited not only in revisions, but also in bytes. */
 import type { StoreEvent } from '../store.ts';
 import { eventKey, eventRevision } from '../transaction.ts';
 

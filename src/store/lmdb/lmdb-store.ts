@@ -1,5 +1,5 @@
 /**
- * The embedded store, in an LMDB environment: a folder that only one process uses at a time.
+ * Implements the embedded store in an LMDB environment: a folder that only one process uses at a time.
  *
  * Transactions that arrive during a commit wait and share the next commit, so that concurrent writers share one flush to the disk.
  *
@@ -205,7 +205,7 @@ class LmdbStore implements FileStore {
   }
 
   private async drain(): Promise<void> {
-    // Wait, so that all calls that are made synchronously one after another share the first commit.
+    // This wait lets all calls that a caller makes in one go, without awaiting their results, share the first commit.
     await undefined;
     while (this.waiting.length > 0) {
       await this.process(this.waiting.splice(0, MAX_SHARED));
@@ -252,9 +252,8 @@ class LmdbStore implements FileStore {
   }
 
   /**
-   * Makes room by deleting the history. If there is still no room for the batch and the reserve, the batch keeps no
-   * history either and uses the reserve. Throws a StorageFullError if the reserve is too small, or if the batch has
-   * events that needsLittle() rejects.
+   * Makes room by deleting the history. If there is still no room for the batch and the reserve, lets the batch use the reserve and keep no
+   * history. Rejects with a StorageFullError if the reserve is too small, or if needsLittle() returns false for the events of the batch.
    */
   private async fitIn(batch: Batch): Promise<void> {
     while (this.compacted < this.newest) {

@@ -1,6 +1,6 @@
 /**
- * Reads the store's history. The read regularly yields to other work, because the history can have many records (by default up to
- * 10,000) with 64 MiB in total.
+ * Reads the store's history. A read regularly yields to other work, because the history can have many records (by default up to 10,000)
+ * with 64 MiB in total.
  */
 import { workInTurns } from '../../platform/work-in-turns.ts';
 import { addStateBefore } from '../history.ts';
@@ -18,9 +18,9 @@ export interface Past {
 }
 
 /**
- * Reads the records after the revision `after` up to newest(), and returns the keys with the prefix that they changed. Other calls may
- * commit during the read, because records never change; the read ends early at a record that has been deleted. `tables` is called for
- * each record, because the store may have been reopened, and throws if the store has been closed. Rejects when the signal aborts.
+ * Reads the records after the revision `after` up to newest(), and resolves with the keys with the prefix that these records changed. Other
+ * calls may commit during the read, because records never change. The read ends early at a record that has been deleted. Calls `tables` for
+ * each record, because the store may have been reopened; `tables` throws if the store has been closed. Rejects when the signal aborts.
  */
 export async function readPast(
   tables: () => Tables,

@@ -63,7 +63,7 @@ function openEnvironment(directory: string): Omit<Tables, 'file'> {
     noSubdir: false,
     mapSize: MAP_BYTES,
     maxDbs: 3,
-    // A commit resolves only once it is on the disk: LMDB syncs the data, then writes the page that makes the data visible.
+    // The promise of a commit resolves only when the commit is durable: LMDB syncs the data, then writes the page that makes them visible.
     overlappingSync: false,
     // The store batches its writes itself. If this option were true, lmdb would create another promise, whose rejection cannot be caught.
     eventTurnBatching: false,
@@ -78,9 +78,9 @@ function openEnvironment(directory: string): Omit<Tables, 'file'> {
 
 /**
  * Makes a small commit if LMDB's list of free pages is empty, as in a compacted copy. LMDB 3.5.6 crashes or fails in a commit that frees
- * hundreds of pages while the list is empty: it searches the list for adjacent pages for the list itself, whose first page it has just
- * created without an entry. Each later commit leaves an entry. If the disk has no space for the small commit, it is omitted; larger commits
- * are then refused, too.
+ * hundreds of pages while the list is empty: LMDB then needs adjacent pages for the list, and searches the list for them, whose first page
+ * it has just created without an entry. After the small commit, the list always has an entry. Does nothing if the disk has no space for the
+ * small commit, because larger commits are then refused, too.
  */
 async function beginFreeList(tables: Tables): Promise<void> {
   const { root, meta } = tables;
@@ -91,7 +91,7 @@ async function beginFreeList(tables: Tables): Promise<void> {
   });
 }
 
-/** Resolves with whether the disk has space for the commit, perhaps without a reserve for later ones. */
+/** Resolves with whether the disk has space for the commit, perhaps without the reserve for later commits. */
 export async function hasSpace(tables: Tables, commit: Commit): Promise<boolean> {
   const use = pageUse(tables);
   return (await tables.file.makeRoom(commit, use)) || tables.file.isSafe(commit, use);
@@ -132,7 +132,7 @@ export function pageUse({ root, current, history, meta }: Tables): PageUse {
 const META_PAGE = { bytes: 4096, flagsOffset: 18, flag: 0x08, magicOffset: 24, magic: 0xbeefc0de, versionOffset: 28 };
 const DATA_VERSION = 2;
 
-/** Rejects if LMDB must not open the file: its native code crashes on a damaged or foreign file, or for a new file on a full disk. */
+/** Rejects if LMDB must not open the file: its native code crashes on a damaged or foreign file, and for a new file on a full disk. */
 async function checkDataFile(path: string, directory: string): Promise<void> {
   const file = await openFile(path, 'r');
   try {
@@ -163,8 +163,8 @@ async function checkSpace(directory: string): Promise<void> {
 }
 
 /**
- * Creates the file with `sizeBytes` zeros, or overwrites a smaller file with them, and sets its mode to 0600. Returns false if the file
- * was large enough and was not overwritten.
+ * Creates a file of `sizeBytes` zeros, or overwrites a smaller file with zeros, and sets its mode to 0600. Resolves with false if the file
+ * was large enough and was not overwritten, else with true.
  */
 async function createFile(path: string, sizeBytes: number): Promise<boolean> {
   const known = await stat(path).catch(() => undefined);
@@ -245,7 +245,7 @@ export function newestState(
   };
 }
 
-/** Reads a range as of the transaction. With a limit, also counts the keys after the last one that is returned, unless one is enough. */
+/** Reads the range in the transaction. With a limit, also counts the remaining keys, or with `remainingAsFlag` checks if there is one. */
 export function readRange(
   current: Tables['current'],
   options: RangeOptions,

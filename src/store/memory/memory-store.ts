@@ -1,4 +1,4 @@
-/** A store in memory, for tests and simulations. Its data is lost when the process ends. */
+/** Implements a store in memory, for tests and simulations. Its data is lost when the process ends. */
 import { eventsOf, type HistoryRecord, stateBefore } from '../history.ts';
 import {
   CompactedError,
@@ -67,7 +67,7 @@ export function createMemoryStore(options: { historyRevisions?: number } = {}): 
     },
     async txn(txn) {
       checkTxn(txn);
-      // If a listener called txn(), wait until all listeners have been called with the current revision.
+      // If a listener called txn(), this wait lets all listeners get the current revision first.
       await undefined;
       return apply(txn);
     },
