@@ -1,6 +1,6 @@
 /**
- * Records core/v1 Events. event() never waits and never throws: Events are sent one after another, in order, from a bounded
- * queue. An Event that repeats a remembered one increments the count of the stored Event.
+ * Records core/v1 Events. event() never waits and never throws: the recorder sends Events one after another, in order, from a bounded
+ * queue. An Event that repeats a remembered Event increments the count of the stored Event.
  * Source: client-go's tools/record of v1.33 (behavior, names and fields).
  */
 
@@ -14,11 +14,11 @@ import type { Log, Timers } from '../platform/platform.ts';
 import { backOffMillis } from './back-off.ts';
 import type { Client } from './client.ts';
 
-/** While this many Events are queued, new ones are dropped. */
+/** While this many Events are queued, the recorder drops new Events. */
 const MAX_QUEUED = 1000;
 /** The maximum number of different Events that are remembered. A repetition of a remembered Event patches the stored Event. */
 const MAX_REMEMBERED = 4096;
-/** The limit on the message. It is the API's limit on the field `note` of events.k8s.io/v1, which contains the same text. */
+/** The limit on the message: the API's limit on the field `note` of events.k8s.io/v1, which contains the same text. */
 const MAX_MESSAGE_BYTES = 1024;
 const CUT = ' ...';
 const MAX_TRIES = 12;
@@ -26,7 +26,7 @@ const RETRY_BASE_MILLIS = 100;
 const RETRY_MAX_MILLIS = 10_000;
 
 export interface EventRecorderOptions {
-  /** For example `kubelet` or `default-scheduler`. */
+  /** The name of the component that reports the Events, such as `kubelet` or `default-scheduler`. */
   component: string;
   /** The name of the node on which the component runs; absent for components that do not belong to a node. */
   host?: string;
@@ -91,7 +91,7 @@ export function createEventRecorder(client: Client, options: EventRecorderOption
   };
 }
 
-/** Returns a function that creates an Event or increments the count of the same stored Event. The function rejects if a call fails. */
+/** Returns a function that creates an Event, or increments the count of the stored Event that it repeats. Rejects if the API fails. */
 function eventStore(client: Client, { component, host }: EventRecorderOptions): (draft: Draft) => Promise<void> {
   const events = client.resource<CoreV1Event>(EVENTS);
   /** The remembered Events, by the result of identityOf(), the least recently used first. */
@@ -160,7 +160,7 @@ function shortened(message: string): string {
   const bytes = Buffer.from(message.slice(0, MAX_MESSAGE_BYTES + 1));
   if (bytes.length <= MAX_MESSAGE_BYTES) return message;
   let end = MAX_MESSAGE_BYTES - CUT.length;
-  // Do not cut within a UTF-8 character: all its bytes but the first begin with the bits 10.
+  // Do not cut within a UTF-8 character: all its bytes except the first one begin with the bits 10.
   while (((bytes[end] ?? 0) & 0xc0) === 0x80) end -= 1;
   return bytes.toString('utf8', 0, end) + CUT;
 }

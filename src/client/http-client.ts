@@ -1,9 +1,9 @@
 /**
- * The client of an API server in another process: HTTPS with a client certificate and keep-alive connections.
+ * Implements the client of an API server in another process: HTTPS with a client certificate or a token, and keep-alive connections.
  * Idle connections do not keep the process alive.
  *
- * Every rejection is an ApiError: the server's Status, 503 ServiceUnavailable if the server does not send a complete and valid
- * response, or the reason Unknown if a failure's response is not a Status.
+ * Calls reject with an ApiError: with the server's Status, with 503 ServiceUnavailable if the server does not send a complete and valid
+ * response, or with the reason Unknown if the server reports a failure without a Status.
  */
 
 import type { ClientRequest, IncomingMessage } from 'node:http';
@@ -20,7 +20,7 @@ import { queryText, resourcePath } from './paths.ts';
 import { clientOf } from './typed-client.ts';
 
 export interface HttpClientOptions {
-  /** For example `https://127.0.0.1:6443`. */
+  /** The address of the server, such as `https://127.0.0.1:6443`. */
   server: string;
   caPem: string;
   /** The client certificate and its key. Absent if the user has only a token. */
@@ -111,7 +111,7 @@ function connection(options: HttpClientOptions): Connection {
   };
 }
 
-/** The error if the server closed a reused keep-alive connection before it responded to a GET, which is safe to send again. */
+/** The error about a keep-alive connection that the server closed before it responded to a GET, which is safe to send again. */
 class StaleConnection extends Error {}
 
 const isStale = (outgoing: ClientRequest, error: NodeJS.ErrnoException, call: Call): boolean =>
@@ -244,7 +244,7 @@ const watch = async (
         reject(serviceUnavailable(`the API server sent an invalid watch event: ${(error as Error).message}`));
       }
     });
-    // A lost connection ends the watch without an error, like a watch that the server ends. The caller then watches again.
+    // A lost connection ends the watch without an error, as if the server had ended the watch. The caller then watches again.
     response.on('error', () => {});
     response.on('close', () => resolve());
   });

@@ -18,7 +18,7 @@ const object = (name: string, data: Record<string, string> = {}): KubeObject & {
 const updateOf = (old: KubeObject, { metadata }: KubeObject): string =>
   `updated ${metadata.name} ${old.metadata.resourceVersion}>${metadata.resourceVersion}`;
 
-/** Delays watches that begin from now on until the returned function is called. */
+/** Makes watches that begin later wait until the returned function is called. */
 function holdWatches(backend: RegistryBackend): () => void {
   const { watch } = backend;
   const released = Promise.withResolvers<void>();

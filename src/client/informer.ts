@@ -1,11 +1,10 @@
 /**
- * A local copy of a resource, kept current by list and watch, that calls its handlers for each change.
+ * Keeps a local copy of a resource up to date by list and watch, and calls handlers for each change.
  *
  * Invariants:
  *  1. The handlers for one object are called in the order of its changes: `added` first, `deleted` last.
- *  2. A list after the first one calls the handlers for the difference: `added` or `updated` once for each new or changed
- *     object, `deleted` with the last known state for each deleted object, and `deleted` and then `added` for each
- *     object that was replaced.
+ *  2. After each later list, the informer calls the handlers for the difference: `added` or `updated` once for each new or changed
+ *     object, `deleted` with the last known state for each deleted object, and `deleted` and then `added` for each replaced object.
  *  3. get(), list() and by() return the new state before the handlers are called.
  *
  * A component of the engine uses the informers that all components share (shared-informers.ts). createInformer() is for informers with only
@@ -56,7 +55,7 @@ export interface Informer<T extends KubeObject> {
   gone(object: T): Promise<void>;
 }
 
-/** Returns the methods of an informer that read the copy. */
+/** Returns those methods of an informer that read the copy. */
 export const readsOf = <T extends KubeObject>(copy: LocalCopy<T>): Omit<Informer<T>, 'synced'> => ({
   get: (namespace, name) => copy.get(namespace, name),
   list: () => copy.list(),
@@ -93,7 +92,7 @@ export function createInformer<From extends KubeObject, T extends KubeObject>(
 }
 
 /**
- * Keeps the copy current until the signal of the options aborts. Resolves once the copy contains every object of the first list, or once
+ * Keeps the copy up to date until the signal of the options aborts. Resolves once the copy contains every object of the first list, or once
  * the signal has aborted.
  */
 export function keepCurrent<From extends KubeObject, T extends KubeObject>(
@@ -107,7 +106,7 @@ export function keepCurrent<From extends KubeObject, T extends KubeObject>(
   return reflector.synced;
 }
 
-/** Keeps a local copy current by list and watch until the signal aborts. */
+/** Keeps a local copy up to date by list and watch until the signal aborts. */
 class Reflector<From extends KubeObject, T extends KubeObject> {
   readonly #client: ResourceClient<From>;
   readonly #options: InformerOptions;
@@ -143,14 +142,14 @@ class Reflector<From extends KubeObject, T extends KubeObject> {
       const startedAt = timers.now();
       try {
         await this.#follow();
-        // A watch that ends this soon counts as a failure, so that the informer backs off if the server ends every watch immediately.
+        // A short watch counts as a failure, so that the informer backs off if the server ends every watch immediately.
         this.#failures = timers.now() - startedAt < BACKOFF_BASE_MILLIS ? this.#failures + 1 : 0;
       } catch (error) {
         if (isExpired(error)) this.#resourceVersion = undefined;
         this.#failures++;
         this.#logFailure(error as Error);
       }
-      // After a single failure, the informer does not pause if it lists next, as after 410 Gone.
+      // After a single failure, the informer does not pause before a list, which is the next step after 410 Gone.
       if (this.#failures > 1 || (this.#failures === 1 && this.#resourceVersion !== undefined)) {
         await pause(timers, backOffMillis(this.#failures, BACKOFF_BASE_MILLIS, BACKOFF_MAX_MILLIS), signal);
       }
@@ -173,8 +172,8 @@ class Reflector<From extends KubeObject, T extends KubeObject> {
   }
 
   async #watch(): Promise<void> {
-    // An ERROR event ends the watch. Its error is thrown once the watch has ended, because an error that `sink` throws would reach the
-    // code that delivers the events.
+    // An ERROR event ends the watch, and its error is thrown afterwards. If `sink` threw the error, the error would reach the code that
+    // delivers the events.
     const ended = new AbortController();
     let failure: unknown;
     const sink = (event: WatchEvent<From>): void => {
@@ -212,7 +211,7 @@ class Reflector<From extends KubeObject, T extends KubeObject> {
   }
 }
 
-/** Lists all pages. Returns their transformed items, and the resourceVersion of the first page, which all pages share. */
+/** Lists all pages. Resolves with their transformed items, and with the resourceVersion of the first page, which all pages share. */
 async function listAll<From extends KubeObject, T>(
   client: ResourceClient<From>,
   query: ListOptions,

@@ -24,14 +24,14 @@ interface KubeconfigFile {
 /** Returns a client for the current context of the file. Rejects with a UserError like readKubeconfigs(). */
 export const clientFromKubeconfig = async (path: string): Promise<HttpClient> => httpClient(await readKubeconfig(path));
 
-/** Returns the current context of the file. Rejects like readKubeconfigs(). Source: client-go's kubeconfig v1 format. */
+/** Resolves with the current context of the file. Rejects like readKubeconfigs(). Source: client-go's kubeconfig v1 format. */
 export const readKubeconfig = async (path: string): Promise<KubeconfigContext> =>
   contextOf([await readFileOf(path)], undefined);
 
 /**
- * Returns the context named `context`, or the current context if `context` is undefined. The files are merged: the first
- * file that defines an entry wins. Missing files are skipped if several paths are given. Rejects with a UserError if a
- * file cannot be read or parsed, if the result is incomplete, or if its server is not an https:// address.
+ * Resolves with the context named `context`, or with the current context if `context` is undefined. Merges the files: the first file that
+ * defines an entry wins. Skips missing files if several paths are given. Rejects with a UserError if a file cannot be read or parsed, if
+ * the context is incomplete, or if its server is not an https:// address.
  * Source: how client-go merges the files in KUBECONFIG.
  */
 export async function readKubeconfigs(paths: readonly string[], context?: string): Promise<KubeconfigContext> {
@@ -55,8 +55,8 @@ async function contextOf(files: readonly KubeconfigFile[], name: string | undefi
     return new UserError(`kubeconfig ${paths}: ${problem}`);
   };
   /**
-   * Returns the field `field` of the entry `name` in `list`, from the first file whose entry has the field, as `values`. `path` is this
-   * file; file names in `values` are relative to the folder of the file. Throws a UserError if no file has such an entry.
+   * Returns as `values` the field `field` of the entry `name` in `list`, from the first file whose entry has the field, and as `path` the
+   * path of this file, to whose folder file names in `values` are relative. Throws a UserError if no file has such an entry.
    */
   const section = (list: string, field: string, name: unknown): { path: string; values: Record<string, unknown> } => {
     for (const { path, config } of files) {
@@ -90,7 +90,7 @@ async function contextOf(files: readonly KubeconfigFile[], name: string | undefi
     if (typeof file !== 'string') throw invalid(`${field} is missing`);
     return readText(resolve(dirname(path), file), field);
   };
-  /** Returns the token if there is one, and the certificate. Only one of them may be missing. */
+  /** Resolves with the token, the certificate, or both. Rejects with a UserError if there is neither. */
   const credentials = async (): Promise<Pick<KubeconfigContext, 'token' | 'certPem' | 'keyPem'>> => {
     const { path, values } = user;
     const { token: inline, tokenFile } = values;
@@ -134,7 +134,8 @@ async function readFileOf(path: string): Promise<KubeconfigFile> {
 const KIND = 'Config';
 
 /**
- * Parses YAML or JSON; undefined if the text is invalid or not an object. As in client-go, a text without a document is an empty object.
+ * Parses YAML or JSON. Returns undefined if the text is invalid or not an object. As in client-go, a text without a document is an empty
+ * object.
  */
 function parsed(text: string): Record<string, unknown> | undefined {
   try {

@@ -1,16 +1,16 @@
 /**
- * The local copy of an informer: the objects of a resource, indexes of them, and the handlers to call for each change.
+ * Implements the local copy of an informer: stores the objects of a resource, indexes them, and calls handlers for each change.
  *
  * Invariant: each change is made in the objects and in all indexes before the first handler is called.
  */
 import type { KubeObject } from '../machinery/meta.ts';
 import type { Log } from '../platform/platform.ts';
 
-/** Handlers must not modify the objects, because the local copy contains the same objects. */
+/** Functions to call for each change. They must not modify the objects, because the local copy contains the same objects. */
 export interface InformerHandlers<T extends KubeObject> {
   added?(object: T): void;
   updated?(object: T, old: T): void;
-  /** Called when an object was deleted. `object`: its last known state. */
+  /** Called when an object was deleted, with its last known state. */
   deleted?(object: T): void;
 }
 
@@ -47,7 +47,7 @@ export class LocalCopy<T extends KubeObject> {
     return [...this.#objects.values()];
   }
 
-  /** Returns the objects that have the key, in a set that later changes modify. The first call with a function creates its index. */
+  /** Returns the objects that have the key, in a set that later changes modify. The first call with `keysOf` creates the index. */
   by(keysOf: KeysOf<T>, key: string): ReadonlySet<T> {
     let index = this.#indexes.get(keysOf);
     if (index === undefined) {
@@ -102,13 +102,13 @@ export class LocalCopy<T extends KubeObject> {
     for (const item of items) this.put(item);
   }
 
-  /** States that the copy contains all changes up to the revision. */
+  /** Records that the copy contains all changes up to the revision, and resolves the waits for it. */
   advance(resourceVersion: string | undefined): void {
     this.#revision = Number(resourceVersion ?? 0);
     if (this.#waiters.size > 0) this.#resolveWaiters();
   }
 
-  /** Resolves all waits, because the copy gets no further changes. */
+  /** Resolves all waits. Call this when the copy gets no further changes. */
   end(): void {
     this.#hasEnded = true;
     this.#resolveWaiters();

@@ -1,4 +1,4 @@
-/** For tests of components that use the API: the real registry with an in-memory store, and faults that the test injects. */
+/** Provides, for tests of components that use the API, the real registry with an in-memory store and with faults that a test injects. */
 
 import { kinds } from '../api/kinds.ts';
 import { NAMESPACES, SERVICE_ACCOUNTS } from '../api/resources.ts';
@@ -43,7 +43,7 @@ export interface RegistryBackend extends ResourceApi {
   objects(ref: ResourceRef): KubeObject[];
 }
 
-/** Adds informers that read with the client of the options. */
+/** Returns the options with informers that read with the client of the options. */
 export const withInformers = <T extends SharedInformersOptions>(options: T): T & { informers: SharedInformers } => ({
   ...options,
   informers: createSharedInformers(options),
@@ -62,7 +62,7 @@ export interface RegistryBackendOptions {
 export async function registryBackend(options: RegistryBackendOptions = {}): Promise<RegistryBackend> {
   const { timers = createVirtualTimers(), namespaces = ['a'], serviceCidr } = options;
   const store = createMemoryStore();
-  // The cache subscribes to the store before the registry does, so `objects` already contains each change that a watch delivers.
+  // The cache of objects() subscribes to the store before the registry does, so it already contains each change that a watch delivers.
   const cache = await loadWatchCache({ store, log: silentLog });
   const { registry, backend } = await startRegistry({ store, timers, serviceCidr });
   for (const name of namespaces) {
@@ -88,7 +88,7 @@ function withFaults(registry: Registry): ResourceBackend & Pick<RegistryBackend,
   const calls: string[] = [];
   const failures: { begin: string; error: Error }[] = [];
   const watches = new Set<AbortController>();
-  /** Records the call. If failNext() was called for such a call, throws the error that was passed to failNext(). */
+  /** Adds the text of the call to `calls`. Throws the error that was passed to failNext() if that applies to the call. */
   const record = ({ verb, resource, subresource, namespace = '', name = '' }: RequestContext, created = name): void => {
     const shown = verb === 'deletecollection' ? 'deleteCollection' : verb;
     const call = `${shown} ${resource.resource}${subresource === undefined ? '' : `/${subresource}`} ${namespace}/${created}`;

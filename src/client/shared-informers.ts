@@ -1,13 +1,13 @@
 /**
- * The informers that the components of an engine share: one list, one watch and one copy of the objects for each resource, however many
- * components follow it.
+ * Provides the informers that the components of an engine share: one list, one watch and one copy of the objects for each resource, however
+ * many components follow the resource.
  *
- * Boundary: informer.ts lists, watches, backs off and resumes. All informers read with the same client, as one user; each component writes
- * with its own client.
+ * Boundary: informer.ts lists, watches, backs off and resumes. All informers read with the same client, that is, the rights of one user;
+ * each component writes with its own client.
  * Invariants:
  *  1. A follower gets `added` for every existing object first, whenever it begins to follow.
  *  2. The objects are frozen with all their content, because all followers get the same ones.
- *  3. An informer ends with its last follower. The next follower starts a new one.
+ *  3. An informer ends with its last follower. The next follower of the resource starts a new informer.
  *
  * Source: client-go's SharedInformerFactory (behavior), whose informers, unlike these, do not end before the factory.
  */
@@ -77,7 +77,7 @@ class SharedInformer<T extends KubeObject> {
   /** Resolves once the copy contains every object of the first list; undefined before the first follower. */
   #current: Promise<void> | undefined;
 
-  /** Creates the informer. `ended` is called once nothing follows the resource any more. */
+  /** Creates the informer. Calls `ended` when no component follows the resource any more. */
   constructor(options: SharedInformersOptions, ref: ResourceRef, ended: () => void) {
     this.#options = options;
     this.#ref = ref;
@@ -87,7 +87,7 @@ class SharedInformer<T extends KubeObject> {
 
   follow(signal: AbortSignal, handlers: InformerHandlers<T>, matches?: Matches): Informer<T> {
     const synced = Promise.withResolvers<void>();
-    // The same handlers may follow twice.
+    // The copy makes each follower unique, because a component may follow twice with the same handlers.
     const user = { ...handlers };
     if (!signal.aborted) this.#users.add(user);
     queueMicrotask(() => {

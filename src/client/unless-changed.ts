@@ -1,6 +1,6 @@
 /**
- * Writes of control loops whose copy of the object may be out of date: the object may have been deleted, changed or replaced meanwhile. A
- * write that fails for this reason is not repeated, because the change of the object makes the loop decide again.
+ * Handles writes of control loops that fail because the loop's copy of the object was out of date: the object was deleted, changed or
+ * replaced. A failed write is not repeated, because the change of the object makes the loop decide again.
  */
 import type { Pod, PodStatus } from '../api/generated/types.ts';
 import { uidOf } from '../machinery/meta.ts';
@@ -25,7 +25,8 @@ const MERGE = 'application/strategic-merge-patch+json';
 
 /**
  * Merges `status`, unless undefined, into the status of the Pod, and then deletes the Pod. Both calls contain the UID, which protects a new
- * Pod of the same name. Resolves with true if both calls succeed, or with false after NotFound or Conflict: nothing is left to do then.
+ * Pod of the same name. Resolves with true if both calls succeed, or with false after NotFound or Conflict, after which there is nothing
+ * left to do.
  */
 export async function deleteWithStatus(
   pods: ResourceClient<Pod>,

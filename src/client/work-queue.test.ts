@@ -21,7 +21,7 @@ function setUp() {
         finish.set(key, async (error) => {
           if (error === undefined) resolve();
           else reject(error);
-          // On a loaded machine, the turn of the event loop may be over by now. The queue then continues in the next one.
+          // On a loaded machine, the turn of the event loop may be over by now. The queue then continues in the next turn.
           for (let turn = 0; turn < 2; turn++) await new Promise(setImmediate);
         });
       });

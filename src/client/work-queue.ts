@@ -1,6 +1,6 @@
 /**
- * A queue of keys to reconcile: a key is queued at most once, is never processed twice at the same time, and is retried
- * with back-off while it fails. Source: client-go's workqueue (behavior).
+ * Implements a queue of keys to reconcile: a key is queued at most once, is never processed twice at the same time, and is retried with
+ * back-off while it fails. Source: client-go's workqueue (behavior).
  */
 import { isApiError, isNamespaceTerminating } from '../machinery/status.ts';
 import { family, type MetricFamily, type MetricSample } from '../platform/metrics.ts';
@@ -26,13 +26,13 @@ export interface WorkQueueOptions {
 }
 
 export interface WorkQueue {
-  /** Queues the key. A key that is being processed is processed again afterwards; a key in back-off does not wait any longer. */
+  /** Queues the key. A key that is being processed is processed once more afterwards. A key in back-off does not wait any longer. */
   add(key: string): void;
   /** Resolves when no key is queued or being processed; keys in back-off do not count. */
   idle(): Promise<void>;
 }
 
-/** The figures for the metrics of all queues of this process that have not been stopped. */
+/** The values for the metrics of all queues of this process that have not been stopped. */
 const figures = new Set<QueueFigures>();
 
 interface QueueFigures {
@@ -87,7 +87,7 @@ export function createWorkQueue(options: WorkQueueOptions): WorkQueue {
   const waiting = new Set<string>();
   const active = new Set<string>();
   const isTurnOver = turnClock();
-  /** While true, the processing of further keys waits for the next turn of the event loop. rest() sets it. */
+  /** Whether the processing of further keys waits for the next turn of the event loop: see rest(). */
   let resting = false;
   const idlers = createIdlers(() => active.size === 0 && waiting.size === 0);
   const own = figuresOf(options.name, waiting, active);
@@ -119,7 +119,7 @@ export function createWorkQueue(options: WorkQueueOptions): WorkQueue {
       void work(key);
     }
   };
-  /** Continues in the next turn of the event loop, so that many keys that are processed without I/O do not block other work. */
+  /** Pauses until the next turn of the event loop, so that many keys whose processing needs no I/O do not block other work. */
   const rest = (): void => {
     resting = true;
     setImmediate(() => {
@@ -172,8 +172,8 @@ function createIdlers(isIdle: () => boolean) {
 }
 
 /**
- * Whether the error is expected in normal operation, so that a retry succeeds or is not needed: another client has changed the object
- * meanwhile, or the namespace is being deleted.
+ * Returns whether the error is normal, so that a retry will succeed or is not needed: another client has changed the object during the
+ * reconciliation, or the namespace is being deleted.
  */
 const isExpected = (error: Error): boolean => isApiError(error, 'Conflict') || isNamespaceTerminating(error);
 
