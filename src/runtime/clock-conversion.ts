@@ -1,8 +1,7 @@
 /**
- * Converts the runtime's times to the engine's time. The runtime uses the machine's clock, which can be set. The engine's clock is not
- * affected when the machine's clock is set (platform/node-js.ts). Each time is converted once, by the difference of the two clocks when
- * the time is first read, normally shortly after the runtime recorded it. If the machine's clock is set later, the converted time stays
- * the same.
+ * Converts the runtime's times to the engine's clock. The runtime uses the machine's clock, which can be set. Setting the machine's clock
+ * does not affect the engine's clock (platform/node-js.ts). Each time is converted once, by the difference of the two clocks when the time
+ * is first read, normally shortly after the runtime recorded it. If the machine's clock is set later, the converted time remains the same.
  */
 import type { Millis } from '../machinery/time.ts';
 import type { Clock } from '../platform/platform.ts';
@@ -53,7 +52,7 @@ export function createSteadyStamps(engine: Clock, machine: Clock): SteadyStamps 
 }
 
 /**
- * Smaller differences of the two clocks are ignored: they may result from reading the clocks one after the other, or from small
- * corrections of the machine's clock.
+ * The smallest difference of the two clocks that is corrected. Smaller differences may result from reading the clocks one after the other,
+ * or from small corrections of the machine's clock.
  */
 const STEP_MILLIS = 500;

@@ -1,4 +1,4 @@
-/** The configurations that the node passes to a runtime in order to create a sandbox or a container. */
+/** Defines the configurations that the node passes to a runtime in order to create a sandbox or a container. */
 
 export type ContainerKind = 'init' | 'app' | 'defer' | 'ephemeral';
 
@@ -13,11 +13,11 @@ export interface SandboxConfig {
   /** The number of this sandbox among the sandboxes of the Pod: 0, 1, … */
   attempt: number;
   hostname: string;
-  /** Folder to which the runtime writes container logs (CRI log format). */
+  /** The folder to which the runtime writes the logs of the containers, in CRI's log format. */
   logDirectory: string;
-  /** The labels that the runtime gets. */
+  /** The labels of the Pod that the runtime stores with the sandbox. */
   labels: Record<string, string>;
-  /** All labels of the Pod, for the Pod network. Absent: `labels` has all. */
+  /** All labels of the Pod, for the Pod network. Absent: `labels` contains all labels of the Pod. */
   allLabels?: Record<string, string>;
   /** The named ports of the Pod's containers, for the Pod network. */
   namedPorts?: { name?: string; protocol?: string; containerPort: number }[];
@@ -56,7 +56,7 @@ export interface ContainerConfig {
     hostPath: string;
     containerPath: string;
     readOnly?: boolean;
-    /** Whether the mounts below this one are read-only, too. */
+    /** Whether the mounts below this mount are also read-only. */
     recursiveReadOnly?: boolean;
     /** Whether the runtime gives the mounted files the container's SELinux label. */
     relabel?: boolean;
@@ -79,7 +79,7 @@ export interface ContainerConfig {
     /** Limit for the sum of memory and swap. */
     memorySwapLimitBytes?: number;
     oomScoreAdj?: number;
-    /** Limits in bytes, by page size, which is written as in the names of the kernel's cgroup files: 2MB, 1GB. */
+    /** Limits in bytes by page size. Page sizes have the form of the names of the kernel's cgroup files, such as 2MB or 1GB. */
     hugepageBytes?: Record<string, number>;
     /** Values to write to the files of the container's cgroup, by file name. Set only with cgroup v2. */
     unified?: Record<string, string>;

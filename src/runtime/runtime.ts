@@ -5,8 +5,8 @@
  * Every call except execSync() may be repeated: running a sandbox whose (Pod UID, attempt) exists, or creating a container
  * whose (Pod UID, name, attempt) exists, returns the existing ID; stopping or removing a sandbox or container that does not
  * exist succeeds. Every call except close() takes an AbortSignal. A call with an unknown outcome rejects with an
- * OutcomeUnknownError. An aborted call, except events() and imageChanges(), rejects with the signal's reason; its outcome may
- * be unknown, too.
+ * OutcomeUnknownError. An aborted call, except events() and imageChanges(), rejects with the signal's reason; the outcome of an
+ * aborted call may also be unknown.
  */
 
 import type { Millis } from '../machinery/time.ts';
@@ -74,7 +74,7 @@ export interface ImageInfo {
   digests: string[];
   sizeBytes: number;
   user?: string;
-  /** Set if the image must not be garbage-collected. Runtimes pin the images that they need themselves, such as the sandbox image. */
+  /** Set if garbage collection must keep the image. Runtimes pin the images that they need themselves, such as the sandbox image. */
   pinned?: true;
 }
 
@@ -118,7 +118,7 @@ export interface ExecResult {
 /** Maximum size of stdout and of stderr in an ExecResult. */
 export const MAX_EXEC_OUTPUT_BYTES = 16 * 1024;
 
-/** The command in a container did not end within its timeout and was killed. */
+/** The error about a command in a container that did not end within its timeout and was killed. */
 export class ExecTimeoutError extends Error {
   override readonly name = 'ExecTimeoutError';
   constructor(command: readonly string[]) {
@@ -127,9 +127,9 @@ export class ExecTimeoutError extends Error {
 }
 
 /**
- * It is not known whether the call took effect: for example, the runtime could not be reached, the connection was lost, or the
- * runtime did not respond in time. The caller must treat this neither as success nor as failure, but observe the Pod before deciding
- * what to do next.
+ * The error about a call that may or may not have taken effect: for example, the runtime could not be reached, the connection was lost, or
+ * the runtime did not respond in time. The caller must treat the call neither as success nor as failure, but observe the Pod before it
+ * decides what to do next.
  */
 export class OutcomeUnknownError extends Error {
   override readonly name = 'OutcomeUnknownError';
@@ -191,22 +191,22 @@ export interface ContainerRuntime {
   events(listener: (event: RuntimeEvent) => void, signal: AbortSignal): Promise<void>;
 
   /**
-   * Calls the listener with each image that is added, updated or removed, whatever the cause, until `signal` aborts. Calls the
-   * listener with undefined if any image may have changed. The method is absent, or resolves early, if the runtime has no image events.
+   * Calls the listener with each image that is added, updated or removed for any reason, until `signal` aborts. Calls the listener with
+   * undefined if any image may have changed. The method is absent, or resolves early, if the runtime has no image events.
    */
   imageChanges?(listener: (change: ImageChange | undefined) => void, signal: AbortSignal): Promise<void>;
-  /** Resolves with the image that has this reference or ID; undefined if it is not present. */
+  /** Resolves with the image that has this reference or ID; with undefined if the image is not present. */
   imageStatus(reference: string, signal: AbortSignal): Promise<ImageInfo | undefined>;
   /** Resolves with a reference to the image, such as its ID. If the pull fails, rejects with the runtime's error. */
   pullImage(reference: string, credential: RegistryCredential | undefined, signal: AbortSignal): Promise<string>;
   /**
-   * Resolves with the progress of the pulls of these images, as far as it is known. `names`: as returned by storedName(). The method
-   * is absent if the runtime does not report progress.
+   * Resolves with the known progress of the pulls of these images, by name. `names`: results of storedName(). The method is absent if the
+   * runtime does not report progress.
    */
   pullProgress?(names: readonly string[], signal: AbortSignal): Promise<Map<string, PulledBytes>>;
   listImages(signal: AbortSignal): Promise<ImageInfo[]>;
   /**
-   * Resolves with the IDs and names of the images of all containers, including those of other clients of the runtime. The method is
+   * Resolves with the IDs and names of the images of all containers, including containers of other clients of the runtime. The method is
    * absent if the runtime does not store images on a disk.
    */
   imagesInUse?(signal: AbortSignal): Promise<string[]>;
@@ -222,9 +222,9 @@ export interface ContainerRuntime {
    */
   collectGarbage?(signal: AbortSignal): Promise<void>;
   /**
-   * Resolves with the mounts, in order, that make the files of a present image available, read-only. The files are kept until
-   * releaseImageMounts() is called with the same key, even if the image is removed. The method is absent if the runtime does not
-   * support this.
+   * Resolves with the mounts, in order, that make the files of a present image available, read-only. The runtime keeps the files until
+   * releaseImageMounts() is called with the same key, even if the image is removed. The method is absent if the runtime cannot provide
+   * such mounts.
    */
   imageMounts?(imageId: string, key: string, signal: AbortSignal): Promise<RuntimeMount[]>;
   /** Releases the files that imageMounts() made available with this key. Call this after the mounts are unmounted. NotFound is success. */
@@ -234,9 +234,9 @@ export interface ContainerRuntime {
 }
 
 /**
- * The streams of real containers; a runtime without processes does not implement this. Each call resolves with an HTTP URL on loopback that
- * is valid for one connection within one minute; the client must upgrade the connection to SPDY/3.1, or to a WebSocket with one of the
- * older subprotocols. A call rejects if the container is not running or, for portForward(), if the sandbox is not ready.
+ * Opens streams of real containers. A runtime without processes does not implement this interface. Each call resolves with an HTTP URL on
+ * loopback that is valid for one connection within one minute; the client must upgrade the connection to SPDY/3.1, or to a WebSocket with
+ * one of the older subprotocols. A call rejects if the container is not running or, for portForward(), if the sandbox is not ready.
  */
 export interface ContainerStreams {
   exec(id: string, command: readonly string[], streams: StreamSelection, signal: AbortSignal): Promise<string>;
@@ -246,7 +246,7 @@ export interface ContainerStreams {
 
 /** The Pod for which a sandbox was created. */
 export interface SandboxPod extends PodIdentity {
-  /** SandboxConfig.labels, which need not be all labels that the Pod had. */
+  /** The labels in SandboxConfig.labels, which may lack some labels of the Pod. */
   labels: Record<string, string>;
 }
 
@@ -257,7 +257,7 @@ export interface SandboxPods {
 }
 
 /**
- * Resource usage of a running container. Cumulative values count from the container's start. Optional values are absent if the
+ * The resource usage of a running container. Cumulative values count from the container's start. Optional values are absent if the
  * runtime does not report them.
  */
 export interface ContainerUsage {
@@ -278,7 +278,7 @@ export interface ContainerUsage {
   rootFs?: { usedBytes: number; inodesUsed: number };
 }
 
-/** Resource usage of real containers; a runtime without processes does not implement this. */
+/** Reads the resource usage of real containers. A runtime without processes does not implement this interface. */
 export interface RuntimeUsage {
   /** Resolves with the usage of the running containers that this lifepod instance created, as far as the runtime reports it. */
   containerUsage(signal: AbortSignal): Promise<ContainerUsage[]>;

@@ -1,6 +1,6 @@
 /**
- * Finds the control groups (cgroups) of processes, and removes empty ones. cgroup v2 has one hierarchy; v1 has several, with different
- * controllers.
+ * Finds the control groups (cgroups) of processes, and removes empty cgroups. cgroup v2 has one hierarchy; v1 has several hierarchies with
+ * different controllers.
  */
 import { existsSync, readFileSync, rmdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -33,7 +33,7 @@ export function parseCgroups(lines: string, hybrid: boolean): string[] {
     });
 }
 
-/** Removes the cgroups that are empty; the kernel refuses to remove the others. */
+/** Removes those of the cgroups that are empty. The kernel refuses to remove others. */
 export function removeEmptyCgroups(folders: Iterable<string>): void {
   for (const folder of folders) {
     try {

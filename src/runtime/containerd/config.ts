@@ -1,4 +1,4 @@
-/** The configuration file of lifepod's private containerd, in format version 2, which containerd 1.6 to 2.x can read. */
+/** Composes the configuration file of lifepod's private containerd, in format version 2, which containerd 1.6 to 2.x can read. */
 import { MAX_RESPONSE_BYTES } from '../cri/connection.ts';
 import type { ContainerdPaths } from './paths.ts';
 
@@ -7,8 +7,8 @@ export interface ConfigOptions {
   cniConfDir: string;
   cniBinDir: string;
   /**
-   * Whether containerd replaces each oom_score_adj below its own with its own. Required without CAP_SYS_RESOURCE: the kernel would
-   * refuse a lower value, and the creation of sandboxes would fail.
+   * Whether containerd raises each oom_score_adj that is lower than its own score to its own score. Required without CAP_SYS_RESOURCE: the
+   * kernel would refuse a lower score, and the creation of sandboxes would fail.
    */
   restrictOomScoreAdj: boolean;
   /**
@@ -18,7 +18,7 @@ export interface ConfigOptions {
   runtimeHandlers?: Readonly<Record<string, string>>;
 }
 
-/** Plugins that lifepod does not use. They are disabled so that containerd starts faster. */
+/** The plugins that lifepod does not use, which the configuration disables so that containerd starts faster. */
 const DISABLED_PLUGINS = [
   'io.containerd.snapshotter.v1.aufs',
   'io.containerd.snapshotter.v1.blockfile',

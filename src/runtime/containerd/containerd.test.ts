@@ -1,4 +1,4 @@
-/** Tests the start, the stop and the shutdown with a program that stands in for containerd. test/integration tests a real one. */
+/** Tests the start, the stop and the shutdown with a fake containerd. test/integration tests them with a real containerd. */
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

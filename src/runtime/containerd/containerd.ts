@@ -1,12 +1,12 @@
 /**
  * Runs a private containerd as a child process of the engine: writes its configuration, starts it, and restarts it after an exit.
  *
- * Containers do not depend on containerd: their shims keep them running, and each new containerd adopts them. So containerd can be
- * stopped and started at any time. In this folder, containers are ended only by shutdown() and clearRunState().
+ * containerd can be stopped and started at any time, because containers do not depend on it: their shims keep them running, and each new
+ * containerd adopts them. Of the functions in this folder, only shutdown() and clearRunState() end containers.
  *
  * Invariants:
  * 1. At most one containerd runs per data folder: startContainerd() first ends a containerd that a killed engine has left running.
- * 2. Until stop() or shutdown(), a containerd that exits is restarted, with increasing delays if it exits repeatedly.
+ * 2. Until stop() or shutdown() is called, containerd is restarted after each exit, with increasing delays if it exits repeatedly.
  */
 
 import { readFileSync } from 'node:fs';
@@ -34,7 +34,7 @@ export interface ContainerdOptions {
 }
 
 export interface Containerd {
-  /** unix:///…, for connectRuntime(). */
+  /** The address of the CRI socket in the form unix:///PATH, for connectRuntime(). */
   readonly endpoint: string;
   readonly version: string;
   /**
@@ -48,14 +48,14 @@ export interface Containerd {
   stop(): Promise<void>;
   /** Ends all remaining containers and containerd, and clears the state of the run: see clearRunState(). */
   shutdown(): Promise<void>;
-  /** Registers a listener that is called when containerd has exited unexpectedly. containerd is restarted automatically. */
+  /** Registers a listener that is called each time containerd has exited unexpectedly. containerd is then restarted automatically. */
   onExit(listener: (exit: ContainerdExit) => void): void;
 }
 
 /**
- * Starts containerd and resolves once it serves CRI. Rejects with a UserError if a program is missing or containerd does not start,
- * and with the signal's reason if `signal` aborts before containerd serves CRI. Also rejects if a containerd that outlived its engine does
- * not end, or if the run folder or the configuration cannot be prepared.
+ * Starts containerd, and resolves once it serves CRI. Rejects with a UserError if a program is missing or containerd does not start,
+ * and with the signal's reason if `signal` aborts before containerd serves CRI. Also rejects if a containerd that a killed engine has left
+ * does not end, or if the run folder or the configuration cannot be prepared.
  */
 export async function startContainerd(options: ContainerdOptions, signal?: AbortSignal): Promise<Containerd> {
   const program = requireProgram('containerd');

@@ -1,4 +1,4 @@
-/** For tests of the private containerd: a program that serves the CRI calls that lifepod makes to start and to shut down containerd. */
+/** Provides, for tests, a fake containerd that serves the CRI calls that lifepod makes to start and to shut down containerd. */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
@@ -16,9 +16,9 @@ export function writeProgram(folder: string, name: string, script: string, inter
 }
 
 /**
- * Writes a program that serves CRI with these sandboxes, and returns its path. The program reads the address of its socket from the
+ * Writes a program that serves CRI with the given sandboxes, and returns its path. The program reads the address of its socket from the
  * configuration, and appends each stop and removal of a sandbox to the file `calls` of the folder. A stop or removal of the sandbox
- * `stuck` fails. The program ends after a minute, so that a test that fails leaves no process behind.
+ * `stuck` fails. The program ends after a minute, so that a failed test leaves no process.
  */
 export const writeFakeContainerd = (folder: string, sandboxes: readonly string[] = []): string =>
   writeProgram(

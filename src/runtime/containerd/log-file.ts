@@ -1,6 +1,6 @@
 /**
- * containerd's log file. containerd writes to the file directly, so that logging continues when the engine ends. While the engine runs,
- * it limits the size of the file.
+ * Opens containerd's log file. containerd writes to the file directly, so that logging continues when the engine ends. While the engine
+ * runs, it limits the size of the file.
  */
 import { closeSync, copyFileSync, fstatSync, ftruncateSync, openSync, readFileSync, rmSync, watch } from 'node:fs';
 
@@ -8,14 +8,14 @@ const MAX_BYTES = 8 * 1024 * 1024;
 const TAIL_BYTES = 2000;
 
 export interface LogFile {
-  /** File descriptor for containerd's standard output and error, open for appending. */
+  /** A file descriptor for containerd's standard output and error, open for appending. */
   fd: number;
-  /** Returns the end of the text that was written since the log was opened or last truncated, at most 2000 bytes. */
+  /** Returns the text that was written since the log was opened or last truncated, at most its last 2000 bytes. */
   tail(): string;
   close(): void;
 }
 
-/** Opens the log for appending. Whenever it exceeds 8 MiB, copies it to `<path>.1`, if possible, and truncates it. */
+/** Opens the log for appending. Until close(), whenever the log exceeds 8 MiB, copies it to `<path>.1`, if possible, and truncates it. */
 export function openLogFile(path: string): LogFile {
   const fd = openSync(path, 'a', 0o600);
   let openedAt = fstatSync(fd).size;
@@ -48,7 +48,7 @@ function keepPrevious(path: string): void {
     try {
       rmSync(previous, { force: true });
     } catch {
-      // The caller must still truncate the log.
+      // The error is ignored, so that the caller still truncates the log.
     }
   }
 }

@@ -1,13 +1,13 @@
 /**
- * The paths of a private containerd's files. Data that must survive a reboot is in <dataDir>/containerd. Sockets, mounts and the
- * state of running tasks are in a run folder.
+ * Determines the paths of a private containerd's files. Data that must survive a reboot is in <dataDir>/containerd. Sockets, mounts and
+ * the state of running tasks are in a run folder.
  */
 import { createHash } from 'node:crypto';
 import { join, resolve } from 'node:path';
 
-/** Maximum length of a socket path in bytes. containerd refuses longer ones (sys.CreateUnixSocket). */
+/** The maximum length of a socket path in bytes. containerd refuses longer paths (sys.CreateUnixSocket). */
 const LONGEST_SOCKET_PATH = 104;
-/** containerd creates a second socket, whose path has this suffix. */
+/** The suffix that containerd appends to the path of its socket for its second socket. */
 const SECOND_SOCKET_SUFFIX = '.ttrpc';
 
 export interface ContainerdPaths {
@@ -16,7 +16,7 @@ export interface ContainerdPaths {
   config: string;
   log: string;
   root: string;
-  /** Folders with a subfolder, containing a hosts.toml, for each configured registry. The first folder that has the subfolder applies. */
+  /** Folders that contain, for each configured registry, a subfolder with a hosts.toml. The first folder with the subfolder applies. */
   registries: readonly string[];
   /** The run folder: nothing in it is needed after a reboot. */
   run: string;

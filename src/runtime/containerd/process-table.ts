@@ -1,6 +1,6 @@
 /**
- * Finds the processes of a private containerd. containerd and its shims are found by their arguments, which contain paths that only one
- * data folder uses, and by their PID namespace, so the processes cannot belong to another lifepod instance, such as one in a container.
+ * Finds the processes of a private containerd: containerd and its shims. Their arguments contain paths that only one data folder uses. The
+ * PID namespace is also compared, because a lifepod in a container may use the same paths.
  */
 import { basename } from 'node:path';
 import { listProcesses } from '../../platform/processes.ts';

@@ -27,9 +27,8 @@ export interface ContainerdProcess {
   pid(): number | undefined;
   readonly exited: Promise<ContainerdExit>;
   /**
-   * Resolves with containerd's version once containerd serves CRI. If containerd does not serve CRI within 60 s, if a call to
-   * it fails, or if the launch is aborted, the process is killed. Rejects once the process has exited, on its own or because
-   * it was killed.
+   * Resolves with containerd's version once containerd serves CRI. Rejects once the process has exited before that. The process is killed
+   * if containerd does not serve CRI within 60 s, if a call to containerd fails, or if the launch is aborted.
    */
   readonly ready: Promise<string>;
   /** Sends SIGTERM, and SIGKILL if the process still runs after 10 s. Resolves once it has exited. */
@@ -156,8 +155,8 @@ async function servesCri(
 }
 
 /**
- * containerd logs this at its first start, before the CNI configuration is written. It reads the configuration as soon as the file is
- * written.
+ * Matches a message that containerd logs at its first start, before the CNI configuration exists. containerd reads the configuration as
+ * soon as the file is written.
  */
 const HARMLESS = /failed to load cni during init/;
 
@@ -167,7 +166,7 @@ function endOfLog(path: string, tail: string): string {
   return lines.length === 0 ? `its log ${path} shows no cause` : `the end of its log ${path}: ${lines.join('\n')}`;
 }
 
-/** Waits until containerd, which is already listening, serves CRI. Makes containerd's socket private and returns containerd's version. */
+/** Waits until containerd, which is already listening, serves CRI. Makes its socket private, and resolves with containerd's version. */
 async function versionOf(
   connection: Connection,
   paths: ContainerdPaths,

@@ -1,7 +1,7 @@
 /**
- * Clears the state that a private containerd leaves behind: before containerd starts, a containerd process that outlived its
- * engine and, after a reboot, the content of the run folder; when lifepod is taken down, also the remaining shims and
- * containers with their mounts, cgroups and sockets.
+ * Clears the state that a private containerd leaves on the machine. Before containerd starts, these are a containerd process that a killed
+ * engine has left and, after a reboot, the content of the run folder. `lifepod down` also clears the remaining shims and containers with
+ * their mounts, cgroups and sockets.
  */
 import { readFileSync, rmSync } from 'node:fs';
 import { ensurePrivateFolder, readTextIfPresent, writeFileAtomic } from '../../platform/files.ts';
@@ -17,8 +17,8 @@ const STOP_MILLIS = 10_000;
 const KILL_MILLIS = 5_000;
 
 /**
- * Creates the run folder if necessary. If the folder was created during an earlier boot, it is deleted first. If lifepod runs in a
- * container, each start of the container counts as a boot: all processes and mounts have ended, although the machine has not booted.
+ * Creates the run folder if necessary. First deletes a run folder from an earlier boot. If lifepod runs in a container, each start of the
+ * container counts as a boot: all processes and mounts have ended, although the machine has not booted.
  */
 export async function prepareRunFolder(paths: ContainerdPaths): Promise<void> {
   const now = {
@@ -58,7 +58,7 @@ async function end(pids: number[], signal: 'SIGTERM' | 'SIGKILL', timers: Timers
 
 /**
  * Ends containerd, its shims and its containers, and removes their mounts, cgroups and sockets and the run folder. Keeps the folder
- * <dataDir>/containerd, which contains the images. All Pods should have been deleted before: containers that still run are killed, and
+ * <dataDir>/containerd, which contains the images. Call this when all Pods have been deleted: containers that still run are killed, and
  * their CNI addresses are not released.
  */
 export async function clearRunState(options: { dataDir: string; log: Log; timers: Timers }): Promise<void> {
@@ -81,8 +81,8 @@ export async function clearRunState(options: { dataDir: string; log: Log; timers
 const END_SANDBOXES_MILLIS = 30_000;
 
 /**
- * Stops and removes all sandboxes through CRI, so that their networks, cgroups and sockets are removed too. On the first
- * error, or after 30 s in total, logs the error and leaves the remaining sandboxes to clearRunState().
+ * Stops and removes all sandboxes through CRI, which also removes their networks, cgroups and sockets. On the first error, or after 30 s in
+ * total, logs the error and leaves the remaining sandboxes to clearRunState().
  */
 export async function endSandboxes(endpoint: string, log: Log): Promise<void> {
   const connection = connect(endpoint);
@@ -102,7 +102,7 @@ export async function endSandboxes(endpoint: string, log: Log): Promise<void> {
   }
 }
 
-/** Unmounts all file systems at or below the folders, lazily: a mount that is in use must not prevent unmounting the others. */
+/** Unmounts all file systems at or below the folders, lazily, so that a mount in use does not prevent the removal of other mounts. */
 async function unmountUnder(folders: string[]): Promise<void> {
   const mounts = mountPoints(readFileSync('/proc/self/mountinfo', 'utf8')).filter((point) =>
     folders.some((folder) => point === folder || point.startsWith(`${folder}/`)),

@@ -1,6 +1,6 @@
 /**
- * Records the exits of containers that end while containerd is not running, as reported by their shims. Without this, the exit codes
- * would be lost: when containerd 2.x starts, it removes the shims of ended containers, and CRI reports exit code 255 and reason `Unknown`.
+ * Records the exits of containers that end while containerd is not running, as reported by their shims. Otherwise the exit codes would be
+ * lost: when containerd 2.x starts, it removes the shims of ended containers, and CRI reports exit code 255 and reason `Unknown`.
  *
  * Invariant: from the time watch() resolves until unwatch(), the exit of each container whose shim responds over ttrpc is recorded here.
  */
@@ -19,8 +19,8 @@ export interface ContainerExit {
 
 export interface ShimExits {
   /**
-   * Queries all shims that use ttrpc and are not being watched yet. Resolves, after at most 2 s, when containerd may be started; the
-   * value is the number of shims that use ttrpc. Never rejects.
+   * Queries all shims that use ttrpc and are not being watched yet. Resolves, after at most 2 s, with the number of shims that use ttrpc.
+   * containerd may then be started. Never rejects.
    */
   watch(): Promise<number>;
   /** Stops watching, because a running containerd reports exits itself. */

@@ -5,7 +5,7 @@ import { readTextIfPresent } from '../../platform/files.ts';
 import { CRI_NAMESPACE } from '../cri/connection.ts';
 
 export interface Shim {
-  /** ID of the container or sandbox that the shim runs. */
+  /** The ID of the container or sandbox to whose bundle folder the shim belongs. */
   containerId: string;
   /** Path of the shim's Unix socket. The containers of one Pod may share a shim and therefore its socket. */
   socket: string;
@@ -35,9 +35,8 @@ interface Bootstrap {
 }
 
 /**
- * Reads the address, the version and the protocol of a bundle's shim. containerd 2.x writes them to the file bootstrap.json.
- * If this file is missing (containerd 1.x) or incomplete, the address is read from the file `address`, and the version is 2
- * over ttrpc.
+ * Reads the address, the version and the protocol of a bundle's shim from the file bootstrap.json of containerd 2.x. If this file is
+ * missing (containerd 1.x) or incomplete, reads the address from the file `address`, and returns the version 2 and the protocol ttrpc.
  */
 function readBundle(bundle: string): Bootstrap {
   const plain: Bootstrap = { version: 2, protocol: 'ttrpc' };

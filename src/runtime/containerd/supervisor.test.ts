@@ -11,7 +11,7 @@ interface Launch {
 }
 
 /**
- * A machine on which each containerd is ready immediately, unless `failures` has an error for the number of its launch.
+ * Simulates a machine on which each containerd is ready immediately, unless `failures` has an error for the number of its launch.
  * beforeRestart() waits for `mend`. `logged`: the level and the fields of all messages. `restarts`: how often beforeRestart()
  * was called.
  */

@@ -1,6 +1,6 @@
 /**
- * Keeps containerd running until stop(): restarts it after each exit. The delay before a restart doubles each time, up to 10 s, and is
- * reset to 50 ms if containerd has run for more than 30 s.
+ * Keeps containerd running until stop() is called: restarts containerd after each exit. The delay before a restart doubles each time, up to
+ * 10 s. It is reset to 50 ms if containerd has run for more than 30 s.
  */
 import type { Log, Timers } from '../../platform/platform.ts';
 import { delay } from '../cri/connection.ts';
@@ -8,7 +8,7 @@ import type { ContainerdExit, ContainerdProcess } from './process.ts';
 
 export interface SupervisorOptions {
   launch(signal?: AbortSignal): ContainerdProcess;
-  /** Called before each restart. containerd is restarted when the promise has resolved, unless stop() was called meanwhile. */
+  /** Called before each restart. containerd is restarted when the promise has resolved, unless stop() has been called before. */
   beforeRestart(): Promise<unknown>;
   log: Log;
   timers: Timers;

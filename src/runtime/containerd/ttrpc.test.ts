@@ -89,8 +89,8 @@ test('responses that arrive in another order, in one chunk, belong to the calls 
 });
 
 test('a response is complete although its first bytes arrive with the previous response', async () => {
-  // The server sends the first bytes of a response together with the previous response, and the rest only after the request. The
-  // client has therefore read the first bytes before the rest is sent.
+  // The server sends the first bytes of a response together with the previous response, and the remaining bytes only after the request. The
+  // client has therefore read the first bytes before the server sends the remaining bytes.
   const early = [4, 9, 10, 13];
   let sent = 0;
   handle = ({ stream }, socket) => {

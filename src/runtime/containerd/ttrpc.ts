@@ -1,6 +1,6 @@
 /**
- * A client for ttrpc, the protocol that most of containerd's shims use instead of gRPC. Requests and responses are sent in frames over a
- * Unix socket.
+ * Implements a client for ttrpc, the protocol that most of containerd's shims use instead of gRPC. Requests and responses are sent in
+ * frames over a Unix socket.
  *
  * A frame consists of a header of 10 bytes and the data. The header has the length of the data and the number of the stream (4 bytes
  * each, big-endian), the type and the flags (1 byte each). The data is a Request or a Response of containerd-shims.proto. Streams

@@ -1,5 +1,5 @@
 /**
- * Metrics of the unary calls to the runtime; streams are not counted.
+ * Measures the unary calls to the runtime, but not its streams.
  * Source of the names: Kubernetes v1.33 metrics reference, kubelet_runtime_operations_*.
  */
 import type { Metrics } from '../../platform/metrics.ts';
@@ -33,8 +33,8 @@ export function callMetrics(metrics: Metrics): CallListener {
 const names = new Map<string, string>();
 
 /**
- * Returns upstream's name for a method of CRI, such as run_podsandbox for runtime.v1.RuntimeService/RunPodSandbox. The names of
- * other methods are formed in the same way.
+ * Returns upstream's name for a method of CRI, such as run_podsandbox for runtime.v1.RuntimeService/RunPodSandbox. Forms the names of
+ * methods of other services in the same way.
  */
 export function operationType(method: string): string {
   let name = names.get(method);

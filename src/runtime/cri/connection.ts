@@ -50,7 +50,7 @@ export class RuntimeCallError extends Error {
   }
 }
 
-/** Returns the error of the call that caused a rejection, even if the call's outcome is unknown; undefined if no call caused it. */
+/** Returns the error of the call that caused `error`, even if the call's outcome is unknown; undefined if no call caused `error`. */
 export function callErrorOf(error: unknown): RuntimeCallError | undefined {
   const call = error instanceof OutcomeUnknownError ? error.cause : error;
   return call instanceof RuntimeCallError ? call : undefined;
@@ -60,13 +60,13 @@ export const hasCode = (error: unknown, code: RuntimeErrorCode): boolean => call
 
 /** The default time limit of a call, as in upstream's kubelet (runtimeRequestTimeout). */
 export const CALL_TIMEOUT_MILLIS = 120_000;
-/** Maximum size of a response. A list of all sandboxes or containers may include those of 12,500 Pods that have ended (see pod-gc.ts). */
+/** The maximum size of a response. A list may contain the sandboxes or containers of 12,500 Pods that have ended (see pod-gc.ts). */
 export const MAX_RESPONSE_BYTES = 256 * 1024 * 1024;
 
 export interface Connection {
   /**
-   * Makes a call. Rejects with a RuntimeCallError if the call failed, with an OutcomeUnknownError if its outcome is unknown or after
-   * `timeoutMillis` (default: CALL_TIMEOUT_MILLIS; 0: no limit), and with the signal's reason on abort.
+   * Makes a call, and resolves with the response. Rejects with a RuntimeCallError if the call failed, with an OutcomeUnknownError if its
+   * outcome is unknown or after `timeoutMillis` (default: CALL_TIMEOUT_MILLIS; 0: no limit), and with the signal's reason on abort.
    */
   unary<Response>(method: string, request: object, signal: AbortSignal, timeoutMillis?: number): Promise<Response>;
   /**
@@ -96,16 +96,16 @@ export type CallListener = (method: string, seconds: number, failed: boolean) =>
 
 /** Creates a connection without waiting for the runtime. `endpoint`: such as unix:///run/containerd/containerd.sock. */
 export function connect(endpoint: string, onCall?: CallListener): Connection {
-  // Load the definitions while the runtime may still be starting, so that the first call is not delayed.
+  // The definitions are loaded while the runtime may still be starting, so that the first call is not delayed.
   loadDefinitions();
   const insecure: ChannelCredentials = credentials.createInsecure();
   const client = new Client(endpoint, insecure, {
     'grpc.max_receive_message_length': MAX_RESPONSE_BYTES,
-    // Reconnect quickly: the runtime is on this machine, and usually available again within a second after a crash.
+    // The delays are short, because the runtime is on this machine, and usually available within a second after a crash.
     'grpc.initial_reconnect_backoff_ms': 20,
     'grpc.min_reconnect_backoff_ms': 20,
     'grpc.max_reconnect_backoff_ms': 500,
-    // Do not share a connection, and therefore its back-off, with the other channels of this process to the same socket.
+    // The channel has a connection, and thus a back-off, of its own: other channels of this process to the socket do not share it.
     'grpc.use_local_subchannel_pool': 1,
   });
   return {
@@ -201,8 +201,8 @@ const OUTCOME_UNKNOWN: readonly RuntimeErrorCode[] = ['Unavailable', 'DeadlineEx
 const isAnswered = ({ metadata }: ServiceError): boolean => metadata.get('content-type').length > 0;
 
 /**
- * containerd begins to listen before its CRI plugin has recovered its state. Until then, the plugin refuses calls with this message.
- * The message is tested because only newer versions of containerd also return the code Unavailable.
+ * Matches the message with which containerd refuses calls when it listens, but its CRI plugin has not recovered its state yet. The message
+ * is tested because only newer versions of containerd also return the code Unavailable.
  */
 const STARTING = /server is not initialized yet/;
 
@@ -218,7 +218,7 @@ function toCallError(error: ServiceError): RuntimeCallError | OutcomeUnknownErro
   return isUnknown ? new OutcomeUnknownError(call.message, { cause: call }) : call;
 }
 
-/** Delay between two queries that test whether containerd's CRI plugin is initialized. */
+/** The delay between two queries that test whether containerd's CRI plugin is initialized. */
 const INITIALIZED_RETRY_MILLIS = 10;
 
 /** Resolves when the runtime serves CRI calls; rejects with any error other than Unavailable. Polls, because no event reports this. */

@@ -35,7 +35,7 @@ const container: ContainerConfig = {
 };
 
 let calls: [method: string, request: Record<string, unknown>][];
-/** The responses by method; an error rejects the call. Other calls are answered with an empty message. */
+/** By method: the response, or the error with which the call rejects. The response to other methods is an empty message. */
 let answers: Record<string, object>;
 let closed: number;
 

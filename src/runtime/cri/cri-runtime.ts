@@ -49,8 +49,8 @@ export interface RuntimeOptions {
   log: Log;
   timers: Timers;
   /**
-   * The labels of this lifepod instance. They are set on each sandbox and container that is created, and only objects with these
-   * labels are observed. Several engines can therefore share a runtime. Absent: there are no such labels.
+   * The labels of this lifepod instance. All created sandboxes and containers get these labels, and only objects with these labels are
+   * observed, so that several engines can share a runtime. Absent: there are no such labels.
    */
   namespaceLabels?: Labels;
   /** Receives the metrics of the calls to the runtime; absent: there are no metrics. */
@@ -203,15 +203,15 @@ function containerCalls(surroundings: Surroundings): ContainerCalls {
   };
 }
 
-/** Whether the error means that the name is in use. Runtimes report this conflict in their own words, often without a specific code. */
+/** Returns whether the error means that the name is in use. Runtimes report this conflict with different words, often without a code. */
 const isNameTaken = (error: unknown): boolean =>
   hasCode(error, 'AlreadyExists') ||
   /is reserved for|already exists|already in use/.test(callErrorOf(error)?.details ?? '');
 
 /**
- * Calls `create`. If the name is already in use, returns the ID of the existing object, which `find` returns. If `find` returns no
- * object, throws the error of `create`: the name is then normally in use by a creation that is still under way. `makeRoom` removes the
- * existing object if it is unusable, and resolves with whether it has done so; then `create` is called again.
+ * Calls `create`, and resolves with the ID of the new object. If the name is already in use, resolves with the ID of the existing object,
+ * which `find` finds. If `find` finds no object, rejects with the error of `create`, because another creation normally uses the name and is
+ * still under way. `makeRoom` removes an unusable existing object, and resolves with whether it has done so; `create` is then called again.
  */
 async function createOrFind<Listed extends { id: string }>(
   create: () => Promise<string>,

@@ -1,6 +1,6 @@
 /**
- * Loads the definitions of the runtime's messages and services from the files in protos/ once, and encodes and decodes the messages. Does
- * not use @grpc/proto-loader, which also prepares the descriptors of all messages and would take twice as long in each engine and command.
+ * Loads the definitions of the runtime's messages and services once from the files in protos/, and encodes and decodes the messages. Does
+ * not use @grpc/proto-loader, which also prepares the descriptors of all messages and thus takes twice as long.
  */
 import { fileURLToPath } from 'node:url';
 import type { MethodDefinition, ServiceDefinition } from '@grpc/grpc-js';
@@ -68,7 +68,7 @@ function methodDefinition(service: protobuf.Service, method: protobuf.Method): M
 }
 
 const encode = (type: protobuf.Type, message: object): Buffer =>
-  // In Node.js, the library writes to a Buffer.
+  // The library returns a Buffer in Node.js, although its type is Uint8Array.
   type.encode(type.fromObject(message)).finish() as Buffer;
 
 const decode = (type: protobuf.Type, bytes: Buffer): object => type.toObject(type.decode(bytes), DECODED);

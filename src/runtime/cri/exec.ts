@@ -16,10 +16,10 @@ export interface ExecCall {
 }
 
 /**
- * Runs the command. After `timeoutMillis` (0: never), cancels the call, which makes the runtime kill the command, and rejects with an
- * ExecTimeoutError. CRI's own timeout is not sufficient: it is in whole seconds, and afterwards containerd waits for the end of the
- * output, which a remaining child process can delay. CRI's timeout is set as well, so that the runtime can end the command without the
- * engine.
+ * Runs the command, and resolves with its result. After `timeoutMillis` (0: never), cancels the call, which makes the runtime kill the
+ * command, and rejects with an ExecTimeoutError. CRI's own timeout is not sufficient: it is in whole seconds, and afterwards containerd
+ * waits for the end of the output, which a remaining child process can delay. CRI's timeout is also set, so that the runtime can end the
+ * command without the engine.
  */
 export async function execSync(
   connection: Connection,

@@ -1,6 +1,6 @@
 /**
- * Stores facts about sandboxes and containers in addition to CRI's responses: their Pod (to find the Pod of an event), values that
- * cannot change any more (to query them only once), and exits that CRI has not reported yet.
+ * Stores facts about sandboxes and containers in addition to CRI's responses: their Pod, which shows to which Pod an event belongs; values
+ * that cannot change any more, so that they are queried only once; and exits that CRI has not reported yet.
  *
  * Invariant: an entry saves a query, is newer than CRI's response, or has an exit that CRI has lost. Without the entry, an observation
  * is still possible, from CRI's responses.
@@ -17,8 +17,8 @@ export interface ContainerFacts {
   exit?: { exitCode: number; finishedAt: Millis };
   outOfMemory?: boolean;
   /**
-   * Resolved when containerd has deleted the container, or its task. containerd deletes the task after reading all output of the container
-   * (log-end.ts). To wait for this, call logEndOf(), which creates the field if it is missing.
+   * Resolved when containerd has deleted the container, or its task. containerd deletes the task after it has read all output of the
+   * container (log-end.ts). To wait for the deletion, call logEndOf(), which creates a missing field.
    */
   logEnd?: PromiseWithResolvers<void>;
   /** The observation after the exit, or after a start that was cut. While it is set, the container is not queried again. */
@@ -35,7 +35,7 @@ export interface SandboxFacts {
 export interface Facts {
   containers: Map<string, ContainerFacts>;
   sandboxes: Map<string, SandboxFacts>;
-  /** IDs of containers whose StartContainer call is under way. Their start is not reported: the caller observes the Pod itself. */
+  /** The IDs of containers whose StartContainer call is under way. Their start is not reported: the caller itself observes the Pod. */
   starting: Set<string>;
 }
 

@@ -1,12 +1,12 @@
 /**
- * Runs containerd's garbage collection. The data that a removed container has written stays on the disk until the next collection.
- * Removing a container does not itself trigger a collection, but deleting a lease synchronously does.
+ * Runs containerd's garbage collection. The data that a removed container has written remains on the disk until the next collection. The
+ * removal of a container does not start a collection, but the synchronous deletion of a lease does.
  */
 import type { ContainerRuntime } from '../runtime.ts';
 import { type Connection, hasCode } from './connection.ts';
 
 const LEASES = 'containerd.services.leases.v1.Leases';
-/** ID of the lease. If an engine was killed between the creation and the deletion, the lease already exists and is reused. */
+/** The ID of the lease. The lease may exist already, because an engine was killed before it deleted the lease. */
 const LEASE = 'lifepod-garbage';
 
 export const garbageCalls = (connection: Connection): Required<Pick<ContainerRuntime, 'collectGarbage'>> => ({

@@ -1,6 +1,6 @@
 /**
- * The labels by which lifepod finds its sandboxes and containers in the runtime. The labels for the Pod and the container name
- * are those of upstream's kubelet (k8s.io/kubelet pkg/types/labels.go), so that other tools for the runtime understand them.
+ * Defines the labels by which lifepod finds its sandboxes and containers in the runtime. The labels for the Pod and the container name are
+ * those of upstream's kubelet (k8s.io/kubelet pkg/types/labels.go), so that other tools for the runtime understand them.
  */
 import type { ContainerKind, PodIdentity } from '../runtime.ts';
 
@@ -10,9 +10,9 @@ const POD_NAMESPACE_LABEL = 'io.kubernetes.pod.namespace';
 export const CONTAINER_NAME_LABEL = 'io.kubernetes.container.name';
 /** The kind of the container: init, app, defer or ephemeral. */
 const KIND_LABEL = 'lifepod.io/kind';
-/** On a container: its restartCount in this run. On a sandbox: its number among the Pod's sandboxes. */
+/** The label with the attempt: on a container, its restartCount in this run; on a sandbox, its number among the Pod's sandboxes. */
 export const ATTEMPT_LABEL = 'lifepod.io/attempt';
-/** The image's name in the Pod's spec. Not all runtimes store this name; all store the image to which the name was resolved. */
+/** The annotation with the name of the image in the Pod's spec. Not all runtimes store this name: some store only the resolved image. */
 const IMAGE_ANNOTATION = 'lifepod.io/image';
 
 export type Labels = Record<string, string>;
@@ -34,7 +34,7 @@ export const podUidOf = (labels: Labels): string => labels[POD_UID_LABEL] ?? '';
 
 const KINDS: ReadonlySet<string> = new Set<ContainerKind>(['init', 'app', 'defer', 'ephemeral']);
 
-/** Whether lifepod created the object. A kubelet's objects in the same runtime have upstream's labels, too, but not ATTEMPT_LABEL. */
+/** Returns whether lifepod created the object. Objects of a kubelet in the same runtime have upstream's labels, but not ATTEMPT_LABEL. */
 export const isOurs = (labels: Labels): boolean => labels[ATTEMPT_LABEL] !== undefined;
 
 export function kindOf(labels: Labels): ContainerKind | undefined {

@@ -1,8 +1,8 @@
 /**
- * Waits until containerd has written the log of an exited container. An exit is reported as soon as containerd's event
- * arrives. By then, containerd's CRI plugin may not have copied the last output from the container's pipe to the log. Once the
- * plugin has read all output, it deletes the task, but it may still have to write the last few kB, and no event reports that it
- * has written them. Therefore, after the deletion of the task, the log counts as complete only when it no longer grows.
+ * Waits until containerd has written the log of an exited container. lifepod reports an exit as soon as containerd's event arrives. Then,
+ * containerd's CRI plugin may not have copied the last output from the container's pipe to the log yet. When the plugin has read all
+ * output, it deletes the task, but may still have to write the last few kB, and no event reports the end of these writes. Therefore, after
+ * the deletion of the task, the log counts as complete only when it no longer grows.
  */
 import { stat } from 'node:fs/promises';
 import { atMost } from '../../platform/at-most.ts';
@@ -12,7 +12,7 @@ import { type Facts, logEndOf } from './facts.ts';
 import type { Observer } from './observer.ts';
 import { type ContainerStatus, millisOf } from './responses.ts';
 
-/** Bounds the wait for the deletion of the task if its event is missed, for example because containerd ended. */
+/** The limit of the wait for the deletion of the task, whose event may be missed, for example because containerd ended. */
 export const LOG_END_MILLIS = 10_000;
 /** The log is complete if it does not grow for this time. Writing the last few kB takes less than 10 ms, even if each line is empty. */
 export const QUIET_MILLIS = 20;
@@ -41,7 +41,7 @@ export async function logEnded(parts: LogEndParts, id: string, signal: AbortSign
     status = await observer.containerStatus(id, signal);
     if (status === undefined) return;
   } catch {
-    // The runtime cannot be reached. After its next start, it copies the rest of the output.
+    // The runtime cannot be reached. After its next start, the runtime copies the remaining output.
     signal.throwIfAborted();
   }
   if (status?.state !== 'CONTAINER_EXITED') await atMost(promise, LOG_END_MILLIS, timers, signal);

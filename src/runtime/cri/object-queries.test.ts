@@ -8,7 +8,7 @@ const { signal } = new AbortController();
 const ours = { id: 'ours', labels: { [ATTEMPT_LABEL]: '0' } };
 const foreign = { id: 'foreign', labels: { 'io.kubernetes.pod.uid': 'uid' } };
 
-/** Queries to a runtime that returns `answer` to each call, or rejects with it if it is an error. */
+/** Returns queries to a fake runtime whose calls resolve with `answer`, or reject with `answer` if it is an error. */
 function queries(answer: object) {
   const calls: unknown[] = [];
   const unary = async (method: string, request: object): Promise<object> => {

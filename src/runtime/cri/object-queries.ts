@@ -6,16 +6,16 @@ import type { ContainerStatus, ListedContainer, ListedSandbox, SandboxStatus } f
 const SERVICE = 'runtime.v1.RuntimeService';
 
 export interface ObjectQueries {
-  /** Returns the sandboxes that match all given fields of the filter. The states are those that CRI reports, even if events are newer. */
+  /** Resolves with the sandboxes that match all given fields of the filter, with the states that CRI reports, even if events are newer. */
   listSandboxes(filter: { id?: string; labels?: Labels }, signal: AbortSignal): Promise<ListedSandbox[]>;
-  /** Returns the containers that match all given fields of the filter. The states are those that CRI reports, even if events are newer. */
+  /** Resolves with the containers that match all given fields of the filter, with the states that CRI reports, even if events are newer. */
   listContainers(
     filter: { id?: string; sandboxId?: string; labels?: Labels },
     signal: AbortSignal,
   ): Promise<ListedContainer[]>;
-  /** Returns the sandbox's status; undefined if the sandbox does not exist. */
+  /** Resolves with the sandbox's status; with undefined if the sandbox does not exist. */
   sandboxStatus(id: string, signal: AbortSignal): Promise<SandboxStatus | undefined>;
-  /** Returns the container's status; undefined if the container does not exist. */
+  /** Resolves with the container's status; with undefined if the container does not exist. */
   containerStatus(id: string, signal: AbortSignal): Promise<ContainerStatus | undefined>;
 }
 

@@ -1,6 +1,6 @@
 /**
- * Observes the sandboxes and containers of Pods: two concurrent list calls, then a status call for each object whose details are
- * needed and not in the facts yet.
+ * Observes the sandboxes and containers of Pods. An observation makes two concurrent list calls, then a status call for each object whose
+ * details are needed and not in the facts yet.
  *
  * If an event has reported an exit, the observation shows it even if CRI still reports the container as running: containerd's CRI plugin
  * processes the same event a little later.
@@ -37,7 +37,7 @@ export interface Observer extends ObjectQueries {
 
 /**
  * Creates an observer of the sandboxes and containers that have the labels `scope`. `shimExits`: exits that containerd itself may not
- * know; absent: there are none.
+ * know; absent: no such exits are recorded.
  */
 export function createObserver(
   connection: Connection,
@@ -145,8 +145,8 @@ async function observeContainer(
 }
 
 /**
- * Whether a status call would add nothing: CRI lists the container as created and no exit is known, or CRI lists it as running and its
- * start time and image are known.
+ * Returns whether no status call is needed: CRI lists the container as created and no exit is known, or CRI lists the container as running
+ * and its start time and image are known.
  */
 const isSettled = (listed: ListedContainer, known: ContainerFacts): boolean => {
   const exited = known.exit !== undefined;
@@ -154,7 +154,7 @@ const isSettled = (listed: ListedContainer, known: ContainerFacts): boolean => {
   return listed.state === 'CONTAINER_RUNNING' && known.startedAt !== undefined && known.imageRef !== undefined;
 };
 
-/** Whether CRI has lost the exit: the container ended while containerd was down, and containerd could not query the shim any more. */
+/** Returns whether CRI has lost the exit: the container ended while containerd was down, and containerd could not query the shim later. */
 const isEndUnknown = (status: ContainerStatus): boolean => status.exitCode === 255 && status.reason === 'Unknown';
 
 function learn(known: ContainerFacts, status: ContainerStatus): void {

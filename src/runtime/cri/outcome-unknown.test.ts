@@ -1,4 +1,4 @@
-/** Tests which calls have an unknown outcome, time out or are aborted, against a CRI server that returns various codes or is shut down. */
+/** Tests calls with an unknown outcome, timeouts and aborts, with a CRI server that returns various codes or is shut down. */
 
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

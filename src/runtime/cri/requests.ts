@@ -15,7 +15,7 @@ function thermalThrottles(): string[] {
   return cpus.map((name) => join(CPUS, name, 'thermal_throttle')).filter((path) => existsSync(path));
 }
 
-/** Paths that are hidden from unprivileged containers, unless procMount is Unmasked. Source: v1.33 pkg/securitycontext. */
+/** The paths that the runtime hides from unprivileged containers, unless procMount is Unmasked. Source: v1.33 pkg/securitycontext. */
 const MASKED_PATHS = [
   '/proc/asound',
   '/proc/acpi',

@@ -1,6 +1,6 @@
 /**
- * CRI's responses as definitions.ts decodes them. Times are numbers of nanoseconds since the epoch, except for Timestamp. Fields that
- * were not sent are 0, false, '', null or empty.
+ * Defines CRI's responses as definitions.ts decodes them. Times are numbers of nanoseconds since the epoch, except for Timestamp. Fields
+ * that the runtime did not send are 0, false, '', null or empty.
  */
 
 export type SandboxStateName = 'SANDBOX_READY' | 'SANDBOX_NOTREADY';
@@ -67,7 +67,7 @@ export interface RuntimeStatus {
 
 const NANOS_PER_MILLI = 1e6;
 
-/** Converts a time of CRI to milliseconds; undefined for 0, which CRI uses for an event that has not happened. */
+/** Converts a time of CRI to milliseconds. Returns undefined for 0, which CRI uses for an event that has not happened. */
 export const millisOf = (nanos: number): number | undefined =>
   nanos > 0 ? Math.floor(nanos / NANOS_PER_MILLI) : undefined;
 

@@ -16,9 +16,9 @@ export interface RuntimeConfig {
 }
 
 /**
- * Reads the sandbox image and the cgroup driver of the runtime's default handler. Values that the runtime does not report are
- * undefined. Sources: CRI's RuntimeConfig (KEP-4033; containerd 2.0 and later), and the configuration that older versions of containerd
- * include in a verbose Status.
+ * Resolves with the sandbox image and the cgroup driver of the runtime's default handler. A value that the runtime does not report is
+ * undefined. The values come from CRI's RuntimeConfig (KEP-4033; containerd 2.0 and later), and from the configuration that older versions
+ * of containerd include in a verbose Status.
  */
 export async function readRuntimeConfig(endpoint: string, signal: AbortSignal): Promise<RuntimeConfig> {
   const connection = connect(endpoint);
@@ -31,7 +31,7 @@ export async function readRuntimeConfig(endpoint: string, signal: AbortSignal): 
   }
 }
 
-/** Returns the driver from CRI's RuntimeConfig; undefined if the runtime does not have this call or does not report the driver. */
+/** Resolves with the driver in CRI's RuntimeConfig; with undefined if the runtime lacks this call or does not report the driver. */
 async function readDriver(connection: Connection, signal: AbortSignal): Promise<'cgroupfs' | 'systemd' | undefined> {
   try {
     const { linux } = await connection.unary<{ linux: { cgroupDriver: 'SYSTEMD' | 'CGROUPFS' } | null }>(

@@ -1,4 +1,4 @@
-/** Finds the Pods of sandboxes, including those that the API does not have any more. */
+/** Finds the Pods of sandboxes, including Pods that do not exist in the API any more. */
 import type { SandboxPod } from '../runtime.ts';
 import { type Labels, podLabels } from './labels.ts';
 import type { ObjectQueries } from './object-queries.ts';

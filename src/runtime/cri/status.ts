@@ -10,12 +10,12 @@ export const readStatus = (connection: Connection, verbose: boolean, signal: Abo
   connection.unary<RuntimeStatus>(METHOD, { verbose }, signal);
 
 /**
- * The conditions that a node requires of its runtime, as upstream's kubelet does. Other conditions are ignored: containerd 2.x has one
- * that is false while its configuration uses deprecated features.
+ * The conditions that a node requires of its runtime, as upstream's kubelet does. Other conditions are ignored: containerd 2.x has a
+ * condition that is false while its configuration uses deprecated features.
  */
 const REQUIRED: ReadonlySet<string> = new Set(['RuntimeReady', 'NetworkReady']);
 
-/** Returns a message for each required condition that the runtime reports as not met. */
+/** Resolves with a message for each required condition that the runtime reports as not met. */
 export async function notReady(connection: Connection, signal: AbortSignal): Promise<string[]> {
   const { status } = await readStatus(connection, false, signal);
   return (status?.conditions ?? [])

@@ -10,10 +10,10 @@ const { signal } = abort;
 const failure = (code: RuntimeErrorCode, details = 'no'): RuntimeCallError => new RuntimeCallError(code, details);
 const NOT_FOUND = failure('NotFound', 'gone');
 
-/** The results of a method's calls, in order: an error, or success. The last one is also the result of all further calls. */
+/** The results of a method's calls, in order: an error, or success. The last result is also that of all further calls. */
 type Results = readonly (Error | 'ok')[];
 
-/** A runtime whose calls have the given results, by method; other calls succeed. `calls`: all calls, in order. */
+/** Returns a fake runtime whose calls have the given results, by method; other calls succeed. `calls`: all calls, in order. */
 function runtime(results: Readonly<Record<string, Results>> = {}, observer: Partial<Observer> = {}) {
   const calls: string[] = [];
   const requests: unknown[] = [];

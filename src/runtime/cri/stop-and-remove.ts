@@ -1,9 +1,9 @@
 /**
  * Stops and removes containers and sandboxes. NotFound is success only if the runtime does not list the container or sandbox any more or,
- * when a container is stopped, reports it as exited: the code NotFound may also refer to a part of the container or sandbox.
+ * for a stop of a container, reports the container as exited: NotFound may also refer to a part of the container or sandbox.
  *
  * containerd's CRI plugin has its own list of containers in addition to containerd's records. If a record was removed without CRI
- * (`ctr containers rm`), CRI's removal of the container and of its sandbox fails with NotFound, and both stay in the list until
+ * (`ctr containers rm`), CRI's removal of the container and of its sandbox fails with NotFound, and both remain in the list until
  * containerd restarts. Therefore removeContainer() restores the missing record, so that CRI can remove the container.
  */
 import type { Timers } from '../../platform/platform.ts';
@@ -24,7 +24,7 @@ const EXIT_UNRECORDED = /ttrpc: closed|context canceled: unknown$|container is s
 const EXIT_RECORDED_RETRY_MILLIS = 10;
 const EXIT_RECORDED_TRIES = 100;
 
-/** CRI does not find the container's process, but still reports the container as not exited. */
+/** The error about a container whose process CRI does not find, although CRI does not report the container as exited yet. */
 class ExitUnrecordedError extends Error {}
 
 /** Stops the container. If two stops of a container are under way, CRI kills the container at the end of the shorter grace period. */
@@ -49,7 +49,7 @@ export async function removeContainer(
   id: string,
   signal: AbortSignal,
 ): Promise<void> {
-  // Delete the facts first, so that the event of the removal is ignored: the caller observes the Pod itself.
+  // The facts are deleted first, so that the event of the removal is ignored: the caller itself observes the Pod.
   facts.containers.delete(id);
   const remove = () => connection.unary(`${SERVICE}/RemoveContainer`, { containerId: id }, signal);
   await endOnce(remove, timers, signal, async (error) => {
@@ -73,7 +73,7 @@ export function stopSandbox(
 export async function removeSandbox(parts: EndingParts, id: string, signal: AbortSignal): Promise<void> {
   const { connection, facts, observer, timers } = parts;
   facts.sandboxes.delete(id);
-  // Remove the exited containers concurrently. RemovePodSandbox would also remove them, but one after another.
+  // The exited containers are removed concurrently. RemovePodSandbox would remove them one after another.
   const ended = [...facts.containers].filter(([, { final }]) => final?.sandboxId === id);
   await Promise.all(ended.map(([container]) => removeContainer(parts, container, signal)));
   const remove = () => connection.unary(`${SERVICE}/RemovePodSandbox`, { podSandboxId: id }, signal);
@@ -85,7 +85,7 @@ export async function removeSandbox(parts: EndingParts, id: string, signal: Abor
   });
 }
 
-/** Creates an empty record of the container, so that CRI can remove the container. `error`: why CRI could not remove it before. */
+/** Creates an empty record of the container, so that CRI can remove the container. `error`: why CRI could not remove the container. */
 async function restoreRecord(connection: Connection, id: string, error: unknown, signal: AbortSignal): Promise<void> {
   // The content of the spec does not matter, because no task is created from it.
   const spec = { typeUrl: 'types.containerd.io/opencontainers/runtime-spec/1/Spec', value: Buffer.from('{}') };

@@ -1,4 +1,4 @@
-/** The calls for exec, attach and port-forward. Each call resolves with the URL at which the runtime serves the streams. */
+/** Makes the calls for exec, attach and port-forward. Each call resolves with the URL at which the runtime serves the streams. */
 import { isIPv4 } from 'node:net';
 import type { StreamSelection } from '../../ports/node-connection.ts';
 import type { ContainerStreams } from '../runtime.ts';
@@ -25,7 +25,7 @@ export function streamCalls(connection: Connection): ContainerStreams {
   };
 }
 
-/** Returns the URL. Throws if it is not an http URL on loopback: other machines must not have access to the unencrypted streams. */
+/** Returns `url` unchanged. Throws if it is not an http URL on loopback: other machines must not have access to the unencrypted streams. */
 export function requireLoopback(url: string): string {
   const { protocol, hostname } = new URL(url);
   const loopback =

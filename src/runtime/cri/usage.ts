@@ -6,7 +6,7 @@ import { millisOf } from './responses.ts';
 
 const SERVICE = 'runtime.v1.RuntimeService';
 
-/** A number that a runtime may omit; null if omitted. */
+/** A number that the runtime may omit. null: the runtime has omitted the number. */
 type Optional = { value: number } | null;
 
 export interface ListedStats {
@@ -51,8 +51,8 @@ export function usageCalls(connection: Connection, scope: Labels): RuntimeUsage 
 }
 
 /**
- * Converts CRI's values. Returns undefined if lifepod did not create the container, or if the CPU usage or the working set is missing,
- * for example because the container ended during the measurement.
+ * Converts CRI's stats of a container to its usage. Returns undefined if lifepod did not create the container, or if the CPU usage or the
+ * working set is missing, for example because the container ended during the measurement.
  */
 export function toUsage({ attributes, cpu, memory, writableLayer }: ListedStats): ContainerUsage | undefined {
   const cpuNanoSeconds = cpu?.usageCoreNanoSeconds?.value;
@@ -79,7 +79,7 @@ export function toUsage({ attributes, cpu, memory, writableLayer }: ListedStats)
 const optional = <K extends string>(key: K, number: Optional | undefined): { [P in K]?: number } =>
   number === null || number === undefined ? {} : ({ [key]: number.value } as { [P in K]?: number });
 
-/** Returns the process ID, which both containerd and CRI-O report as JSON under the key `info`; undefined if it is missing. */
+/** Returns the process ID, which containerd and CRI-O report as JSON under the key `info`; undefined if the process ID is missing. */
 function pidOf({ info = '' }: Record<string, string>): number | undefined {
   try {
     const { pid } = JSON.parse(info) as { pid?: unknown };

@@ -1,6 +1,6 @@
 /**
- * Reads image archives, plain or compressed with gzip or zstd: the names of the images in an archive that `docker save` made or that has
- * an OCI image layout, and the decompressed content.
+ * Reads image archives that `docker save` made or that have an OCI image layout, uncompressed or compressed with gzip or zstd: the names of
+ * the images, and the decompressed content.
  */
 import { createReadStream } from 'node:fs';
 import { open } from 'node:fs/promises';
@@ -15,7 +15,7 @@ import { referenceError } from './references.ts';
 /** Called with the number of bytes of a file that have been read so far. */
 export type OnRead = (bytes: number) => void;
 
-/** A larger manifest.json or index.json is ignored, to limit the use of memory. */
+/** The size in bytes above which a manifest.json or index.json is ignored, to limit the use of memory. */
 const MAX_MANIFEST_BYTES = 4 * 1024 * 1024;
 
 /**
@@ -60,7 +60,7 @@ const notAnArchive = (file: string): UserError =>
     `${file} is not an archive of images: give a file made by 'docker save' or one with an OCI image layout`,
   );
 
-/** The end of a tar file is missing after at least one whole header. */
+/** The error about a tar file whose end is missing after at least one whole header. */
 class Truncated extends Error {}
 
 async function readIndexes(file: string, signal: AbortSignal, onRead?: OnRead): Promise<Map<string, string>> {
@@ -90,7 +90,7 @@ async function readIndexes(file: string, signal: AbortSignal, onRead?: OnRead): 
   return found;
 }
 
-/** Returns the archive as a stream, decompressed if necessary. */
+/** Resolves with a stream of the archive, decompressed if necessary. Calls `onRead` for each piece of the file that has been read. */
 export async function openArchive(file: string, onRead: OnRead = () => undefined): Promise<Readable> {
   const decompress = await decompressorOf(file);
   let bytes = 0;
@@ -101,12 +101,12 @@ export async function openArchive(file: string, onRead: OnRead = () => undefined
       next(null, chunk);
     },
   });
-  // An error destroys all streams, so that the reader of the last one gets the error.
+  // An error destroys all streams, so that the reader of the last stream gets the error.
   const [source, ignored] = [createReadStream(file), (): void => undefined];
   return decompress === undefined ? connect(source, counted, ignored) : connect(source, counted, decompress(), ignored);
 }
 
-/** The first bytes of compressed files, and their decompression. Sources: RFC 1952, RFC 8878. */
+/** The first bytes of compressed files, and functions that create their decompressors. Sources: RFC 1952, RFC 8878. */
 const DECOMPRESSORS: [magic: Buffer, create: () => Transform][] = [
   [Buffer.from([0x1f, 0x8b]), createGunzip],
   [Buffer.from([0x28, 0xb5, 0x2f, 0xfd]), createZstdDecompress],

@@ -9,7 +9,7 @@ import { pipeline } from 'node:stream/promises';
 import { type Pack, pack } from 'tar-stream';
 import { architecture } from '../../platform/architecture.ts';
 
-/** One file, folder or link of the image. The entries of its parent folders must precede it. */
+/** One file, folder or link of the image. The entries of its parent folders must precede this entry. */
 export type Entry =
   | { type: 'directory'; path: string; mode: number }
   | { type: 'file'; path: string; mode: number; content: Buffer | string }
@@ -21,13 +21,13 @@ export interface ImageConfig {
   entrypoint?: string[];
   command?: string[];
   env: string[];
-  /** Name or number of the signal, such as SIGINT or 2; absent: the runtime sends SIGTERM. */
+  /** The name or number of the stop signal, such as SIGINT or 2; absent: the runtime sends SIGTERM. */
   stopSignal?: string;
   /** `user[:group]`, as names or numbers; absent: root. */
   user?: string;
 }
 
-/** All timestamps in an archive have this value, so that its bytes do not depend on when it was written. */
+/** The value of all timestamps in an archive, so that the bytes of the archive do not depend on the time of writing. */
 const EPOCH = new Date(0);
 
 const sha256 = (bytes: Buffer | string): string => createHash('sha256').update(bytes).digest('hex');
@@ -55,7 +55,7 @@ async function bytesOf(tar: Pack): Promise<Buffer> {
   return Buffer.concat(chunks);
 }
 
-/** Writes an archive with one image to `file`. `reference`: its complete name, such as docker.io/library/busybox:1.28, or several. */
+/** Writes an archive with one image to `file`. `reference`: its complete name or names, such as docker.io/library/busybox:1.28. */
 export async function writeImageArchive(
   file: string,
   reference: string | readonly string[],

@@ -1,12 +1,12 @@
-/** A containerd that stores only the names of images, as a connection or as a server, for tests of images. */
+/** Provides a fake containerd that stores only the names of images, as a connection or as a server, for tests of images. */
 import { Server, ServerCredentials, status } from '@grpc/grpc-js';
 import type { Connection } from '../cri/connection.ts';
 import { serviceOf } from '../cri/definitions.ts';
 
 /**
- * A containerd whose image names refer to the given digests, and whose CRI shows the same images. `calls`: the calls that change
- * something, in order. If a name gets another target later, CRI shows the previous target until the ID of the new image, `sha256:` and
- * the digest, is a name too.
+ * Returns a fake containerd whose image names refer to the given digests, and whose CRI shows the same images. `calls`: the calls that
+ * change something, in order. If a name gets another target later, CRI shows the previous target until the ID of the new image (`sha256:`
+ * and the digest) is also a name.
  */
 export function containerd(names: Record<string, string>) {
   const calls: string[] = [];

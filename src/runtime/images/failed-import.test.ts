@@ -10,7 +10,7 @@ test('undo() restores the names that the import has changed, and deletes those t
   const timers = createVirtualTimers();
   const guard = await guardImport(connection, ['kept:1', 'new:1'], timers, signal);
   expect(calls).toEqual(['Leases/Create', 'hold old']);
-  // CRI adds the ID of an image as another name. A name that another client adds meanwhile stays.
+  // CRI adds the ID of an image as a further name. A name that another client adds during the import must remain.
   Object.assign(names, { 'kept:1': 'broken', 'new:1': 'broken', 'sha256:broken': 'broken', 'pulled:1': 'fine' });
   let isUndone = false;
   void guard.undo().then(() => {

@@ -10,7 +10,7 @@ import { imageStatus } from '../cri/images/image-service.ts';
 
 const IMAGES = 'containerd.services.images.v1.Images';
 const LEASES = 'containerd.services.leases.v1.Leases';
-/** The lease expires after this time, in case lifepod is killed during the import and does not delete the lease. */
+/** The time after which the lease expires if lifepod does not delete it, for example because lifepod is killed during the import. */
 const LEASE_MILLIS = 60 * 60 * 1000;
 const POLL_MILLIS = 5;
 const SETTLED_WITHIN_MILLIS = 30_000;
@@ -29,8 +29,8 @@ export interface ImportGuard {
    */
   undo(): Promise<void>;
   /**
-   * Ends the protection of the previous images. Must be called after the import, whether or not the import failed. Never rejects: a
-   * lease that cannot be deleted expires.
+   * Ends the protection of the previous images. Must be called after the import, even if the import failed. Never rejects: if the lease
+   * cannot be deleted, it expires later.
    */
   release(): Promise<void>;
 }
@@ -56,7 +56,7 @@ export async function guardImport(
   const isNew = ({ name, target }: NamedImage): boolean => before.get(name)?.target?.digest !== target?.digest;
   /** The digests of the imported images. CRI may have added further names for these images: their IDs. */
   const broken = new Set<string | undefined>();
-  /** Restores all changed names that refer to imported images. Returns whether there were any. */
+  /** Restores all changed names that refer to imported images. Resolves with whether there were such names. */
   async function restore(): Promise<boolean> {
     const changed = (await listNames(connection, unaborted)).filter(isNew);
     for (const { name, target } of changed) if (references.includes(name)) broken.add(target?.digest);
@@ -99,7 +99,7 @@ export async function guardImport(
 export const listNames = async (connection: Connection, signal: AbortSignal): Promise<NamedImage[]> =>
   (await connection.unary<{ images: NamedImage[] }>(`${IMAGES}/List`, {}, signal)).images;
 
-/** Creates a lease that protects the images from garbage collection, even while other images have their names. Returns the lease's ID. */
+/** Creates a lease that protects the images from garbage collection, even while other images have their names. Resolves with its ID. */
 async function hold(
   connection: Connection,
   digests: ReadonlySet<string>,

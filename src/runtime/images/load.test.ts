@@ -32,7 +32,7 @@ let runtime: ReturnType<typeof containerd>;
 let server: { close(): void };
 /** A method fails if its full name ends with one of these texts. */
 let failing: string[];
-/** Each delay of the load calls the next function and sets the clock forward by its result; if none is left, by a minute. */
+/** Each delay of the load calls the next function and sets the clock forward by the result, or by a minute if no function is left. */
 let steps: (() => number)[];
 let timers: Timers;
 

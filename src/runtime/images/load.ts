@@ -17,7 +17,7 @@ import { guardImport, type ImportGuard, listNames } from './failed-import.ts';
 import { normalizeReference } from './references.ts';
 
 export interface LoadOptions {
-  /** containerd's address: unix:///… */
+  /** The address of containerd's socket in the form unix:///PATH. */
   endpoint: string;
   timers: Timers;
   /** Called when a step begins, and for each piece of the archive that has been read. */
@@ -39,7 +39,7 @@ const LISTED_WITHIN_MILLIS = 30_000;
 /**
  * Loads the files in order. Resolves with the loaded references in complete form (docker.io/library/busybox:1.28). Rejects
  * with a UserError if ctr is not installed, if a file is not an archive of named images, if containerd does not accept the
- * file, or if CRI does not list one of its images within 30 s. The images of the preceding files stay loaded.
+ * file, or if CRI does not list one of its images within 30 s. The images of the preceding files remain loaded.
  */
 export async function loadImageArchives(options: LoadOptions, files: string[], signal: AbortSignal): Promise<string[]> {
   const ctr = requireProgram('ctr');
@@ -101,7 +101,7 @@ async function importWhole(guard: ImportGuard, run: () => Promise<string>): Prom
   try {
     return await run();
   } catch (error) {
-    // Throw the error of the import even if undo() fails: the user needs to know why the import failed.
+    // An error of undo() is ignored, because the user needs to know why the import failed.
     await guard.undo().catch(() => undefined);
     throw error;
   } finally {
@@ -109,7 +109,7 @@ async function importWhole(guard: ImportGuard, run: () => Promise<string>): Prom
   }
 }
 
-/** Imports the archive and returns ctr's output. Decompresses the archive, because ctr of containerd 1.6 cannot read compressed ones. */
+/** Imports the archive, and resolves with ctr's output. Decompresses the archive, because ctr of containerd 1.6 cannot do that. */
 async function importArchive({ ctr, args, signal }: Load, file: string, onRead: OnRead): Promise<string> {
   const source = await openArchive(file, onRead);
   const child = spawn(ctr, [...args, 'images', 'import', '-'], {
@@ -121,7 +121,7 @@ async function importArchive({ ctr, args, signal }: Load, file: string, onRead: 
     child.once('error', reject);
     child.once('close', resolve);
   });
-  // ctr may exit before it has read the whole archive. Its error output then contains the reason, so the write error is ignored.
+  // ctr may exit before it has read the whole archive. The write error is ignored, because ctr's error output contains the reason.
   const fed = pipeline(source, child.stdin).catch(() => undefined);
   const [code, stdout, stderr] = await Promise.all([ended, text(child.stdout), text(child.stderr), fed]);
   if (code === 0) return stdout;
@@ -134,7 +134,7 @@ async function importArchive({ ctr, args, signal }: Load, file: string, onRead: 
 }
 
 /**
- * Resolves once CRI shows the imported image under the reference; rejects with a UserError after 30 s. Polls, because CRI does not report
+ * Resolves once CRI shows the imported image under the reference. Rejects with a UserError after 30 s. Polls, because CRI does not report
  * when it has processed a new name. `idBefore`: the ID of the image that CRI showed under the reference before the import.
  */
 async function listed(load: Load, reference: string, idBefore: string | undefined): Promise<void> {
@@ -155,7 +155,7 @@ async function listed(load: Load, reference: string, idBefore: string | undefine
   }
 }
 
-/** Returns the IDs, one for each platform, of the image that has the name in containerd. CRI identifies an image by its configuration. */
+/** Resolves with the IDs, one for each platform, of the image that has the name in containerd. An ID is the digest of a configuration. */
 async function imageIds(load: Load, name: string): Promise<string[]> {
   const { ctr, args, connection, signal } = load;
   const ids = async (digest: string): Promise<string[]> => {

@@ -1,4 +1,4 @@
-/** Tests the images that are made from installed programs, with scripts in place of the programs. */
+/** Tests the functions that make images from installed programs, with scripts in place of the programs. */
 import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

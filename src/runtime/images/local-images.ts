@@ -28,8 +28,8 @@ const file = (path: string, content: string): Entry => ({ type: 'file', path, mo
 
 /**
  * Writes the archive of an image like the public busybox image: every applet in /bin, and the usual users and folders.
- * `reference`: the complete name, such as docker.io/library/busybox:1.28, or several. Rejects with a UserError if busybox is not installed
- * or needs shared libraries.
+ * `reference`: the complete name or names, such as docker.io/library/busybox:1.28. Rejects with a UserError if busybox is not installed or
+ * needs shared libraries.
  */
 export async function makeBusyboxArchive(
   outFile: string,
@@ -48,7 +48,7 @@ export async function makeBusyboxArchive(
     folder('dev'),
     folder('etc'),
     file('etc/group', group),
-    // This file makes programs look up host names in /etc/hosts before DNS. Otherwise, some programs query DNS even for localhost.
+    // This file makes programs look up host names in /etc/hosts before DNS. Without it, some programs query DNS even for localhost.
     file('etc/nsswitch.conf', 'passwd: files\ngroup: files\nhosts: files dns\n'),
     file('etc/passwd', passwd),
     folder('home'),
@@ -76,5 +76,5 @@ export async function makePauseArchive(outFile: string, { reference }: { referen
   await writeImageArchive(outFile, reference, entries, { entrypoint: ['/pause', '-P'], env: [PATH_VARIABLE] });
 }
 
-/** Whether the ELF program is dynamically linked: its first 4 KiB then contain the path of the dynamic loader. */
+/** Returns whether the ELF program is dynamically linked, which the path of the dynamic loader in its first 4 KiB shows. */
 const isDynamic = (program: Buffer): boolean => program.subarray(0, 4096).includes('/ld-');

@@ -1,5 +1,5 @@
 /**
- * Removes one name of an image that keeps others. CRI's RemoveImage removes all names of an image in containerd, so the name is deleted in
+ * Removes one of several names of an image. In containerd, CRI's RemoveImage removes all names of an image, so the name is deleted in
  * containerd's own image service. CRI-O has no such service, and its RemoveImage removes only the name.
  */
 import type { Timers } from '../../platform/platform.ts';

@@ -1,4 +1,4 @@
-/** The calls to a simulated runtime: their latency, their failures, and outages during which the runtime does not respond. */
+/** Simulates the calls to a runtime: their latency, their failures, and outages during which the runtime does not respond. */
 import type { Millis } from '../../machinery/time.ts';
 import { pause } from '../../platform/pause.ts';
 import type { Timers } from '../../platform/platform.ts';
@@ -24,10 +24,10 @@ export interface Calls {
   readonly made: { at: Millis; call: string }[];
   readonly reachable: boolean;
   /**
-   * Makes one call: waits for its latency, then calls `effect`, even if the caller aborts the call meanwhile, and resolves with
-   * the result of `effect`. The argument of `effect` returns a signal that is aborted if the caller aborts the call or the
-   * connection is cut. During an outage, rejects after the latency instead. If an outage begins meanwhile, rejects immediately;
-   * `effect` is then called only if the outage has `takesEffect`.
+   * Makes one call: waits for its latency, calls `effect`, even if the caller has aborted the call, and resolves with the result of
+   * `effect`. The argument of `effect` returns a signal that aborts if the caller aborts the call or the connection is cut. During an
+   * outage, rejects after the latency instead. If an outage begins during the call, rejects immediately, and calls `effect` only if the
+   * outage has `takesEffect`.
    */
   run<T>(call: string, signal: AbortSignal, effect: (caller: () => AbortSignal) => T | Promise<T>): Promise<T>;
   /**
@@ -37,7 +37,7 @@ export interface Calls {
   through<T>(what: string, work: Promise<T>): Promise<T>;
   /**
    * Starts an outage: every call that is under way, or is made before the outage ends, rejects. Outages may overlap. `back`: called when
-   * this outage ends, unless another one still lasts.
+   * this outage ends, unless another outage still lasts.
    */
   cut(interval: Unreachable, back: () => void): void;
 }

@@ -14,7 +14,7 @@ export interface ExecScript {
 
 export interface SimulatedExec {
   command: readonly string[];
-  /** 0: no limit. */
+  /** The time after which the command is killed; 0: no limit. */
   timeoutMillis: number;
   /** Registers `done`, to be called when the container ends. The end of the container kills the command. */
   onExit(done: () => void): void;

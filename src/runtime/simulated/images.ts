@@ -1,9 +1,9 @@
-/** The images of a simulated runtime. An image is only a reference, from which its ID is derived. */
+/** Simulates the images of a runtime. An image is only a reference, from which its ID is derived. */
 import type { ContainerRuntime, ImageInfo } from '../runtime.ts';
 import type { Calls } from './calls.ts';
 
 export interface ImageOptions {
-  /** References of the images that are present at the start; absent: there are none. */
+  /** The references of the images that are present at the start; absent: no image is present. */
   images?: string[];
   /** Whether the image with the reference can be pulled; absent: every image can be pulled. */
   pullable?: (reference: string) => boolean;

@@ -9,8 +9,8 @@ const pod = { uid: 'uid', namespace: 'default', name: 'pod' };
 const other = { uid: 'other', namespace: 'default', name: 'other' };
 
 /**
- * Two Pods, each with a ready sandbox, and functions that create containers. `changes`: the UIDs of the Pods whose changes were
- * reported.
+ * Creates two Pods, each with a ready sandbox, and returns functions that create containers. `changes`: the UIDs of the Pods whose changes
+ * were reported.
  */
 function start() {
   const timers = createVirtualTimers(0);

@@ -1,4 +1,4 @@
-/** Changes to the records of a simulated runtime that are not caused by a call: killed processes, lost or damaged records, a reboot. */
+/** Changes the records of a simulated runtime in ways that no call causes: killed processes, lost or damaged records, a reboot. */
 import type { Millis } from '../../machinery/time.ts';
 import type { Timers } from '../../platform/platform.ts';
 import type { Records } from './records.ts';

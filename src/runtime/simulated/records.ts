@@ -1,4 +1,4 @@
-/** The records of sandboxes and containers in a simulated runtime, and the effects of calls on these records. */
+/** Keeps the records of sandboxes and containers of a simulated runtime, and simulates the effects of calls on these records. */
 import type { Timers } from '../../platform/platform.ts';
 import type {
   ContainerConfig,

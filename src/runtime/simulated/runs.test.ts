@@ -4,7 +4,7 @@ import { createRuns, type Run, type RunScript } from './runs.ts';
 
 const pod = { uid: 'uid', namespace: 'default', name: 'pod' };
 
-/** Runs with one created container, `run`. `changes`: the UIDs of the Pods whose changes were reported. */
+/** Returns runs with one created container, `run`. `changes`: the UIDs of the Pods whose changes were reported. */
 function created(script: RunScript = {}) {
   const timers = createVirtualTimers(0);
   const changes: string[] = [];

@@ -1,4 +1,4 @@
-/** The runs of containers in a simulated runtime. A run is a record that follows a script on the given timers. */
+/** Simulates the runs of containers. A run is a record that follows a script on the given timers. */
 import type { Millis } from '../../machinery/time.ts';
 import type { Timers } from '../../platform/platform.ts';
 import type { ContainerObservation, PodIdentity } from '../runtime.ts';
@@ -38,7 +38,7 @@ export interface Run extends ContainerObservation {
   pod: PodIdentity;
   ending?: { cancel(): void };
   signalled?: boolean;
-  /** Set by abandonStart(): a start of the container will fail, or has failed. */
+  /** Set by abandonStart(): a start of the container will fail or has failed. */
   abandoned?: true;
   /** Set by damageRecords(): until this time, removing the container has no effect. */
   damagedUntil?: Millis;

@@ -1,13 +1,13 @@
 /**
- * A container runtime without processes: sandboxes and containers are records that follow a script on the given timers, so that the
- * whole life of a Pod passes in virtual time. It implements the interface of runtime.ts; test/contract tests it.
+ * Implements the interface of runtime.ts without processes: sandboxes and containers are records that follow a script on the given timers,
+ * so that the whole life of a Pod passes in virtual time. test/contract tests this runtime.
  *
  * Boundary: runs.ts contains the runs of containers, records.ts the sandboxes and the effects of calls on sandboxes and
  * containers, record-faults.ts the changes that no call causes, images.ts the images, exec.ts the commands in containers, and
  * calls.ts the latency and failures of calls.
  * Invariants:
- *  1. A call takes effect after its latency even if its caller aborts it meanwhile, as with a real runtime. Only a
- *     stopContainer() or execSync() that is aborted before then has no effect.
+ *  1. A call takes effect after its latency even if its caller aborts it during the latency, as with a real runtime. Only an aborted
+ *     stopContainer() or execSync() then has no effect.
  *  2. A stop that its caller has aborted never kills the container.
  *  3. While the runtime is unreachable, containers continue, only calls already under way can take effect, and no event is sent.
  * Exception: version(), notReady(), reopenContainerLog(), listImages(), removeImage() and close() have no latency and ignore outages.
@@ -43,7 +43,7 @@ export interface SimulatedRuntime extends ContainerRuntime, RecordFaults {
   readonly calls: Calls['made'];
   /**
    * Starts an outage. During the interval, every call in `calls` that is made or under way rejects with an OutcomeUnknownError, and no
-   * event is sent. When no outage lasts any more, a resync is sent. Containers continue; a stop that was under way never kills its
+   * event is sent. When no outage lasts any more, a resync is sent. Containers continue to run. A stop that was under way never kills its
    * container.
    */
   goAway(interval: Unreachable): void;
@@ -144,7 +144,7 @@ function execCall({ timers, exec }: SimulatedRuntimeOptions, runs: Runs, calls: 
     });
 }
 
-/** Resolves when the container has ended, or when `caller` aborts; immediately if the container is not running. */
+/** Stops the container. Resolves when it has ended, or when `caller` aborts; immediately if the container is not running. */
 async function stopContainer(
   runs: Runs,
   timers: Timers,

@@ -1,7 +1,6 @@
 /**
- * Finds the exits that containerd reported before lifepod subscribed to containerd's events, and that containerd's CRI plugin has not
- * recorded yet: no later event reports these exits. After each subscription, containerd's tasks are queried once, because a task shows
- * an exit before CRI does.
+ * Finds the exits that containerd reported before lifepod subscribed to its events, and that containerd's CRI plugin has not recorded yet.
+ * No later event reports these exits. Queries containerd's tasks once after each subscription: a task shows an exit before CRI does.
  */
 import { delay, hasCode } from '../connection.ts';
 import { containerFacts, sandboxFacts } from '../facts.ts';
@@ -11,7 +10,7 @@ import type { EventSource } from './follow-events.ts';
 
 const TASKS = 'containerd.services.tasks.v1.Tasks';
 const POLL_MILLIS = 10;
-/** Maximum time to wait until CRI shows the exit of a deleted task. The wait is normally short: containerd only has to write one file. */
+/** The maximum time to wait until CRI shows the exit of a deleted task. The wait is normally short: containerd only writes one file. */
 const CRI_AGREES_WITHIN_MILLIS = 5_000;
 
 interface Task {

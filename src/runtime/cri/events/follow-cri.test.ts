@@ -15,7 +15,7 @@ let send: (event: object) => void;
 let cutStream: (error: Error) => void;
 /** Whether each stream ends as soon as it is opened. */
 let refuses: boolean;
-/** Responds to Status. */
+/** Returns the response to Status. */
 let status: () => Promise<object>;
 let reported: string[];
 let cuts: number;

@@ -1,6 +1,6 @@
 /**
  * Tests the events that a runtime of connectRuntime() reports: which stream is followed and shared, the filter by labels, and the resync
- * after a cut of the stream. The test server has both CRI's stream and containerd's own; the containerd of Debian 12 has only its own.
+ * after a cut of the stream. The test server has CRI's stream and containerd's own stream; the containerd of Debian 12 has only the latter.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -60,7 +60,7 @@ async function receivedCount(count: number): Promise<RuntimeEvent[]> {
   return received;
 }
 
-/** Starts a server that has this runtime name, CRI's event stream and containerd's event stream, and connects to the server. */
+/** Starts a server with the runtime name, CRI's event stream and containerd's event stream, and connects to the server. */
 async function connectTo(runtimeName: string, shimExits?: ShimExits): Promise<void> {
   folder = mkdtempSync(join(tmpdir(), 'lifepod-cri-events-'));
   streams = [];
@@ -172,7 +172,7 @@ function sendTaskEvent(id: string, topic: string, message: string, content: obje
   subscriptions[0]?.write({ namespace: 'k8s.io', topic, event: { typeUrl: '', value } });
 }
 const sendExit = (id: string, exitStatus: number): void => sendTaskEvent(id, '/tasks/exit', 'TaskExit', { exitStatus });
-/** Returns the UIDs of the Pods that were reported as changed, once there are `count`. */
+/** Resolves with the UIDs of the Pods that were reported as changed, once there are `count` such reports. */
 async function changedPods(count: number): Promise<string[]> {
   const events = await receivedCount(1 + count);
   return events.flatMap((each) => (each.type === 'changed' ? [each.podUid] : []));

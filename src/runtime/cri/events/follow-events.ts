@@ -1,6 +1,6 @@
 /**
- * Converts the runtime's events to "this Pod has changed". The source is containerd's own events service, or CRI's event stream for
- * other runtimes (CRI-O). containerd 1.7 and later also has CRI's stream, but sends each event to only one of the stream's clients.
+ * Converts the runtime's events to reports of changed Pods. The events come from containerd's own events service or, for other runtimes
+ * (CRI-O), from CRI's event stream. containerd 1.7 and later also has CRI's stream, but sends each event to only one of its clients.
  *
  * Invariants:
  * 1. At the start and after each cut of the stream, `resync` is sent once no further event can be missed and CRI responds.
@@ -21,7 +21,7 @@ import { catchUpExits } from './catch-up.ts';
 const CRI = 'runtime.v1.RuntimeService';
 const CONTAINERD = 'containerd.services.events.v1';
 
-/** lifepod publishes an event with this topic and waits for it, because containerd does not report when a subscription has begun. */
+/** The topic of an event that lifepod publishes and waits for, because containerd does not report when a subscription has begun. */
 const MARKER_TOPIC = '/lifepod/subscribed';
 const MARKER_RETRY_MILLIS = 20;
 const FIRST_RECONNECT_MILLIS = 20;
@@ -57,7 +57,7 @@ export interface EventSource {
 
 type Listener = (event: RuntimeEvent) => void;
 
-/** Calls the listener with each event until `signal` aborts; reopens the stream when it ends. `cut`: called before each reopening. */
+/** Calls the listener with each event until `signal` aborts. When the stream ends, calls `cut` and opens the stream again. */
 export async function followEvents(
   source: EventSource,
   listener: Listener,

@@ -1,6 +1,6 @@
 /**
  * Shares one stream of Pod events among all listeners of a connection, because each stream causes work for the runtime. A listener that
- * joins after the stream's resync gets a resync of its own, because it has missed the earlier events.
+ * is added after the stream's resync gets a resync of its own, because it has missed the earlier events.
  */
 
 import { onAbort } from '../../../platform/on-abort.ts';

@@ -88,7 +88,7 @@ function sendEvent(topic: string, message: string, content: object, timestamp: o
 }
 const sendExit = (content: object): void =>
   sendEvent('/tasks/exit', 'TaskExit', { containerId: 'c1', id: 'c1', exitStatus: 3, ...content });
-/** Sends the start of another container. Resolves with all reports once this start, and therefore each earlier event, is reported. */
+/** Sends the start of a further container. Resolves with all other reports once this start, and thus each earlier event, is reported. */
 async function settled(): Promise<string[]> {
   containerFacts(facts, 'last', 'last');
   sendEvent('/tasks/start', 'TaskStart', { containerId: 'last' });

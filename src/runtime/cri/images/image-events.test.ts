@@ -7,7 +7,7 @@ import { followImages } from './image-events.ts';
 
 type Listener = (message: object) => void;
 
-/** A runtime with the images in `present`, whose stream of events the test writes and ends. */
+/** Returns a fake runtime with the images in `present`. The test writes and ends its stream of events. */
 function start(...present: string[]) {
   const images = new Set(present);
   const timers = createVirtualTimers();

@@ -1,6 +1,6 @@
 /**
- * Reports images that are added, updated or removed, whatever the cause: a pull, a loaded archive, a tag, a garbage collection. This
- * works only with containerd, because CRI has no events for images.
+ * Reports images that are added, updated or removed for any reason: a pull, a loaded archive, a tag, a garbage collection. Works only with
+ * containerd, because CRI has no events for images.
  *
  * Invariants:
  * 1. An image is reported as present only once CRI lists it, and as absent only once CRI no longer lists it.
@@ -15,8 +15,8 @@ const CONTAINERD = 'containerd.services.events.v1';
 const FIRST_RECONNECT_MILLIS = 20;
 const LONGEST_RECONNECT_MILLIS = 2000;
 /**
- * The interval at which CRI is polled after an event. containerd's CRI plugin receives the same events, then adds or removes the
- * images, and does not report when it has done so.
+ * The interval at which CRI is polled after an event. containerd's CRI plugin receives the same events, then adds or removes the images,
+ * and does not report when that is done.
  */
 const POLL_MILLIS = 10;
 const SETTLED_WITHIN_MILLIS = 5000;

@@ -1,7 +1,7 @@
 /**
- * Makes the files of an image available as mounts, through a view in containerd's snapshots service, because containerd's CRI
- * plugin can mount images into containers only since containerd 2.1. The view is labeled as a root for containerd's garbage
- * collection, so that the image's layers are kept while the view exists.
+ * Makes the files of an image available as mounts, through a view in containerd's snapshots service, because containerd's CRI plugin can
+ * mount images into containers only since containerd 2.1. The view has the label of a root of containerd's garbage collection, so that
+ * containerd keeps the layers of the image as long as the view exists.
  */
 import { formatTime } from '../../../machinery/time.ts';
 import type { Timers } from '../../../platform/platform.ts';

@@ -14,7 +14,7 @@ const image = {
   pinned: false,
 };
 
-/** A runtime that returns `answer` to each call, or rejects with it if it is an error. `calls`: the arguments of the calls. */
+/** Returns a fake runtime whose calls resolve with `answer`, or reject with `answer` if it is an error. `calls`: their arguments. */
 function runtime(answer: object) {
   const calls: unknown[][] = [];
   const unary = async (method: string, request: object, _signal: AbortSignal, ...rest: unknown[]) => {

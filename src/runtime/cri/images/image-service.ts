@@ -1,4 +1,4 @@
-/** The calls of CRI's ImageService, and a query for the images of all containers. */
+/** Makes the calls of CRI's ImageService, and queries the images of all containers. */
 import type { ImageInfo, RegistryCredential } from '../../runtime.ts';
 import { type Connection, callErrorOf, hasCode } from '../connection.ts';
 import type { Labels } from '../labels.ts';
@@ -53,8 +53,8 @@ export async function pullImage(
 }
 
 /**
- * Returns the IDs and names of the images of all containers, including those of other clients of the runtime. Ignores containers that
- * have all labels of `except`, unless `except` is empty.
+ * Resolves with the IDs and names of the images of all containers, including containers of other clients of the runtime. Ignores
+ * containers that have all labels of `except`, unless `except` is empty.
  */
 export async function imagesInUse(connection: Connection, signal: AbortSignal, except: Labels = {}): Promise<string[]> {
   const { containers } = await connection.unary<{ containers: ListedContainer[] }>(

@@ -33,7 +33,7 @@ interface Store {
   endsWith?: RuntimeErrorCode;
 }
 
-/** A content store. It lists its blobs in two messages, and sends a blob in two messages, too. `calls`: the calls and their requests. */
+/** Returns a fake content store, which lists its blobs, and sends a blob, in two messages each. `calls`: the calls and their requests. */
 function store({ statuses, blobs, content = LAYERS, endsWith = 'Unavailable' }: Store) {
   const calls: [string, object][] = [];
   const bytes = Buffer.from(JSON.stringify(content));

@@ -1,6 +1,6 @@
 /**
- * Reads the progress of pulls from containerd's content store, because CRI does not report the progress. The manifest of a pull is the
- * one whose labels contain the repository of the image and the digest of a layer that is being downloaded.
+ * Reads the progress of pulls from containerd's content store, because CRI does not report the progress. The labels of a pull's manifest
+ * contain the repository of the image and the digest of a layer that is being downloaded.
  */
 import type { PulledBytes } from '../../runtime.ts';
 import { type Connection, hasCode } from '../connection.ts';
@@ -8,7 +8,7 @@ import { type Connection, hasCode } from '../connection.ts';
 const CONTENT = 'containerd.services.content.v1.Content';
 const SOURCE_LABEL = 'containerd.io/distribution.source.';
 const LAYER_LABEL = 'containerd.io/gc.ref.content.l.';
-/** A larger manifest is not read, to limit the use of memory; manifests are normally much smaller. */
+/** The size in bytes above which a manifest is not read, to limit the use of memory. Manifests are normally much smaller. */
 const MAX_MANIFEST_BYTES = 4 * 1024 * 1024;
 
 interface Info {
@@ -20,7 +20,7 @@ interface Manifest {
   layers?: { digest: string; size: number }[];
 }
 
-/** Returns the progress by name. `names`: as returned by storedName(). Names whose progress is not known are missing in the result. */
+/** Resolves with the progress of pulls by name. `names`: results of storedName(). Omits names whose progress is not known. */
 export async function pullProgress(
   connection: Connection,
   names: readonly string[],
@@ -58,7 +58,7 @@ async function progressOf(
   signal: AbortSignal,
 ): Promise<PulledBytes | undefined> {
   const [, host = '', repository = ''] = /^([^/]+)\/([^:@]+)/.exec(name) ?? [];
-  // containerd omits the registry's port in this label.
+  // containerd omits the port of the registry in the name of this label.
   const label = `${SOURCE_LABEL}${host.replace(/:\d+$/, '')}`;
   const batches = await readAll<{ info: Info[] }>(
     connection,
@@ -96,7 +96,7 @@ async function readAll<Message>(
 ): Promise<Message[]> {
   const messages: Message[] = [];
   const add = (message: Message): void => void messages.push(message);
-  // stream() rejects with the code Unavailable even when a stream ends normally.
+  // stream() rejects with the code Unavailable when a stream ends normally.
   await connection.stream(`${CONTENT}/${method}`, request, add, signal).catch((error: unknown) => {
     if (!hasCode(error, 'Unavailable')) throw error;
   });
