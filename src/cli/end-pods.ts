@@ -20,7 +20,7 @@ export const onlyFinalizersLeft = (pod: KubeObject): boolean =>
 /** The most Pods that a line names. */
 const MOST_NAMED = 3;
 
-/** The default grace period in seconds. Users who wait longer are told how to end the Pods sooner. */
+/** The default grace period in seconds. If the wait may be longer, a line says how to end the Pods sooner. */
 const LONG_SECONDS = 30;
 const SOONER = ': to end them sooner, press Ctrl+C, and type the command again with --now';
 
