@@ -48,7 +48,10 @@ function zeroValue({ ref, scalar = 'any' }: FieldFacts): unknown {
   return jsonForms.has(ref) || typeFacts(ref)?.items !== undefined ? undefined : {};
 }
 
-/** Adds the annotations that are defined. OpenAPI v3 ignores properties next to a $ref, so the reference is wrapped in allOf. */
+/**
+ * Returns the schema with the annotations that are not undefined. OpenAPI v3 ignores properties next to a $ref, so the reference is wrapped
+ * in allOf.
+ */
 function annotated(schema: Schema, annotations: Schema): Schema {
   const given = Object.entries(annotations).filter(([, value]) => value !== undefined);
   if (given.length === 0) return schema;

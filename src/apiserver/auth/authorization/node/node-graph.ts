@@ -60,7 +60,7 @@ export function createNodeGraph(): NodeGraph {
       const { nodeName } = pod.spec ?? {};
       const key = podKey(pod);
       const before = pods.get(key);
-      // Count the new references before the old ones are removed, so that the count of an object to which both Pods refer never drops to 0.
+      // Count the new references before the old ones are removed, so that the count of an object with both references never drops to 0.
       if (nodeName) {
         count(nodes, nodeName, podKeys(pod), 1);
         pods.set(key, pod);

@@ -37,7 +37,7 @@ export function specWith(list: List, change: Partial<Container>): { spec: PodSpe
   return { spec, name };
 }
 
-/** The violations, each as `reason: detail`. */
+/** Returns the violations of the level by a Pod with the spec, each as `reason: detail`. */
 export const violationLines = (
   level: Level,
   spec: PodSpec,
