@@ -81,8 +81,8 @@ describe('timeline and the record of a whole life', () => {
     expect(living).toMatch(new RegExp(`^whole \\(${lifepod.namespace}, UID [0-9a-f]{8}\\)$`, 'm'));
     expect(living).toMatch(/^init {2}one .*█.* exit 0$/m);
     expect(living).toMatch(/^app {3}app .*█.*▲.* running$/m);
-    expect(living).toMatch(/^defer bye .* not due$/m);
-    expect(living).toMatch(/^ {6}after .* not due$/m);
+    expect(living).toMatch(/^defer bye .* not yet due$/m);
+    expect(living).toMatch(/^ {6}after .* not yet due$/m);
 
     await deleted('whole');
     await record.gone('whole');

@@ -50,7 +50,7 @@ test('up --detach of another version than the running one says how to update', (
 
 test('up --detach does not rely on an engine that stops with a session', () => {
   expect(answerOfRunning({ dataDir: folder }, PID, USER, [], true).refusal?.message).toMatch(
-    / for a session, and stops with the last one: wait for its end, or use /,
+    / was started by a session, and stops when its last session ends: wait until then, or use it in the meantime with /,
   );
 });
 

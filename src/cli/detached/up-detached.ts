@@ -122,8 +122,8 @@ export function answerOfRunning(
     return {
       isUsable: false,
       refusal: new UserError(
-        `lifepod is running in ${dataDir} (PID ${pid}) for a session, and stops with the last one: wait for its end, or use that engine until ` +
-          `then with 'eval "$(${engine('kubeconfig')})"'`,
+        `the engine in ${dataDir} (PID ${pid}) was started by a session, and stops when its last session ends: wait until then, or use it in the ` +
+          `meantime with 'eval "$(${engine('kubeconfig')})"'`,
       ),
     };
   const unapplied = unappliedOptions(options, record, args);

@@ -8,7 +8,7 @@ export function addKubeconfigCommand(program: Command): void {
   program
     .command('kubeconfig')
     .description(
-      'print the command that lets the user who types it, perhaps with sudo, use kubectl as administrator; with --user: create a ' +
+      'print the shell command that lets the user who types it (also with sudo) use kubectl as administrator; with --user: create a ' +
         'kubeconfig with a new client certificate for another user, who has the rights that RBAC gives',
     )
     .summary('let this user or another one of the machine use kubectl')

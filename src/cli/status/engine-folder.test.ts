@@ -83,7 +83,7 @@ test('what cannot be read of an engine whose folder is not known can be read wit
   const { unread } = selectEngine({ kubeconfig: join(folder, 'elsewhere/kubeconfig') }, {}, join(folder, 'none'));
   expect(unread).toEqual([
     expect.stringMatching(
-      /with '(?:sudo|doas|pkexec) \S+ status --data-dir FOLDER', with the engine's data folder as FOLDER$/,
+      /type '(?:sudo|doas|pkexec) \S+ status --data-dir FOLDER' on its machine, with its data folder as FOLDER$/,
     ),
   ]);
 });

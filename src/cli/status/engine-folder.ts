@@ -16,7 +16,7 @@ export interface SelectedEngine {
 
 /** Returns the sentence for an unknown data folder: the engine is on another machine, or its administrator has made the kubeconfig. */
 const unknownFolder = (): string =>
-  `the engine's memory, disk, certificates and static manifests: root reads them on the engine's machine with '${statusOf(UNKNOWN_FOLDER)}', with the engine's data folder as ${UNKNOWN_FOLDER}`;
+  `memory, disk, certificates and static manifests of the engine: to see them, type '${statusOf(UNKNOWN_FOLDER)}' on its machine, with its data folder as ${UNKNOWN_FOLDER}`;
 
 /**
  * Returns the folder of --data-dir, else that of the engine of --kubeconfig or KUBECONFIG, else the default folder if its engine runs, else

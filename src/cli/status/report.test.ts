@@ -48,7 +48,7 @@ test('without troubles, the text shows what runs and that nothing is unhealthy',
     'networks  Pods 10.222.0.0/16, Services 10.96.0.0/16',
     'memory    engine 128 MiB, containerd 32 MiB, 3 shims 16 MiB',
     'Pods      3, 2 Running, 1 ErrImagePull',
-    'unhealthy nothing',
+    'unhealthy none',
   ]);
 });
 
@@ -57,8 +57,8 @@ test('without the data folder, the text shows what the API reports, and what cou
   expect(reportLines(report(read), LIST, NOW)).toEqual([
     'API       https://127.0.0.1:6443, Kubernetes unknown',
     'Pods      0',
-    'unhealthy nothing',
-    'not read',
+    'unhealthy none',
+    'unknown',
     '  Nodes: forbidden',
   ]);
 });

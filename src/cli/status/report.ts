@@ -83,10 +83,10 @@ export function reportLines(report: StatusReport, listAll: string, now: Millis):
   const what = ofObjects.every(({ kind }) => kind === 'Pod') ? 'Pods' : 'Pods and workloads';
   return [
     ...heads,
-    troubles.length === 0 ? 'unhealthy nothing' : 'unhealthy',
+    troubles.length === 0 ? 'unhealthy none' : 'unhealthy',
     ...[...others, ...shown].map((trouble) => `  ${troubleLine(trouble, now)}`),
     ...(hidden > 0 ? [`  and ${hidden} more ${what}: ${listAll} lists all`] : []),
-    ...(unread.length === 0 ? [] : ['not read', ...unread.map((sentence) => `  ${sentence}`)]),
+    ...(unread.length === 0 ? [] : ['unknown', ...unread.map((sentence) => `  ${sentence}`)]),
   ];
 }
 

@@ -93,8 +93,8 @@ test('the timeline of a living Pod has bars up to now, waiting containers and th
     |init  one                         ▒▒▒▒▒▒███████0               exit 0
     |app   app                         ·············██▼█████▲█████  running
     |      side-with-quite-a-long-…    ·············██████3░░░░░░░  back-off (exit 3)
-    |defer bye                                                      not due
-    |      last                                                     not due
+    |defer bye                                                      not yet due
+    |      last                                                     not yet due
     |
     |from 2026-01-31T12:00:00Z, 5.00s until now
     |· waiting  ░ back-off  ▒ pulling  ━ sandbox  █ running  ▲ probe passes
@@ -210,7 +210,7 @@ test('the timeline shows the time reserved for PostExit entries and every outcom
 
 test('the timeline marks a run whose end was not recorded', () => {
   const [, , app] = drawLife([step(0, 'Started', 'app#0'), step(9000, 'Gone')], options);
-  expect(app).toMatch(/^app +app .* end not seen$/);
+  expect(app).toMatch(/^app +app .* end unknown$/);
 });
 
 test('the timeline shows a lost sandbox and failed pulls', () => {
@@ -251,8 +251,8 @@ test('the exit codes of short runs never touch, because they would read as one',
 });
 
 test.each([
-  ['its image', [step(1000, 'PullFailed', 'app#0', until(9000))], 'back-off (no image)'],
-  ['its start', [step(1000, 'StartFailed', 'app#0')], 'back-off (no start)'],
+  ['its image', [step(1000, 'PullFailed', 'app#0', until(9000))], 'back-off (pull failed)'],
+  ['its start', [step(1000, 'StartFailed', 'app#0')], 'back-off (start failed)'],
   [
     'its run',
     [1, 2].flatMap((run) => [

@@ -248,15 +248,15 @@ function stateOf(own: readonly Transition[], now: { kind: BarKind } | undefined,
     if (now.kind === 'backoff') return `back-off (${backOffCause(own, last)})${times}`;
     return now.kind === 'running' && exits.length > 0 ? `running (run ${exits.length + 1})` : now.kind;
   }
-  if (last === undefined) return ran ? 'end not seen' : isOver ? 'never ran' : 'not due';
+  if (last === undefined) return ran ? 'end unknown' : isOver ? 'never ran' : 'not yet due';
   return `${exitText(last)}${times}`;
 }
 
-/** Returns the cause of the back-off: `no image`, `no start`, or the end of the last run, such as `exit 1`. */
+/** Returns the cause of the back-off: `pull failed`, `start failed`, or the end of the last run, such as `exit 1`. */
 function backOffCause(own: readonly Transition[], last: Transition | undefined): string {
   const began = own.findLast(({ type }) => BEGINS[type] === 'backoff')?.type;
-  if (began === 'PullFailed') return 'no image';
-  return began === 'StartFailed' || last === undefined ? 'no start' : exitText(last);
+  if (began === 'PullFailed') return 'pull failed';
+  return began === 'StartFailed' || last === undefined ? 'start failed' : exitText(last);
 }
 
 const exitText = ({ reason, exitCode = 0 }: Transition): string =>

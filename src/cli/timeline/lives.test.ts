@@ -41,7 +41,7 @@ test.each<[string, string[], string]>([
   [
     'the end of a container was not seen',
     ['Started app', 'TerminationBegan Evicted', 'Gone'],
-    'Evicted, app end not seen',
+    'Evicted, app end unknown',
   ],
   ['nothing ran', ['Created', 'Gone'], 'Deleted, no app container ran'],
   ['the record has no end', ['Created', 'Started app'], 'its end was not seen'],

@@ -46,7 +46,7 @@ function resultOf(steps: readonly Transition[]): string {
       last.set(step.container, step);
   const ends = [...last].map(([name, { type, exitCode = 0 }]) => ({
     failed: type === 'Started' || exitCode !== 0,
-    text: type === 'Started' ? `${name} end not seen` : `${name} exit ${exitCode}`,
+    text: type === 'Started' ? `${name} end unknown` : `${name} exit ${exitCode}`,
   }));
   if (ends.length === 0) return `${reason}, no app container ran`;
   const failed = ends.filter((end) => end.failed);

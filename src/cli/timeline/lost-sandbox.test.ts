@@ -21,7 +21,7 @@ test('the timeline shows a Pod that runs again after a power loss as running', a
   const [sandbox, app, bye] = rows(transitions, now);
   expect(sandbox).toMatch(/^ +sandbox .*✗.*━ +lost 1×$/);
   expect(app).toMatch(/^app +app .*█255.*█ +running \(run 2\)$/);
-  expect(bye).toMatch(/^defer defer-1 +not due$/);
+  expect(bye).toMatch(/^defer defer-1 +not yet due$/);
 });
 
 test('the timeline does not show a Pod as ended at any step of its recovery from a power loss', async () => {
@@ -29,7 +29,7 @@ test('the timeline does not show a Pod as ended at any step of its recovery from
   const lost = transitions.findIndex(({ type }) => type === 'SandboxLost');
   expect(lost).toBeGreaterThan(0);
   for (let end = lost; end <= transitions.length; end++)
-    expect(rows(transitions.slice(0, end), now)[2]).toMatch(/ not due$/);
+    expect(rows(transitions.slice(0, end), now)[2]).toMatch(/ not yet due$/);
 });
 
 test('a step about a lost sandbox that was recorded after its replacement does not end the Pod', () => {

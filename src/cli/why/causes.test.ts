@@ -117,7 +117,7 @@ explains({
       [7.5, 'Gone'],
     ],
     sentence:
-      'p has been gone since 11:59:52 UTC: it was deleted, and took 30.5s, more than the 30.0s that it was given, because container app ignored its stop signal until it was killed.',
+      'p has been gone since 11:59:52 UTC: it was deleted, and took 30.5s, more than the 30.0s allowed, because container app ignored its stop signal until it was killed.',
     advice: /^make PID 1 handle SIGTERM/,
   },
   'a container that fails its liveness probe and ends on SIGTERM': {
@@ -506,7 +506,7 @@ explains({
       [16, 'Gone'],
     ],
     sentence:
-      'p has been gone since 11:59:44 UTC: it was evicted because its node node has the taint repair=disk:NoExecute, and took 4.00s of the 30.0s that it was given.',
+      'p has been gone since 11:59:44 UTC: it was evicted because its node node has the taint repair=disk:NoExecute, and took 4.00s of the 30.0s allowed.',
     evidence: ['Event TaintManagerEviction, 1.00s ago: Marking for deletion Pod n/p'],
   },
 });

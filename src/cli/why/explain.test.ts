@@ -613,7 +613,7 @@ explains({
       [16, 'Gone'],
     ],
     sentence:
-      'p has been gone since 11:59:44 UTC: it was deleted, and took 4.00s of the 30.0s that it was given; its defer container bye failed and defer container last did not run.',
+      'p has been gone since 11:59:44 UTC: it was deleted, and took 4.00s of the 30.0s allowed; its defer container bye failed and defer container last did not run.',
     evidence: [
       'container app: exit code 0 (Completed), after 3 runs',
       'defer container bye: exit code 1 (Error)',
@@ -648,7 +648,7 @@ explains({
       [16, 'Gone'],
     ],
     sentence:
-      'p has been gone since 11:59:44 UTC: its workload was scaled down, and took 4.00s of the 30.0s that it was given; its defer containers bad and unpulled failed, defer container slow timed out, defer containers hang and other were given up, defer container lost was lost with the sandbox, defer container cut was cut off and defer container late did not run.',
+      'p has been gone since 11:59:44 UTC: its workload was scaled down, and took 4.00s of the 30.0s allowed; its defer containers bad and unpulled failed, defer container slow timed out, defer containers hang and other were given up, defer container lost was lost with the sandbox, defer container cut was cut off and defer container late did not run.',
     evidence: [
       'defer container good: exit code 0 (Completed)',
       'defer container hang: exit code 0 (GivenUp)',
@@ -672,7 +672,7 @@ explains({
       [896, 'Removed'],
       [16, 'Gone'],
     ],
-    sentence: 'p has been gone since 11:59:44 UTC: it was deleted, and took 4.00s of the 30.0s that it was given.',
+    sentence: 'p has been gone since 11:59:44 UTC: it was deleted, and took 4.00s of the 30.0s allowed.',
   },
   'a Pod that was deleted by force during its termination': {
     gone: true,
@@ -688,7 +688,7 @@ explains({
       [12.24, 'Removed'],
     ],
     sentence:
-      'p has been gone since 11:59:45 UTC: it was deleted, and after 5.31s of the 30.0s that it was given it was deleted by force, with a grace period of 0, so its defer container bye did not run.',
+      'p has been gone since 11:59:45 UTC: it was deleted, and after 5.31s of the 30.0s allowed it was deleted by force, with a grace period of 0, so its defer container bye did not run.',
     advice: /--now still gives.*: kubectl delete pod p -n n --now\n/,
   },
   'a completed Pod whose object was deleted before its sandbox was removed': {
@@ -700,7 +700,7 @@ explains({
       [16, 'Gone'],
       [15, 'Removed'],
     ],
-    sentence: 'p has been gone since 11:59:45 UTC: it had completed, and took 5.00s of the 30.0s that it was given.',
+    sentence: 'p has been gone since 11:59:45 UTC: it had completed, and took 5.00s of the 30.0s allowed.',
   },
   'a deleted Pod that was never scheduled': {
     gone: true,

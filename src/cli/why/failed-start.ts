@@ -59,7 +59,7 @@ export function startFinding(subject: Living, reason: string, text: string): Fin
   if (/target container/.test(text))
     return only(
       cause,
-      'wait for its target container: it starts once that runs; an ephemeral container without a target starts at once',
+      'wait for its target container: it starts when that container runs; an ephemeral container without a target starts at once',
     );
   return only(
     cause,

@@ -63,7 +63,7 @@ export function explainGone(subject: Subject): Explanation {
   const given = steps.filter(({ type }) => type === 'DeadlineSet' || type === 'TerminationBegan');
   const cut = removal && cutShort(given, removal);
   const deadline = (cut ?? given).at(-1)?.deadline ?? gone.at;
-  const grace = `${shortDuration(deadline - began.at)} that it was given`;
+  const grace = `${shortDuration(deadline - began.at)} allowed`;
   if (removal !== undefined && cut !== undefined) {
     const course = `${why}, and after ${shortDuration(removal.at - began.at)} of the ${grace}`;
     return forced(subject, removal.at, course, ends, [...(taint?.evidence ?? []), ...evidence]);

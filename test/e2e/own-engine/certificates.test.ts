@@ -61,7 +61,7 @@ test('a watch stays open while the certificates of the server and of the kubecon
   expect(headings).toBe('CERTIFICATE  EXPIRES               RESIDUAL TIME  RENEWAL DUE');
   expect(ca).toMatch(/^ca .* 9y /);
   expect(server).toMatch(/^apiserver .* \d+s /);
-  expect(await lifepod.cliOk('status')).toContain('unhealthy nothing');
+  expect(await lifepod.cliOk('status')).toContain('unhealthy none');
 });
 
 /** Runs the commands in README, with the names of the tested engine. */

@@ -103,7 +103,9 @@ test('up --detach takes over the engine that a session leaves running for a Pod 
   await lifepod.cliOk('down');
   const session = startSession(lifepod.dataDir, 'run', ['busybox:1.28', '--', 'sh', '-c', `echo ready; ${WAIT}`]);
   await session.printed(/^ready$/m);
-  expect((await lifepod.cli('up', '--detach')).stderr).toContain('for a session, and stops with the last one');
+  expect((await lifepod.cli('up', '--detach')).stderr).toContain(
+    'was started by a session, and stops when its last session ends',
+  );
   await lifepod.apply(pod('keep', { app: [{ name: 'app', script: WAIT }] }));
   session.signal('SIGINT');
   expect((await session.ended).stderr).toContain('no session has created these Pods: default/keep; ');

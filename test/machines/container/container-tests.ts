@@ -77,7 +77,7 @@ export function containerTests(subject: () => Subject): void {
     // The test copies the archive as a user would with `docker cp`.
     await place.ok(`cp ${busybox} ${docker.volume}/busybox.tar`);
     expect(await inside('lifepod image load /var/lib/lifepod/busybox.tar')).toContain('busybox:1.28');
-    expect(await inside('lifepod status')).toMatch(/unhealthy nothing\n$/);
+    expect(await inside('lifepod status')).toMatch(/unhealthy none\n$/);
   });
 
   test('Pods run in the container, with their limits', async () => {
