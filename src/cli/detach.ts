@@ -73,7 +73,7 @@ async function startUntil(options: UpOptions, stop: AbortSignal): Promise<ReadyE
     exited.catch(() => undefined);
     const report = await startReport(child, systemTimers(), printWaiting);
     if (report !== undefined && 'ready' in report && !stop.aborted) return report.ready;
-    // The engine reports a failure before it exits. Until it exits, it holds the lock on the data folder.
+    // The engine reports a failure before it exits, and holds the lock on the data folder until its exit.
     await exited;
     // The log of an engine that reported its failure or was interrupted is of no use.
     if (stop.aborted || report !== undefined) removeLog(dataDir, isNewLog ? [logPath] : [], created);

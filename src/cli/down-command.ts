@@ -1,4 +1,4 @@
-/** The command `lifepod down` with its options and its interruption by Ctrl+C. */
+/** Defines the command `lifepod down`: its options, and its interruption by Ctrl+C. */
 import { InvalidArgumentError } from 'commander';
 import { UserError } from '../platform/files.ts';
 import { hintsFor } from './hints.ts';

@@ -44,7 +44,7 @@ import { END_WORKLOADS } from './up.ts';
  */
 const CONTAINERS_END_MILLIS = 30_000;
 
-/** How long to wait until the objects of a session other than Pods do not exist any more. Finalizers can keep them for any time. */
+/** How long to wait for the deletion of a session's objects, except Pods. Finalizers can keep an object for any time. */
 const OBJECTS_END_MILLIS = 30_000;
 
 type Say = (line: string) => void;

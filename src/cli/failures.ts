@@ -32,7 +32,7 @@ export function failureText(
   const refused = error instanceof NeedsRootError || isRoot ? error : refusedAccess(code, path);
   if (refused instanceof NeedsRootError) {
     const { what, command = `${rootProgram(env, true)} ${words.map(shellQuoted).join(' ')}`, otherwise } = refused;
-    // A command that needs root ignores KUBECONFIG, so the user may mean an engine in another folder than the default one.
+    // A command that needs root ignores KUBECONFIG, so the user may mean an engine outside the default folder.
     const isElsewhere = refused.command === undefined && !words.some((word) => /^--data-dir(?:=|$)/.test(word));
     const other = isElsewhere ? orOtherFolder(DEFAULT_DATA_DIR, env, folders) : '';
     return `only root can ${what}: type '${command}'${otherwise}${other}`;

@@ -1,5 +1,5 @@
 /**
- * Composes the commands in messages for the user. They reach the same server as the command that prints the message.
+ * Composes the commands in messages for the user. These commands reach the same server as the command that prints the message.
  *
  * Boundary: the functions read the environment, the folders of its PATH, the command line and the lock of an engine, and the state of its
  * service in systemd.
@@ -43,7 +43,7 @@ export interface Hints {
   engine(words: string): string;
   /** Returns the command that starts the engine. For a user who needs sudo, the command also sets KUBECONFIG. */
   start(): string;
-  /** Returns a command of another program, with sudo in front if the user needs it. */
+  /** Returns a command of another program that runs as root: after sudo, doas or pkexec if the user is not root. */
   asRoot(command: string): string;
   /** Returns a command of kubectl that reaches the same server. `words` begins with the name of kubectl's command. */
   kubectl(words: string): string;
@@ -133,7 +133,7 @@ export const waysToStop = (
     ? `'${asRoot(isService ? 'systemctl stop lifepod' : `kill ${pid}`, env)}' ${effectOfKill(pid)}, and '${hintsFor({ dataDir }, env).engine('down')}' ends them, too`
     : "'lifepod down' where it runs, for example in a container that has the folder as a volume, ends it and its Pods";
 
-/** Returns the sentence that says how to write a deleted kubeconfig of a running engine again. */
+/** Returns the sentence that says how to restore the kubeconfig of a running engine after the file was deleted. */
 export function missingKubeconfig(
   dataDir: string,
   pid: number,

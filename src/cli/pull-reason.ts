@@ -51,7 +51,7 @@ export function stoppedRegistry(message = ''): string | undefined {
   return error === REFUSED && /^(127\.|\[::1\])/.test(address) ? address : undefined;
 }
 
-/** Whether the pull failed because the registry cannot be reached, or its name cannot be resolved. False if the proxy cannot be reached. */
+/** Whether the pull failed because the registry cannot be reached or its name cannot be resolved; false if the proxy cannot be reached. */
 export const isUnreachable = (message: string | undefined): boolean => unreachable(message ?? '') !== undefined;
 
 /**

@@ -22,7 +22,7 @@ export interface PodLife {
   namespace: string;
   /** The UID in the record. For a static Pod this is the UID of the static Pod, not of its mirror Pod. */
   uid: string;
-  /** Undefined if the Pod no longer exists. */
+  /** The Pod; undefined if it no longer exists. */
   pod?: Pod;
   records: PodRecord[];
   /** Whether `records` is empty because the user may not read records. */
@@ -87,7 +87,7 @@ async function recordsOf(
     if (record === undefined) break;
     found.push(record);
   }
-  // The loop finds nothing if the first part of the record was deleted to limit the size of all records. List the other parts instead.
+  // The loop finds nothing if the first PodRecord of the life was deleted to limit the size of all records. Then the others are listed.
   const started = pod.status?.startTime !== undefined;
   return found.length > 0 || !started ? found : listRecords(client, { namespace, fieldSelector: `podUID=${uid}` });
 }

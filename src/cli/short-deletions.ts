@@ -11,13 +11,13 @@ import { deletePatiently } from './delete-patiently.ts';
 interface Shortening {
   client: Client;
   platform: Platform;
-  /** Undefined: nothing is shortened. */
+  /** The grace period for the deletions. Undefined: no deletion is shortened. */
   gracePeriodSeconds: number | undefined;
 }
 
 /**
- * Calls `act` and settles as it does. Meanwhile, deletes each Pod that is being deleted with a longer grace period, for example by the
- * garbage collector because its owner was deleted, again with `gracePeriodSeconds`.
+ * Calls `act` and settles as it does. Until then, finds Pods that are being deleted with a longer grace period, for example by the garbage
+ * collector because their owners were deleted, and deletes them again with `gracePeriodSeconds`.
  */
 export async function withShortDeletions(
   { client, platform, gracePeriodSeconds }: Shortening,

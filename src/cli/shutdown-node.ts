@@ -1,4 +1,4 @@
-/** `lifepod shutdown-node`: ends the Pods but keeps their objects, then stops the engine. The machine runs it when it shuts down. */
+/** `lifepod shutdown-node`: ends the Pods but keeps their objects, then stops the engine. systemd runs it before the machine shuts down. */
 
 import { requireLocalEngine } from '../engine/data-folder/engine-processes.ts';
 import { requireRoot } from '../engine/machine-checks.ts';

@@ -57,7 +57,7 @@ export async function up(options: UpOptions): Promise<void> {
       else stopping.abort(new InterruptedError(`stopped by ${name}`, name));
     });
   }
-  // The signal may come before the engine has started. `lifepod down` sends it again when the Pods must end sooner.
+  // END_WORKLOADS may arrive before the engine has started. `lifepod down` sends it again when the Pods must end sooner.
   const workloadsEnd = Promise.withResolvers<void>();
   let endWorkloads = (): void => workloadsEnd.resolve();
   process.on(END_WORKLOADS, () => {

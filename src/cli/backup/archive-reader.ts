@@ -34,7 +34,7 @@ export async function readArchive(backup: string, visit: Visit = drop): Promise<
   const entries = tar as unknown as AsyncIterable<Entry>;
   const seen: Seen = {};
   const read = readEntries(backup, entries, visit, seen).catch((error: unknown) => {
-    // A damaged archive also ends readEntries() with an error, which failureOf() replaces by a better one.
+    // A damaged archive also makes readEntries() reject. failureOf() then returns a clearer error.
     seen.failure ??= error;
     tar.destroy();
   });

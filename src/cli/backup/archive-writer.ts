@@ -37,7 +37,7 @@ export async function writeArchive(
   const unfinished = `${file}.${process.pid}.new`;
   const tar = pack();
   try {
-    // A stream that opens the file itself may create it after the abort, when this function has already removed it.
+    // The file is opened here. A stream would open it asynchronously, perhaps after an abort, when the file has already been removed.
     const output = createWriteStream(unfinished, { fd: openSync(unfinished, 'wx', 0o600), flush: true });
     const written = pipeline(tar, createGzip(), output, { signal });
     await Promise.all([written, addAll(tar, manifest, sources, written)]);

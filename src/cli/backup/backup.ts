@@ -69,8 +69,8 @@ export async function backup(
 }
 
 /**
- * Returns the path of the file to write, with the links of an existing file resolved. Throws a UserError if the folder of the file is
- * missing, if the path is that of a folder, device, pipe or socket, or if another user could redirect root through a link.
+ * Returns the path of the file to write, with the links of an existing file resolved. Throws a UserError if no file can be created at the
+ * path, if the path is that of a folder, device, pipe or socket, or if another user could redirect root through a link.
  */
 function targetOf(file: string): string {
   if (file === '-') {

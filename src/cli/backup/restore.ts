@@ -48,8 +48,8 @@ import { interruption } from './interruption.ts';
 import type { BackedUpFile, Manifest } from './manifest.ts';
 
 /**
- * The number that a restore adds to the revision. An engine writes at most a few thousand revisions in a second, so that it has written
- * fewer since the backup.
+ * The number that a restore adds to the revision. It is larger than the number of revisions that an engine can have written since the
+ * backup, at most a few thousand in a second.
  * Source: upstream's advice for `etcdutl snapshot restore --bump-revision`.
  */
 const MORE_REVISIONS = 1_000_000_000;
@@ -83,7 +83,7 @@ export async function restore(
     refuseUnusableFolder(dataDir);
     checkParent(dataDir);
   } else {
-    // refuseInnerFolder() searches only the folders above: an interrupted restore may have left an engine record in a folder below.
+    // Only the folders above are searched: in a folder below, an interrupted restore may have left the record of this engine.
     if (!existsSync(join(dataDir, 'engine.json'))) refuseInnerFolder(dataDir);
     checkContent(dataDir, force);
   }

@@ -15,7 +15,7 @@ const LONGEST_DESCRIPTION = 80;
 
 const DIRECTIVES = { words: 4, files: 0, folders: 16 } as const;
 
-/** Prints the completions of the last word. Then ends the process, because a request that the API server does not answer keeps it alive. */
+/** Prints the completions of the last word, and ends the process, which a request that the API server does not answer would keep alive. */
 export async function completeWords(program: Command, words: readonly string[]): Promise<void> {
   const answer = await answers(program, words).catch(() => [`:${DIRECTIVES.words}`]);
   process.stdout.write(`${answer.join('\n')}\n`, () => process.exit(0));

@@ -18,8 +18,8 @@ export interface Moment {
 
 export interface Life {
   /**
-   * Resolves when `fits` returns true for the current or a later moment. Rejects when the watch of the Pod ends. Rejects with a message
-   * that contains `what` after a minute.
+   * Resolves when `fits` returns true for the current or a later moment. Rejects when the watch of the Pod ends. After a minute, rejects
+   * with an error whose message contains `what`.
    */
   until(what: string, fits: (moment: Moment) => boolean): Promise<void>;
   close(): void;

@@ -34,7 +34,7 @@ export async function demo(): Promise<void> {
   const stopping = new AbortController();
   let exitCode: number | undefined;
   let isCleaning = false;
-  // The handlers stay installed during the cleanup, so that a second Ctrl+C does not interrupt it.
+  // The handlers remain installed during the cleanup, so that a second Ctrl+C does not interrupt the cleanup.
   for (const [name, code] of Object.entries(SIGNAL_CODES)) {
     process.on(name, () => {
       if (isCleaning || stopping.signal.aborted) return;
@@ -63,7 +63,7 @@ export async function demo(): Promise<void> {
     say(`removed ${dataDir}; the demo took ${((performance.now() - begin) / 1000).toFixed(1)} s`);
 }
 
-/** Runs `lifepod down` and removes the data folder. A failed first start leaves only the folder, because it cleans up itself. */
+/** Runs `lifepod down` and removes the data folder. A failed first start has removed its engine record, and needs no `lifepod down`. */
 async function cleanUp(dataDir: string, report: (line: string) => void): Promise<void> {
   if (readEngineRecord(dataDir) !== undefined) {
     report('\n$ lifepod down');
@@ -93,7 +93,7 @@ async function provideImage(dataDir: string, signal: AbortSignal): Promise<void>
   const archive = join(dataDir, 'busybox.tar');
   await makeBusyboxArchive(archive, { reference: `docker.io/library/${IMAGE}` });
   signal.throwIfAborted();
-  // If the user interrupts the load, it continues, because it is short, but is not reported.
+  // An interrupt does not end the load, which is short. The demo then prints nothing about the load.
   const print = (line: string): void => (signal.aborted ? undefined : say(line));
   await loadImages(dataDir, [archive], () => undefined, print);
 }

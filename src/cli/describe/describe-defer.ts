@@ -32,7 +32,7 @@ export function deferSection(pod: Pod): string[] {
   ];
 }
 
-/** Inserts the section after the app containers in `text`, the output of kubectl describe. Returns `text` if either part is missing. */
+/** Inserts the section after the app containers in `text`, the output of kubectl describe. Returns `text` if there is nothing to insert. */
 export function insertDeferSection(text: string, section: readonly string[]): string {
   const lines = text.split('\n');
   const containers = lines.indexOf('Containers:');
@@ -96,7 +96,7 @@ function terminationLines({ status }: Pod): string[] {
   const { termination } = status ?? {};
   if (termination === undefined) return [];
   const { reason, startedAt, preExitDeadline, deadline, extendedSeconds, outageSeconds, turn, skip = [] } = termination;
-  // The field `turn` names the last entry even after that entry has ended.
+  // The field `turn` still names the last entry after it has ended. There is no turn to show then.
   const isOver = status?.deferContainerStatuses?.some(
     ({ name, state }) => name === turn?.entry && state?.terminated !== undefined,
   );

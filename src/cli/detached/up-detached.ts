@@ -64,7 +64,7 @@ async function useRunning(options: UpOptions, pid: number): Promise<void> {
   if (refusal !== undefined) throw refusal;
 }
 
-/** Like answerOfRunning(). If there is no refusal, also prevents sessions from stopping the engine. Undefined: the engine has ended. */
+/** Like answerOfRunning(), but calls keepSessionEngine() if there is no refusal. Returns undefined if the engine has ended. */
 function answerOfSessionEngine(options: UpOptions, pid: number, hasSessions: boolean): RunningAnswer | undefined {
   const { dataDir } = options;
   if (dataDirOwner(dataDir) !== pid) return undefined;

@@ -1,5 +1,5 @@
 /**
- * The layout of the help of all commands: at most 100 columns, and descriptions that begin at the same column; the description of a long
+ * Lays out the help of all commands: at most 100 columns, and descriptions that begin at the same column; the description of a long
  * term begins on the next line. commander's own layout indents all descriptions by the longest term, which leaves them a few columns.
  */
 import { type Command, Help, type HelpConfiguration } from 'commander';
@@ -34,7 +34,7 @@ const columnsOf = ({ isTTY, columns }: NodeJS.WriteStream): number =>
 
 const LAYOUT: HelpConfiguration & Partial<Pick<Help, 'boxWrap' | 'formatItem' | 'optionDescription' | 'padWidth'>> = {
   boxWrap: wrap,
-  // commander adds the value of an option that is given without a value. It is `true` for every option of lifepod, so it is omitted.
+  // commander adds the value that a flag without a value means. This text is omitted, because the value is `true` for every option.
   optionDescription: (option) => Help.prototype.optionDescription(option).replace(/ \(preset: "true"\)$/, ''),
   padWidth: (command, helper) =>
     Math.min(MOST_TERM_COLUMNS, Help.prototype.padWidth.call(helper, command, helper as Help)),

@@ -88,7 +88,7 @@ const ADVICE: Readonly<Record<string, string>> = {
 };
 
 function adviceFor(path: string, { code = '', message }: NodeJS.ErrnoException): string {
-  // To open a path that ends with a slash fails with EISDIR, even if there is no such folder.
+  // Opening a path that ends with a slash fails with EISDIR, even if there is no such folder.
   if (code === 'EISDIR' || (code === 'EEXIST' && statSync(path, { throwIfNoEntry: false })?.isDirectory()))
     return `it is a folder; give the name of a file in it, such as --output ${join(path, 'kubeconfig')}`;
   return ADVICE[code] ?? `${message}; give another --output`;

@@ -26,7 +26,7 @@ export interface FollowPorts {
   waiting(containers: readonly PodContainer[]): void;
 }
 
-/** The latest log of a container that has been read or is being read. `run`: the ID of the run. `isOpen`: whether it is being read. */
+/** The latest log of a container that has been or is being read. `run`: the ID of the run. `isOpen`: whether the log is being read. */
 interface FollowedLog {
   run: string | undefined;
   isOpen: boolean;
@@ -37,7 +37,7 @@ interface Following {
   /** The latest version of the Pod. */
   pod: Pod;
   isPodGone: boolean;
-  /** By the name of the container. */
+  /** The logs by the name of their container. */
   logs: Map<string, FollowedLog>;
   /** The name of the only container to follow; undefined for all. */
   readonly only: string | undefined;
@@ -45,8 +45,8 @@ interface Following {
 
 /**
  * Prints the log of the container `only`: of its latest run, of the first run if none has begun, or, for a defer container, of the latest
- * and all later attempts. If `only` is undefined, prints the logs of all containers until the Pod has ended. Resolves when there is nothing
- * left to follow, or when `signal` aborts: with whether there was a log to read.
+ * and all later attempts. If `only` is undefined, prints the logs of all containers until the Pod has ended. When there is nothing left to
+ * follow, or when `signal` aborts, resolves with whether there was a log to read.
  */
 export async function followPod(
   pod: Pod,
@@ -111,7 +111,7 @@ interface LogReader {
   printEnded(containers: readonly PodContainer[]): Promise<void>;
   /** Prints the logs of all other runs to follow, including future runs. Resolves when there is nothing left to follow, or after stop(). */
   follow(): Promise<void>;
-  /** Starts to print the logs of new runs. Call it after each change of the Pod. Does nothing before follow(). */
+  /** Starts to print the logs of new runs. Call update() after each change of the Pod. Does nothing before follow() is called. */
   update(): void;
   stop(): void;
 }

@@ -25,7 +25,7 @@ const DEFAULT_CONTAINER = 'kubectl.kubernetes.io/default-container';
 
 export type LogsOptions = LogCommandOptions & TargetOptions;
 
-/** Prints logs of the Pod `resource`. `inline`: the container that is given as an argument after the Pod, as kubectl accepts. */
+/** Prints logs of the Pod `resource`. `inline`: the container if it is given as an argument after the Pod, which kubectl also accepts. */
 export async function logs(resource: string, inline: string | undefined, options: LogsOptions): Promise<void> {
   const stopping = new AbortController();
   for (const name of ['SIGINT', 'SIGTERM'] as const) {

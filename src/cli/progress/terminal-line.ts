@@ -12,7 +12,7 @@ export interface TerminalLine {
   readonly isShown: boolean;
   /** Replaces the line. An empty text removes it. */
   show(text: string): void;
-  /** Writes whole lines to the stream, and the line again below them. Calls `done` when the lines are written or the write has failed. */
+  /** Writes whole lines to the stream, and redraws the progress line below them. Calls `done` when the write has succeeded or failed. */
   printAbove(stream: Stream, lines: string | Uint8Array, done?: () => void): void;
 }
 

@@ -1,4 +1,4 @@
-/** `lifepod secrets discard`: deletes values that cannot be decrypted from the store of a stopped engine, which cannot start with them. */
+/** `lifepod secrets discard`: deletes the values in the store of a stopped engine that cannot be decrypted and thus prevent its start. */
 import { join } from 'node:path';
 import { discardUnreadable } from '../../apiserver/encryption/discard.ts';
 import { checkDataFormat } from '../../engine/data-folder/format.ts';

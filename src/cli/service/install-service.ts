@@ -49,7 +49,7 @@ import { type EngineVersion, restartReason } from './restart-reason.ts';
 import { serviceState } from './service-state.ts';
 import { dataDirOf, ENGINE_UNIT, nodeFolderFor, type Service, UNIT_FOLDER, UNITS, unitsOf } from './units.ts';
 
-/** How long to wait for the service. The limit is long, because a slow start is likely: an engine with these options was ready before. */
+/** How long to wait for the service. A long start is probably only slow, because an engine with these options has already been ready. */
 const READY_MILLIS = 300_000;
 
 const LAUNCHER = fileURLToPath(new URL('../../../bin/lifepod', import.meta.url));

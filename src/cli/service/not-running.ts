@@ -1,6 +1,6 @@
 /**
- * Composes the sentences about an engine that does not run or that does not answer yet, and the command that starts the engine. For a
- * service, this is a command of systemd, because `lifepod up` would start the engine outside of the service.
+ * Composes the sentences about an engine that does not run or that does not answer yet, and the command that starts the engine. A service
+ * is started with a command of systemd, because `lifepod up` would start the engine outside of the service.
  */
 import { readdirSync, readlinkSync } from 'node:fs';
 import { join } from 'node:path';

@@ -78,7 +78,7 @@ export function unitsOf(service: Service): Record<(typeof UNITS)[number], string
     'KillMode=process',
     'Restart=on-failure',
     'RestartSec=1',
-    // 143 is the exit code after SIGTERM during a start (signals.ts). systemd must not restart an engine to which `lifepod down` sent it.
+    // 143 is the exit code after a SIGTERM of `lifepod down` during a start (signals.ts). systemd must not restart the engine then.
     'SuccessExitStatus=143',
     'TasksMax=infinity',
     // The kernel kills Pods before lifepod and containerd.
@@ -110,8 +110,8 @@ function wordOf(text: string): string {
 }
 
 /**
- * Returns the folder of the Node.js that runs this process, or undefined if the launcher finds this Node.js in a service, too: next to the
- * package, or on the PATH of systemd. `execPath` is the path of the running Node.js.
+ * Returns the folder of the Node.js that runs this process; undefined if the launcher also finds this Node.js when systemd runs it, next to
+ * the package or on the PATH of systemd. `execPath` is the path of the running Node.js.
  */
 export function nodeFolderFor(launcher: string, execPath = process.execPath): string | undefined {
   const root = dirname(dirname(launcher));

@@ -67,7 +67,7 @@ export function crashLoops(pod: Pod, { ran, hooked }: ContainerRuns): string[] {
 
 const after = (message = ''): string => (message === '' ? '' : `: ${oneLine(message)}`);
 
-/** Returns the text as one line, with ID for the IDs of containers, which differ in each attempt: the same error is printed only once. */
+/** Returns the text as one line. Replaces container IDs by `ID`, because they differ in each attempt, and equal errors are printed once. */
 const oneLine = (text: string): string =>
   text
     .trim()

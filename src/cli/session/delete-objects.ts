@@ -29,7 +29,7 @@ export interface Deletion {
   hurry?: AbortSignal;
   /** Returns the Pods to end after `hurry` aborts: the Pods that the session or its objects have created. */
   pods?(): readonly Pod[];
-  /** How long each step waits until objects that are not Pods and create none do not exist any more. Undefined: without a limit. */
+  /** How long each step waits for the deletion of objects that neither are nor create Pods. Undefined: without a limit. */
   limitMillis?: number;
   /** The grace period of the Pods that the session has created itself. Undefined: each Pod keeps its own. */
   gracePeriodSeconds?: number;
@@ -121,7 +121,7 @@ async function deleteStep(
   }
 }
 
-/** Watches the objects of the session of one kind in one namespace. Removes the objects that do not exist any more from `remaining`. */
+/** Watches the objects of the session of one kind in one namespace. Removes deleted objects from `remaining`. */
 function watchPart(
   id: string,
   first: RecordedObject,

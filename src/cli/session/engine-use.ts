@@ -1,5 +1,6 @@
 /**
- * How sessions share an engine: a session starts an engine if none runs, and the last session stops an engine that a session has started.
+ * Starts and stops the engine that sessions share: a session starts an engine if none runs, and the last session stops an engine that a
+ * session has started.
  *
  * Writes the records of sessions. Invariants:
  *  1. A session never stops an engine that a user has started or has taken over.
@@ -175,7 +176,7 @@ export async function restartEngine(dataDir: string, say: Say): Promise<HttpClie
     if (dataDirOwner(dataDir) === undefined) {
       say('the engine is not running: starting it to end its Pods gracefully');
       const { signal } = new AbortController();
-      // The API may have another port than before.
+      // The port of the API may have changed.
       say(readyText(await startDetached({ dataDir, anyPort: true, forSessions: true }, signal)));
     }
     return await clientFromKubeconfig(kubeconfigPath(dataDir));

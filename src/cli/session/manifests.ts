@@ -72,7 +72,7 @@ function jsonDocuments(text: string): (() => unknown)[] | undefined {
   }
 }
 
-/** Splits text after each brace that closes an outermost object. The last part is the rest of the text, if it is not blank. */
+/** Splits text after each brace that closes an outermost object. The text after the last such brace is also a part, unless it is blank. */
 function splitJson(text: string): string[] {
   const parts: string[] = [];
   let [depth, start, isString] = [0, 0, false];

@@ -31,7 +31,7 @@ export function entryNotices(pod: Pod, hints: Hints, node: Node | undefined): En
     if (kind !== 'defer' || status === undefined) return [];
     const image = `the image ${imageOf(pod, { name })}`;
     if (lacksImage(status) && !hasEnded(pod)) {
-      // Another container waits for the same image to start. The session reports that container instead.
+      // Another container cannot start without the same image. The session reports that container instead.
       if (waited.has(imageOf(pod, { name }))) return [];
       const text = `${title}: ${image} of its defer container ${name} ${lackOfImage(status)}`;
       return [{ name, text, hint: imageHint(advised, { kind, name, status }), isPending: true }];

@@ -19,7 +19,7 @@ export interface PlannedObject {
   /** Where the object is in the manifests. */
   source: string;
   info: KindInfo;
-  /** Undefined if the kind has no namespace. */
+  /** The namespace in which the object is created; undefined if its kind has no namespace. */
   namespace: string | undefined;
 }
 
@@ -186,7 +186,7 @@ const isBuiltIn = (group: string): boolean => !group.includes('.') || BUILT_IN.h
 
 /**
  * Returns the number of the step in which the session deletes objects of the kind. A step begins when the objects of the previous step do
- * not exist any more: the Pods of an operator can finalize its objects, and defer containers can use Services, accounts and settings.
+ * not exist any more, so that the Pods of an operator can finalize its objects, and defer containers can use Services and accounts.
  */
 export function deletionStep({ group, kind }: { group: string; kind: string }): number {
   if (!isBuiltIn(group)) return 0;

@@ -14,7 +14,7 @@ const [SANDBOX, VOLUMES] = ['FailedCreatePodSandBox', 'FailedMount'];
 export const isAboutPreparation = ({ reason }: CoreV1Event): boolean => reason === SANDBOX || reason === VOLUMES;
 
 export interface PreparationProblem {
-  /** Such as `its sandbox cannot be created: no address is free`. */
+  /** A clause about the problem, such as `its sandbox cannot be created: no address is free`. */
   text: string;
   /** `sandbox` or `volumes`. It does not contain the message, because the messages of repeated attempts may differ in IDs. */
   cause: string;

@@ -1,4 +1,4 @@
-/** Prints the logs of the Pods of a session, each line with the names of its Pod and container. */
+/** Prints the logs of the Pods of a session. Each line may have a prefix with the names of its Pod and container. */
 import type { Pod } from '../../api/generated/types.ts';
 import { PODS } from '../../api/resources.ts';
 import type { HttpClient } from '../../client/http-client.ts';

@@ -20,7 +20,7 @@ import { type FileLock, lockFile, tryLockFile } from './file-locks.ts';
 export interface RecordedObject extends ResourceRef {
   kind: string;
   namespace?: string;
-  /** Absent if the server chooses the name. */
+  /** The name of the object; absent if the server chooses the name. */
   name?: string;
 }
 
@@ -28,7 +28,7 @@ export interface SessionRecord {
   /** The value of the session's label. */
   id: string;
   pid: number;
-  /** In the order in which they are created. */
+  /** The objects in the order of their creation. */
   objects: RecordedObject[];
 }
 

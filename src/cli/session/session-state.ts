@@ -65,7 +65,7 @@ function hasFailed({ object }: Seen<Pod>, jobs: SessionState['jobs']): boolean {
 }
 
 export interface Failure {
-  /** Such as `pod/web`. */
+  /** The Pod or Job that has failed, such as `pod/web`. */
   title: string;
   exitCode: number;
   /** The cause of the failure if the program did not report it, for example because the command could not start; else undefined. */
@@ -119,7 +119,7 @@ function causeOf(pod: Pod): { cause?: string } {
 /** A reason why a Pod does not start. */
 export interface Obstacle {
   text: string;
-  /** A key: of several obstacles of a Pod with the same cause, the user needs to read only one. */
+  /** A key for reports: if a Pod has several obstacles with the same `cause`, the user needs to read only one of them. */
   cause: string;
   /** The actions that the user can take; empty if there are none, or if `text` already names them. */
   hint: string;
@@ -137,7 +137,7 @@ const PASSING_REASONS = ['CreateContainerConfigError', 'CreateContainerError', '
 /** Facts about a Pod that its object does not contain. */
 export interface PodFacts {
   hints: Hints;
-  /** Absent: no container has run. */
+  /** Facts about the containers from earlier statuses of the Pod. Absent: no container has run. */
   runs?: ContainerRuns | undefined;
   /** The node of the Pod; undefined if it is not known. */
   node?: Node | undefined;
@@ -186,7 +186,7 @@ function waitingOf(pod: Pod, container: PodContainer, facts: PodFacts): Obstacle
 /** How long an obstacle that is not final may last before the Pod counts as unable to start. */
 export const OBSTACLE_MILLIS = 120_000;
 
-/** By UID of the Pod: its obstacle, since when it has had any, and its title. A Pod without an obstacle has no entry. */
+/** The Pods that have an obstacle, by UID: the obstacle, the time since which the Pod has had any obstacle, and the title of the Pod. */
 export type Obstructed = ReadonlyMap<string, { since: number; title: string; obstacle: Obstacle }>;
 
 /** Returns the obstacles after a change of the Pod. `since` remains the same while the Pod has any obstacle. `now` is in milliseconds. */

@@ -205,8 +205,8 @@ async function live(
 }
 
 /**
- * Returns a function that prints an error about the manifests, and throws other errors. After `stop` it ignores all errors, because they
- * only show which step was interrupted.
+ * Returns a function that prints a UserError, and throws other errors. After `stop` has aborted, the function ignores all errors, because
+ * they only show which step was interrupted.
  */
 export const refused =
   (say: (line: string) => void, stop?: AbortSignal) =>

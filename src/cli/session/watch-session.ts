@@ -4,7 +4,7 @@
  *
  * Reads Pods, Jobs and Events in the namespaces of the session, the owners of Pods, and Nodes. Writes nothing.
  * Invariants:
- *  1. A Pod or Job belongs to the session if it, its controller, or a controller above that has the label of the session.
+ *  1. A Pod or Job belongs to the session if it, its controller, or the controller of its controller has the label of the session.
  *  2. The only timer is that of giveUp(), for Pods that cannot start.
  */
 import { hasEnded } from '../../api/core/v1/pod/status/final-phase.ts';

@@ -8,7 +8,7 @@ import { engineRunsIn } from '../kubeconfig/which-engine.ts';
 import { kubeconfigPaths, type TargetOptions } from '../target.ts';
 
 export interface SelectedEngine {
-  /** Undefined if only the API can be read. */
+  /** The data folder of the engine; undefined if only the API can be read. */
   dataDir: string | undefined;
   /** Sentences about what cannot be read. */
   unread: string[];

@@ -33,7 +33,7 @@ export function oomRisk(
   name('containerd', containerd);
   name('shims', shims);
   if (parts.length === 0) return undefined;
-  // An engine with a low score was able to lower scores, so a restart helps: it also lowers the scores of shims of an earlier engine.
+  // An engine with a low score was able to lower scores, so a restart helps: a new engine lowers the scores of shims of an earlier one.
   const isLow = engine === undefined || engine <= SHIM_OOM_SCORE;
   const advice = isLow ? restart(isService, env) : isService ? OF_SERVICE : OF_SHELL;
   return `when memory runs out, the kernel may kill lifepod before Pods (oom_score_adj: ${parts.join(', ')}): ${advice}`;

@@ -238,7 +238,7 @@ function probeStop({ transitions }: Living, container: string): Transition | und
   return stop?.attempt === exit?.attempt ? stop : undefined;
 }
 
-/** Source: the messages of the kubelet about containers that it stops. */
+/** Matches the message about a container that the node stops for a failed probe. Source: the messages of the kubelet. */
 const FAILED_PROBE = /failed (startup|liveness) probe/;
 
 /** Returns how long a probe takes to fail, including its initial delay; 0 if there is no probe. Source: the defaults of v1.33. */

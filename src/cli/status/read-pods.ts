@@ -40,7 +40,7 @@ export interface ReadPodsOptions {
   namespace: string | undefined;
   /** The namespace to read if the user may not read Pods in all namespaces. */
   ownNamespace: string;
-  /** Undefined if the user may not read Nodes. */
+  /** All Nodes; undefined if the user may not read Nodes. */
   nodes: readonly Node[] | undefined;
   hints: Hints;
   now: Millis;

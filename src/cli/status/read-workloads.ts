@@ -62,7 +62,7 @@ export async function readWorkloads(
 function troubleOf(object: WorkloadObject, kind: Trouble['kind'], word: string, hints: Hints): Trouble[] {
   const { metadata, status } = object;
   const failure = status?.conditions?.find((each) => each.type === 'ReplicaFailure' && each.status === 'True');
-  // If the object has a controller, the controller also has the condition, so the failure is reported only once.
+  // The failure of an object with a controller is omitted, because the controller also reports it.
   if (failure === undefined || controllerOf(object) !== undefined) return [];
   const { name, namespace = 'default', uid } = metadata;
   const message = oneLine(failure.message);

@@ -2,7 +2,7 @@
 import { humanDuration } from '../../api/table.ts';
 import { formatTime, type Millis } from '../../machinery/time.ts';
 
-/** Something that is not well. */
+/** A problem that `lifepod status` reports. */
 export interface Trouble {
   kind:
     | 'Disk'
@@ -31,7 +31,7 @@ export interface Trouble {
 }
 
 export interface StatusReport {
-  /** Present if the engine runs on this machine, and the user may read its data folder. */
+  /** Facts about the engine; present if it runs on this machine, and the user may read its data folder. */
   engine?: {
     version: string;
     pid: number;
@@ -42,11 +42,11 @@ export interface StatusReport {
     /** The resident memory of the processes. `dns` and `containerd` are 0 if lifepod has not started them. */
     memoryBytes: { engine: number; dns: number; containerd: number; shims: number };
     shims: number;
-    /** A warning that is no trouble yet. */
+    /** A warning about a risk, which does not count as a trouble. */
     warning?: string | undefined;
   };
   server: string;
-  /** Undefined if the server does not report it. */
+  /** The version that the server reports; undefined if the server does not report a version. */
   kubernetesVersion: string | undefined;
   nodes: { name: string; ready: boolean; runtime: string }[];
   /** The number of Pods by the word that kubectl shows in its column STATUS. */

@@ -124,7 +124,7 @@ function cellsOf(row: Row, picture: LifePicture, scale: Scale, used: Set<Glyph>)
     const cell = cells[column];
     if (cell === undefined || cell.char === BARS.waiting.char || cell.char === BARS.backoff.char) put(column, glyph);
   }
-  // The legend explains only glyphs over which no other one, and no exit code, has been drawn.
+  // The legend explains only glyphs that remain visible: no other glyph and no exit code has been drawn over them.
   for (const [column, glyph] of glyphs) if (cells[column]?.label !== true) used.add(glyph);
   return cells;
 }

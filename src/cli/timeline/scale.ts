@@ -10,7 +10,7 @@ export interface Scale {
   column(at: Millis): number;
   /** Returns the time at the left edge of a column. */
   timeAt(column: number): Millis;
-  /** The time that the columns represent, without the time that is left out. */
+  /** The time that the columns represent, without the time that the shortened periods omit. */
   shownMillis: number;
   /** For each shortened period, the column in its middle. */
   cuts: number[];

@@ -17,7 +17,7 @@ import { shortDuration } from '../timeline/scale.ts';
 export interface Subject {
   name: string;
   namespace: string;
-  /** Undefined if the Pod no longer exists. */
+  /** The Pod; undefined if it no longer exists. */
   pod: Pod | undefined;
   /** The Events of the Pod. */
   events: readonly CoreV1Event[];
@@ -47,7 +47,7 @@ export interface Explanation {
   sentence: string;
   /** The facts that support the sentence. */
   evidence: string[];
-  /** Empty if there is nothing to do. */
+  /** What the user can do; empty if there is nothing to do. */
   actions: Action[];
 }
 

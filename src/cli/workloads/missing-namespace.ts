@@ -1,4 +1,4 @@
-/** Composes the error for a namespace that does not exist. The API returns empty lists for it, as for a namespace without Pods. */
+/** Composes the error for a missing namespace, for which the API returns empty lists, as for a namespace without Pods. */
 import type { Namespace } from '../../api/generated/types.ts';
 import { NAMESPACES } from '../../api/resources.ts';
 import type { Client } from '../../client/client.ts';

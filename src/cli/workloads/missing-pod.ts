@@ -47,7 +47,7 @@ export async function missingPod(client: Client, namespace: string, name: string
   );
 }
 
-/** Returns a list of the first MOST_NAMES names, and the number of the others if there are more. */
+/** Returns a list of the first MOST_NAMES names, with the number of further names if there are more. */
 export const shortList = (names: readonly string[]): string =>
   names.length > MOST_NAMES
     ? `${names.slice(0, MOST_NAMES).join(', ')} and ${names.length - MOST_NAMES} more`
