@@ -5,7 +5,7 @@ import type { RunningProxy } from '../network/proxy/proxy.ts';
 import { inTime } from '../platform/at-most.ts';
 import type { ContainerRuntime, SandboxPods } from '../runtime/runtime.ts';
 
-/** How long a container waits for the first rules. To write the rules for thousands of objects takes seconds on a busy machine. */
+/** How long a container waits for the first rules. Writing the rules for thousands of objects takes seconds on a busy machine. */
 const FIRST_RULES_MILLIS = 30_000;
 
 export interface AttachmentOptions extends Omit<PoliciesOptions, 'table' | 'sandboxes' | 'left' | 'firstRulesMillis'> {

@@ -51,7 +51,7 @@ export interface OpenRegistry {
   pki: Pki;
   /** Issues the tokens of ServiceAccounts. */
   tokens: TokenIssuer;
-  /** Decide what the users of the API may do. Decisions wait until connect() is called. */
+  /** Functions that decide what the users of the API may do. Decisions wait until connect() is called. */
   authorization: LateAuthorizers;
   /** Counts and logs the requests of components that their roles do not allow. */
   onRefusal: OnRefusal;

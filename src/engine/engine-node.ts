@@ -86,7 +86,7 @@ export async function openPressure(
   return pressure;
 }
 
-/** Resolves with the capacity of the node. Rejects with a UserError if the settings do not fit, for example reserve more than there is. */
+/** Resolves with the capacity of the node. Rejects with a UserError, for example if the settings reserve more than the machine has. */
 export const nodeCapacity = (settings: Settings): Promise<Capacity> =>
   readCapacity({
     folder: settings.dataDir,

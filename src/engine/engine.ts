@@ -101,7 +101,7 @@ export async function startEngine(
   checkMachine(() => usesPrivateContainerd(options));
   checkDataFormat(options.dataDir);
   completeRestore(options.dataDir);
-  // Everything is checked before the data folder is created.
+  // The options are checked before the data folder is created, so that a refused option leaves no folder.
   const record = settledRecord(options.dataDir);
   const settings = resolveSettings(options, record);
   await checkAuditPolicy(settings);

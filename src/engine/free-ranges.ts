@@ -84,7 +84,7 @@ function requireUsable(name: string, range: IpRange, example: string): void {
 async function isUsed(range: IpRange): Promise<boolean> {
   const [output, services] = await Promise.all([
     runCommandOk('ip', ['-json', '-4', 'route', 'show', 'table', 'all']),
-    // If nft(8) is not installed, no other engine runs.
+    // Errors are ignored: without nft(8), no other engine runs.
     otherServiceRanges({ name: '', signal: AbortSignal.timeout(NFT_MILLIS) }).catch(() => []),
   ]);
   const routes = (JSON.parse(output) as { dst: string }[]).flatMap(

@@ -20,7 +20,7 @@ export interface FoundProcess {
   commandLine: string[];
 }
 
-/** Returns all processes except this process whose command line has the path, or a path below it, in an argument. */
+/** Returns the processes that have the path, or a path below it, in an argument of their command line. Omits this process. */
 export function processesNaming(path: string): FoundProcess[] {
   const found: FoundProcess[] = [];
   for (const entry of readdirSync('/proc')) {

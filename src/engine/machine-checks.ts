@@ -10,7 +10,7 @@ import { UserError } from '../platform/files.ts';
 import { findProgram, runCommand } from '../platform/processes.ts';
 import { packageOf } from '../platform/programs/programs.ts';
 
-/** The programs that lifepod runs on every machine, and those that it also needs for a private containerd. */
+/** ALWAYS: the programs that lifepod runs on every machine. PRIVATE_CONTAINERD: the programs that a private containerd needs, too. */
 const ALWAYS = ['nft', 'conntrack', 'ip', 'flock', 'nsenter', 'setpriv', 'mount', 'umount'];
 const PRIVATE_CONTAINERD = ['catatonit', 'containerd', 'runc'];
 const CNI_FOLDERS = ['/usr/lib/cni', '/opt/cni/bin'];

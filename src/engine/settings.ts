@@ -69,7 +69,7 @@ export interface UpOptions
   /** Whether SIGTERM and SIGINT end the Pods before the engine stops, as `lifepod shutdown-node` does. The option is not recorded. */
   shutdownOnStop?: boolean;
   logLevel?: LogLevel;
-  /** By default, `text` for an engine in the foreground, and `json` for one in the background. */
+  /** The format of the log. The default is `text` for an engine in the foreground, and `json` for an engine in the background. */
   logFormat?: LogFormat;
 }
 
@@ -83,7 +83,7 @@ export interface Settings
   dataDir: string;
   /** The port of the API; 0 means any free port. */
   port: number;
-  /** The port to record instead of the port on which the API server listens; undefined if the latter is recorded. */
+  /** The port to record instead of the port on which the API server listens. Undefined: the port on which it listens is recorded. */
   recordedPort?: number;
   /** The range of the Pods' addresses, IPv4; an IPv6 range may follow after a comma. */
   podCidr: string;
@@ -126,8 +126,8 @@ export interface EngineRecord
   podPidsLimit?: number;
   runtimeHandlers?: Record<string, string>;
   /**
-   * `down` after `lifepod down` has finished, so that nothing from this data folder is running; `starting` until the first start has
-   * succeeded, before which its settings are not used again (see start/first-start.ts); otherwise `up`.
+   * `down` after `lifepod down` has finished, so that nothing from this data folder is running; `starting` until a first start has
+   * succeeded: later starts do not use the settings of a failed first start (see start/first-start.ts); otherwise `up`.
    */
   state: 'up' | 'down' | 'starting';
   /** With the state `starting`: the names in the data folder that existed before the first start. */

@@ -24,7 +24,7 @@ import { SERVED_VERSION } from './version.ts';
 export interface PartOptions extends Platform {
   client: Client;
   informers: SharedInformers;
-  /** Stops the part. */
+  /** Stops this part of the node. */
   signal: AbortSignal;
 }
 

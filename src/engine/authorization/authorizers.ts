@@ -9,9 +9,9 @@ import { followRbac } from './rbac-objects.ts';
 import { rememberGrants } from './remember-grants.ts';
 
 export interface Authorizers {
-  /** For the clients of the API server. */
+  /** Authorizes the requests of clients of the API server. */
   clients: Authorizer;
-  /** For the components of the engine. Makes the same decisions as `clients`, but remembers them. */
+  /** Authorizes the requests of components of the engine. Makes the same decisions as `clients`, but remembers grants. */
   components: Authorizer;
 }
 

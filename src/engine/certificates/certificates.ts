@@ -38,7 +38,7 @@ export function publishCertificates(
     pki,
     load: (now) => loadCertificates(settings, now),
     use(renewed) {
-      // Other users of `pki`, such as the authority, must use the renewed certificates, too.
+      // The components that hold `pki`, such as the certificate authority, must use the renewed certificates, too.
       Object.assign(pki, renewed);
       api.useCertificates(renewed);
       publish(renewed);

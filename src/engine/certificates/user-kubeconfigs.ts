@@ -122,7 +122,7 @@ function replaceFile(path: string, content: Buffer | string, mode: number, owner
 
 /**
  * Returns the data folder, such as `/var/lib/lifepod`, of the engine that has written the kubeconfig at `path`; undefined if `path` is not
- * that of a copy, or if the file data-dir beside the copy is missing or could have been written by another user than `owner`.
+ * that of a copy, or if the file data-dir beside the copy is missing or could have been written by a user other than `owner`.
  */
 export function dataDirOfCopy(path: string, runFolder = RUN_FOLDER, owner = ROOT): string | undefined {
   const folder = dirname(resolve(path));
@@ -144,7 +144,7 @@ export const knownDataDirs = (runFolder = RUN_FOLDER, owner = ROOT): string[] =>
     (name) => readOwned(join(runFolder, name, DATA_DIR_FILE), owner)?.replace(/\n$/, '') ?? [],
   );
 
-/** Returns the content of the file; undefined if the file cannot be read, or if another user than `owner` may write it. */
+/** Returns the content of the file; undefined if the file cannot be read, or if a user other than `owner` may write it. */
 function readOwned(path: string, owner: number): string | undefined {
   let fd: number;
   try {

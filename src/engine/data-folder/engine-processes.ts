@@ -77,7 +77,7 @@ export function lostEngines(
  * another machine that has mounted it. The PID `pid` in the lock file is then that of an unrelated process, which must not be signaled.
  */
 export function requireLocalEngine(dataDir: string, pid: number): void {
-  // If the lock has another owner or none, the engine with this PID has ended in the meantime.
+  // If another process or none has the lock now, the engine with this PID has just ended.
   if (hasLockOpen(dataDir, pid) || dataDirOwner(dataDir) !== pid) return;
   throw new UserError(
     `the engine of ${dataDir} runs elsewhere, for example in a container that has the folder as a volume: type this command there`,

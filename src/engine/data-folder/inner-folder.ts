@@ -59,7 +59,7 @@ export function refuseInnerFolder(dataDir: string): void {
 
 /**
  * Returns whether the folder contains the record of an engine. Returns false if the file engine.json has other content, belongs to another
- * user, or is not a regular file: to read a pipe would block.
+ * user, or is not a regular file: reading a pipe would block.
  */
 export function isDataFolder(folder: string): boolean {
   try {

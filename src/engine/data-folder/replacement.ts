@@ -105,7 +105,7 @@ export function finishReplacement(dataDir: string, rename = renameSync): string 
   mkdirSync(old, { recursive: true, mode: 0o700 });
   for (const name of PARTS) {
     const [fresh, present] = [join(root, 'new', name), join(dataDir, name)];
-    // A new part that is not in its folder any more has been moved already.
+    // A new part that is missing in its folder has already been moved by an interrupted call.
     if (parts.includes(name) && !existsSync(fresh)) continue;
     if (lstatSync(present, { throwIfNoEntry: false }) !== undefined) rename(present, join(old, name));
     if (parts.includes(name)) rename(fresh, present);

@@ -17,7 +17,7 @@ export interface ApiOptions {
   maxRequestsInflight?: string;
   maxMutatingRequestsInflight?: string;
   clusterSigningDuration?: string;
-  /** `true` or `false`. */
+  /** Whether the server does not offer HTTP/2: `true` or `false`. */
   disableHttp2Serving?: string;
 }
 
@@ -28,11 +28,11 @@ interface Settings extends Pick<ApiSettings, 'bindAddress' | 'tlsSan'> {
   podCidr: string;
   serviceCidr: string;
   nodeName: string;
-  /** Defined if the engine is started only to end its Pods. */
+  /** The port in the engine record; defined only if the engine is started only to end its Pods. */
   recordedPort?: number;
 }
 
-/** Source: the default of kube-controller-manager's option of the same name of v1.33. */
+/** The default of --cluster-signing-duration. Source: the option of kube-controller-manager of v1.33. */
 const DEFAULT_SIGNING_DURATION = '8760h';
 /** The shortest lifetime of certificates that is accepted. A renewal takes less than a second, but clients also need time. */
 const LEAST_SIGNING_MILLIS = 10_000;

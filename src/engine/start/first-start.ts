@@ -42,7 +42,7 @@ const settled = ({ before: _, ...record }: EngineRecord): EngineRecord => ({ ...
 const isKept = (name: string): boolean => name.startsWith('lifepod.log') || name === 'sessions';
 /** The folders in which the user creates files, perhaps while an engine starts. */
 const OF_USER = ['certs.d', 'manifests', 'seccomp'];
-/** These entries are removed last, because they show other processes that the rest is being removed. */
+/** These entries are removed last, because they show other processes that the other entries are being removed. */
 const LAST = ['engine.json', 'lock'];
 
 /**
