@@ -285,8 +285,8 @@ export const isSessionEngine = (dataDir: string): boolean => readOwner(dataDir).
 export async function dataDirReleased(dataDir: string, signal: AbortSignal): Promise<void> {
   signal.throwIfAborted();
   const code = await new Promise<number | null>((resolve, reject) => {
-    // The lock is shared, so that a waiting process is not mistaken for an owner. `detached` gives the command its own process group,
-    // so that Ctrl+C does not reach it; it ends with this process.
+    // The lock is shared, so that a waiting process is not mistaken for an owner. `detached` gives the command its own process group, so
+    // that Ctrl+C does not reach the command. setpriv ends the command when this process ends.
     const args = ['--pdeathsig', 'KILL', 'flock', '--shared', lockPath(dataDir), 'true'];
     const child: ChildProcess = spawn('setpriv', args, { stdio: 'ignore', detached: true, signal });
     child.once('error', reject);

@@ -68,7 +68,7 @@ export function foreignLink(path: string): string | undefined {
 /** Returns the UID of another user who owns a folder above the file or a link in its path, and thus can redirect root to another folder. */
 export function redirectingUser(path: string): number | undefined {
   if (!isRoot()) return undefined;
-  // Each folder that a link passes through is also examined, because its owner can replace its entries.
+  // The owner of any folder on the path, also on the path of a link, can replace the entries of that folder.
   let uid: number | undefined;
   const found = linkIn(dirname(resolve(path)), 0, (folder) => {
     uid ??= folder.uid === ROOT ? undefined : folder.uid;
@@ -101,7 +101,7 @@ function linkIn(path: string, links: number, passes: (folder: Stats) => void = (
 }
 
 /**
- * Returns a warning if the rights of a parent folder let another user than `trusted` replace the folder. The folder is not refused, because
+ * Returns a warning if the rights of a parent folder let a user other than `trusted` replace the folder. The folder is not refused, because
  * working folders of build systems usually belong to another user.
  */
 export function replaceableBy(path: string, trusted?: number): string | undefined {

@@ -20,7 +20,7 @@ export interface CommandResult {
 
 export interface CommandOptions {
   signal?: AbortSignal;
-  /** Written to the standard input of the program, which is empty by default. A long text may be given in pieces. */
+  /** The standard input of the program, which is empty by default. A long text may be given in pieces. */
   input?: string | readonly string[];
   /** The complete environment of the program; by default, that of this process. */
   env?: NodeJS.ProcessEnv;
@@ -214,7 +214,7 @@ export function raisePriority(): void {
 
 /**
  * Sets the name of this process that ps(1) and systemd show, which would otherwise be the name of a thread of Node.js. The command line
- * stays the same. Does nothing if the kernel does not permit the change. Source: proc_pid_comm(5).
+ * does not change. Does nothing if the kernel does not permit the change. Source: proc_pid_comm(5).
  */
 export function nameProcess(name: string): void {
   try {

@@ -7,7 +7,7 @@ import type { Millis } from '../machinery/time.ts';
 export interface HeapEntry {
   readonly time: Millis;
   readonly sequence: number;
-  /** Undefined after the entry was removed or taken. */
+  /** The callback; undefined after the entry was removed or taken. */
   callback: (() => void) | undefined;
 }
 
@@ -47,7 +47,7 @@ export function createTimerHeap(): TimerHeap {
       i = least;
     }
   };
-  /** Pops removed entries from the top of the heap. A removed entry stays in the heap, without its callback, until it is at the top. */
+  /** Pops removed entries from the top of the heap. A removed entry remains in the heap, without its callback, until it is at the top. */
   const dropRemoved = (): void => {
     while (heap[0] !== undefined && heap[0].callback === undefined) pop();
   };

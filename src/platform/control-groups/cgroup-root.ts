@@ -16,7 +16,7 @@ const INIT_GROUP = 'init';
 /** The maximum number of rounds. Processes that start during a round, for example through `docker exec`, move in a later round. */
 const ROUNDS = 10;
 
-/** Whether this is the root group of a container: the kernel's real root group does not have this file. */
+/** Returns whether `root` is the root group of a container. The kernel's real root group does not have the file cgroup.type. */
 const isContainers = (root: string): boolean => existsSync(join(root, 'cgroup.type'));
 
 /**

@@ -45,7 +45,7 @@ export interface Cgroups {
   isMadeByRuntimeToo: boolean;
   /** Returns the value of CRI's `cgroup_parent` for the group: its path, or, if the cgroup driver is systemd, the name of its slice. */
   parentName(path: string): string;
-  /** Creates the group and its missing parents, and sets the given limits. Omitted limits stay unchanged. */
+  /** Creates the group and its missing parents, and sets the given limits. Omitted limits do not change. */
   set(path: string, limits: CgroupLimits): Promise<void>;
   /** Resolves with the names of the direct children; empty if the group does not exist. */
   children(path: string): Promise<string[]>;
@@ -291,7 +291,7 @@ async function killIn(folder: string): Promise<void> {
   }
 }
 
-/** For catch(): returns undefined if the file or group does not exist, and rethrows other errors. */
+/** Handles the error of a read: returns undefined if the file or group does not exist, and rethrows other errors. */
 function gone(error: unknown): undefined {
   const { code } = error as NodeJS.ErrnoException;
   if (code !== 'ENOENT' && code !== 'ENODEV') throw error;

@@ -33,7 +33,7 @@ export const slicePath = (path: string): string =>
     .map((_, index, parts) => `/${sliceName(parts.slice(0, index + 1).join('/'))}`)
     .join('');
 
-/** The folder of units and drop-ins that a reboot removes. */
+/** systemd's folder for units and drop-ins that the next reboot removes. */
 const RUNTIME_UNITS = '/run/systemd/system';
 
 /**
@@ -158,7 +158,7 @@ const textOf = (properties: readonly Property[]): string[] => [String(properties
 const startSlice = (name: string, properties: readonly Property[]): Promise<void> =>
   callManager('StartTransientUnit', 'ssa(sv)a(sa(sv))', [name, 'replace', ...textOf(properties), '0']);
 
-/** Sets properties of a unit until the unit stops. Rejects if systemd refuses. */
+/** Sets properties of a unit, which the unit loses when it stops. Rejects if systemd refuses the properties. */
 const setProperties = (name: string, properties: readonly Property[]): Promise<void> =>
   callManager('SetUnitProperties', 'sba(sv)', [name, 'true', ...textOf(properties)]);
 

@@ -51,7 +51,7 @@ test('a message is text by default, without colors in a file', () => {
   expect(others).toEqual([]);
 });
 
-/** Sets JOURNAL_STREAM as systemd does. `more` is added to the inode: if it is not 0, the variable names another stream than the log's. */
+/** Sets JOURNAL_STREAM as systemd does. `more` is added to the inode: if it is not 0, the variable names a stream other than the log's. */
 const streamOf = (more: bigint) => (fileDescriptor: number) => {
   const { dev, ino } = fstatSync(fileDescriptor, { bigint: true });
   vi.stubEnv('JOURNAL_STREAM', `${dev}:${ino + more}`);

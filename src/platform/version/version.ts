@@ -15,5 +15,5 @@ export const KUBERNETES_VERSION = 'v1.33.0';
 /** The version that /version, the Node, the metrics, the log and the User-Agent contain, for example v1.33.0+lifepod.0.1.0. */
 export const SERVED_VERSION = `${KUBERNETES_VERSION}+lifepod.${LIFEPOD_VERSION}`;
 
-/** The User-Agent of lifepod's requests. Field managers are the part before the slash. */
+/** The User-Agent of lifepod's requests. The API server uses the part before the slash as the default field manager. */
 export const USER_AGENT = `lifepod/${SERVED_VERSION}`;
