@@ -2,7 +2,7 @@
 
 /** The contents of a PKCS#10 request. */
 export interface CertificateRequest {
-  /** Empty if the subject does not have exactly one common name. */
+  /** The common name of the subject; empty if the subject does not have exactly one. */
   commonName: string;
   organizations: readonly string[];
   dnsNames: readonly string[];

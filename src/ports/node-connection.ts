@@ -9,7 +9,7 @@ export interface LogOptions {
   previous?: boolean;
   timestamps?: boolean;
   sinceSeconds?: number;
-  /** In RFC 3339 format. */
+  /** The time from which lines are returned, in RFC 3339 format. */
   sinceTime?: string;
   tailLines?: number;
   limitBytes?: number;

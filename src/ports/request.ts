@@ -6,7 +6,7 @@ import type { KubeObject, ResourceRef } from '../machinery/meta.ts';
 
 /** A user of the API. Source: authentication/v1 UserInfo of v1.33. */
 export interface UserInfo {
-  /** Such as `system:kube-scheduler`; `system:anonymous` for requests that need no authentication, such as /healthz. */
+  /** The name of the user, such as `system:kube-scheduler`; `system:anonymous` for requests without authentication, such as /healthz. */
   name: string;
   uid?: string;
   groups: readonly string[];
@@ -32,7 +32,7 @@ export interface RequestContext {
   readonly resource: ResourceRef;
   readonly subresource?: string | undefined;
   readonly namespace?: string | undefined;
-  /** Absent for lists, watches and deletecollection, and for a create without a subresource. */
+  /** The name of the object; absent for lists, watches and deletecollection, and for a create without a subresource. */
   readonly name?: string | undefined;
   /** Aborts when the sender no longer waits for the result. */
   readonly signal: AbortSignal;
