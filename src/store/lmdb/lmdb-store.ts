@@ -205,7 +205,7 @@ class LmdbStore implements FileStore {
   }
 
   private async drain(): Promise<void> {
-    // This wait lets all calls that a caller makes in one go, without awaiting their results, share the first commit.
+    // This wait lets all calls that are made one after another, without awaiting their results, share the first commit.
     await undefined;
     while (this.waiting.length > 0) {
       await this.process(this.waiting.splice(0, MAX_SHARED));

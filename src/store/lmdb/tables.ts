@@ -78,9 +78,9 @@ function openEnvironment(directory: string): Omit<Tables, 'file'> {
 
 /**
  * Makes a small commit if LMDB's list of free pages is empty, as in a compacted copy. LMDB 3.5.6 crashes or fails in a commit that frees
- * hundreds of pages while the list is empty: LMDB then needs adjacent pages for the list, and searches the list for them, whose first page
- * it has just created without an entry. After the small commit, the list always has an entry. Does nothing if the disk has no space for the
- * small commit, because larger commits are then refused, too.
+ * hundreds of pages while the list is empty: to store the list, it searches the list itself for adjacent pages, but the first page of the
+ * list, which it has just created, has no entry yet. After the small commit, the list always has an entry. Does nothing if the disk has no
+ * space for the small commit, because larger commits are then refused, too.
  */
 async function beginFreeList(tables: Tables): Promise<void> {
   const { root, meta } = tables;
