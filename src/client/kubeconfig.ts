@@ -7,7 +7,7 @@ import { UserError } from '../platform/files.ts';
 import { type HttpClient, type HttpClientOptions, httpClient } from './http-client.ts';
 
 export interface KubeconfigContext extends HttpClientOptions {
-  /** Absent if the context sets no namespace. */
+  /** The namespace of the context; absent if the context sets no namespace. */
   namespace?: string;
 }
 

@@ -23,7 +23,7 @@ const NONE: ReadonlySet<never> = new Set<never>();
 export class LocalCopy<T extends KubeObject> {
   readonly #resource: string;
   readonly #log: Log;
-  /** By `<namespace>/<name>`. */
+  /** The objects by `<namespace>/<name>`. */
   readonly #objects = new Map<string, T>();
   readonly #indexes = new Map<KeysOf<T>, Map<string, Set<T>>>();
   readonly #followers = new Map<InformerHandlers<T>, (object: T) => boolean>();

@@ -2,8 +2,8 @@
  * Provides the informers that the components of an engine share: one list, one watch and one copy of the objects for each resource, however
  * many components follow the resource.
  *
- * Boundary: informer.ts lists, watches, backs off and resumes. All informers read with the same client, that is, the rights of one user;
- * each component writes with its own client.
+ * Boundary: informer.ts lists, watches, backs off and resumes. All informers read with the same client, and thus with the rights of one
+ * user; each component writes with its own client.
  * Invariants:
  *  1. A follower gets `added` for every existing object first, whenever it begins to follow.
  *  2. The objects are frozen with all their content, because all followers get the same ones.
@@ -87,7 +87,7 @@ class SharedInformer<T extends KubeObject> {
 
   follow(signal: AbortSignal, handlers: InformerHandlers<T>, matches?: Matches): Informer<T> {
     const synced = Promise.withResolvers<void>();
-    // The copy makes each follower unique, because a component may follow twice with the same handlers.
+    // A new object identifies each follower, because a component may follow twice with the same handlers.
     const user = { ...handlers };
     if (!signal.aborted) this.#users.add(user);
     queueMicrotask(() => {

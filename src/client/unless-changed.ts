@@ -9,8 +9,8 @@ import type { DeleteOptions } from '../ports/backend.ts';
 import type { ResourceClient } from './client.ts';
 
 /**
- * Resolves with the result of the write; undefined if the API has answered that the object no longer exists (NotFound), or was replaced or
- * changed (Conflict). Rejects with any other error.
+ * Resolves with the result of the write; with undefined if the API has answered that the object no longer exists (NotFound), or was
+ * replaced or changed (Conflict). Rejects with any other error.
  */
 export async function unlessChanged<T>(write: Promise<T>): Promise<T | undefined> {
   try {
