@@ -27,8 +27,8 @@ export interface ContainerdProcess {
   pid(): number | undefined;
   readonly exited: Promise<ContainerdExit>;
   /**
-   * Resolves with containerd's version once containerd serves CRI. Rejects once the process has exited before that. The process is killed
-   * if containerd does not serve CRI within 60 s, if a call to containerd fails, or if the launch is aborted.
+   * Resolves with containerd's version once containerd serves CRI. The process is killed if containerd does not serve CRI within 60 s, if a
+   * call to containerd fails, or if the launch is aborted. Rejects if the process exits or is killed before containerd serves CRI.
    */
   readonly ready: Promise<string>;
   /** Sends SIGTERM, and SIGKILL if the process still runs after 10 s. Resolves once it has exited. */

@@ -1,7 +1,7 @@
 /**
- * Clears the state that a private containerd leaves on the machine. Before containerd starts, these are a containerd process that a killed
- * engine has left and, after a reboot, the content of the run folder. `lifepod down` also clears the remaining shims and containers with
- * their mounts, cgroups and sockets.
+ * Clears the state that a private containerd leaves on the machine. Before a start of containerd, ends a containerd process that a killed
+ * engine has left and, after a reboot, deletes the content of the run folder. For `lifepod down`, also removes the remaining shims and
+ * containers with their mounts, cgroups and sockets.
  */
 import { readFileSync, rmSync } from 'node:fs';
 import { ensurePrivateFolder, readTextIfPresent, writeFileAtomic } from '../../platform/files.ts';

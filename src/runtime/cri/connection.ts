@@ -136,7 +136,7 @@ interface UnaryCall {
   name: string;
   request: object;
   waitForReady: boolean;
-  /** 0: no limit. */
+  /** The time limit of the call; 0: no limit. */
   timeoutMillis: number;
   onCall?: CallListener | undefined;
 }

@@ -18,7 +18,7 @@ export interface ContainerFacts {
   outOfMemory?: boolean;
   /**
    * Resolved when containerd has deleted the container, or its task. containerd deletes the task after it has read all output of the
-   * container (log-end.ts). To wait for the deletion, call logEndOf(), which creates a missing field.
+   * container (log-end.ts). To wait for the deletion, call logEndOf(), which creates the field if it is missing.
    */
   logEnd?: PromiseWithResolvers<void>;
   /** The observation after the exit, or after a start that was cut. While it is set, the container is not queried again. */

@@ -1,6 +1,6 @@
 /**
- * Waits until containerd has written the log of an exited container. lifepod reports an exit as soon as containerd's event arrives. Then,
- * containerd's CRI plugin may not have copied the last output from the container's pipe to the log yet. When the plugin has read all
+ * Waits until containerd has written the log of an exited container. lifepod reports an exit as soon as containerd's event arrives. At this
+ * time, containerd's CRI plugin may not have copied the last output from the container's pipe to the log yet. When the plugin has read all
  * output, it deletes the task, but may still have to write the last few kB, and no event reports the end of these writes. Therefore, after
  * the deletion of the task, the log counts as complete only when it no longer grows.
  */
@@ -41,7 +41,7 @@ export async function logEnded(parts: LogEndParts, id: string, signal: AbortSign
     status = await observer.containerStatus(id, signal);
     if (status === undefined) return;
   } catch {
-    // The runtime cannot be reached. After its next start, the runtime copies the remaining output.
+    // The wait continues although the runtime cannot be reached: it copies the remaining output after its next start.
     signal.throwIfAborted();
   }
   if (status?.state !== 'CONTAINER_EXITED') await atMost(promise, LOG_END_MILLIS, timers, signal);
