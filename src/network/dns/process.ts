@@ -30,7 +30,7 @@ export interface DnsConnection {
   send(message: EngineMessage): void;
   /** Sends the message and resolves when the process has confirmed it. Rejects if the connection ends earlier. */
   confirmed(op: 'end' | 'flush'): Promise<void>;
-  /** Resolves when the connection has ended, which also happens when the process ends. */
+  /** Resolves when the connection has ended, which also happens when the process ends. Never rejects. */
   closed: Promise<void>;
 }
 
@@ -139,11 +139,14 @@ async function connectTo(options: DnsProcessOptions): Promise<DnsConnection | un
   }
   const greeted = Promise.withResolvers<Hello | undefined>();
   const confirmations = new Map<number, PromiseWithResolvers<void>>();
-  const closed = once(socket, 'close').then(() => {
-    greeted.resolve(undefined);
-    for (const each of confirmations.values()) each.reject(new Error('the connection to the DNS process ended'));
+  // events.once() would reject on an error of the socket, such as EPIPE, which precedes the event `close` if the process has ended.
+  const closed = new Promise<void>((resolve) => {
+    socket.once('close', () => {
+      greeted.resolve(undefined);
+      for (const each of confirmations.values()) each.reject(new Error('the connection to the DNS process ended'));
+      resolve();
+    });
   });
-  closed.catch(() => undefined);
   socket.on('error', () => socket.destroy());
   const receive = jsonLines((value) => {
     const message = value as ProcessMessage;
