@@ -15,7 +15,7 @@ export interface Patience {
   timers: Timers;
   /** An abort ends the attempts; deletePatiently() then resolves. */
   signal: AbortSignal;
-  /** Called once, after the first attempt that failed with a 5xx error. */
+  /** Reports the error of the first attempt that failed with a 5xx error. Is called at most once. */
   failed(error: ApiError): void;
 }
 

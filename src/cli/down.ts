@@ -187,7 +187,10 @@ async function clearRuntime(dataDir: string, endpoint: string, signal: AbortSign
   }
 }
 
-/** Ends the Pods, then stops the engine. Resolves when the engine has exited, which releases its lock on the data folder. */
+/**
+ * Ends the Pods, then stops the engine. Resolves when the engine has exited and so released its lock on the data folder. Rejects with a
+ * UserError if the kubeconfig of the engine is missing, or if the engine exits before its Pods have ended.
+ */
 async function endEngine(
   dataDir: string,
   record: EngineRecord,

@@ -51,7 +51,10 @@ export function stoppedRegistry(message = ''): string | undefined {
   return error === REFUSED && /^(127\.|\[::1\])/.test(address) ? address : undefined;
 }
 
-/** Whether the pull failed because the registry cannot be reached or its name cannot be resolved; false if the proxy cannot be reached. */
+/**
+ * Returns whether the pull failed because the registry cannot be reached or its name cannot be resolved; false if the proxy cannot be
+ * reached.
+ */
 export const isUnreachable = (message: string | undefined): boolean => unreachable(message ?? '') !== undefined;
 
 /**
@@ -70,5 +73,5 @@ export function pullReason(message: string | undefined): string {
   return reason.length > MOST_CHARACTERS ? `${reason.slice(0, MOST_CHARACTERS - 1)}…` : reason;
 }
 
-/** Whether the pull failed because the proxy cannot be reached. */
+/** Returns whether the pull failed because the proxy cannot be reached. */
 export const isProxyFailure = (message: string | undefined): boolean => (message ?? '').includes(PROXY);

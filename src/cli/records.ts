@@ -93,7 +93,7 @@ async function recordsOf(
 }
 
 /**
- * Returns the lives of all Pods that have had the name in the namespace and still have a record, in the order of their beginning. The
+ * Resolves with the lives of all Pods that have had the name in the namespace and still have a record, in the order of their beginning. The
  * existing Pod is included even without a record.
  */
 export async function livesOf(client: Client, { name, namespace }: PodLife): Promise<PodLife[]> {

@@ -42,8 +42,8 @@ export async function shutDownNode(dataDir: string): Promise<void> {
 }
 
 /**
- * Lets the running engine, or a new one, end the Pods and stop. Resolves with the outcome, or with undefined if the engine exited before
- * it had ended the Pods.
+ * Makes the running engine, or a new one, end the Pods and stop. Resolves with the outcome; with undefined if the engine exited before it
+ * had ended the Pods. Rejects with a UserError if the engine does not start, or runs in a container or on another machine.
  */
 async function shutDownEngine(dataDir: string): Promise<ShutdownOutcome | undefined> {
   let pid = dataDirOwner(dataDir);

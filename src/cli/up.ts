@@ -154,7 +154,9 @@ const PRINTED_NOTICES: Notices = {
   warn: (line) => void process.stderr.write(`warning: ${line}\n`),
 };
 
-/** With a log in JSON, sentences are lines of the log, so that a program can read all of standard error. */
+/**
+ * Returns notices that write each sentence as a line of the log, so that a program can read all of standard error if the log is in JSON.
+ */
 const loggedNotices = ({ info, warn }: Log): Notices => ({ say: (line) => info(line), warn: (line) => warn(line) });
 
 /** The state of the Pods when their engine stops. */

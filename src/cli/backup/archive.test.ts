@@ -36,7 +36,7 @@ const SMALL: Source[] = [
 ];
 const never = new AbortController().signal;
 
-/** Returns sources with a store of random bytes, which cannot be compressed, and their manifest. */
+/** Resolves with sources that have a store of random bytes, which cannot be compressed, and their manifest. */
 async function sourcesOf(): Promise<{ manifest: Manifest; sources: Source[] }> {
   const store = join(folder, 'store');
   writeFileSync(store, randomBytes(300_000));

@@ -27,7 +27,7 @@ export interface Manifest {
   dataFormat: number;
   /** The version of lifepod that wrote the backup, such as 0.1.0. */
   lifepod: string;
-  /** When the store was copied, in RFC 3339 format. */
+  /** The time at which the store was copied, in RFC 3339 format. */
   created: string;
   nodeName: string;
   /** The newest revision of the store. */

@@ -31,7 +31,7 @@ export async function findNames(wanted: Wanted): Promise<string[]> {
 const RECORDS_MILLIS = 500;
 const MOST_RECORDS = 500;
 
-/** Whether the image is that of sandboxes, such as registry.k8s.io/pause:3.10, which users neither run nor remove. */
+/** Returns whether the image is that of sandboxes, such as registry.k8s.io/pause:3.10, which users neither run nor remove. */
 const isSandboxImage = (name: string): boolean => /^(localhost\/lifepod|registry\.k8s\.io)\/pause(?=[:@]|$)/.test(name);
 
 const namesOf = (objects: readonly KubeObject[]): string[] => objects.map(({ metadata }) => metadata.name);

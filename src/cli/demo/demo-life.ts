@@ -86,7 +86,7 @@ export async function watchLife(
   };
 }
 
-/** Like podSummary(), but a deleted Pod has the status Terminating even after its containers have ended with Error or Completed. */
+/** Returns the result of podSummary(), but with the status Terminating for a deleted Pod, even if its containers have already ended. */
 function summaryOf(pod: Pod): { status: string; ready: number; total: number } {
   const summary = podSummary(pod);
   return pod.metadata.deletionTimestamp === undefined ? summary : { ...summary, status: 'Terminating' };

@@ -80,7 +80,9 @@ async function startEngine(dataDir: string, signal: AbortSignal): Promise<void> 
   say(readyText(await startDetached(options, signal)));
 }
 
-/** If the registry cannot be reached, builds the image from the machine's busybox-static and loads it. Else the node pulls the image. */
+/**
+ * Builds the image from the machine's busybox-static and loads it, if the registry cannot be reached. Otherwise, the node pulls the image.
+ */
 async function provideImage(dataDir: string, signal: AbortSignal): Promise<void> {
   const limited = AbortSignal.any([signal, AbortSignal.timeout(REGISTRY_MILLIS)]);
   const reached = await fetch(REGISTRY, { signal: limited }).then(

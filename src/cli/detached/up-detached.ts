@@ -64,7 +64,9 @@ async function useRunning(options: UpOptions, pid: number): Promise<void> {
   if (refusal !== undefined) throw refusal;
 }
 
-/** Like answerOfRunning(), but calls keepSessionEngine() if there is no refusal. Returns undefined if the engine has ended. */
+/**
+ * Returns the result of answerOfRunning(), or undefined if the engine has ended. If the result has no refusal, calls keepSessionEngine().
+ */
 function answerOfSessionEngine(options: UpOptions, pid: number, hasSessions: boolean): RunningAnswer | undefined {
   const { dataDir } = options;
   if (dataDirOwner(dataDir) !== pid) return undefined;

@@ -90,7 +90,10 @@ async function kubeconfigOf(options: KubeconfigOptions & { user: string }): Prom
   process.stderr.write(`${summaryOf(user, credentials, output)}\n`);
 }
 
-/** Resolves with a new key for the user and its certificate, signed by the authority of the data folder. */
+/**
+ * Resolves with a new key for the user and a certificate for this key, signed by the authority of the data folder. Rejects with a UserError
+ * if the key of the authority is missing.
+ */
 async function certified(dataDir: string, caPem: string, user: NewUser): Promise<CertificateAndKey> {
   const path = join(dataDir, 'pki', 'ca.key');
   const key = readTextIfPresent(path);

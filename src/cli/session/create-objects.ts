@@ -52,9 +52,9 @@ export interface Planning {
 }
 
 /**
- * Returns the objects of the manifests in the order in which the session creates them. Rejects with a UserError if the server does not have
- * a kind, if an object has a namespace although its kind has none, or if an object is defined twice. The error then also names the objects
- * that the server refuses.
+ * Resolves with the objects of the manifests in the order in which the session creates them. Rejects with a UserError if the server does
+ * not have a kind, if an object has a namespace although its kind has none, or if an object is defined twice. The error then also names the
+ * objects that the server refuses.
  */
 export async function planObjects(manifests: readonly Manifest[], planning: Planning): Promise<PlannedObject[]> {
   const { plans, problems } = await planAll(manifests, planning);
@@ -63,8 +63,8 @@ export async function planObjects(manifests: readonly Manifest[], planning: Plan
 }
 
 /**
- * Returns a sentence for each object that is wrong, whatever the other files of the session contain. Call this if some files cannot be
- * read, because these may define the kinds and namespaces of the objects.
+ * Resolves with a sentence for each object that is wrong, whatever the other files of the session contain. Call this if some files cannot
+ * be read, because these may define the kinds and namespaces of the objects.
  */
 export async function problemsOfSome(manifests: readonly Manifest[], planning: Planning): Promise<string[]> {
   const known = manifests.filter(({ object }) => !mayBeCustom(object.apiVersion));
@@ -93,7 +93,7 @@ async function planAll(
 /** The reasons of errors that the absence of another object cannot cause. */
 const OWN_REASONS: readonly string[] = ['Invalid', 'BadRequest', 'AlreadyExists'];
 
-/** Returns a sentence for each object that the server refuses for a reason in the object itself. Creates nothing. */
+/** Resolves with a sentence for each object that the server refuses for a reason in the object itself. Creates nothing. */
 async function ownProblems(plans: readonly PlannedObject[], { client, signal }: Planning): Promise<string[]> {
   const problems: string[] = [];
   for (const each of plans.filter((plan) => !needsOthers(plan, plans))) {
@@ -109,7 +109,7 @@ async function ownProblems(plans: readonly PlannedObject[], { client, signal }: 
 export interface Creation {
   client: Client;
   record: OwnRecord;
-  /** `title` is for example `pod/web`, with the name that the server has chosen if the manifest has none. */
+  /** Reports a created object. `title`: for example `pod/web`, with the name that the server has chosen if the manifest has none. */
   created(object: KubeObject, title: string): void;
   warn(text: string): void;
   signal: AbortSignal;

@@ -60,7 +60,7 @@ interface Remaining {
 }
 
 function createRemaining(say: (line: string) => void, emptied: () => void): Remaining {
-  /** Titles by UID. */
+  /** The titles of the objects that remain, by UID. */
   const open = new Map<string, string>();
   return {
     add: (object) => void open.set(uidOf(object), titleOf(object.kind, object.metadata)),
@@ -168,7 +168,7 @@ interface Found {
   first: RecordedObject;
 }
 
-/** Returns the objects in reverse order of their creation, which is the order of `recorded`. */
+/** Returns the objects in the reverse order of `recorded`, which is the order of their creation. */
 export function reversed(found: readonly Found[], recorded: readonly RecordedObject[]): Found[] {
   const placeOf = ({ object, first }: Found): number => {
     const ofKind = (each: RecordedObject): boolean => keyOf(each) === keyOf(first);

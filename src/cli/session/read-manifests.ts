@@ -42,9 +42,9 @@ export class UnreadManifestsError extends UserError {
 }
 
 /**
- * Returns the objects of all files in order; the files of a folder in the order of their names. `-` means standard input. Rejects with an
- * UnreadManifestsError if files cannot be read or are not valid, or are given twice, and with a UserError if there is no object. Rejects if
- * `signal` aborts. Calls `warn` with a line about each file without an object, if another file has objects.
+ * Resolves with the objects of all files in order; the files of a folder in the order of their names. `-` means standard input. Rejects
+ * with an UnreadManifestsError if files cannot be read or are not valid, or are given twice, and with a UserError if there is no object.
+ * Rejects if `signal` aborts. Calls `warn` with a line about each file without an object, if another file has objects.
  */
 export async function readManifests(
   paths: readonly string[],

@@ -23,9 +23,9 @@ export interface SessionState {
   hasEndless: boolean;
   /** The UIDs of the Pods and Jobs that the manifests define. */
   ending: ReadonlySet<string>;
-  /** By UID: the Pods that the session or its objects have created, including Pods that do not exist any more. */
+  /** The Pods that the session or its objects have created, including Pods that do not exist any more, by UID. */
   pods: ReadonlyMap<string, Seen<Pod>>;
-  /** By UID: the Jobs of the session. */
+  /** The Jobs of the session, by UID. */
   jobs: ReadonlyMap<string, Seen<Job>>;
 }
 

@@ -45,7 +45,7 @@ interface Session {
   hasPrefix: boolean;
   /** Prints a line about the session. */
   say(line: string): void;
-  /** Like say(), for lines that `lifepod run` does not print. */
+  /** Prints a line as say() does; does nothing in `lifepod run`. */
   detail(line: string): void;
 }
 

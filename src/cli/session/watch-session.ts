@@ -121,16 +121,16 @@ class Watched {
   readonly #ending = new Set<string>();
   readonly #pods = new Map<string, Seen<Pod>>();
   readonly #jobs = new Map<string, Seen<Job>>();
-  /** By UID: whether an owner belongs to the session. */
+  /** Whether an owner of objects belongs to the session, by the UID of the owner. */
   readonly #owners = new Map<string, Promise<boolean>>();
   /** The pending decisions on whether an object belongs to the session. */
   readonly #undecided = new Set<Promise<void>>();
   #isComplete = false;
   #hasEndless = false;
   #obstructed: Obstructed = new Map();
-  /** By UID: which containers of the Pods have run. */
+  /** Facts about the runs of the containers of each Pod, by the UID of the Pod. */
   readonly #runs = new Map<string, ContainerRuns>();
-  /** By the UID of the Pod, which may not have been seen yet: the last Event about the Pod's preparation. */
+  /** The last Event about the preparation of each Pod, by the UID of the Pod, which may not have been seen yet. */
   readonly #events = new Map<string, CoreV1Event>();
   readonly #notices: Notices;
   #timer: Timer | undefined;

@@ -169,8 +169,9 @@ function unreadySince(subject: Living): Millis | undefined {
 }
 
 /**
- * Returns since when the phase of the Pod is Failed. Returns the latest of several times that precede the change of the phase: the node may
- * end a Pod long after the last run of a container, or without any run, for example when the node shuts down.
+ * Returns since when the phase of the Pod is Failed, or undefined if no time is known. Returns the latest of several times that precede the
+ * change of the phase: the node may end a Pod long after the last run of a container, or without any run, for example when the node shuts
+ * down.
  */
 function failedSince(subject: Living): Millis | undefined {
   const { spec, status } = subject.pod;

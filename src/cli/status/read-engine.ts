@@ -27,7 +27,7 @@ export interface EngineReading {
   kubeconfig: string;
   engine: NonNullable<StatusReport['engine']>;
   troubles: Trouble[];
-  /** When the engine has started, and the name of its node. */
+  /** The time at which the engine started, and the name of its node. */
   start: EngineStart;
   /** Resolves with the manifests that the node of the engine cannot use. */
   manifestTroubles(nodes: readonly Node[]): Promise<Trouble[]>;

@@ -47,7 +47,7 @@ export interface LifePicture {
   reservedFrom: Millis | undefined;
   /** Whether the Pod ended before its deadline and its object exists, or existed, beyond the deadline, which thus had no effect. */
   endedInTime: boolean;
-  /** When the Pod has reached its final phase. */
+  /** The time at which the Pod reached its final phase; undefined if it has not. */
   finished: Millis | undefined;
   ending: Transition | undefined;
   /** Whether the life of the Pod is over: the node has removed the Pod, or the Pod's object has been deleted. */
@@ -123,7 +123,7 @@ export function pictureOf(transitions: readonly Transition[], options: PictureOp
   };
 }
 
-/** Whether the step is about a sandbox that the sandbox of the step `newest` has replaced. */
+/** Returns whether the step is about a sandbox that the sandbox of the step `newest` has replaced. */
 const isOfEarlier = ({ attempt }: Transition, newest: Transition | undefined): boolean =>
   attempt !== undefined && newest?.attempt !== undefined && attempt < newest.attempt;
 
@@ -186,7 +186,7 @@ const MARKS: Readonly<Record<string, MarkKind>> = {
   DeferSkipped: 'skipped',
 };
 
-/** By type of step, the kind of the bar that begins at the step. */
+/** The kind of the bar that begins at a step, by the type of the step. */
 const BEGINS: Readonly<Record<string, BarKind>> = {
   Pulling: 'pulling',
   PullFailed: 'backoff',

@@ -8,7 +8,7 @@ const SPEC = [
   { name: 'app', kind: 'app' },
   { name: 'defer-1', kind: 'defer' },
 ] as const;
-/** The life of a Pod with a defer container whose machine loses its power at 5 s and runs again at 8 s. */
+/** Returns the life of a Pod with a defer container whose machine loses its power at 5 s and runs again at 8 s. */
 const powerLoss = (limitMillis: number, deletions: { at: number; graceSeconds: number }[] = []) =>
   lifeOf([{}], { absences: [{ at: 5000, millis: 3000, reboot: true }], deletions, limitMillis });
 /** Returns the rows of the sandbox, of the app and of the defer container. */

@@ -12,7 +12,7 @@ export interface Scale {
   timeAt(column: number): Millis;
   /** The time that the columns represent, without the time that the shortened periods omit. */
   shownMillis: number;
-  /** For each shortened period, the column in its middle. */
+  /** The columns in the middle of the shortened periods. */
   cuts: number[];
   /** The periods between the shortened ones, in the order of their times. */
   spans: { begin: Millis; end: Millis }[];

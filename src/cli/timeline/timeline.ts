@@ -25,7 +25,7 @@ export interface TimelineOptions extends TargetOptions {
   list?: boolean;
 }
 
-/** With -w, the time after which the timeline is drawn again even if there is no new step. */
+/** The time after which the timeline is drawn again with -w, even if there is no new step. */
 const TICK_MILLIS = 1000;
 const HOME_AND_CLEAR = '\u001b[H\u001b[2J\u001b[3J';
 
@@ -66,7 +66,7 @@ function drawing(life: PodLife, steps: readonly Transition[], hints: Hints, opti
 }
 
 /**
- * On a terminal, redraws the timeline after each change of the record and every second; without a terminal or with -o json, prints a line
+ * Redraws the timeline on a terminal after each change of the record and every second; without a terminal or with -o json, prints a line
  * for each new step. Resolves when the record contains the step Gone, when the command is interrupted or its output is closed, and after
  * the first output if the Pod did not exist at the start.
  */

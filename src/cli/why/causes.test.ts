@@ -47,7 +47,7 @@ const rejected = (reason: string, message: string): Case['status'] => ({
   message: `Pod was rejected: ${message}`,
 });
 const run = (attempt: number) => ({ ...of('app'), attempt });
-/** The steps of a run that failed its liveness probe. */
+/** Returns the steps of a run that failed its liveness probe. */
 const unhealthy = (exitCode: number): Case['steps'] => [
   [10, 'Started', run(1)],
   [6, 'StopSignal', { ...run(1), ...until(-4), message: LIVENESS }],

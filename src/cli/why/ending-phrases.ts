@@ -10,7 +10,10 @@ export const isDeleted = ({ pod }: Living): boolean => pod.metadata.deletionTime
 export const still = (subject: Living): string =>
   isDeleted(subject) ? `${subject.name} is not gone yet` : `${subject.name} has not ended yet`;
 
-/** Returns the deadline of the termination: from the status, else from the record, else from the metadata of the Pod. */
+/**
+ * Returns the deadline of the termination: from the status, else from the record, else from the metadata of the Pod; undefined if none of
+ * them has a deadline.
+ */
 export function deadlineOf(subject: Living): Millis | undefined {
   const { status, metadata } = subject.pod;
   return (
@@ -20,7 +23,10 @@ export function deadlineOf(subject: Living): Millis | undefined {
   );
 }
 
-/** Returns the deadline of the PreExit stage. It is earlier than deadlineOf() if time is reserved for PostExit entries. */
+/**
+ * Returns the deadline of the PreExit stage; undefined if no deadline is known. It is earlier than deadlineOf() if time is reserved for
+ * PostExit entries.
+ */
 export const preExitDeadlineOf = (subject: Living): Millis | undefined =>
   parseTime(subject.pod.status?.termination?.preExitDeadline) ?? deadlineOf(subject);
 

@@ -68,7 +68,7 @@ function finalizersOf(subject: Living, finalizers: readonly string[]): Explanati
   };
 }
 
-/** Explains a termination that cannot proceed because the container runtime does not answer. */
+/** Explains a termination that cannot proceed because the container runtime does not answer; undefined if the runtime answers. */
 function silentRuntime(subject: Living): Explanation | undefined {
   const { node, now } = subject;
   const ready = node?.status?.conditions?.find(({ type }) => type === 'Ready');
@@ -92,7 +92,10 @@ function silentRuntime(subject: Living): Explanation | undefined {
 
 const NO_EFFECT = /had no effect/;
 
-/** Explains a termination in which an action of the node had no effect, and after which no other step has been recorded. */
+/**
+ * Explains a termination in which an action of the node had no effect; undefined if there was no such action, or if another step has been
+ * recorded since.
+ */
 function fruitless(subject: Living): Explanation | undefined {
   const event = eventOf(subject, ['FailedKillPod']);
   const step = subject.transitions.findLast(({ message }) => NO_EFFECT.test(message ?? ''));
@@ -135,7 +138,7 @@ function hookOf(subject: Living, running: readonly Shown[]): Explanation | undef
   return undefined;
 }
 
-/** Explains that a container is still running after its stop signal. */
+/** Explains that a container is still running after its stop signal; undefined if no running container was sent the signal. */
 function deafOf(subject: Living, running: readonly Shown[]): Explanation | undefined {
   const { now } = subject;
   const signalled = running.flatMap((shown) => {

@@ -83,7 +83,7 @@ function fateOf({ reason, exitCode, message, ran }: EntryEnd): Fate | undefined 
   return reason === 'Completed' || exitCode === 0 ? undefined : 'failed';
 }
 
-/** Returns the first entry that ran and failed or timed out. */
+/** Returns the first entry that ran and failed or timed out, or undefined if there is none. */
 export const failedEntry = (ends: readonly EntryEnd[]): EntryEnd | undefined =>
   ends.find((end) => end.ran && ['failed', 'timed out'].includes(fateOf(end) ?? ''));
 

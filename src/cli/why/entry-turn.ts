@@ -88,7 +88,10 @@ function limitOf(subject: Living, { name, trigger, timeoutSeconds }: DeferContai
   };
 }
 
-/** Explains an entry that is being stopped, for example because it was given up or its time is over. */
+/**
+ * Explains an entry that is being stopped, for example because the entry was given up or its time is over; undefined if the entry is not
+ * being stopped.
+ */
 function stopping(subject: Living, { shown, place, evidence }: Turn): Explanation | undefined {
   const { now, pod } = subject;
   const step = lastStep(subject, ['Started', 'StopSignal'], shown.name);
@@ -129,7 +132,7 @@ function runs(subject: Living, { shown, place, evidence, limit }: Turn): Explana
   };
 }
 
-/** Explains an entry whose last attempt failed and that will be tried again. */
+/** Explains an entry whose last attempt failed and that will be tried again; undefined if no further attempt is due. */
 function retried(subject: Living, { shown, place, evidence, limit }: Turn): Explanation | undefined {
   const { now } = subject;
   const { state, lastState, restartCount } = shown.status;

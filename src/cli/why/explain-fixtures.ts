@@ -86,7 +86,7 @@ const eventOf = ([reason, message, name]: [string, string, string?]): CoreV1Even
     lastTimestamp: time(1),
   }) as CoreV1Event;
 
-/** A ready node. */
+/** Returns a ready node. */
 export const node = (allocatable: Record<string, string>, taints: Taint[] = []): Node => ({
   apiVersion: 'v1',
   kind: 'Node',

@@ -36,7 +36,7 @@ const lostRun = (secondsAgo?: number) => ({
 
 const unbound = { nodeName: undefined } as object;
 const withImages = (...names: string[]) => ({ ...node({}), status: { images: [{ names }] } });
-/** A Pod that no node can run because of `message`. */
+/** Returns a case with a Pod that no node can run because of `message`. */
 function unscheduled(message: string, advice: RegExp) {
   const text = `0/1 nodes are available: ${message}.`;
   return {

@@ -43,7 +43,10 @@ function invalidName(subject: Living, shown: Shown, image: string, message: stri
   };
 }
 
-/** The image is one of the few fields of a Pod that can be changed, so the Pod need not be recreated. */
+/**
+ * Returns the action to change the image. The image is one of the few fields of a Pod that can be changed, so the Pod need not be
+ * recreated.
+ */
 const setImage = ({ name, namespace, hints }: Living, shown: Shown): Action => ({
   description: 'correct the name',
   command: hints.kubectl(`set image pod/${name} -n ${namespace} ${shown.name}=IMAGE`),
@@ -191,7 +194,7 @@ function makeImage({ pod, hints }: Advised, shown: readonly Shown[]): Action[] {
   ];
 }
 
-/** Explains a running Pod whose defer containers will need images that cannot be obtained. */
+/** Explains a running Pod whose defer containers will need images that cannot be obtained; undefined if no such image is missing. */
 export function explainEntryImages(subject: Living): Explanation | undefined {
   const entries = shownContainers(subject).filter(({ kind, status }) => kind === 'defer' && lacksImage(status));
   const [first] = entries;

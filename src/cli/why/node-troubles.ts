@@ -34,7 +34,7 @@ export function evictingTaint({ pod, node }: Living): { node: Node; taint: Taint
   return first === undefined || node === undefined ? undefined : { node, ...first };
 }
 
-/** Explains a Pod that has not started because its node does not exist or is not ready. */
+/** Explains a Pod that has not started because its node does not exist or is not ready; undefined for other Pods. */
 export function explainNode(subject: Living): Explanation | undefined {
   const { name, pod, node, nodes, hints } = subject;
   const { nodeName } = pod.spec ?? {};
@@ -57,7 +57,7 @@ export function explainNode(subject: Living): Explanation | undefined {
   };
 }
 
-/** Explains a Pod that has started, and that counts as not ready only because its node is not ready. */
+/** Explains a Pod that has started, and that counts as not ready only because its node is not ready; undefined for other Pods. */
 export function explainLostNode(subject: Living): Explanation | undefined {
   const { name, pod, node } = subject;
   const ofNode = node?.status?.conditions?.find(({ type }) => type === 'Ready');
@@ -75,7 +75,10 @@ export function explainLostNode(subject: Living): Explanation | undefined {
   };
 }
 
-/** Explains a running Pod that will be evicted, because it tolerates a NoExecute taint of its node for a limited time only. */
+/**
+ * Explains a running Pod that will be evicted, because it tolerates a NoExecute taint of its node for a limited time only; undefined if the
+ * node has no such taint.
+ */
 export function explainTaint(subject: Living): Explanation | undefined {
   const { name, now } = subject;
   const found = evictingTaint(subject);

@@ -19,7 +19,10 @@ import {
   sidecarsOf,
 } from './subject.ts';
 
-/** Explains how a Succeeded or Failed Pod ended. Sidecars do not decide how a Pod ends, so they are only listed as evidence. */
+/**
+ * Explains how a Succeeded or Failed Pod ended; undefined for a Pod in another phase. Sidecars do not decide how a Pod ends, so they are
+ * only listed as evidence.
+ */
 export function explainOutcome(subject: Living): Explanation | undefined {
   const { pod, name } = subject;
   const { phase, reason, message } = pod.status ?? {};
@@ -76,7 +79,7 @@ export function explainOutcome(subject: Living): Explanation | undefined {
   };
 }
 
-/** The output of a defer container that ran and failed is the only trace of the failure in a completed Pod. */
+/** Returns the action to see the output of a defer container that ran and failed: the only trace of this failure in a completed Pod. */
 const seeFailedEntry = (subject: Living, entries: readonly EntryEnd[]): Action[] => {
   const failed = failedEntry(entries);
   return failed === undefined ? [] : [seeOutput(subject, failed.name)];

@@ -90,21 +90,24 @@ export function endOfRun(subject: Living, shown: Shown, ended: ContainerStateTer
 /** After a restart of the machine, its container runtime and its node start within this time. */
 const BOOT_MILLIS = 10 * 60 * 1000;
 
-/** Whether the run began before a restart of the machine, and its end was noticed within BOOT_MILLIS before or after the node's report. */
+/**
+ * Returns whether the run began before a restart of the machine, and its end was noticed within BOOT_MILLIS before or after the node's
+ * report.
+ */
 function isCutByReboot({ rebootedAt }: Living, { startedAt, finishedAt }: ContainerStateTerminated): boolean {
   const [began, noticed] = [parseTime(startedAt), parseTime(finishedAt)];
   if (rebootedAt === undefined || began === undefined || noticed === undefined) return false;
   return began < rebootedAt && Math.abs(noticed - rebootedAt) < BOOT_MILLIS;
 }
 
-/** Whether the container runtime does not know how the run ended. Source: the exit code and the reason of containerd's CRI. */
+/** Returns whether the container runtime does not know how the run ended. Source: the exit code and the reason of containerd's CRI. */
 export const isEndUnknown = ({ exitCode, reason }: ContainerStateTerminated): boolean =>
   exitCode === 255 && reason === 'Unknown';
 
 /** Reasons that say no more than the exit code. */
 const PLAIN_REASONS = ['', 'Error', 'Completed'];
 
-/** Returns the end of the container's newest run in the record. */
+/** Returns the newest step of the record at which a run of the container ended; undefined if there is none. */
 const exitOf = ({ transitions }: Living, container: string): Transition | undefined =>
   transitions.findLast((step) => step.type === 'Exited' && step.container === container);
 

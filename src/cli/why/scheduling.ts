@@ -185,7 +185,7 @@ function shortages({ pod, nodes = [] }: Living): Shortage[] {
   });
 }
 
-/** Explains requests that no node can ever satisfy. */
+/** Explains requests that no node can ever satisfy; undefined if no request exceeds the largest node. */
 function impossible(subject: Living): Explanation | undefined {
   const { name, nodes = [] } = subject;
   const lacks = shortages(subject);

@@ -29,7 +29,7 @@ export interface Subject {
   rebootedAt?: Millis | undefined;
   /** The steps in the record of the Pod's life. */
   transitions: readonly Transition[];
-  /** By container name: the last lines of the log of the run that ended last, if that run failed without a termination message. */
+  /** The last lines of the log of each container's last ended run, by container name, if the run failed without a termination message. */
   lastLines: Readonly<Record<string, readonly string[]>>;
   /** Composes the commands that the explanation proposes. */
   hints: Hints;
@@ -59,7 +59,7 @@ export interface Living extends Subject {
 export const conditionOf = ({ pod }: Living, type: string): PodCondition | undefined =>
   pod.status?.conditions?.find((each) => each.type === type);
 
-/** Whether an orderly shutdown of the node ended the Pod. */
+/** Returns whether an orderly shutdown of the node ended the Pod. */
 export const endedWithNode = (subject: Living): boolean =>
   subject.pod.status?.reason === 'Terminated' &&
   conditionOf(subject, 'DisruptionTarget')?.reason === 'TerminationByKubelet';
@@ -96,7 +96,10 @@ export const lastTime = ({ series, lastTimestamp, eventTime, metadata }: CoreV1E
     .map(parseTime)
     .find((time) => time !== undefined) ?? 0;
 
-/** Returns the newest Event with one of the reasons. If `container` is given, only Events about that container count. */
+/**
+ * Returns the newest Event with one of the reasons, or undefined if there is none. If `container` is given, only Events about that
+ * container count.
+ */
 export function eventOf({ events }: Subject, reasons: readonly string[], container?: string): CoreV1Event | undefined {
   return events
     .filter(({ reason, involvedObject }) => {
@@ -120,7 +123,9 @@ export const conditionLine = (condition: PodCondition | undefined): string[] =>
         `condition ${condition.type} is ${condition.status}${condition.reason ? ` (${condition.reason})` : ''}${condition.message ? `: ${oneLine(condition.message)}` : ''}`,
       ];
 
-/** Returns the newest step of one of the types. If `container` is given, only steps of that container count. */
+/**
+ * Returns the newest step of one of the types, or undefined if there is none. If `container` is given, only steps of that container count.
+ */
 export const lastStep = (
   { transitions }: Subject,
   types: readonly string[],

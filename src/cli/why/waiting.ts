@@ -32,7 +32,10 @@ const START_REASONS = [
   'Error',
 ];
 
-/** Explains a Pod with a problem: an image is missing, a container fails, or the sandbox or the volumes cannot be prepared. */
+/**
+ * Explains a Pod with a problem: an image is missing, a container fails, or the sandbox or the volumes cannot be prepared. Returns
+ * undefined if the Pod has none of these problems.
+ */
 export function explainWaiting(subject: Living): Explanation | undefined {
   const waiting = shownContainers(subject).filter(({ kind }) => kind !== 'defer');
   for (const shown of waiting) {
@@ -60,7 +63,10 @@ function failedHook(subject: Living, shown: Shown, message: string): Explanation
   };
 }
 
-/** Explains a container whose run has failed its startup or liveness probe or its postStart hook, and has not ended yet. */
+/**
+ * Explains a container whose run has failed its startup or liveness probe or its postStart hook, and has not ended yet; undefined if there
+ * is no such container.
+ */
 export function explainStopping(subject: Living): Explanation | undefined {
   for (const each of shownContainers(subject)) {
     if (each.kind === 'defer' || each.status.state?.running === undefined) continue;
@@ -141,7 +147,10 @@ function volumes(subject: Living): Explanation | undefined {
   };
 }
 
-/** Explains a Pod that is starting without problems. */
+/**
+ * Explains a Pod that is starting without problems: it pulls an image, or its init containers have not completed. Returns undefined for
+ * other Pods.
+ */
 export function explainStarting(subject: Living): Explanation | undefined {
   const { name, now } = subject;
   const pulling = lastStep(subject, ['Pulling', 'Pulled', 'PullFailed']);

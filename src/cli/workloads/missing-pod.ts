@@ -92,7 +92,10 @@ export function isTypingError(typed: string, meant: string): boolean {
   );
 }
 
-/** Ignores errors of the API: the user may not read other namespaces, or the name is not valid in a field selector. */
+/**
+ * Returns an empty list for an error of the API: the user may not read other namespaces, or the name is not valid in a field selector.
+ * Throws other errors.
+ */
 function noneIfRefused(error: unknown): { items: [] } {
   if (isApiError(error)) return { items: [] };
   throw error;
