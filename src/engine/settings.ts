@@ -130,7 +130,7 @@ export interface EngineRecord
    * succeeded: later starts do not use the settings of a failed first start (see start/first-start.ts); otherwise `up`.
    */
   state: 'up' | 'down' | 'starting';
-  /** With the state `starting`: the names in the data folder that existed before the first start. */
+  /** The names of the entries of the data folder before the first start; absent unless the state is `starting`. */
   before?: string[];
   /** Written when the engine has ended the Pods for `lifepod shutdown-node`. Removed at the next start. */
   shutdown?: ShutdownOutcome;

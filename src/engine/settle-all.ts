@@ -1,4 +1,6 @@
-/** Like Promise.all(), but settles only after all promises, even if one rejects. The caller can then stop everything that was started. */
+/**
+ * Settles as Promise.all() does, but only after all promises, even if one rejects. The caller can then stop everything that was started.
+ */
 export async function together<T extends readonly unknown[]>(
   parts: readonly [...T],
 ): Promise<{ -readonly [I in keyof T]: Awaited<T[I]> }> {

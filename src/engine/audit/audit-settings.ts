@@ -168,7 +168,7 @@ export function auditSettings(options: Required<AuditOptions>): AuditSettings | 
   return { policyFile, path, mode, format, maxBytes, maxBackups, maxAgeDays, maxEventBytes };
 }
 
-/** Returns the maximum size of an event in bytes; undefined if events are not truncated. */
+/** Returns the maximum size of an event in bytes; undefined if events are not truncated. Throws a UserError if an option is not valid. */
 function truncation(options: Required<AuditOptions>): number | undefined {
   const maxEventBytes = amount(options, 'auditLogTruncateMaxEventSize', 1);
   if (amount(options, 'auditLogTruncateMaxBatchSize', 1) < maxEventBytes) {

@@ -84,7 +84,8 @@ async function recorded<Result extends Answer>(
 }
 
 /**
- * Like recorded(), for a watch. Records the start of the watch with the code 200 unless the watch fails within a turn of the event loop.
+ * Calls `watch`, records the request and its result, and settles as the call does. Records the start of the watch with the code 200 unless
+ * the watch fails within a turn of the event loop.
  */
 async function recordedWatch(
   audited: RequestAudit | undefined,

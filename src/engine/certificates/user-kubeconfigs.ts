@@ -55,7 +55,7 @@ export interface InvokingUser {
 /** Finds the numeric IDs of a user, by name or UID. Returns undefined if there is no such user. */
 export type FindUser = (reference: string) => InvokingUser | undefined;
 
-/** Finds a user with id(1), which also knows the users of directory services. */
+/** Finds a user with id(1), which also knows the users of directory services. Returns undefined if id(1) finds no such user. */
 export function findUser(reference: string): InvokingUser | undefined {
   const [uid, gid, name] = ['-u', '-g', '-nu'].map((option) => {
     const { status, stdout } = spawnSync('id', [option, '--', reference], { encoding: 'utf8' });

@@ -94,7 +94,7 @@ export function checkDataFormat(dataDir: string, newest = DATA_FORMAT_VERSION): 
   );
 }
 
-/** Like checkDataFormat(), but accepts an invalid `format-version`, because a restore replaces the file. */
+/** Calls checkDataFormat(), unless `format-version` is invalid: a restore replaces this file. */
 export function checkReplaceableFormat(dataDir: string): void {
   const text = readTextIfPresent(versionFile(dataDir));
   if (text === undefined || numberIn(text) !== undefined) checkDataFormat(dataDir);
@@ -102,7 +102,7 @@ export function checkReplaceableFormat(dataDir: string): void {
 
 /**
  * Brings the folder to the newest format, and continues an interrupted migration. Writes the format into a new folder. The caller has
- * locked the folder. Throws a UserError as checkDataFormat() does.
+ * locked the folder. Rejects with a UserError if checkDataFormat() throws one.
  */
 export async function migrate(
   dataDir: string,

@@ -7,7 +7,7 @@ import { DEFAULT_POD_CIDR, DEFAULT_SERVICE_CIDR, type EngineRecord, type Setting
 /** How long the program that listens may take to report its version. */
 const ANSWER_MILLIS = 2_000;
 
-/** For each unspecified address, the address at which this machine reaches a program that listens on all addresses. */
+/** The address at which this machine reaches a program that listens on all addresses, by the unspecified address. */
 const LOOPBACK: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '::': '::1' };
 
 /** Resolves with whether the program that listens on the address and port reports a version of lifepod. Everyone may read the version. */

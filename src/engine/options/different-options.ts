@@ -24,7 +24,7 @@ export function differentOptions(options: UpOptions, record: EngineRecord | unde
 }
 
 /**
- * Like differentOptions(), but also returns the flags of given options that are not recorded, unless `args`, the command line of the
+ * Returns the flags of differentOptions(), and the flags of given options that are not recorded, unless `args`, the command line of the
  * engine, has them with the same values.
  */
 export const unappliedOptions = (

@@ -16,7 +16,10 @@ export function parseRecordLimits(age: string, size: string): RecordLimits {
   return { ageMillis: parseAge(age), bytes: parseSize(size) };
 }
 
-/** Returns an age in milliseconds. `text` is a number of days, a Go duration, or both, such as 7d, 24h or 1d12h. */
+/**
+ * Returns an age in milliseconds. `text` is a number of days, a Go duration, or both, such as 7d, 24h or 1d12h. Throws a UserError if the
+ * text is not valid or the age is less than a minute.
+ */
 function parseAge(text: string): number {
   const [, days, time = ''] = /^(?:(\d+)d)?(|[\d.].*)$/.exec(text) ?? [];
   const rest = days !== undefined && time === '' ? 0 : (parseDuration(time) ?? Number.NaN);
