@@ -59,7 +59,7 @@ export function realFolder(path: string): string {
   }
 }
 
-/** Like givenDataDir(), but also throws a UserError if the path is empty, or if another user could redirect root by a link in it. */
+/** Returns the same as givenDataDir(). Also throws a UserError for an empty path, or if a link in it lets another user redirect root. */
 export function realDataDir(path: string): string {
   if (path === '') throw new UserError('--data-dir is empty: give a folder, such as /var/lib/lifepod');
   if (isOtherThanFolder(path)) throw notAFolder(path);
@@ -67,7 +67,7 @@ export function realDataDir(path: string): string {
   return realFolder(path);
 }
 
-/** Like realFolder(), for the data folder given by the user. Throws a UserError if the path leads to something other than a folder. */
+/** Returns realFolder() of the data folder given by the user. Throws a UserError if the path leads to something other than a folder. */
 export function givenDataDir(path: string): string {
   if (isOtherThanFolder(path)) throw notAFolder(path);
   return realFolder(path);
@@ -82,8 +82,8 @@ export function ensurePrivateFolder(path: string): void {
 }
 
 /**
- * Like ensurePrivateFolder(), for the data folder given by the user. Throws a UserError if the folder cannot be created or made private, or
- * if the folder or an entry of it belongs to another user. Returns the created folders, for removeFolders().
+ * Creates the user's data folder or makes it private, like ensurePrivateFolder(). Returns the created folders, for removeFolders(). Throws
+ * a UserError if the folder cannot be created or made private, or if the folder or an entry of it belongs to another user.
  */
 export function ensureDataDir(path: string): string[] {
   try {
@@ -188,7 +188,7 @@ export function tryFlock(fd: number, ...how: string[]): boolean {
   throw new Error(`flock failed: ${result.stderr.toString().trim()}`);
 }
 
-/** By command that locks a data folder without running an engine: what the command does, as a phrase for messages. */
+/** Phrases that say in messages what a command does that locks a data folder without running an engine, by the command. */
 const LOCKING_COMMANDS = {
   down: 'cleaning up after the engine of',
   backup: 'copying the data folder',

@@ -24,7 +24,10 @@ const statOf = (path: string): Stats | undefined => lstatSync(path, { throwIfNoE
 
 const quoted = (path: string): string => (/^[\w./@:+-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`);
 
-/** Returns why root must not use the folder: another user owns the folder or a link at the path. A missing folder is accepted. */
+/**
+ * Returns why root must not use the folder: another user owns the folder or a link at the path. Returns undefined if root may use the
+ * folder, or if it is missing.
+ */
 export function foreignFolder(path: string): string | undefined {
   if (!isRoot()) return undefined;
   const owner = [statOf(path), statSync(path, { throwIfNoEntry: false })].find(
@@ -33,7 +36,10 @@ export function foreignFolder(path: string): string | undefined {
   return owner === undefined ? undefined : foreign(`the data folder ${path}`, owner.uid, [path]);
 }
 
-/** Like foreignFolder(), but also checks the direct entries of the folder. Deeper entries are not checked. */
+/**
+ * Returns why root must not use the folder, like foreignFolder(), but also checks the owners of its direct entries. Does not check deeper
+ * entries.
+ */
 export function foreignContent(path: string): string | undefined {
   const folder = foreignFolder(path);
   if (folder !== undefined || !isRoot() || statOf(path)?.isDirectory() !== true) return folder;
@@ -58,14 +64,20 @@ function foreign(what: string, uid: number, paths: readonly string[]): string {
   );
 }
 
-/** Returns why root must not follow the path: it passes through a symbolic link of another user, who could redirect root. */
+/**
+ * Returns why root must not follow the path: it passes through a symbolic link of another user, who could redirect root. Returns undefined
+ * if the path has no such link.
+ */
 export function foreignLink(path: string): string | undefined {
   const link = isRoot() ? linkIn(resolve(path), 0) : undefined;
   if (link === undefined) return undefined;
   return `the symbolic link ${link.path} belongs to the user ${userName(link.uid)}, who could redirect it: give the path to which it leads`;
 }
 
-/** Returns the UID of another user who owns a folder above the file or a link in its path, and thus can redirect root to another folder. */
+/**
+ * Returns the UID of another user who owns a folder above the file or a link in its path, and thus can redirect root to another folder;
+ * undefined if there is no such user.
+ */
 export function redirectingUser(path: string): number | undefined {
   if (!isRoot()) return undefined;
   // The owner of any folder on the path, also on the path of a link, can replace the entries of that folder.
@@ -101,8 +113,8 @@ function linkIn(path: string, links: number, passes: (folder: Stats) => void = (
 }
 
 /**
- * Returns a warning if the rights of a parent folder let a user other than `trusted` replace the folder. The folder is not refused, because
- * working folders of build systems usually belong to another user.
+ * Returns a warning if the rights of a parent folder let a user other than `trusted` replace the folder; else undefined. The folder is not
+ * refused, because working folders of build systems usually belong to another user.
  */
 export function replaceableBy(path: string, trusted?: number): string | undefined {
   if (!isRoot()) return undefined;

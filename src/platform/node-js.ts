@@ -16,9 +16,9 @@ export const machineClock: Clock = { now: () => Date.now() };
 
 /** Two clocks that cannot be set. */
 export interface SteadyClocks {
-  /** Time since the start of the process, without the time during which the machine was suspended. */
+  /** Returns the time since the start of the process, without the time during which the machine was suspended. */
   processMillis(): Millis;
-  /** Time since the boot of the machine, including the time during which it was suspended. Accurate to 1 s or better. */
+  /** Returns the time since the boot of the machine, including the time during which it was suspended. Accurate to 1 s or better. */
   bootMillis(): Millis;
 }
 

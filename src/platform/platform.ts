@@ -5,7 +5,7 @@
 import type { Millis } from '../machinery/time.ts';
 
 export interface Clock {
-  /** Milliseconds since the epoch. */
+  /** Returns the current time in milliseconds since the epoch. */
   now(): Millis;
 }
 

@@ -77,7 +77,7 @@ export class CommandError extends Error {
   override readonly name = 'CommandError';
 }
 
-/** Like runCommand(), but rejects with a CommandError if the exit code is not 0, and resolves with the standard output. */
+/** Calls runCommand(), and resolves with the standard output. Also rejects with a CommandError if the exit code is not 0. */
 export async function runCommandOk(command: string, args: string[], options: CommandOptions = {}): Promise<string> {
   const { code, stdout, stderr } = await runCommand(command, args, options);
   if (code !== 0) throw commandError([command, ...args], code, stderr.trim() || stdout.trim());

@@ -7,7 +7,7 @@ export interface SerialByKey {
 }
 
 export function createSerialByKey(): SerialByKey {
-  /** By key, a promise that resolves when the last operation has ended. A key without unfinished operations is absent. */
+  /** Promises that resolve when the last operation with a key has ended, by key. A key without unfinished operations is absent. */
   const ends = new Map<string, Promise<void>>();
   return {
     run(key, operation) {

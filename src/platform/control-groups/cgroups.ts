@@ -49,7 +49,7 @@ export interface Cgroups {
   set(path: string, limits: CgroupLimits): Promise<void>;
   /** Resolves with the names of the direct children; empty if the group does not exist. */
   children(path: string): Promise<string[]>;
-  /** Resolves with the OOM kills. Undefined: version 1, whose counts exclude descendants, or the group or memory controller is missing. */
+  /** Resolves with the OOM kills; undefined in version 1, whose counts exclude descendants, or without the group or memory controller. */
   oomKills(path: string): Promise<OomKills | undefined>;
   /** Removes the group and its descendants, except groups that contain processes and the ancestors of such groups. */
   removeEmpty(path: string): Promise<void>;
@@ -258,7 +258,7 @@ async function foldersIn(folder: string): Promise<string[]> {
   return (entries ?? []).filter((entry) => entry.isDirectory()).map(({ name }) => name);
 }
 
-/** Returns the folder and all its descendants, each folder after its subfolders. */
+/** Resolves with the folder and all its descendants, each folder after its subfolders. */
 async function treeOf(folder: string): Promise<string[]> {
   if (!existsSync(folder)) return [];
   const below = await Promise.all((await foldersIn(folder)).map((name) => treeOf(join(folder, name))));

@@ -37,7 +37,7 @@ export const slicePath = (path: string): string =>
 const RUNTIME_UNITS = '/run/systemd/system';
 
 /**
- * Returns control groups whose set() starts slices; set() rejects with a UserError if systemd refuses a slice. `cgroups` writes the
+ * Resolves with control groups whose set() starts slices; set() rejects with a UserError if systemd refuses a slice. `cgroups` writes the
  * kernel's files (default: the groups of this machine); `units` is the folder for drop-ins.
  */
 export async function openSlices(cgroups?: Cgroups, units = RUNTIME_UNITS): Promise<Cgroups> {
@@ -129,7 +129,7 @@ function shutdownDropIns(units: string) {
 
 const SLICE_PROPERTIES: readonly Property[] = [['Description', 's', 'Pods of lifepod']];
 
-/** Limits on a slice need controllers that are enabled in the groups of its parent slices. These properties make systemd enable them. */
+/** Returns properties that make systemd enable controllers in the groups of the parent slices. Limits on a slice need these controllers. */
 const accounting = (version: 1 | 2): Property[] =>
   ['CPUAccounting', 'MemoryAccounting', 'TasksAccounting', version === 2 ? 'IOAccounting' : 'BlockIOAccounting'].map(
     (name) => [name, 'b', 'true'],
