@@ -58,8 +58,8 @@ export interface RulesOfUser {
 export interface Authorizer {
   authorize(attributes: Attributes): Promise<Decision>;
   /**
-   * Returns all rules that apply to the user in the namespace or, if `namespace` is empty, in the cluster. As upstream, the rules do not
-   * include the rights of system:masters.
+   * Resolves with all rules that apply to the user in the namespace or, if `namespace` is empty, in the cluster. As upstream, the rules do
+   * not include the rights of system:masters.
    */
   rulesFor(user: UserInfo, namespace: string): Promise<RulesOfUser>;
 }

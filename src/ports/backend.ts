@@ -89,8 +89,8 @@ export interface ResourceApi {
    */
   watch(ref: ResourceRef, options: WatchOptions, sink: WatchSink, signal: AbortSignal): Promise<void>;
   /**
-   * With a `subresource`, `object` is of the subresource's kind. The result is a Status for 'binding' and 'eviction', and a TokenRequest
-   * for 'token'.
+   * Creates the object and resolves with it. With a `subresource`, `object` is of the subresource's kind, and the result is a Status for
+   * 'binding' and 'eviction', and a TokenRequest for 'token'.
    */
   create(
     ref: ResourceRef,
@@ -99,8 +99,8 @@ export interface ResourceApi {
     options?: WriteOptions & { name?: string; subresource?: string },
   ): Promise<KubeObject>;
   /**
-   * With a `subresource` such as 'status', replaces only the fields that belong to the subresource. If `object` has a resourceVersion
-   * that is not the current one, rejects with 409 Conflict.
+   * Replaces the object; with a `subresource` such as 'status', only the fields that belong to the subresource. If `object` has a
+   * resourceVersion that is not the current one, rejects with 409 Conflict.
    */
   update(ref: ResourceRef, object: KubeObject, options?: WriteOptions & { subresource?: string }): Promise<KubeObject>;
   patch(
