@@ -50,7 +50,10 @@ export function addStateBefore(
   for (const { key, previous } of changes) if (key.startsWith(prefix) && !state.has(key)) state.set(key, previous);
 }
 
-/** Returns, for the keys with the prefix that the records (oldest first) changed, the values before the first record. */
+/**
+ * Returns the values before the first of the records (oldest first) for the keys with the prefix that the records changed; undefined for a
+ * key that did not exist.
+ */
 export function stateBefore(records: Iterable<HistoryRecord>, prefix: string): Map<string, StoredValue | undefined> {
   const state = new Map<string, StoredValue | undefined>();
   for (const record of records) addStateBefore(state, record, prefix);
