@@ -91,7 +91,10 @@ export function createEventRecorder(client: Client, options: EventRecorderOption
   };
 }
 
-/** Returns a function that creates an Event, or increments the count of the stored Event that it repeats. Rejects if the API fails. */
+/**
+ * Returns a function that creates an Event, or increments the count of the stored Event that it repeats. The function rejects if the API
+ * fails.
+ */
 function eventStore(client: Client, { component, host }: EventRecorderOptions): (draft: Draft) => Promise<void> {
   const events = client.resource<CoreV1Event>(EVENTS);
   /** The remembered Events, by the result of identityOf(), the least recently used first. */

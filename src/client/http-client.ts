@@ -28,7 +28,7 @@ export interface HttpClientOptions {
   keyPem?: string;
   /** The bearer token. Absent if the user has only a certificate. */
   token?: string;
-  /** Composes the error message if the server cannot be reached. Undefined: the message names the server and the error. */
+  /** Returns the error message for a server that cannot be reached. If it returns undefined, the message names the server and the error. */
   unreachable?: (error: NodeJS.ErrnoException) => string | undefined;
 }
 

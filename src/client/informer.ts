@@ -211,7 +211,10 @@ class Reflector<From extends KubeObject, T extends KubeObject> {
   }
 }
 
-/** Lists all pages. Resolves with their transformed items, and with the resourceVersion of the first page, which all pages share. */
+/**
+ * Lists all pages. Resolves with their transformed items, and with the resourceVersion of the first page, which all pages share; undefined
+ * if the server reports none.
+ */
 async function listAll<From extends KubeObject, T>(
   client: ResourceClient<From>,
   query: ListOptions,

@@ -21,7 +21,7 @@ interface KubeconfigFile {
   config: Record<string, unknown>;
 }
 
-/** Returns a client for the current context of the file. Rejects with a UserError like readKubeconfigs(). */
+/** Resolves with a client for the current context of the file. Rejects with a UserError like readKubeconfigs(). */
 export const clientFromKubeconfig = async (path: string): Promise<HttpClient> => httpClient(await readKubeconfig(path));
 
 /** Resolves with the current context of the file. Rejects like readKubeconfigs(). Source: client-go's kubeconfig v1 format. */
@@ -82,7 +82,7 @@ async function contextOf(files: readonly KubeconfigFile[], name: string | undefi
     readFile(path, 'utf8').catch((error: Error) => {
       throw invalid(`${field} cannot be read: ${error.message}`);
     });
-  /** Decodes `<field>-data` (base64), or reads the file that `<field>` names. */
+  /** Decodes `<field>-data` (base64), or reads the file that `<field>` names. Rejects with a UserError if both are missing. */
   const pem = async ({ path, values }: typeof user, field: string): Promise<string> => {
     const data = values[`${field}-data`];
     if (typeof data === 'string') return Buffer.from(data, 'base64').toString();
