@@ -265,7 +265,7 @@ export interface ContainerUsage {
   id: string;
   name: string;
   attempt: number;
-  /** When cpuNanoSeconds was measured, by the machine's clock; 0 if the runtime does not report this time. */
+  /** The time at which cpuNanoSeconds was measured, by the machine's clock; 0 if the runtime does not report this time. */
   at: Millis;
   cpuNanoSeconds: number;
   /** Memory usage, except for file pages that were not used recently: the kernel can reclaim those pages without harm. */

@@ -42,7 +42,7 @@ export interface Containerd {
    * after each start of containerd, as soon as the client can no longer miss events.
    */
   readonly shimExits: ShimExits;
-  /** containerd's process ID; undefined while containerd is not running. */
+  /** Returns containerd's process ID; undefined while containerd is not running. */
   pid(): number | undefined;
   /** Stops containerd and resolves once it has exited. Containers keep running. */
   stop(): Promise<void>;

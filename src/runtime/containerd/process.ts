@@ -23,7 +23,7 @@ export interface LaunchOptions {
 }
 
 export interface ContainerdProcess {
-  /** The process ID; undefined once the process has exited. */
+  /** Returns the process ID; undefined once the process has exited. */
   pid(): number | undefined;
   readonly exited: Promise<ContainerdExit>;
   /**

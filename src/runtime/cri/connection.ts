@@ -83,7 +83,7 @@ export interface Connection {
   decode<Message>(type: string, bytes: Buffer): Message;
   /** Encodes a message that is to be embedded in another message. */
   encode(type: string, message: object): Buffer;
-  /** Like unary() with the default time limit, but waits until the runtime is reachable. */
+  /** Calls the method as unary() does, with the default time limit, but first waits until the runtime is reachable. */
   unaryWhenReachable<Response>(method: string, request: object, signal: AbortSignal): Promise<Response>;
   close(): void;
 }
@@ -197,7 +197,7 @@ function streamCall<Message>(
 
 const OUTCOME_UNKNOWN: readonly RuntimeErrorCode[] = ['Unavailable', 'DeadlineExceeded', 'Canceled'];
 
-/** Whether the runtime itself responded: the runtime's responses have HTTP headers, but the gRPC library's own errors have none. */
+/** Returns whether the runtime itself responded: the runtime's responses have HTTP headers, but the gRPC library's own errors have none. */
 const isAnswered = ({ metadata }: ServiceError): boolean => metadata.get('content-type').length > 0;
 
 /**

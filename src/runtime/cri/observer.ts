@@ -91,7 +91,7 @@ async function assemble(
   };
 }
 
-/** Observes a listed sandbox; undefined if a status call shows that the sandbox was removed after it was listed. */
+/** Resolves with the observation of a listed sandbox; undefined if a status call shows that the sandbox was removed after it was listed. */
 async function observeSandbox(
   { queries, facts }: View,
   listed: ListedSandbox,
@@ -118,7 +118,9 @@ async function observeSandbox(
   };
 }
 
-/** Observes a listed container; undefined if a status call shows that the container was removed after it was listed. */
+/**
+ * Resolves with the observation of a listed container; undefined if a status call shows that the container was removed after it was listed.
+ */
 async function observeContainer(
   { queries, facts, shimExits }: View,
   listed: ListedContainer,

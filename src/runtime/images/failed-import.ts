@@ -21,7 +21,7 @@ interface NamedImage {
 }
 
 export interface ImportGuard {
-  /** For each reference: the ID of the image that CRI showed before the import; undefined if CRI showed none. */
+  /** The ID of the image that CRI showed before the import, by reference; undefined if CRI showed none. */
   idsBefore: ReadonlyMap<string, string | undefined>;
   /**
    * Reassigns the names to the images that had them before the import, and deletes the names of the imported images that did
@@ -95,7 +95,7 @@ export async function guardImport(
   };
 }
 
-/** Returns all names in containerd's namespace of CRI, with the images that they refer to. */
+/** Resolves with all names in containerd's namespace of CRI, with the images that they refer to. */
 export const listNames = async (connection: Connection, signal: AbortSignal): Promise<NamedImage[]> =>
   (await connection.unary<{ images: NamedImage[] }>(`${IMAGES}/List`, {}, signal)).images;
 

@@ -109,7 +109,10 @@ async function importWhole(guard: ImportGuard, run: () => Promise<string>): Prom
   }
 }
 
-/** Imports the archive, and resolves with ctr's output. Decompresses the archive, because ctr of containerd 1.6 cannot do that. */
+/**
+ * Imports the archive, and resolves with ctr's output. Decompresses the archive, because ctr of containerd 1.6 cannot do that. Rejects with
+ * a UserError if the archive is not accepted.
+ */
 async function importArchive({ ctr, args, signal }: Load, file: string, onRead: OnRead): Promise<string> {
   const source = await openArchive(file, onRead);
   const child = spawn(ctr, [...args, 'images', 'import', '-'], {

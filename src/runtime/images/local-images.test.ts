@@ -39,7 +39,7 @@ async function entriesOf(tar: Buffer): Promise<TarEntry[]> {
     entries.push({ header: entry.header, content: await buffer(entry) });
   return entries;
 }
-/** Returns the entries of the layer by name, and the configuration of the image. */
+/** Resolves with the entries of the layer by name, and the configuration of the image. */
 async function image(): Promise<{ entries: Map<string, TarEntry>; config: unknown }> {
   const [layer, config] = await entriesOf(readFileSync(out));
   const entries = await entriesOf(layer?.content ?? Buffer.alloc(0));

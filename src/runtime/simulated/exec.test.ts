@@ -7,7 +7,7 @@ import { createSimulatedRuntime, type SimulatedRuntime } from './simulated-runti
 const never = new AbortController().signal;
 const pod = { uid: 'uid', namespace: 'default', name: 'pod' };
 
-/** Returns a runtime with one running container, and the container's ID. Each command in the container follows the script. */
+/** Resolves with a runtime that has one running container, and the container's ID. Each command in the container follows the script. */
 async function running(script: ExecScript): Promise<{ runtime: SimulatedRuntime; id: string }> {
   const runtime = createSimulatedRuntime({ timers: systemTimers(), script: () => ({}), exec: () => script });
   const sandbox = { pod, attempt: 0, hostname: 'pod', logDirectory: '/', labels: {}, annotations: {} };

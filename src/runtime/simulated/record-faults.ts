@@ -23,7 +23,7 @@ export interface RecordFaults {
    */
   vanish(podUid: string, names: readonly string[]): void;
   /**
-   * For `millis`, the exited containers with these names cannot be removed: a removal of such a container resolves, as if NotFound had
+   * Prevents the removal of the exited containers with these names for `millis`: a removal of such a container resolves, as if NotFound had
    * been treated as success, but the runtime still lists the container. A removal of the container's sandbox only ends the sandbox.
    */
   damageRecords(podUid: string, names: readonly string[], millis: Millis): void;

@@ -46,7 +46,7 @@ export async function catchUpExits(source: EventSource, signal: AbortSignal): Pr
   ]);
 }
 
-/** Returns the task of a container or sandbox; undefined if CRI has deleted the task. CRI does so just before it records the exit. */
+/** Resolves with the task of a container or sandbox; undefined if CRI has deleted the task. CRI does so just before it records the exit. */
 async function taskOf({ connection }: EventSource, id: string, signal: AbortSignal): Promise<Task | undefined> {
   try {
     const { process } = await connection.unary<{ process: Task }>(`${TASKS}/Get`, { containerId: id }, signal);

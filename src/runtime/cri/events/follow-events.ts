@@ -259,7 +259,7 @@ type Owner =
   | { kind: 'container'; known: ReturnType<typeof containerFacts> }
   | { kind: 'sandbox'; known: ReturnType<typeof sandboxFacts> };
 
-/** Returns the facts of the container or sandbox; undefined if it does not exist or this lifepod instance did not create it. */
+/** Resolves with the facts of the container or sandbox; undefined if it does not exist or this lifepod instance did not create it. */
 async function ownerOf({ facts, observer }: EventSource, id: string, signal: AbortSignal): Promise<Owner | undefined> {
   const container = facts.containers.get(id);
   if (container !== undefined) return { kind: 'container', known: container };

@@ -46,7 +46,10 @@ export function imageMountCalls(connection: Connection, timers: Timers): ImageMo
   };
 }
 
-/** Returns the name of the image's topmost snapshot, which contains the files of all layers of the image. */
+/**
+ * Resolves with the name of the image's topmost snapshot, which contains the files of all layers of the image. Rejects if the runtime does
+ * not report the layers.
+ */
 async function topLayer(connection: Connection, imageId: string, signal: AbortSignal): Promise<string> {
   const request = { image: { image: imageId }, verbose: true };
   const answer = await connection.unary<{ info: Record<string, string> }>(

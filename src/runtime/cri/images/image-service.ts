@@ -71,7 +71,7 @@ export async function imagesInUse(connection: Connection, signal: AbortSignal, e
     .filter((name) => name !== '');
 }
 
-/** Returns a folder on the first file system that the runtime reports for images; undefined if the runtime reports none. */
+/** Resolves with a folder on the first file system that the runtime reports for images; undefined if the runtime reports none. */
 export async function imageFolder(connection: Connection, signal: AbortSignal): Promise<string | undefined> {
   const { imageFilesystems } = await connection.unary<{ imageFilesystems: { fsId: { mountpoint: string } | null }[] }>(
     `${SERVICE}/ImageFsInfo`,

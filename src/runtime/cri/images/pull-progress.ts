@@ -36,7 +36,7 @@ export async function pullProgress(
   return found;
 }
 
-/** Returns the number of bytes downloaded so far of each layer that is being downloaded, by digest. */
+/** Resolves with the number of bytes downloaded so far of each layer that is being downloaded, by digest. */
 async function arrivingBlobs(connection: Connection, signal: AbortSignal): Promise<Map<string, number>> {
   const { statuses } = await connection.unary<{ statuses: { ref: string; offset: number }[] }>(
     `${CONTENT}/ListStatuses`,
