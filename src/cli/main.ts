@@ -22,6 +22,7 @@ import { addKubeconfigCommand } from './kubeconfig/command.ts';
 import { plainFlags } from './logs/log-options.ts';
 import type { LogsOptions } from './logs/logs.ts';
 import { addMakeCommand } from './make-image/command.ts';
+import { watchOutput } from './progress/standard-output.ts';
 import { addSecretsCommands } from './secrets/commands.ts';
 import type { RunOptions } from './session/run.ts';
 import type { SessionOptions } from './session/session.ts';
@@ -275,11 +276,7 @@ layOutHelp(program);
 explainUsageErrors(program);
 
 async function main(): Promise<void> {
-  // The program that reads the output may close the pipe early (EPIPE), and the terminal may be closed (EIO). A command with effects
-  // must finish nevertheless.
-  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-    if (error.code !== 'EPIPE' && error.code !== 'EIO') throw error;
-  });
+  watchOutput();
   // commander must not parse the words to complete, because they may look like options of any command.
   if (process.argv[2] === COMPLETE)
     return (await import('./completion/complete.ts')).completeWords(program, process.argv.slice(3));

@@ -1,0 +1,51 @@
+/**
+ * Makes a command survive errors of its standard output and standard error, and report lost output.
+ *
+ * Reads and writes: the streams of this process, and its exit code.
+ * Invariants: a command with effects, such as `lifepod down`, finishes although its output is lost. A command whose output does not fit on
+ * the disk prints one sentence to standard error, and its exit code is not 0.
+ */
+import { fstatSync, writeSync } from 'node:fs';
+import { getSystemErrorMessage } from 'node:util';
+
+const STDOUT = 1;
+
+/** The errors of a pipe whose reader has ended, and of a terminal that was closed: no user waits for the output any more. */
+const CLOSED: readonly unknown[] = ['EPIPE', 'EIO'];
+
+/** Handles the errors of both streams from now on. Must be called once, before the first output. */
+export function watchOutput(): void {
+  const { stdout, stderr } = process;
+  let isReported = false;
+  const report = (error: NodeJS.ErrnoException): void => {
+    if (isReported || CLOSED.includes(error.code)) return;
+    isReported = true;
+    const cause = error.errno === undefined ? error.message : getSystemErrorMessage(error.errno);
+    stderr.write(`lifepod: standard output cannot be written: ${cause}\n`);
+  };
+  if (fstatSync(STDOUT).isFile()) writeWholly(stdout);
+  stdout.on('error', report);
+  // A sentence that cannot be written is lost.
+  stderr.on('error', () => undefined);
+  process.on('exit', () => {
+    // process.exit() prevents the event of an error that has just occurred, such as after a help text.
+    if (stdout.errored) report(stdout.errored);
+    if (isReported && (process.exitCode ?? 0) === 0) process.exitCode = 1;
+  });
+}
+
+/**
+ * Makes the stream write each chunk to its end, or fail. On a disk that is almost full, write(2) writes only a part of it, which the stream of
+ * Node.js takes for the whole.
+ */
+function writeWholly(stream: NodeJS.WriteStream): void {
+  stream._write = (chunk: Buffer, _encoding, done) => {
+    try {
+      for (let at = 0; at < chunk.length; ) at += writeSync(STDOUT, chunk, at);
+    } catch (error) {
+      done(error as Error);
+      return;
+    }
+    done();
+  };
+}
