@@ -5,7 +5,7 @@
  */
 import { cpSync, globSync, mkdirSync } from 'node:fs';
 import { dirname, isAbsolute, join, relative, resolve } from 'node:path';
-import { rolldown } from 'rolldown';
+import { type Plugin, rolldown } from 'rolldown';
 
 const SOURCES = join(import.meta.dirname, '../src');
 
@@ -16,6 +16,20 @@ const DATA = ['**/*.proto', 'cli/completion/completion.*', 'api/{facts,generated
 
 /** Packages that are not bundled: lmdb is a native library, and protobufjs loads a package in a way that works only from its own file. */
 const OUTSIDE = /^(?:lmdb|protobufjs)(?:$|\/)/;
+
+/** A module in place of `node:process`: see processModule. */
+const PROCESS_MODULE = '\0process';
+
+/**
+ * Lets modules that import `node:process` use the global variable. The module of Node.js reads each property of the process for its exports.
+ * Reading `process.stdin` makes standard input non-blocking, also for other programs that share it, whose reads then fail with EAGAIN.
+ */
+const processModule: Plugin = {
+  name: 'process',
+  resolveId: (source, _importer, { kind }) =>
+    kind !== 'require-call' && /^(?:node:)?process$/.test(source) ? PROCESS_MODULE : undefined,
+  load: (id) => (id === PROCESS_MODULE ? 'export default globalThis.process;' : undefined),
+};
 
 /** Matches the expression with which a module refers to its own URL. */
 const OWN_URL = /\bimport\.meta\.url\b/g;
@@ -37,6 +51,7 @@ export async function buildTo(target: string): Promise<void> {
     platform: 'node',
     external: (id) => OUTSIDE.test(id),
     plugins: [
+      processModule,
       { name: 'places', transform: (code, id) => (isAbsolute(id) ? code.replace(OWN_URL, () => placeOf(id)) : code) },
     ],
   });

@@ -4,6 +4,7 @@
  * is a link.
  */
 import {
+  constants,
   lstatSync,
   mkdirSync,
   mkdtempSync,
@@ -37,6 +38,22 @@ test('the build has every file that the engine reads or runs, and its command li
   const lifepod = (...args: string[]): Promise<string> => runCommandOk(process.execPath, [main, ...args]);
   expect(await lifepod('version')).toMatch(/^lifepod \d+\.\d+\.\d+ /);
   expect(await lifepod('completion', 'bash')).toContain('lifepod');
+});
+
+test('a command leaves the standard input that it shares with other programs in blocking mode, and reports lost output', async () => {
+  const main = join(REPOSITORY, 'dist/cli/main.js');
+  // Node.js restores the mode after the exit handlers, so the mode is read in one.
+  const code = `process.on('exit', () => process._rawDebug(process.getBuiltinModule('fs').readFileSync('/proc/self/fdinfo/0', 'utf8')))`;
+  const words = [process.execPath, `--import=data:text/javascript,${encodeURIComponent(code)}`, main, 'version'];
+  const { stdout, stderr } = await runCommand('sh', ['-c', ': | "$@"', 'sh', ...words]);
+  expect(stdout).toMatch(/^lifepod /);
+  const flags = Number.parseInt(/^flags:\s*(\d+)$/m.exec(stderr)?.[1] ?? '', 8);
+  expect([flags, flags & constants.O_NONBLOCK]).toEqual([expect.any(Number), 0]);
+  for (const command of ['version', 'up --help']) {
+    const full = await runCommand('sh', ['-c', `"$0" "$1" ${command} >/dev/full`, process.execPath, main]);
+    const stderr = 'lifepod: standard output cannot be written: no space left on device\n';
+    expect([command, full]).toEqual([command, { code: 1, stdout: '', stderr }]);
+  }
 });
 
 const MEBIBYTE = 2 ** 20;
