@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { rootProgram } from '../../platform/programs/typed-program.ts';
-import { requireOwnUnits, writeUnits } from './install-service.ts';
+import { requireOwnUnits, requireSystemd, writeUnits } from './install-service.ts';
 import { serviceLeft } from './uninstall-service.ts';
 import { ENGINE_UNIT, SHUTDOWN_UNIT, UNITS } from './units.ts';
 
@@ -51,4 +51,16 @@ test('lifepod down mentions a service only if it runs the engine of this data fo
   expect(serviceLeft('/srv/other', folder)).toBeUndefined();
   writeFileSync(join(folder, ENGINE_UNIT), '[Unit]\n');
   expect(serviceLeft(service.dataDir, folder)).toBeUndefined();
+});
+
+test('without systemd, the refusal of each option says what to do instead', () => {
+  expect(() => requireSystemd('--install-service', folder)).not.toThrow();
+  const none = join(folder, 'none');
+  expect(() => requireSystemd('--install-service', none)).toThrow(
+    "systemd does not run this machine, and --install-service is for systemd: let the machine's own service manager run " +
+      "'lifepod up' at its start, and 'lifepod shutdown-node' before its shutdown",
+  );
+  expect(() => requireSystemd('--uninstall-service', none)).toThrow(
+    'systemd does not run this machine, and --uninstall-service is for systemd: omit the option; the rest of the command needs no systemd',
+  );
 });

@@ -56,13 +56,17 @@ const LAUNCHER = fileURLToPath(new URL('../../../bin/lifepod', import.meta.url))
 
 export const systemctl = (...args: string[]): Promise<string> => runCommandOk('systemctl', args);
 
+/** What a user can do on a machine without systemd instead of giving the option. */
+const WITHOUT_SYSTEMD = {
+  '--install-service':
+    "let the machine's own service manager run 'lifepod up' at its start, and 'lifepod shutdown-node' before its shutdown",
+  '--uninstall-service': 'omit the option; the rest of the command needs no systemd',
+};
+
 /** Throws a UserError if systemd does not run this machine. Source: sd_booted(3). */
-export function requireSystemd(option: string): void {
-  if (existsSync('/run/systemd/system')) return;
-  throw new UserError(
-    `systemd does not run this machine, and ${option} is for systemd: let the machine's own service manager run 'lifepod up' at ` +
-      `its start, and 'lifepod shutdown-node' before its shutdown`,
-  );
+export function requireSystemd(option: keyof typeof WITHOUT_SYSTEMD, folder = '/run/systemd/system'): void {
+  if (existsSync(folder)) return;
+  throw new UserError(`systemd does not run this machine, and ${option} is for systemd: ${WITHOUT_SYSTEMD[option]}`);
 }
 
 /** Throws a UserError if one of the units has not been written by lifepod, or runs an engine on another data folder. */
