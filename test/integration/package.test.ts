@@ -62,7 +62,7 @@ test('the installed package is small, has no file of the development, and starts
   const prefix = realpathSync(mkdtempSync(join(tmpdir(), 'lifepod-package-')));
   onTestFinished(() => rmSync(prefix, { recursive: true }));
   const { lifepod, root, files, packedBytes } = await installPackage(prefix);
-  const wanted = ['bin/lifepod', 'bin/kubectl-lifepod', 'dist/cli/main.js', 'LICENSE', 'README.md'];
+  const wanted = ['bin/lifepod', 'bin/kubectl-lifepod', 'dist/cli/main.js', 'LICENSE', 'README.md', 'ARCHITECTURE.md'];
   expect(files).toEqual(expect.arrayContaining(wanted));
   expect(files.filter((path) => /\.(ts|map|test\.js)$|^(src|test|bench|scripts|node_modules)\//.test(path))).toEqual(
     [],
