@@ -1,9 +1,12 @@
 /** Tests bin/lifepod in folders that have the layout of the repository or of the npm package. */
 import {
+  chmodSync,
   chownSync,
+  constants,
   copyFileSync,
   mkdirSync,
   mkdtempSync,
+  readdirSync,
   realpathSync,
   rmSync,
   symlinkSync,
@@ -26,6 +29,22 @@ const file = (path: string): string => {
   return join(folder, path);
 };
 
+/** The module that bin/lifepod loads before the sources. */
+const SHARED_INPUT = 'src/platform/programs/shared-input.ts';
+
+test('sources that import node:process leave the standard input that they share with other programs in blocking mode', async () => {
+  copyFileSync(join(REPOSITORY, 'bin/lifepod'), file('bin/lifepod'));
+  copyFileSync(join(REPOSITORY, SHARED_INPUT), file(SHARED_INPUT));
+  symlinkSync(process.execPath, file('node_modules/node/bin/node'));
+  writeFileSync(file('package.json'), '{"type":"module"}');
+  const code = `import process from 'node:process'; import { readFileSync } from 'node:fs';
+    console.log(process.pid, readFileSync('/proc/self/fdinfo/0', 'utf8'));`;
+  writeFileSync(file('src/cli/main.ts'), code);
+  const text = await runCommandOk('sh', ['-c', ': | "$0"', file('bin/lifepod')]);
+  const flags = Number.parseInt(/^flags:\s*(\d+)$/m.exec(text)?.[1] ?? '', 8);
+  expect([flags, flags & constants.O_NONBLOCK]).toEqual([expect.any(Number), 0]);
+});
+
 test.each([
   { main: 'src/cli/main.ts', optimizes: false },
   { main: 'dist/cli/main.js', optimizes: true },
@@ -34,27 +53,52 @@ test.each([
   symlinkSync(process.execPath, file('node_modules/node/bin/node'));
   writeFileSync(file('package.json'), '{"type":"module"}');
   writeFileSync(file(main), 'console.log(JSON.stringify(process.execArgv))');
+  writeFileSync(file(SHARED_INPUT), '');
   const options = JSON.parse(await runCommandOk(file('bin/lifepod'), [])) as string[];
   expect(options).toContain('--max-semi-space-size=4');
   expect(!options.includes('--no-wasm-tier-up')).toBe(optimizes);
 });
 
-test.skipIf(process.geteuid?.() !== 0).each([
-  { owner: 0, set: {}, cache: 'HOME/.cache/lifepod/compile' },
-  { owner: 0, set: { XDG_CACHE_HOME: '/elsewhere' }, cache: '/elsewhere/lifepod/compile' },
-  { owner: 1000, set: {}, cache: '/var/cache/lifepod/compile' },
-  { owner: 1000, set: { XDG_CACHE_HOME: 'HOME/.cache' }, cache: '/var/cache/lifepod/compile' },
-  { owner: 1000, set: { NODE_COMPILE_CACHE: '/chosen' }, cache: '/chosen' },
-])('bin/lifepod of root caches code in $cache if HOME belongs to the user $owner, with $set', async (each) => {
+const NOBODY = 65_534;
+
+test.skipIf(process.geteuid?.() !== 0).each<{
+  user?: number;
+  home: string;
+  owner?: number;
+  mode?: number;
+  set?: Record<string, string>;
+  cache: string;
+}>([
+  { home: 'HOME', owner: 0, cache: 'HOME/.cache/lifepod/compile' },
+  { home: 'HOME', owner: 0, set: { XDG_CACHE_HOME: '/elsewhere' }, cache: '/elsewhere/lifepod/compile' },
+  { home: 'HOME', owner: 0, set: { XDG_CACHE_HOME: 'relative' }, cache: 'HOME/.cache/lifepod/compile' },
+  { home: 'HOME', owner: 1000, cache: '/var/cache/lifepod/compile' },
+  { home: 'HOME', owner: 1000, set: { XDG_CACHE_HOME: 'HOME/.cache' }, cache: '/var/cache/lifepod/compile' },
+  { home: 'HOME', owner: 1000, set: { NODE_COMPILE_CACHE: '/chosen' }, cache: '/chosen' },
+  { home: 'HOME', owner: 0, mode: 0o1777, cache: '/var/cache/lifepod/compile' },
+  { home: 'HOME/missing', owner: 0, cache: '/var/cache/lifepod/compile' },
+  { home: '.', owner: 0, cache: '/var/cache/lifepod/compile' },
+  { user: NOBODY, home: 'HOME', owner: NOBODY, cache: 'HOME/.cache/lifepod/compile' },
+  { user: NOBODY, home: 'HOME', owner: 0, cache: '' },
+  { user: NOBODY, home: 'HOME/missing', owner: NOBODY, cache: '' },
+  { user: NOBODY, home: 'HOME/missing', owner: NOBODY, set: { XDG_CACHE_HOME: 'HOME' }, cache: 'HOME/lifepod/compile' },
+  { user: NOBODY, home: 'HOME/missing', owner: 0, set: { XDG_CACHE_HOME: 'HOME' }, cache: '' },
+])('bin/lifepod caches code only in folders that no other user can change: %j', async (each) => {
+  const { user = 0, owner = 0, mode = 0o755, set = {}, cache } = each;
+  chmodSync(folder, 0o755);
   copyFileSync(join(REPOSITORY, 'bin/lifepod'), file('bin/lifepod'));
   writeFileSync(file('node_modules/node/bin/node'), '#!/bin/sh\necho "$NODE_COMPILE_CACHE"\n', { mode: 0o755 });
   const home = join(folder, 'home');
+  const place = (text: string): string => text.replace('HOME', home);
   mkdirSync(home);
-  chownSync(home, each.owner, each.owner);
-  const set = Object.entries(each.set).map(([name, value]) => [name, value.replace('HOME', home)]);
-  const env = { PATH: process.env['PATH'], HOME: home, ...Object.fromEntries(set) };
-  const { stdout } = await runCommand(file('bin/lifepod'), [], { env });
-  expect(stdout.trim()).toBe(each.cache.replace('HOME', home));
+  chownSync(home, owner, owner);
+  chmodSync(home, mode);
+  const given = Object.entries(set).map(([name, value]) => [name, place(value)]);
+  const env = { PATH: process.env['PATH'], HOME: place(each.home), ...Object.fromEntries(given) };
+  const words = [`--reuid=${user}`, '--clear-groups', file('bin/lifepod')];
+  const { stdout } = await runCommand('setpriv', words, { env });
+  expect(stdout).toBe(`${place(cache)}\n`);
+  expect(readdirSync(home)).toEqual([]);
 });
 
 /** Writes a program like Node.js that prints its path. With --version, it prints `version`, or fails unless `knowsOptions` is true. */
@@ -62,7 +106,7 @@ function nodeAt(path: string, version: string, knowsOptions = true): void {
   const answer = knowsOptions ? `echo ${version}` : 'exit 9';
   writeFileSync(
     file(path),
-    `#!/bin/sh\nfor each; do [ "$each" != --version ] || { ${answer}; exit; }; done\necho "$0"\n`,
+    `#!/bin/sh\nfor each; do [ "$each" != --version ] || { ${answer}; exit; }; done\necho "$0"\necho "$LIFEPOD_NODE_FOLDER" >&2\n`,
     {
       mode: 0o755,
     },
@@ -72,12 +116,14 @@ function nodeAt(path: string, version: string, knowsOptions = true): void {
 const PACKAGE = 'lib/node_modules/lifepod';
 
 /** Runs the launcher of an npm package at `root`, with two folders of programs on the PATH. */
-function launched(root: string): Promise<CommandResult> {
+function launched(
+  root: string,
+  env: Record<string, string> = {},
+  words: string[] = [],
+): Promise<CommandResult> {
   copyFileSync(join(REPOSITORY, 'bin/lifepod'), file(`${root}/bin/lifepod`));
-  // The programs that the launcher runs. Their folders may contain a Node.js, which the tests must not find.
-  for (const name of ['dirname', 'readlink']) symlinkSync(`/usr/bin/${name}`, file(`tools/${name}`));
-  const PATH = `${folder}/first bin:${folder}/second:${folder}/tools`;
-  return runCommand(join(folder, root, 'bin/lifepod'), [], { env: { PATH } });
+  const PATH = `${folder}/first bin:${folder}/second`;
+  return runCommand(join(folder, root, 'bin/lifepod'), words, { env: { PATH, ...env } });
 }
 
 test.each([
@@ -101,13 +147,34 @@ test.each([
   if (first > 1) nodeAt('lib/node_modules/node/bin/node', 'v22.12.0');
   if (first > 2) nodeAt('bin/node', 'v24.0.0', false);
   if (first > 3) nodeAt('first bin/node', 'unknown');
-  const { stdout } = await launched(PACKAGE);
+  const { stdout, stderr } = await launched(PACKAGE);
   expect(realpathSync(stdout.trim())).toBe(join(folder, path));
+  // The launcher names the folder if only the PATH leads to it.
+  expect(stderr.trim()).toBe(first < 3 ? '' : dirname(join(folder, path)));
 });
 
 test('bin/lifepod accepts a Node.js that is newer than 24', async () => {
   nodeAt('bin/node', 'v100.1.0');
   expect((await launched(PACKAGE)).stdout.trim()).toMatch(/\/bin\/node$/);
+});
+
+test.each(['', '/nonexistent'])('bin/lifepod needs no program of the PATH %j', async (PATH) => {
+  nodeAt('bin/node', 'v24.0.0');
+  expect((await launched(PACKAGE, { PATH })).stdout.trim()).toMatch(/\/bin\/node$/);
+  rmSync(join(folder, 'bin/node'));
+  expect((await launched(PACKAGE, { PATH })).stderr).toMatch(/^lifepod: Node\.js 24 or newer is missing: .*\n$/);
+});
+
+test('the launcher says that sudo has another PATH, and how to keep that of the user', async () => {
+  nodeAt('second/node', 'v20.19.2');
+  const program = `${folder}/clone/bin/lifepod`;
+  const stderr = (SUDO_UID: string) =>
+    launched('clone', { SUDO_UID }, ['up', '--detach']).then((result) => result.stderr);
+  expect(await stderr('1000')).toBe(
+    `lifepod: Node.js 24 or newer is missing on the PATH of sudo; ${folder}/second/node is v20.19.2: run 'npm run setup' in ` +
+      `${folder}/clone; or, if your own PATH has it: sudo env "PATH=$PATH" ${program} up --detach\n`,
+  );
+  expect(await stderr('0')).not.toContain('sudo');
 });
 
 test.each([

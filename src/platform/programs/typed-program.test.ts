@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSyn
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
-import { needsSudo, rootCommand, shellQuoted, typedProgram } from './typed-program.ts';
+import { needsSudo, rootCommand, rootProgram, shellQuoted, typedProgram } from './typed-program.ts';
 
 const folder = realpathSync(mkdtempSync(join(tmpdir(), 'lifepod-typed-')));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -45,6 +45,19 @@ test.skipIf(process.geteuid?.() !== 0).each<[NodeJS.ProcessEnv, boolean, string]
 ])('a user who runs commands as root with %j types the same program again', (env, needs, start) => {
   expect(needsSudo(env)).toBe(needs);
   expect(rootCommand('down', '/d', env)).toBe(`${start} --data-dir /d`);
+});
+
+test.each<[string, NodeJS.ProcessEnv, string]>([
+  ['only the PATH of the user leads to Node.js', { LIFEPOD_NODE_FOLDER: other }, 'sudo env "PATH=$PATH" lifepod'],
+  ['sudo has kept that PATH', { LIFEPOD_NODE_FOLDER: other, SUDO_UID: '1000' }, 'sudo env "PATH=$PATH" lifepod'],
+  ['the PATH of sudo leads to Node.js', { LIFEPOD_NODE_FOLDER: '/usr/bin' }, `sudo ${links}/lifepod`],
+  ['Node.js is beside lifepod', { LIFEPOD_NODE_FOLDER: '' }, `sudo ${links}/lifepod`],
+])('the command with sudo keeps the PATH only if lifepod needs it: %s', (_, env, words) => {
+  expect(rootProgram({ LIFEPOD_PROGRAM: join(links, 'lifepod'), PATH: links, ...env }, true)).toBe(words);
+});
+
+test('a command of root contains no PATH', () => {
+  expect(rootProgram({ LIFEPOD_PROGRAM: clone, PATH: links, LIFEPOD_NODE_FOLDER: other }, false)).toBe('lifepod');
 });
 
 test('shellQuoted quotes only words that a shell would change', () => {

@@ -42,9 +42,16 @@ export const sudoProgram = (env: NodeJS.ProcessEnv): 'sudo' | 'doas' | 'pkexec' 
 export const asRoot = (command: string, env: NodeJS.ProcessEnv, sudo = needsSudo(env)): string =>
   sudo ? `${sudoProgram(env)} ${command}` : command;
 
-/** Returns the words with which the user runs lifepod as root, such as `sudo lifepod`. */
-export const rootProgram = (env: NodeJS.ProcessEnv = process.env, sudo = needsSudo(env)): string =>
-  asRoot(shellQuoted(typedProgram(env, sudo)), env, sudo);
+/**
+ * Returns the words with which the user runs lifepod as root, such as `sudo lifepod`. The words keep the PATH of the user if bin/lifepod has
+ * found its Node.js there, in a folder that it passes in LIFEPOD_NODE_FOLDER and in which sudo does not search programs.
+ */
+export function rootProgram(env: NodeJS.ProcessEnv = process.env, sudo = needsSudo(env)): string {
+  const folder = env['LIFEPOD_NODE_FOLDER'];
+  const keepsPath = sudo && !!folder && !searchFolders(SUDO_PATH).includes(folder);
+  const program = shellQuoted(typedProgram(env, sudo && !keepsPath));
+  return asRoot(keepsPath ? `env "PATH=$PATH" ${program}` : program, env, sudo);
+}
 
 /** Returns a command of lifepod that needs root, with the option --data-dir. `words` begins with the name of the command. */
 export const rootCommand = (words: string, dataDir: string, env: NodeJS.ProcessEnv = process.env): string =>
