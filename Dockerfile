@@ -18,7 +18,7 @@ FROM debian:trixie-slim
 RUN apt-get update \
     && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends \
         busybox-static ca-certificates catatonit conntrack containerd containernetworking-plugins \
-        iproute2 iptables kubernetes-client mount nftables runc util-linux \
+        iproute2 kubernetes-client mount nftables runc util-linux \
     && rm -rf /var/lib/apt/lists/*
 COPY --from=build /opt/lifepod /usr/local
 ENV KUBECONFIG=/var/lib/lifepod/kubeconfig

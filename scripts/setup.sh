@@ -57,7 +57,6 @@ containerd containerd runs the containers
 runc runc starts a container's processes
 nft nftables sets the firewall rules of Pods and Services
 conntrack conntrack lets clients of UDP Services reach new endpoints
-iptables iptables is used by the CNI plugin for host ports
 ip iproute2 sets up and removes the Pod network
 busybox busybox-static provides the busybox image if no registry can be reached
 catatonit catatonit is the program of the sandbox image
@@ -81,6 +80,7 @@ missing_packages() {
     find_program ssh || echo "openssh-client: runs commands in the virtual machines"
   fi
   [ "$purpose" = --for-tests ] || return 0
+  find_program iptables || echo "iptables: shows and sets rules in the tests of Pods of older versions"
   find_program docker-registry || echo "docker-registry: serves the images that the tests pull, on loopback"
   find_program skopeo || echo "skopeo: copies images to that registry"
   /usr/bin/python3 -c 'import kubernetes' 2>/dev/null || echo "python3-kubernetes: a client of the API in the tests"
