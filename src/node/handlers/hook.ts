@@ -11,7 +11,7 @@ import { pause } from '../../platform/pause.ts';
 import { OutcomeUnknownError } from '../../runtime/runtime.ts';
 import { combined, MAX_OUTPUT } from './exec.ts';
 import { joinHostPort } from './failure.ts';
-import type { HttpRequest } from './http.ts';
+import { type HttpRequest, httpGet, PlainHttpFailure } from './http.ts';
 import type { HandlerPorts } from './probe.ts';
 import { type HandlerTarget, httpRequest } from './target.ts';
 
@@ -94,7 +94,6 @@ async function runCommand(
  * encrypted. Any response counts as success, whatever its status.
  */
 async function get(request: HttpRequest, signal: AbortSignal): Promise<HookOutcome> {
-  const { httpGet, PlainHttpFailure } = await import('./http.ts');
   try {
     await httpGet(request, signal);
     return {};

@@ -14,7 +14,9 @@ import { OutcomeUnknownError } from '../../runtime/runtime.ts';
 import { withDeadline } from './deadline.ts';
 import { type ExecPort, execProbe, expandCommand } from './exec.ts';
 import { HandlerFailure } from './failure.ts';
+import { httpGet as getByHttp } from './http.ts';
 import { type HandlerTarget, httpRequest, KUBERNETES_MINOR, resolveHost, resolvePort } from './target.ts';
+import { tcpConnect } from './tcp.ts';
 
 export interface ProbeOutcome {
   result: 'Success' | 'Warning' | 'Failure' | 'Unknown';
@@ -64,11 +66,9 @@ async function attemptProbe(
     await execProbe(runtime, containerId, command, millis, signal);
   } else if (httpGet !== undefined) {
     const request = httpRequest(target, httpGet, 'probe');
-    const http = await import('./http.ts');
-    return judge(await withDeadline(timers, millis, signal, (inTime) => http.httpGet(request, inTime)));
+    return judge(await withDeadline(timers, millis, signal, (inTime) => getByHttp(request, inTime)));
   } else if (tcpSocket !== undefined) {
     const [host, port] = [resolveHost(tcpSocket.host, target), resolvePort(tcpSocket.port, container)];
-    const { tcpConnect } = await import('./tcp.ts');
     await withDeadline(timers, millis, signal, (inTime) => tcpConnect(host, port, inTime));
   } else if (grpc !== undefined) {
     const { port, service = '' } = grpc;
