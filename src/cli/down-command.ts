@@ -1,8 +1,10 @@
 /** Defines the command `lifepod down`: its options, and its interruption by Ctrl+C. */
+
 import { InvalidArgumentError } from 'commander';
+import { copyOfInvoker } from '../engine/certificates/user-kubeconfigs.ts';
 import { UserError } from '../platform/files.ts';
 import { hintsFor } from './hints.ts';
-import { copyOfUser, removedCopy } from './kubeconfig/own-kubeconfig.ts';
+import { removedCopy } from './kubeconfig/own-kubeconfig.ts';
 import { sayWhichEngine } from './kubeconfig/which-engine.ts';
 import { SIGNAL_CODES } from './signals.ts';
 
@@ -55,7 +57,7 @@ export async function downCommand(options: DownOptions): Promise<void> {
     const { serviceLeft, uninstallService } = await import('./service/uninstall-service.ts');
     const endAll = (): Promise<void> =>
       down(dataDir, undefined, { gracePeriodSeconds: gracePeriodOf(options), signal: interrupted.signal });
-    const copy = copyOfUser(dataDir);
+    const copy = copyOfInvoker(dataDir, process.env);
     if (options.uninstallService === true) await uninstallService(dataDir, endAll);
     else {
       sayWhichEngine(dataDir);

@@ -74,6 +74,37 @@ test('commands that need root begin with sudo if the user is not root', () => {
   expect(hintsFor({}, {}, undefined, false).start()).toBe('lifepod up --detach');
 });
 
+test.each<[string, HintOptions, string[] | undefined]>([
+  ['--data-dir', { dataDir: '/d' }, undefined],
+  ['--data-dir, whose kubeconfig the command has read', { dataDir: '/d' }, ['/d/kubeconfig']],
+  ['the engine of KUBECONFIG', { engineFolder: '/d' }, ['/d/kubeconfig']],
+  ['--kubeconfig', { kubeconfig: '/d/kubeconfig', engineFolder: '/d' }, ['/d/kubeconfig']],
+])('with sudo and %s, no command without sudo names a kubeconfig that only root can read', (_, options, paths) => {
+  const env = { SUDO_UID: '1000', KUBECONFIG: '/d/kubeconfig' };
+  const commands = (copy: string | undefined): string[] => {
+    const { kubectl, lifepod } = hintsFor(options, env, paths, true, () => copy);
+    return [kubectl('get pods'), lifepod('why p')];
+  };
+  const folder = options.dataDir === undefined ? '' : ' --data-dir /d';
+  const given = (path: string): string => (options.kubeconfig === undefined ? '' : ` --kubeconfig ${path}`);
+  expect(commands('/run/1000')).toEqual([
+    'kubectl get pods --kubeconfig /run/1000',
+    `lifepod why p${folder}${given('/run/1000')}`,
+  ]);
+  expect(commands(undefined)).toEqual([
+    'sudo kubectl get pods --kubeconfig /d/kubeconfig',
+    `sudo lifepod why p${folder}${given('/d/kubeconfig')}`,
+  ]);
+});
+
+test('with sudo, commands keep a kubeconfig that is not that of the engine', () => {
+  const { kubectl, lifepod } = hintsFor({ kubeconfig: 'k' }, { SUDO_UID: '1000' }, ['k'], true, () => '/run/1000');
+  expect([kubectl('get pods'), lifepod('why p')]).toEqual([
+    'kubectl get pods --kubeconfig k',
+    'lifepod why p --kubeconfig k',
+  ]);
+});
+
 test('commands that need root name the data folder of the engine whose kubeconfig is used', () => {
   const commandsFor = (engineFolder: string, options: HintOptions = {}): string[] => {
     const { engine, lifepod, start } = hintsFor({ ...options, engineFolder }, {}, ['/copy'], true);

@@ -6,14 +6,22 @@
  * Invariant: a command from this file has the options --data-dir, --kubeconfig and --context that the user has given, as far as the
  * command accepts them. A command of kubectl also names the kubeconfig if kubectl would read another one by itself. A command of lifepod
  * begins with the path of lifepod if the PATH lacks its folder. A command that needs root names the data folder of the engine unless it
- * is the default one, because root may not have the user's KUBECONFIG.
+ * is the default one, because root may not have the user's KUBECONFIG. A command without sudo names no kubeconfig that only root can read.
  */
 import { homedir } from 'node:os';
 import { delimiter, join } from 'node:path';
+import { copyOfInvoker } from '../engine/certificates/user-kubeconfigs.ts';
 import { hasLockOpen } from '../engine/data-folder/engine-processes.ts';
 import { DEFAULT_DATA_DIR, isKubectlPlugin, kubeconfigPath } from '../engine/settings.ts';
 import { hasArgument } from '../platform/processes.ts';
-import { asRoot, needsSudo, rootProgram, shellQuoted, typedProgram } from '../platform/programs/typed-program.ts';
+import {
+  asRoot,
+  isThroughSudo,
+  needsSudo,
+  rootProgram,
+  shellQuoted,
+  typedProgram,
+} from '../platform/programs/typed-program.ts';
 import { runsAsService } from './service/service-state.ts';
 
 /** Options with which a command was called. An option that was not given is undefined. */
@@ -37,7 +45,10 @@ export interface HintOptions {
 export const UNKNOWN_FOLDER = 'FOLDER';
 
 export interface Hints {
-  /** Returns a command of lifepod that accepts --data-dir, --kubeconfig and --context. `words` begins with the name of the command. */
+  /**
+   * Returns a command of lifepod that accepts --data-dir, --kubeconfig and --context, with sudo in front if only root can read the
+   * kubeconfig. `words` begins with the name of the command.
+   */
   lifepod(words: string): string;
   /** Returns a command of lifepod that accepts --data-dir only and needs root, such as `image load FILE`. */
   engine(words: string): string;
@@ -45,7 +56,10 @@ export interface Hints {
   start(): string;
   /** Returns a command of another program that runs as root: after sudo, doas or pkexec if the user is not root. */
   asRoot(command: string): string;
-  /** Returns a command of kubectl that reaches the same server. `words` begins with the name of kubectl's command. */
+  /**
+   * Returns a command of kubectl that reaches the same server, with sudo in front if only root can read the kubeconfig. `words` begins with
+   * the name of kubectl's command.
+   */
   kubectl(words: string): string;
   /** Whether systemd runs the engine, so that systemctl starts and stops it. */
   isService: boolean;
@@ -55,13 +69,15 @@ export interface Hints {
 
 /**
  * Returns functions that compose commands for the engine or server that the options select. `paths` are the kubeconfigs that the printing
- * command reads; undefined if it reads the one in the data folder. `sudo` is whether the user who types the commands needs sudo.
+ * command reads; undefined if it reads the one in the data folder. `sudo` is whether the user who types the commands needs sudo. `copyOf`
+ * returns the copy of an engine's kubeconfig that the user of sudo can read.
  */
 export function hintsFor(
   options: HintOptions,
   env: NodeJS.ProcessEnv,
   paths?: readonly string[],
   sudo = needsSudo(env),
+  copyOf = copyOfInvoker,
 ): Hints {
   const { kubeconfig, context } = options;
   const isPlugin = isKubectlPlugin(env);
@@ -83,13 +99,19 @@ export function hintsFor(
   const ofContext = option('context', context);
   const program = isPlugin ? 'kubectl lifepod' : shellQuoted(typedProgram(env, false));
   const forRoot = rootProgram(env, sudo);
-  const own = (paths ?? [kubeconfig ?? kubeconfigPath(options.dataDir ?? DEFAULT_DATA_DIR)]).join(delimiter);
-  const read = own === usualKubeconfig(env) ? undefined : own;
+  const folder = options.dataDir ?? options.engineFolder ?? DEFAULT_DATA_DIR;
+  const listed = paths ?? [kubeconfig ?? kubeconfigPath(options.dataDir ?? DEFAULT_DATA_DIR)];
+  // The user of sudo cannot read the administrator's kubeconfig without sudo, although this process can.
+  const isForRoot = sudo && isThroughSudo(env) && listed.join(delimiter) === kubeconfigPath(folder);
+  const copy = isForRoot ? copyOf(folder, env) : undefined;
+  const onlyRoot = isForRoot && copy === undefined;
+  const own = copy ?? listed.join(delimiter);
+  const read = !isForRoot && own === usualKubeconfig(env) ? undefined : own;
   return {
     lifepod: (words) =>
-      withOptions(`${program} ${words}`, [
+      withOptions(`${onlyRoot ? forRoot : program} ${words}`, [
         ...option('data-dir', named),
-        ...option('kubeconfig', kubeconfig),
+        ...option('kubeconfig', kubeconfig && (copy ?? kubeconfig)),
         ...ofContext,
       ]),
     engine: (words) => withOptions(`${forRoot} ${words}`, ofFolder),
@@ -102,7 +124,11 @@ export function hintsFor(
       return options.isService?.() === true;
     },
     answering: engineName(options.dataDir ?? options.engineFolder, options.server),
-    kubectl: (words) => withOptions(`kubectl ${words}`, [...option('kubeconfig', kubeconfig ?? read), ...ofContext]),
+    kubectl: (words) =>
+      withOptions(asRoot(`kubectl ${words}`, env, onlyRoot), [
+        ...option('kubeconfig', copy ?? kubeconfig ?? read),
+        ...ofContext,
+      ]),
   };
 }
 

@@ -1,5 +1,6 @@
 /** `lifepod shutdown-node`: ends the Pods but keeps their objects, then stops the engine. systemd runs it before the machine shuts down. */
 
+import { copyOfInvoker } from '../engine/certificates/user-kubeconfigs.ts';
 import { requireLocalEngine } from '../engine/data-folder/engine-processes.ts';
 import { requireRoot } from '../engine/machine-checks.ts';
 import { readEngineRecord, type ShutdownOutcome } from '../engine/settings.ts';
@@ -8,7 +9,7 @@ import { sendSignal } from '../platform/processes.ts';
 import { startDetached } from './detach.ts';
 import { type Hints, hintsFor } from './hints.ts';
 import { orOtherFolder } from './kubeconfig/engine-folders.ts';
-import { copyOfUser, removedCopy } from './kubeconfig/own-kubeconfig.ts';
+import { removedCopy } from './kubeconfig/own-kubeconfig.ts';
 import { SHUT_DOWN_NODE } from './up.ts';
 
 /** How many engines may try to end the Pods. If the first engine exits before it has ended the Pods, the command starts another one. */
@@ -24,7 +25,7 @@ export async function shutDownNode(dataDir: string): Promise<void> {
     say(`no Pod of ${dataDir} is running: nothing to do${orOtherFolder(dataDir)}`);
     return;
   }
-  const copy = copyOfUser(dataDir);
+  const copy = copyOfInvoker(dataDir, process.env);
   for (let engine = 1; engine <= ENGINES; engine++) {
     const outcome = await shutDownEngine(dataDir);
     if (outcome !== undefined) {

@@ -86,13 +86,6 @@ export function unknownInvoker(env: NodeJS.ProcessEnv): string | undefined {
   return value === undefined || ['0', 'root'].includes(value) ? undefined : `${name}=${shellQuoted(value)}`;
 }
 
-/** Returns the path of the kubeconfig copy for the user who runs this process as root, perhaps through sudo; undefined if there is none. */
-export function copyOfUser(dataDir: string): string | undefined {
-  const user = invokingUser(process.env);
-  const path = user === undefined ? undefined : userKubeconfigPath(dataDir, user.uid);
-  return path !== undefined && existsSync(path) ? path : undefined;
-}
-
 /** Returns the sentence about a copy that has been removed with its engine; undefined if there was none, or if the file still exists. */
 export const removedCopy = (copy: string | undefined): string | undefined =>
   copy === undefined || existsSync(copy)

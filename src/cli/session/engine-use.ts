@@ -229,7 +229,7 @@ async function stopUnused(dataDir: string, { say, detail }: Output): Promise<voi
   const { items } = await client.resource<Pod>(PODS).list();
   const others = items.filter((pod) => !onlyFinalizersLeft(pod));
   if (others.length > 0) {
-    say(await keptPodsLine(client, others, hintsFor({ dataDir }, process.env, [usableKubeconfig(dataDir).path])));
+    say(await keptPodsLine(client, others, hintsFor({ dataDir }, process.env)));
     return;
   }
   await down(dataDir, detail);

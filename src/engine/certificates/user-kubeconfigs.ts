@@ -89,6 +89,13 @@ function folderOf(dataDir: string, runFolder: string): string {
 export const userKubeconfigPath = (dataDir: string, uid: number, runFolder = RUN_FOLDER): string =>
   join(folderOf(dataDir, runFolder), `${uid}.kubeconfig`);
 
+/** Returns the path of the copy for the user who runs this process as root, through sudo, doas or pkexec; undefined if there is none. */
+export function copyOfInvoker(dataDir: string, env: NodeJS.ProcessEnv): string | undefined {
+  const user = invokingUser(env);
+  const path = user === undefined ? undefined : userKubeconfigPath(dataDir, user.uid);
+  return path !== undefined && existsSync(path) ? path : undefined;
+}
+
 /** Writes the user's copy, and returns its path. Throws if the folder is not safe, or if the file cannot be written. */
 export function copyKubeconfigFor(
   dataDir: string,

@@ -17,13 +17,16 @@ export function typedProgram(env: NodeJS.ProcessEnv, sudo: boolean): string {
   const typed = env['LIFEPOD_PROGRAM'];
   if (!typed) return 'lifepod';
   // In a process that sudo has started, the PATH is already that of sudo.
-  const isThroughSudo = ['SUDO_UID', 'DOAS_USER', 'PKEXEC_UID'].some((name) => env[name] !== undefined);
-  const found = searchFolders(sudo && !isThroughSudo ? SUDO_PATH : env['PATH'])
+  const found = searchFolders(sudo && !isThroughSudo(env) ? SUDO_PATH : env['PATH'])
     .map((folder) => realPath(join(folder, 'lifepod')))
     .find((path) => path !== undefined);
   if (found !== undefined && found === realPath(typed)) return 'lifepod';
   return typed.includes('/') ? typed : `./${typed}`;
 }
+
+/** Returns whether sudo, doas or pkexec has started this process, or one of its parents. */
+export const isThroughSudo = (env: NodeJS.ProcessEnv): boolean =>
+  ['SUDO_UID', 'DOAS_USER', 'PKEXEC_UID'].some((name) => env[name] !== undefined);
 
 /** Returns whether the user who types the commands is not root, although sudo, doas or pkexec may run this process as root. */
 export const needsSudo = (env: NodeJS.ProcessEnv): boolean =>
