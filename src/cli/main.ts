@@ -15,6 +15,7 @@ import { COMPLETE, COMPLETION_HELP, SHELLS, type Shell, scriptFor } from './comp
 import { type DownOptions, parseGracePeriod } from './down-command.ts';
 import { addEngineOptions } from './engine-options.ts';
 import { errorLine, failureText } from './failures.ts';
+import { refuseEmptyValues } from './help/empty-values.ts';
 import { helpFor } from './help/help-command.ts';
 import { layOutHelp } from './help/help-format.ts';
 import { explainUsageErrors } from './help/usage-errors.ts';
@@ -274,6 +275,7 @@ program
 
 layOutHelp(program);
 explainUsageErrors(program);
+refuseEmptyValues(program);
 
 async function main(): Promise<void> {
   watchOutput();

@@ -65,7 +65,8 @@ test('a data folder whose path is, or passes through, a file is refused, also by
 });
 
 test('an empty name of a data folder is refused', () => {
-  expect(() => realDataDir('')).toThrow('--data-dir is empty: give a folder, such as /var/lib/lifepod');
+  for (const use of [realDataDir, givenDataDir])
+    expect(() => use('')).toThrow('--data-dir is empty: give a folder, such as /var/lib/lifepod');
 });
 
 test('a data folder in a file system that creates no folders is refused', () => {

@@ -59,21 +59,22 @@ export function realFolder(path: string): string {
   }
 }
 
-/** Returns the same as givenDataDir(). Also throws a UserError for an empty path, or if a link in it lets another user redirect root. */
+/** Returns the same as givenDataDir(). Also throws a UserError if a link in the path lets another user redirect root. */
 export function realDataDir(path: string): string {
-  if (path === '') throw new UserError('--data-dir is empty: give a folder, such as /var/lib/lifepod');
-  if (isOtherThanFolder(path)) throw notAFolder(path);
+  if (path === '' || isOtherThanFolder(path)) throw notAFolder(path);
   refuse(foreignLink(path));
   return realFolder(path);
 }
 
-/** Returns realFolder() of the data folder given by the user. Throws a UserError if the path leads to something other than a folder. */
+/** Returns realFolder() of the data folder given by the user. Throws a UserError if the path is empty, or not that of a folder. */
 export function givenDataDir(path: string): string {
-  if (isOtherThanFolder(path)) throw notAFolder(path);
+  if (path === '' || isOtherThanFolder(path)) throw notAFolder(path);
   return realFolder(path);
 }
 
-const notAFolder = (path: string): UserError => new UserError(`${path} is not a folder: choose another --data-dir`);
+const EMPTY_FOLDER = '--data-dir is empty: give a folder, such as /var/lib/lifepod';
+const notAFolder = (path: string): UserError =>
+  new UserError(path === '' ? EMPTY_FOLDER : `${path} is not a folder: choose another --data-dir`);
 
 /** Creates the folder and its missing parents with mode 0700. Sets the mode of an existing folder to 0700. */
 export function ensurePrivateFolder(path: string): void {

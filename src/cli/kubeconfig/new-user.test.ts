@@ -25,7 +25,7 @@ test.each<[string, number, string[]]>([
 });
 
 test.each<[string, Parameters<typeof newUser>[0], string]>([
-  ['has no name', { user: ' ' }, '--user has no value: give a name, such as --user developers'],
+  ['has no name', { user: ' ' }, '--user has no value: give a name, such as --user jane'],
   ['has a group without a name', { user: 'jane', group: [''] }, '--group has no value'],
   ['has a name with a line break', { user: 'jane\nO=dev' }, '--user "jane\\nO=dev" contains control characters'],
   [

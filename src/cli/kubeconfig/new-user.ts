@@ -63,7 +63,8 @@ export function newUser(options: NewUserOptions, longestMillis: Millis): NewUser
 }
 
 function requireName(option: string, name: string): void {
-  if (name.trim() === '') throw new UserError(`${option} has no value: give a name, such as ${option} developers`);
+  const example = option === '--user' ? 'jane' : 'developers';
+  if (name.trim() === '') throw new UserError(`${option} has no value: give a name, such as ${option} ${example}`);
   if (/\p{Cc}/u.test(name))
     throw new UserError(`${option} ${JSON.stringify(name)} contains control characters: give a name without them`);
   // Only the user's name must not contain spaces: the names of groups, for example in a directory service, often do.

@@ -1,0 +1,60 @@
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+import type { Argument, Option } from 'commander';
+import { expect, test } from 'vitest';
+import { UserError } from '../../platform/files.ts';
+import { program } from '../main.ts';
+import { MAY_BE_EMPTY } from './empty-values.ts';
+import { allCommands, fullName } from './help-format.ts';
+
+const emptyError = ({ parseArg }: Pick<Option | Argument, 'parseArg'>): unknown => {
+  try {
+    return parseArg?.('', undefined);
+  } catch (error) {
+    return error;
+  }
+};
+
+const options = allCommands(program).flatMap((command) =>
+  command.options
+    .filter(({ required, optional }) => required || optional)
+    .map((option) => [`${fullName(command)} ${option.long}`, option] as const),
+);
+const mayBeEmpty = ({ long }: Option): boolean => MAY_BE_EMPTY.has(long ?? '');
+
+test.each(options.filter(([, option]) => !mayBeEmpty(option)))('%s refuses an empty value', (_, option) => {
+  const error = emptyError(option);
+  expect(error).toBeInstanceOf(UserError);
+  expect((error as UserError).message).toMatch(new RegExp(`^${option.long} is empty: give `));
+});
+
+test('only options of lifepod up may be empty', () => {
+  const names = options.filter(([, option]) => mayBeEmpty(option)).map(([name]) => name);
+  expect(names).toContain('lifepod up --tls-san');
+  expect(names.filter((name) => !name.startsWith('lifepod up --'))).toEqual([]);
+});
+
+const positional = allCommands(program).flatMap((command) =>
+  command.registeredArguments.map((each) => [`${fullName(command)} <${each.name()}>`, each] as const),
+);
+
+test.each(positional.filter(([name]) => name !== 'lifepod run <command>'))(
+  '%s refuses an empty argument',
+  (_, each) => {
+    expect(emptyError(each)).toEqual(
+      new UserError(`the argument <${each.name()}> is empty; see '${_.replace(/ <.*/, '')} --help'`),
+    );
+  },
+);
+
+test('several arguments are all passed to the command', () => {
+  const parse = positional.find(([name]) => name === 'lifepod up <file>')?.[1].parseArg;
+  expect(['a', 'b'].reduce<unknown>((files, each) => parse?.(each, files), undefined)).toEqual(['a', 'b']);
+});
+
+test('an empty value is reported in one sentence', async () => {
+  const main = new URL('../main.ts', import.meta.url).pathname;
+  const failed = await promisify(execFile)(process.execPath, [main, 'why', 'p', '-n', '']).catch((error) => error);
+  const stderr = "lifepod: --namespace is empty: give '--namespace <name>', or omit the option\n";
+  expect(failed).toMatchObject({ code: 1, stderr, stdout: '' });
+});

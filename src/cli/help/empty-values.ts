@@ -1,0 +1,58 @@
+/**
+ * Refuses empty values of options and arguments. A shell passes an empty value for a variable that is not set, and a command that ignored
+ * it would use another engine, namespace or file than the user means.
+ */
+import type { Argument, Command, Option } from 'commander';
+import { auditFlags } from '../../engine/audit/audit-settings.ts';
+import { authenticationFlags } from '../../engine/authentication/authentication-settings.ts';
+import { nodeOptionFlags } from '../../engine/node-settings.ts';
+import { API_FLAGS } from '../../engine/options/api-settings.ts';
+import { ENCRYPTION_FLAG } from '../../engine/options/encryption-settings.ts';
+import { UserError } from '../../platform/files.ts';
+import { allCommands, fullName } from './help-format.ts';
+
+/** The options of `lifepod up` whose empty value removes the recorded one. Their own rules refuse the values that they do not accept. */
+export const MAY_BE_EMPTY: ReadonlySet<string> = new Set([
+  ...API_FLAGS.map(([flag]) => flag),
+  ...[...auditFlags({}), ...authenticationFlags({}), ...nodeOptionFlags({})].map(([flag]) => flag),
+  ENCRYPTION_FLAG,
+]);
+
+/** The argument that is passed on to a program, which may accept empty words. */
+const PASSED_ON = 'command';
+
+/** Makes the commands of the program refuse empty values. Must be called after all commands have been added. */
+export function refuseEmptyValues(program: Command): void {
+  for (const command of allCommands(program)) {
+    for (const option of command.options) if (mustHaveValue(option)) refuseEmptyOption(option);
+    for (const argument of command.registeredArguments) {
+      if (argument.name() !== PASSED_ON) refuseEmptyArgument(argument, fullName(command));
+    }
+  }
+}
+
+/** Returns whether the option has a value that must not be empty. */
+const mustHaveValue = ({ long, required, optional }: Option): boolean =>
+  (required || optional) && !MAY_BE_EMPTY.has(long ?? '');
+
+/** Replaces the parser of an option or argument. The types of commander declare the parser without its argument `this`. */
+type Parse = (value: string, previous: unknown) => unknown;
+
+function refuseEmptyOption(option: Option): void {
+  const parse = option.parseArg as Parse | undefined;
+  option.argParser<unknown>((value, previous) => {
+    // realDataDir() and givenDataDir() name a usual data folder.
+    if (value === '' && option.long !== '--data-dir')
+      throw new UserError(`${option.long} is empty: give '${option.flags.replace(/^-\w, /, '')}', or omit the option`);
+    return parse === undefined ? value : parse(value, previous);
+  });
+}
+
+function refuseEmptyArgument(argument: Argument, command: string): void {
+  const parse = argument.parseArg as Parse | undefined;
+  argument.argParser<unknown>((value, previous) => {
+    if (value === '') throw new UserError(`the argument <${argument.name()}> is empty; see '${command} --help'`);
+    if (parse !== undefined) return parse(value, previous);
+    return argument.variadic ? [...((previous as string[] | undefined) ?? []), value] : value;
+  });
+}
