@@ -5,6 +5,7 @@
 import { readdirSync, readlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { engineState } from '../../engine/data-folder/engine-processes.ts';
+import { unusableFolder } from '../../engine/data-folder/new-folder.ts';
 import { dnsProcesses, type FoundProcess, runtimeProcesses } from '../../engine/leftovers.ts';
 import { type EngineRecord, readEngineRecord } from '../../engine/settings.ts';
 import { dataDirOwner } from '../../platform/files.ts';
@@ -40,8 +41,9 @@ export function waysToStart(
 }
 
 /**
- * Returns the sentence about an engine that has not locked its data folder, for example because it was killed. `pods` is the number of its
- * Pods that may still run, and `hasDns` is whether its DNS process still runs.
+ * Returns the sentence about an engine that has not locked its data folder, for example because it was killed. If the folder is not one of
+ * an engine, and contains other files, returns the sentence about that. `pods` is the number of Pods that may still run, and `hasDns` is
+ * whether the DNS process still runs.
  */
 export function notRunning(
   dataDir: string,
@@ -55,6 +57,8 @@ export function notRunning(
   if (service === 'failing') {
     return `lifepod is not running in ${dataDir}: the service lifepod has failed, and starts again: '${journalCommand(env)}' prints its log`;
   }
+  const unusable = service === undefined ? unusableFolder(dataDir) : undefined;
+  if (unusable !== undefined) return unusable;
   const start = waysToStart(dataDir, env, service);
   const down = hintsFor({ dataDir }, env).engine('down');
   if (!hasDns && (pods === 0 || pods === 'unknown')) return `lifepod is not running in ${dataDir}: ${start}`;

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { lockDataDir } from '../../platform/files.ts';
+import { notRunning } from '../service/not-running.ts';
 import { readEngine } from './read-engine.ts';
 
 const NOW = Date.UTC(2026, 0, 31, 12);
@@ -29,6 +30,14 @@ test.each<[string, string | undefined, RegExp]>([
   if (state !== undefined) mkdirSync(folder);
   if (state) writeFileSync(join(folder, 'engine.json'), JSON.stringify({ state }));
   await expect(readEngine(folder, NOW)).rejects.toThrow(sentence);
+});
+
+test('a folder with files of other programs is not advised for an engine', async () => {
+  const folder = scratch();
+  mkdirSync(join(folder, 'jane'));
+  const sentence = `the folder ${folder} is not empty, and is not a data folder of lifepod (it contains jane): choose another --data-dir, `;
+  await expect(readEngine(folder, NOW)).rejects.toThrow(sentence);
+  expect(notRunning(folder)).toContain(sentence);
 });
 
 test('an engine that is starting is reported in one sentence', async () => {

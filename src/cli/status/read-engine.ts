@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Node } from '../../api/generated/types.ts';
 import { requireLocalEngine } from '../../engine/data-folder/engine-processes.ts';
+import { unusableFolder } from '../../engine/data-folder/new-folder.ts';
 import { dnsProcesses, residentBytes, runtimeProcesses } from '../../engine/leftovers.ts';
 import { type EngineRecord, kubeconfigPath, readEngineRecord } from '../../engine/settings.ts';
 import { LIFEPOD_VERSION } from '../../engine/version.ts';
@@ -85,6 +86,8 @@ export async function readEngine(folder: string, now: Millis): Promise<EngineRea
 
 function stoppedText(dataDir: string, record: EngineRecord | undefined): string {
   if (record === undefined) {
+    const unusable = unusableFolder(dataDir);
+    if (unusable !== undefined) return unusable;
     const isOnly = otherFolders(dataDir, process.env) === undefined;
     const what = existsSync(dataDir) ? 'has never run in' : 'is not running: there is no folder';
     return `lifepod ${what} ${dataDir}: ${waysToStart(dataDir, process.env)}${isOnly ? ', or name its data folder with --data-dir' : ''}`;

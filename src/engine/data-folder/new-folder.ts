@@ -42,6 +42,21 @@ export function refuseUnusableFolder(dataDir: string): void {
   refuseOtherFiles(dataDir);
 }
 
+/**
+ * Returns the message of refuseUnusableFolder() for a folder in which no engine runs, so that a user who has mistyped a path is not advised
+ * to start an engine there; undefined if the folder is a data folder or can become one.
+ */
+export function unusableFolder(dataDir: string): string | undefined {
+  if (isDataFolder(dataDir)) return undefined;
+  try {
+    refuseUnusableFolder(dataDir);
+    return undefined;
+  } catch (error) {
+    if (error instanceof UserError) return error.message;
+    throw error;
+  }
+}
+
 /** Throws a UserError if the folder is not a data folder, and contains an entry that is not a part of a data folder. */
 export function refuseOtherFiles(dataDir: string): void {
   if (existsSync(join(dataDir, 'format-version')) || existsSync(join(dataDir, 'store/data.mdb'))) return;
