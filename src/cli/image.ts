@@ -9,7 +9,7 @@ import { instanceLabels, SANDBOX_IMAGE } from '../engine/engine-runtime.ts';
 import { kubeconfigPath, readEngineRecord } from '../engine/settings.ts';
 import { readProblem } from '../machinery/read-problem.ts';
 import { isUnfinished } from '../node/images/images-in-use.ts';
-import { dataDirOwner, UserError } from '../platform/files.ts';
+import { UserError } from '../platform/files.ts';
 import { systemTimers } from '../platform/node-js.ts';
 import { containerdPaths } from '../runtime/containerd/paths.ts';
 import { type Connection, connect } from '../runtime/cri/connection.ts';
@@ -21,17 +21,15 @@ import type { ImageInfo } from '../runtime/runtime.ts';
 import { hintsFor } from './hints.ts';
 import { imagesAsJson, imageTable } from './image-list/image-table.ts';
 import { planRemovals, refuseUsed, removalLines } from './image-removal/plan-removal.ts';
+import { requireRunning } from './kubeconfig/own-kubeconfig.ts';
 import { sayWhichEngine } from './kubeconfig/which-engine.ts';
 import { loadProgress } from './progress/load-progress.ts';
 import { STANDARD_INPUT, withArchiveFrom } from './progress/standard-input.ts';
 import { terminalLine } from './progress/terminal-line.ts';
-import { notRunning } from './service/not-running.ts';
 
 /** Returns the endpoint (unix:///…) of the running engine's container runtime. Throws a UserError if no engine is running. */
 function endpointOf(dataDir: string): string {
-  if (dataDirOwner(dataDir) === undefined) {
-    throw new UserError(notRunning(dataDir));
-  }
+  requireRunning(dataDir);
   return readEngineRecord(dataDir)?.containerRuntimeEndpoint ?? `unix://${containerdPaths(dataDir).socket}`;
 }
 

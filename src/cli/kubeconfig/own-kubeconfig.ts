@@ -10,7 +10,7 @@ import {
 import { engineState } from '../../engine/data-folder/engine-processes.ts';
 import { NeedsRootError } from '../../engine/machine-checks.ts';
 import { DEFAULT_DATA_DIR, kubeconfigPath } from '../../engine/settings.ts';
-import { realFolder, UserError } from '../../platform/files.ts';
+import { dataDirOwner, realFolder, UserError } from '../../platform/files.ts';
 import { shellQuoted } from '../../platform/programs/typed-program.ts';
 import { hintsFor } from '../hints.ts';
 import { notRunning } from '../service/not-running.ts';
@@ -84,6 +84,17 @@ export function unknownInvoker(env: NodeJS.ProcessEnv): string | undefined {
   const name = ['SUDO_UID', 'DOAS_USER', 'PKEXEC_UID'].find((each) => env[each] !== undefined);
   const value = name === undefined ? undefined : env[name];
   return value === undefined || ['0', 'root'].includes(value) ? undefined : `${name}=${shellQuoted(value)}`;
+}
+
+/**
+ * Throws a UserError if no engine runs in the data folder. Throws a NeedsRootError if an engine may run there, but this user may not read
+ * the folder.
+ */
+export function requireRunning(dataDir: string): void {
+  const isHidden = isOnlyForRoot(dataDir);
+  if (isHidden ? engineState(dataDir) === 'stopped' : dataDirOwner(dataDir) === undefined)
+    throw new UserError(notRunning(dataDir));
+  if (isHidden) throw new NeedsRootError();
 }
 
 /** Returns the sentence about a copy that has been removed with its engine; undefined if there was none, or if the file still exists. */

@@ -3,13 +3,11 @@ import { ROTATE_KEY_PATH, type RotationResult } from '../../apiserver/encryption
 import { clientFromKubeconfig } from '../../client/kubeconfig.ts';
 import { kubeconfigPath } from '../../engine/settings.ts';
 import { isApiError } from '../../machinery/status.ts';
-import { dataDirOwner, UserError } from '../../platform/files.ts';
-import { notRunning } from '../service/not-running.ts';
+import { UserError } from '../../platform/files.ts';
+import { requireRunning } from '../kubeconfig/own-kubeconfig.ts';
 
 export async function rotateKey(dataDir: string): Promise<void> {
-  if (dataDirOwner(dataDir) === undefined) {
-    throw new UserError(notRunning(dataDir));
-  }
+  requireRunning(dataDir);
   const client = await clientFromKubeconfig(kubeconfigPath(dataDir));
   const response = await client.post(ROTATE_KEY_PATH, new AbortController().signal).catch((error: unknown) => {
     if (!isApiError(error, 'ServiceUnavailable')) throw error;
