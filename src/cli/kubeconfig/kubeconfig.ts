@@ -90,6 +90,8 @@ async function kubeconfigOf(options: KubeconfigOptions & { user: string }): Prom
   else writePrivateFile(output, text, owner);
   for (const warning of user.warnings) process.stderr.write(`warning: ${warning}\n`);
   process.stderr.write(`${summaryOf(user, credentials, output)}\n`);
+  if (output !== undefined && owner === undefined && process.geteuid?.() === 0)
+    process.stderr.write(`only root can read ${output}: to give it to a user of this machine, add --owner USER\n`);
 }
 
 /**

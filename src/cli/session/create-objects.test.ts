@@ -4,7 +4,7 @@ import { CONFIG_MAPS, NAMESPACES } from '../../api/resources.ts';
 import { registryBackend } from '../../client/registry-fixture.ts';
 import { clientOf } from '../../client/typed-client.ts';
 import type { KubeObject } from '../../machinery/meta.ts';
-import { createObjects, planObjects, problemsOfSome } from './create-objects.ts';
+import { createObjects, planObjects, problemsOfSome, type SessionOf } from './create-objects.ts';
 import type { FindKind } from './discovery.ts';
 import { SESSION_LABEL } from './plan.ts';
 import type { OwnRecord, RecordedObject } from './session-records.ts';
@@ -16,7 +16,12 @@ const findKind: FindKind = (apiVersion, name) => {
 };
 
 /** Creates the objects in a registry with the namespace `a`. Resolves with the created and recorded objects, the warnings and the error. */
-async function create(objects: object[], existing: string[] = [], sourceOf = (index: number) => `${index}.yaml`) {
+async function create(
+  objects: object[],
+  existing: string[] = [],
+  sourceOf = (index: number) => `${index}.yaml`,
+  sessionOf?: SessionOf,
+) {
   const backend = await registryBackend();
   for (const name of existing) await backend.set(CONFIG_MAPS, config(name));
   const manifests = objects.map((object, index) => ({ object: object as KubeObject, source: sourceOf(index) }));
@@ -24,7 +29,7 @@ async function create(objects: object[], existing: string[] = [], sourceOf = (in
   const record = { id: 's1', write: (all: RecordedObject[]) => recorded.push(...all) } as unknown as OwnRecord;
   const client = clientOf(backend);
   const { signal } = new AbortController();
-  const error = await planObjects(manifests, { client, findKind, namespace: 'a', signal })
+  const error = await planObjects(manifests, { client, findKind, namespace: 'a', signal, sessionOf })
     .then((plan) =>
       createObjects(plan, {
         client,
@@ -32,6 +37,7 @@ async function create(objects: object[], existing: string[] = [], sourceOf = (in
         created: (object, title) => created.push(`${title} ${object.metadata.labels?.[SESSION_LABEL]}`),
         warn: (text) => warnings.push(text),
         signal,
+        sessionOf,
       }),
     )
     .then(
@@ -87,6 +93,15 @@ test('nothing is created and nothing is recorded if some objects are wrong, and 
     '4.yaml: the namespace nowhere of configmap/lost does not exist: create it, or add it to the manifests',
   ]);
   expect([created, recorded, has('fine')]).toEqual([[], [], false]);
+});
+
+test('an object that another running session has created is refused with the PID of that session', async () => {
+  const { error } = await create([config('mine')], ['mine'], undefined, ({ name }) =>
+    name === 'mine' ? 7 : undefined,
+  );
+  expect(error).toBe(
+    '0.yaml: configmap/mine in namespace a exists already, because another session has created it (PID 7): wait until that session has ended, or choose another name',
+  );
 });
 
 test('the missing namespace of a Pod without a manifest is named with the ways to have one', async () => {

@@ -49,7 +49,11 @@ export interface Planning {
   /** The namespace of objects that name none. */
   namespace: string;
   signal: AbortSignal;
+  sessionOf?: SessionOf;
 }
+
+/** Returns the PID of another running session that has created the object; undefined if there is none. */
+export type SessionOf = (object: RecordedObject) => number | undefined;
 
 /**
  * Resolves with the objects of the manifests in the order in which the session creates them. Rejects with a UserError if the server does
@@ -94,12 +98,15 @@ async function planAll(
 const OWN_REASONS: readonly string[] = ['Invalid', 'BadRequest', 'AlreadyExists'];
 
 /** Resolves with a sentence for each object that the server refuses for a reason in the object itself. Creates nothing. */
-async function ownProblems(plans: readonly PlannedObject[], { client, signal }: Planning): Promise<string[]> {
+async function ownProblems(
+  plans: readonly PlannedObject[],
+  { client, signal, sessionOf }: Planning,
+): Promise<string[]> {
   const problems: string[] = [];
   for (const each of plans.filter((plan) => !needsOthers(plan, plans))) {
     signal.throwIfAborted();
     await send(client, each, 'check', { dryRun: true }).catch((error: unknown) => {
-      const problem = problemOf(error, each);
+      const problem = problemOf(error, each, sessionOf);
       if (isApiError(error) && OWN_REASONS.includes(error.reason)) problems.push(problem);
     });
   }
@@ -113,6 +120,7 @@ export interface Creation {
   created(object: KubeObject, title: string): void;
   warn(text: string): void;
   signal: AbortSignal;
+  sessionOf?: SessionOf;
 }
 
 /**
@@ -134,23 +142,25 @@ export async function createObjects(objects: readonly PlannedObject[], creation:
   );
 }
 
-async function check(objects: readonly PlannedObject[], { client, record, warn, signal }: Creation): Promise<void> {
+async function check(objects: readonly PlannedObject[], creation: Creation): Promise<void> {
+  const { client, record, warn, signal, sessionOf } = creation;
   const problems: string[] = [];
   for (const each of objects) {
     signal.throwIfAborted();
     const onWarning = (text: string): void => warn(`${nameOf(each)}: ${text}`);
     await send(client, each, record.id, { dryRun: true, onWarning }).catch((error: unknown) => {
-      problems.push(problemOf(error, each));
+      problems.push(problemOf(error, each, sessionOf));
     });
   }
   if (problems.length > 0) throw new UserError(problems.join('\n'));
 }
 
-async function create(objects: readonly PlannedObject[], { client, record, created, signal }: Creation): Promise<void> {
+async function create(objects: readonly PlannedObject[], creation: Creation): Promise<void> {
+  const { client, record, created, signal, sessionOf } = creation;
   for (const each of objects) {
     signal.throwIfAborted();
     const made = await send(client, each, record.id, {}).catch((error: unknown) => {
-      throw new UserError(problemOf(error, each));
+      throw new UserError(problemOf(error, each, sessionOf));
     });
     created(made, titleOf(each.info.kind, made.metadata));
   }
@@ -160,13 +170,17 @@ const isNeeded = (planned: PlannedObject, later: readonly PlannedObject[]): bool
   later.some((each) => needsOthers(each, [planned]));
 
 function recordedObjects(objects: readonly PlannedObject[]): RecordedObject[] {
-  return objects.flatMap(({ info, namespace, object }) => {
-    const { group, version, resource, kind } = info;
-    const own: RecordedObject = { group, version, resource, kind, namespace, name: object.metadata.name };
+  return objects.flatMap((planned) => {
+    const own = recordedObject(planned);
     // The claims of a StatefulSet have the label of the session, too, so the record also names their kind.
-    return kind === 'StatefulSet' ? [{ ...CLAIMS, namespace }, own] : [own];
+    return own.kind === 'StatefulSet' ? [{ ...CLAIMS, namespace: own.namespace }, own] : [own];
   });
 }
+
+const recordedObject = ({ info, namespace, object }: PlannedObject): RecordedObject => {
+  const { group, version, resource, kind } = info;
+  return { group, version, resource, kind, namespace, name: object.metadata.name };
+};
 
 const send = (
   client: Client,
@@ -177,15 +191,18 @@ const send = (
   client.api.create(planned.info, planned.namespace, markedObject(planned, id), { ...WRITE, ...options });
 
 /** Returns a sentence about an object that the server refused. Throws `error` if it is not an error of the API. */
-function problemOf(error: unknown, planned: PlannedObject): string {
+function problemOf(error: unknown, planned: PlannedObject, sessionOf: SessionOf = () => undefined): string {
   if (!isApiError(error)) throw error;
-  const reason = reasonOf(error, planned);
+  const reason = reasonOf(error, planned, sessionOf);
   return planned.source === '' ? reason : `${planned.source}: ${reason}`;
 }
 
-function reasonOf(error: ApiError, planned: PlannedObject): string {
+function reasonOf(error: ApiError, planned: PlannedObject, sessionOf: SessionOf): string {
   const name = fullNameOf(planned);
   if (error.reason === 'AlreadyExists') {
+    const pid = sessionOf(recordedObject(planned));
+    if (pid !== undefined)
+      return `${name} exists already, because another session has created it (PID ${pid}): wait until that session has ended, or choose another name`;
     return `${name} exists already, and a session changes no object that it has not created: delete it or choose another name`;
   }
   if (error.reason === 'NotFound' && error.status.details?.kind === 'namespaces') {

@@ -66,6 +66,15 @@ test('the objects of a session are deleted in reverse order, Pods first, and no 
   expect(said.sort()).toEqual(['configmap/mine deleted', 'pod/one deleted', 'pod/two deleted']);
 });
 
+test('the deletion announces that it begins once, and not if no object is left', async () => {
+  const { run, said } = await session();
+  const begins = (): void => void said.push('begins');
+  await run({ begins });
+  await run({ begins });
+  expect(said.filter((line) => line === 'begins')).toHaveLength(1);
+  expect(said[0]).toBe('begins');
+});
+
 test('a delete that fails for a while is repeated, and one that is refused ends the deletion', async () => {
   const { backend, run, said } = await session();
   backend.failNext('delete pods a/one', insufficientStorage('the disk is full'));

@@ -27,6 +27,8 @@ export interface Deletion {
   say(line: string): void;
   /** Aborts when the Pods must end at once. */
   hurry?: AbortSignal;
+  /** Called once, before the first object is deleted. Not called if no object exists any more. */
+  begins?(): void;
   /** Returns the Pods to end after `hurry` aborts: the Pods that the session or its objects have created. */
   pods?(): readonly Pod[];
   /** How long each step waits for the deletion of objects that neither are nor create Pods. Undefined: without a limit. */
@@ -43,8 +45,13 @@ const HURRIED_GRACE_SECONDS = 1;
 /** Deletes the recorded objects. Resolves when all steps are over. Rejects if the API refuses a delete, or with the reason of `signal`. */
 export async function deleteObjects(record: SessionRecord, deletion: Deletion, signal: AbortSignal): Promise<void> {
   const steps = Map.groupBy(record.objects, deletionStep);
+  let hasBegun = false;
+  const begins = (): void => {
+    if (!hasBegun) deletion.begins?.();
+    hasBegun = true;
+  };
   for (const step of [...steps.keys()].sort((a, b) => a - b)) {
-    const limited = step === WORKLOADS_STEP ? { ...deletion, limitMillis: undefined } : deletion;
+    const limited = { ...deletion, begins, ...(step === WORKLOADS_STEP ? { limitMillis: undefined } : {}) };
     await deleteStep(record.id, steps.get(step) ?? [], limited, signal);
     if (step === WORKLOADS_STEP) await deletion.podsGone?.();
   }
@@ -104,6 +111,7 @@ async function deleteStep(
       informer.list().flatMap((object) => (hasEndedAs(first, object) ? [] : [{ object, first }])),
     );
     for (const { object } of found) remaining.add(object);
+    if (!remaining.isEmpty()) deletion.begins?.();
     hasBegun = true;
     for (const { object, first } of reversed(found, recorded)) remove(object, first);
     if (deletion.hurry?.aborted) hurry(deletion, watching);

@@ -70,6 +70,13 @@ test.each([
   expect(() => parseManifests(text, 'f.yaml')).toThrow(message);
 });
 
+test('text that is not a manifest is reported as such', () => {
+  expect(() => parseManifests('# Title\n\nSome text: and more\nof it', 'README.md')).toThrow(
+    /^README\.md is not valid YAML at line 4, column 1: .*; it has no field apiVersion, so it may not be a manifest: give a file with /,
+  );
+  expect(() => parseManifests('apiVersion: v1\na: 1\na: 2', 'f.yaml')).toThrow(/: Map keys must be unique$/);
+});
+
 test.each([
   ['{\n "a": 1 "b": 2}', "f.json is not valid JSON at line 2, column 9: Expected ',' or '}' after property value"],
   ['{"a": 1}\n{"b": x}', /^f\.json is not valid JSON at line 2, column \d+: /],

@@ -113,6 +113,12 @@ function jsonProblem(text: string): string | undefined {
   }
 }
 
+/** Returns the end of a sentence about text that is not valid, if it is probably not a manifest; otherwise empty. */
+const notAManifest = (text: string): string =>
+  /\bapiVersion\b/.test(text)
+    ? ''
+    : '; it has no field apiVersion, so it may not be a manifest: give a file with Kubernetes objects';
+
 /** Returns, for each document, a function that returns its value or throws a UserError. Errors in files named *.json mention JSON. */
 function yamlDocuments(text: string, file: string): (() => unknown)[] {
   const format = file.endsWith('.json') ? 'JSON' : 'YAML';
@@ -129,7 +135,7 @@ function yamlDocuments(text: string, file: string): (() => unknown)[] {
       const { line, col } = lines.linePos(error.pos[0]);
       const problem = format === 'JSON' ? jsonProblem(text) : undefined;
       throw new UserError(
-        `${file} is not valid ${format}${problem ?? ` at line ${line}, column ${col}: ${error.message}`}`,
+        `${file} is not valid ${format}${problem ?? ` at line ${line}, column ${col}: ${error.message}`}${notAManifest(text)}`,
       );
     }
     try {

@@ -11,6 +11,7 @@ import {
   readRecords,
   removeGate,
   removeRecord,
+  sessionOf,
 } from './session-records.ts';
 
 const never = new AbortController().signal;
@@ -49,6 +50,18 @@ test('the record of a session that ended without deleting its objects is claimed
 test('a record that was written only in part has no objects', () => {
   writeFileSync(join(dataDir, 'sessions/0123'), '{"pid":1,"obj');
   expect(readRecords(dataDir)).toEqual([{ id: '0123', pid: 0, objects: [] }]);
+});
+
+test('the session that has created an object is found by another session while it runs', () => {
+  const record = createRecord(dataDir);
+  record.write([OBJECT]);
+  expect(sessionOf(dataDir, 'other', OBJECT)).toBe(process.pid);
+  expect(sessionOf(dataDir, 'other', { ...OBJECT, namespace: 'b' })).toBeUndefined();
+  expect(sessionOf(dataDir, record.id, OBJECT)).toBeUndefined();
+  record.remove();
+  // No process has this PID, because the maximum is lower.
+  writeFileSync(join(dataDir, 'sessions/0123'), JSON.stringify({ pid: 2 ** 30, objects: [OBJECT] }));
+  expect(sessionOf(dataDir, 'other', OBJECT)).toBeUndefined();
 });
 
 test('a session notices that lifepod down has removed its record', () => {

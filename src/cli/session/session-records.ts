@@ -9,7 +9,7 @@
  *  3. A session joins and leaves with the gate locked, so that an engine is not stopped while another session begins to use it.
  */
 import { randomBytes } from 'node:crypto';
-import { fstatSync, fsyncSync, ftruncateSync, readdirSync, rmSync, statSync, writeSync } from 'node:fs';
+import { existsSync, fstatSync, fsyncSync, ftruncateSync, readdirSync, rmSync, statSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ResourceRef } from '../../machinery/meta.ts';
 import { ensurePrivateFolder, readTextIfPresent } from '../../platform/files.ts';
@@ -120,6 +120,18 @@ function readRecord(dataDir: string, id: string): SessionRecord {
   } catch {
     return { id, pid: 0, objects: [] };
   }
+}
+
+/** Returns the PID of another session that runs and has created the object, or may have; undefined if there is none. */
+export function sessionOf(dataDir: string, ownId: string, object: RecordedObject): number | undefined {
+  const isSame = (each: RecordedObject): boolean =>
+    each.group === object.group &&
+    each.resource === object.resource &&
+    each.namespace === object.namespace &&
+    each.name === object.name;
+  return readRecords(dataDir).find(
+    ({ id, pid, objects }) => id !== ownId && objects.some(isSame) && pid > 0 && existsSync(`/proc/${pid}`),
+  )?.pid;
 }
 
 /** Removes the record of a session after its objects have been deleted. */

@@ -30,6 +30,7 @@ import { endsByItself, type PlannedObject, runsUntilDeleted } from './plan.ts';
 import { createPullReports } from './pulls.ts';
 import { checkPaths, readManifests, UnreadManifestsError } from './read-manifests.ts';
 import { createSessionLogs } from './session-logs.ts';
+import { sessionOf } from './session-records.ts';
 import { firstFailure } from './session-state.ts';
 import { type WatchedSession, watchSession } from './watch-session.ts';
 
@@ -148,8 +149,8 @@ async function live(
   const platform = nodePlatform('error');
   const deletion = { client, platform, say: detail, hurry: interrupts.hurry };
   for (const each of dead) {
-    say(`deleting what a session that was killed has left (PID ${each.pid})`);
-    await deleteObjects(each, deletion, lost);
+    const begins = (): void => say(`deleting what a session that was interrupted or killed has left (PID ${each.pid})`);
+    await deleteObjects(each, { ...deletion, begins }, lost);
     each.remove();
   }
   if (interrupts.stop.aborted) return interrupts.exitCode() ?? 0;
@@ -157,7 +158,12 @@ async function live(
   const signal = AbortSignal.any([lost, ending.signal]);
   const findKind = createFindKind(client, signal);
   try {
-    const planning = { client, findKind, namespace: options.namespace ?? DEFAULT_NAMESPACE, signal: interrupts.stop };
+    const common = {
+      client,
+      sessionOf: sessionOf.bind(undefined, options.dataDir, record.id),
+      signal: interrupts.stop,
+    };
+    const planning = { ...common, findKind, namespace: options.namespace ?? DEFAULT_NAMESPACE };
     const objects = await planObjects(manifests, planning).catch(refused(say, interrupts.stop));
     if (objects === undefined) return interrupts.exitCode() ?? 1;
     const namespaces = [...new Set(objects.flatMap(({ namespace }) => namespace ?? []))];
@@ -182,11 +188,10 @@ async function live(
       detail(`${title} created`);
     };
     const isCreated = await createObjects(objects, {
-      client,
+      ...common,
       record,
       created,
       warn: (text) => say(`warning: ${text}`),
-      signal: interrupts.stop,
     }).then(() => true, refused(say, interrupts.stop));
     if (isCreated) detail(waitingText(objects));
     const exitCode = isCreated
