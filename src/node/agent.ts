@@ -39,7 +39,7 @@ export interface NodeAgent extends Pick<NodeEnding, 'shutDown'> {
   onImagesChange(listener: () => void): void;
   /** Ends the static Pods gracefully and ignores their manifests from then on. Resolves when all of them have been removed. */
   endStaticPods(gracePeriodSeconds?: number): Promise<void>;
-  /** Resolves when all statuses of Pods, Events and steps of Pod records from before the call are written or given up. */
+  /** Resolves when all statuses of Pods, Events and steps of Pod records from before the call have been written or abandoned. */
   flushed(): Promise<void>;
 }
 

@@ -18,7 +18,7 @@ export interface CgroupFacts {
 }
 
 export interface NodeFacts {
-  /** undefined: the runtime chooses the control groups of containers. */
+  /** The manager of the Pods' control groups; undefined: the runtime chooses the control groups of containers. */
   podCgroups: PodCgroups | undefined;
   /** Options for createEnvironmentSource(). */
   environment: {

@@ -59,7 +59,7 @@ export async function startCertificates(options: ControllerOptions & Certificate
       if (step === 'review') await review(request);
       if (step === 'sign') await sign(request);
     } catch (error) {
-      // Another client has changed or deleted the request. The informer reports that.
+      // Another client has changed or deleted the request. The informer will report this.
       if (!isApiError(error, 'NotFound') && !isApiError(error, 'Conflict')) throw error;
     }
   }

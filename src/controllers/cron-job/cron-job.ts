@@ -55,7 +55,7 @@ export async function startCronJobs(options: CronJobOptions): Promise<void> {
     return {
       added: (cronJob) => queue.add(keyOf(cronJob)),
       updated(cronJob, old) {
-        // Times of a new schedule that are in the past are not missed.
+        // A new schedule has no missed times: only its times from now on count.
         const isSame = cronJob.spec?.schedule === old.spec?.schedule && cronJob.spec?.timeZone === old.spec?.timeZone;
         if (isSame) queue.add(keyOf(cronJob));
         else setWake(cronJob);
@@ -82,7 +82,7 @@ export async function startCronJobs(options: CronJobOptions): Promise<void> {
     const decision = reconcile({ cronJob, jobs: owned, isMissing, now, localZone, reported: reported.get(uid) });
     const isDone = await carryOut(writer, cronJob, decision);
     if (isDone && decision.missed !== undefined) reported.set(uid, decision.missed);
-    // The schedule may have changed meanwhile.
+    // Read the CronJob again, because its schedule may have changed meanwhile.
     const current = cronJobs.get(namespace, name);
     if (current !== undefined) setWake(current);
   }

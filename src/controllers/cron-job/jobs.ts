@@ -1,5 +1,5 @@
 /**
- * The Jobs of a CronJob: their names, their content and their states. Pure.
+ * Determines the names, the content and the states of the Jobs of a CronJob. The functions are pure.
  * Source: pkg/controller/cronjob/utils.go of v1.33 (behavior).
  */
 import type { CronJob, Job, JobCondition, ObjectReference } from '../../api/generated/types.ts';
@@ -67,7 +67,7 @@ export function exceedingJobs({ spec }: CronJob, jobs: readonly Job[]): Job[] {
   ];
 }
 
-/** Sorts by the time of the start, then by name. Jobs that have not started come last. */
+/** Compares two Jobs for sorting: by the time of the start, then by name. Jobs that have not started come last. */
 function byStart(a: Job, b: Job): number {
   const [first, second] = [a, b].map(({ status }) => parseTime(status?.startTime) ?? Number.MAX_SAFE_INTEGER);
   return (first ?? 0) - (second ?? 0) || (a.metadata.name < b.metadata.name ? -1 : 1);

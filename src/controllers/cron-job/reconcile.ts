@@ -38,7 +38,7 @@ export interface Note {
 export interface Start {
   scheduled: Millis;
   job: Job;
-  /** The running Jobs that must be deleted first. */
+  /** The running Jobs that must be deleted before the new Job starts. */
   replaced: readonly ObjectReference[];
 }
 
@@ -103,7 +103,7 @@ function learn({ cronJob, jobs, isMissing }: CronJobInput): { status: CronJobSta
   return { status: withActive(status, [...active.values()]), notes };
 }
 
-/** Returns the status with other active Jobs. Omits an empty list, as the API does. */
+/** Returns the status with `active` as its active Jobs. Omits an empty list, as the API does. */
 export function withActive({ active: _, ...status }: CronJobStatus, active: ObjectReference[]): CronJobStatus {
   return active.length === 0 ? status : { active, ...status };
 }

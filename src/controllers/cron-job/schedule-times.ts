@@ -1,5 +1,6 @@
 /**
- * The times of a schedule. Pure, and bounded: a call computes at most some dozens of times, whatever the schedule is.
+ * Computes the times of a schedule. The functions are pure, and bounded: a call computes at most some dozens of times, whatever the
+ * schedule is.
  *
  * Source: Next of SpecSchedule and ConstantDelaySchedule of github.com/robfig/cron v3, which v1.33 uses (behavior). croner computes the
  * minutes at which the clock of a time zone matches the fields. When the clock changes, croner itself would run a skipped time after the

@@ -1,5 +1,6 @@
 /**
- * The state of a DaemonSet from which decisions are made: its Pods by node, and which of them have its current template. Pure.
+ * Computes the state of a DaemonSet from which decisions are made: its Pods by node, and which of them have its current template. The
+ * functions are pure.
  * Source: GetNodesToDaemonPods, findUpdatedPodsOnNode and IsPodUpdated of v1.33 (behavior).
  */
 
@@ -66,7 +67,7 @@ export const isAvailable = ({ daemonSet, now }: Daemons, pod: Pod): boolean =>
 
 const createdAt = ({ metadata }: Pod): Millis => parseTime(metadata.creationTimestamp) ?? 0;
 
-/** For sorting: Pods that are bound to a node first, then the oldest. */
+/** Compares two Pods for sorting: Pods that are bound to a node come first, then the Pod that was created earlier. */
 export const olderFirst = (a: Pod, b: Pod): number =>
   Number(!a.spec?.nodeName) - Number(!b.spec?.nodeName) ||
   createdAt(a) - createdAt(b) ||

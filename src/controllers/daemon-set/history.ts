@@ -1,5 +1,5 @@
 /**
- * The history of a DaemonSet: a ControllerRevision for each template. Pure.
+ * Defines the history of a DaemonSet, a ControllerRevision for each template, and selects obsolete revisions. The functions are pure.
  * Source: pkg/controller/daemon/update.go of v1.33 (behavior).
  */
 import type { ControllerRevision, DaemonSet, Pod } from '../../api/generated/types.ts';

@@ -85,7 +85,7 @@ function endedEvent(type: 'Normal' | 'Warning', reason: string, { metadata, stat
 
 /**
  * Returns the running Pods of a node that must be deleted: all but the oldest. With a surge, the oldest Pod of the current template and the
- * oldest of earlier templates remain; if both exist, the latter remains only while it is ready and the former is not available.
+ * oldest Pod of earlier templates remain; if both exist, the latter remains only while it is ready and the new Pod is not available.
  */
 function surplus(daemons: Daemons, running: readonly Pod[]): Pod[] {
   const ordered = [...running].sort(olderFirst);

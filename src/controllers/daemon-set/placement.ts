@@ -31,8 +31,8 @@ const TOLERATIONS: readonly Toleration[] = [
 const HOST_NETWORK_TOLERATION = tolerated('network-unavailable', 'NoSchedule');
 
 /**
- * Returns the tolerations of the template and those of all DaemonSets. The latter replace tolerations of the template that differ from them
- * only in tolerationSeconds.
+ * Returns the tolerations of the template and those of all DaemonSets, which replace tolerations of the template that differ from them only
+ * in tolerationSeconds. With hostNetwork, also adds HOST_NETWORK_TOLERATION.
  */
 function tolerationsOf({ tolerations = [], hostNetwork }: PodSpec): Toleration[] {
   const added = hostNetwork === true ? [...TOLERATIONS, HOST_NETWORK_TOLERATION] : TOLERATIONS;

@@ -1,5 +1,6 @@
 /**
- * The step of a rolling update: which Pods of earlier templates are deleted, or with a surge, which nodes get a second Pod. Pure.
+ * Computes the next step of a rolling update: which Pods of earlier templates are deleted, or with a surge, which nodes get a second Pod.
+ * The functions are pure.
  * Source: rollingUpdate of pkg/controller/daemon/update.go of v1.33 (behavior).
  */
 import type { Pod } from '../../api/generated/types.ts';

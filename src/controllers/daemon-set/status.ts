@@ -1,4 +1,7 @@
-/** The status of a DaemonSet. Pure. Source: updateDaemonSetStatus of pkg/controller/daemon/daemon_controller.go of v1.33 (behavior). */
+/**
+ * Computes the status of a DaemonSet. The functions are pure.
+ * Source: updateDaemonSetStatus of pkg/controller/daemon/daemon_controller.go of v1.33 (behavior).
+ */
 import type { DaemonSetStatus } from '../../api/generated/types.ts';
 import { defined } from '../../machinery/drop-undefined.ts';
 import type { Millis } from '../../machinery/time.ts';

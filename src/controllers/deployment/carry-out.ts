@@ -58,7 +58,7 @@ async function createSet(writer: DeploymentWriter, deployment: Deployment, set: 
     if (isNamespaceTerminating(error)) return false;
     if (isApiError(error, 'AlreadyExists')) {
       const existing = await writer.setClient.get(name, namespace);
-      // The copy did not contain the ReplicaSet yet.
+      // The ReplicaSet was created earlier, but the copy did not contain it yet.
       if (isControlledBy(existing, deployment) && sameTemplateIgnoringHash(existing.spec?.template, set.spec?.template))
         return true;
       const collisionCount = (deployment.status?.collisionCount ?? 0) + 1;

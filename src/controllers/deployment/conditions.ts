@@ -1,5 +1,5 @@
 /**
- * The conditions of a Deployment. Pure.
+ * Computes the conditions of a Deployment. The functions are pure.
  * Source: SetDeploymentCondition and NewDeploymentCondition of pkg/controller/deployment/util/deployment_util.go of v1.33 (behavior).
  */
 import type { Deployment, DeploymentCondition } from '../../api/generated/types.ts';

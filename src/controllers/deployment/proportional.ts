@@ -1,6 +1,6 @@
 /**
- * The step for a Deployment whose number of replicas has changed, or that is paused: during a rollout, the change is divided among the
- * ReplicaSets in proportion to their sizes. Pure.
+ * Computes the step for a Deployment whose number of replicas has changed, or that is paused: during a rollout, the change is divided among
+ * the ReplicaSets in proportion to their sizes. The functions are pure.
  * Source: scale() and isScalingEvent() of pkg/controller/deployment/sync.go, and GetReplicaSetProportion, of v1.33 (behavior).
  */
 import type { Deployment, ReplicaSet } from '../../api/generated/types.ts';
@@ -63,7 +63,7 @@ function proportional(rollout: Rollout): Rollout {
   const sets = active(allOf(rollout));
   const allowed = wanted(deployment) > 0 ? wanted(deployment) + maxSurge(deployment) : 0;
   const toAdd = allowed - total(sets, sizeOf);
-  // The largest first. Of equal ones, the newest grow first, and the oldest shrink first.
+  // Sort the largest ReplicaSets first. Of ReplicaSets of equal size, the newest grow first, and the oldest shrink first.
   sets.sort((a, b) => sizeOf(b) - sizeOf(a) || (toAdd > 0 ? createdAt(b) - createdAt(a) : createdAt(a) - createdAt(b)));
   let added = 0;
   const sizes = sets.map((set) => {

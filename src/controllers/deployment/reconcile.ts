@@ -30,7 +30,7 @@ export interface Change {
 }
 
 export interface Decision {
-  /** A ReplicaSet with the template of the Deployment. Nothing else but the status is written before it exists. */
+  /** The ReplicaSet to create, with the template of the Deployment. Until it exists, only the status is written. */
   create?: ReplicaSet;
   changes: Change[];
   remove: ReplicaSet[];
@@ -68,7 +68,10 @@ const decision = (before: Rollout, after: Rollout): Pick<Decision, 'changes' | '
   return { changes, remove: [], revision: after.current && revisionOf(after.current) };
 };
 
-/** A Deployment that is being deleted only gets its status: the garbage collector deletes its ReplicaSets. */
+/**
+ * Returns the decision for a Deployment that is being deleted, which only contains the status: the garbage collector deletes its
+ * ReplicaSets.
+ */
 function statusOnly(rollout: Rollout, now: Millis): Decision {
   const { deployment } = rollout;
   const revision = revisionOf(deployment) || undefined;
@@ -100,7 +103,7 @@ function recreateDecision(
 
 const hasEndedPods = (pods: Iterable<Pod>): boolean => [...pods].every(hasEnded);
 
-/** Decides to create the current ReplicaSet. */
+/** Returns the decision to create the current ReplicaSet. */
 function creation(before: Rollout, rollout: Rollout, conditions: Conditions, now: Millis): Decision {
   const create = newReplicaSet(rollout);
   const message = `Created new replica set "${create.metadata.name}"`;
@@ -112,7 +115,7 @@ function creation(before: Rollout, rollout: Rollout, conditions: Conditions, now
   return { ...decision(before, rollout), create, revision: nextRevision(rollout), status, checkAt: deadline };
 }
 
-/** Decides to carry out a step of a rollout. Old ReplicaSets are deleted once the rollout is complete. */
+/** Returns the decision to carry out a step of a rollout. Old ReplicaSets are deleted once the rollout is complete. */
 function step(before: Rollout, synced: Rollout, after: Rollout, conditions: Conditions, now: Millis): Decision {
   const { deployment, current } = synced;
   const isFound =

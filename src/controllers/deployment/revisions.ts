@@ -1,6 +1,6 @@
 /**
- * The revisions of a Deployment: which ReplicaSet has its template, their numbers and annotations, new ReplicaSets, and old ones that are
- * no longer kept. Pure.
+ * Determines the revisions of a Deployment: which ReplicaSet has its template, their numbers and annotations, new ReplicaSets, and old
+ * ReplicaSets that are no longer kept. The functions are pure.
  * Source: pkg/controller/deployment/sync.go and util/deployment_util.go of v1.33 (behavior).
  */
 import { sameValue } from '../../api/core/v1/pod/compare.ts';
@@ -34,7 +34,7 @@ function withoutHash(template: PodTemplateSpec | undefined): unknown {
   return { ...template, metadata: { ...template?.metadata, labels } };
 }
 
-/** Whether the templates are equal but for the label with the hash. */
+/** Whether the templates are equal apart from the label HASH. */
 export const sameTemplateIgnoringHash = (a: PodTemplateSpec | undefined, b: PodTemplateSpec | undefined): boolean =>
   sameTemplate(withoutHash(a), withoutHash(b));
 

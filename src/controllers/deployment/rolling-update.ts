@@ -1,6 +1,6 @@
 /**
- * The step of a rolling update: the current ReplicaSet grows as far as the surge permits; then old ones shrink as far as enough Pods stay
- * available, those with unavailable Pods first. Pure.
+ * Computes the step of a rolling update: the current ReplicaSet grows as far as the surge permits; then old ReplicaSets shrink as far as
+ * enough Pods stay available, those with unavailable Pods first. The functions are pure.
  * Source: pkg/controller/deployment/rolling.go of v1.33 (behavior). Difference: upstream shrinks old ReplicaSets without waiting for the
  * statuses of scaled ReplicaSets.
  */
@@ -8,8 +8,8 @@ import type { ReplicaSet } from '../../api/generated/types.ts';
 import { allOf, currentSize, maxUnavailable, type Rollout, scaled, sizeOf, total, wanted } from './rollout.ts';
 
 /**
- * How many of the replicas are available. A ReplicaSet that was just scaled down still counts the Pods that it is going to delete, which do
- * not stay available.
+ * Returns how many of the replicas are available. The status of a ReplicaSet that was just scaled down still counts the Pods that the
+ * ReplicaSet is going to delete, which do not stay available.
  */
 const availableOf = (set: ReplicaSet): number => Math.min(sizeOf(set), set.status?.availableReplicas ?? 0);
 
@@ -47,7 +47,10 @@ function shrinkOld(rollout: Rollout): Rollout {
   return surplus <= 0 ? cleaned : shrink(cleaned, surplus, sizeOf);
 }
 
-/** Takes up to `most` replicas from the old ReplicaSets, from each at most the number that `from` returns. */
+/**
+ * Returns the rollout with up to `most` replicas less in the old ReplicaSets, from each at most the number that `from` returns; the same
+ * object if nothing changes.
+ */
 function shrink(rollout: Rollout, most: number, from: (set: ReplicaSet) => number): Rollout {
   let left = most;
   const old = rollout.old.map((set) => {

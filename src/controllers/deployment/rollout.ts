@@ -1,5 +1,5 @@
 /**
- * The state of a rollout, which the steps of a decision change, and the amounts that bound it. Pure.
+ * Defines the state of a rollout, which the steps of a decision change, and computes the amounts that bound it. The functions are pure.
  * Source: pkg/controller/deployment/util/deployment_util.go of v1.33 (behavior).
  */
 import type { Deployment, ReplicaSet } from '../../api/generated/types.ts';
@@ -30,11 +30,14 @@ export const total = (sets: readonly ReplicaSet[], count: (set: ReplicaSet) => n
 
 export const createdAt = ({ metadata }: ReplicaSet): number => parseTime(metadata.creationTimestamp) ?? 0;
 
-/** For sorting by the time of creation, the oldest first; by name if the times are equal. */
+/** Compares two ReplicaSets for sorting: the ReplicaSet that was created earlier comes first; the name decides if the times are equal. */
 export const olderFirst = (a: ReplicaSet, b: ReplicaSet): number =>
   createdAt(a) - createdAt(b) || (a.metadata.name < b.metadata.name ? -1 : 1);
 
-/** Resolves the surge, rounded up, and the unavailable replicas, rounded down. If both are 0, one replica may be unavailable. */
+/**
+ * Returns the surge, rounded up, and the number of replicas that may be unavailable, rounded down. If both are 0, one replica may be
+ * unavailable.
+ */
 function amounts(deployment: Deployment): { surge: number; unavailable: number } {
   const { maxSurge, maxUnavailable } = deployment.spec?.strategy?.rollingUpdate ?? {};
   const surge = resolveAmount(maxSurge, wanted(deployment), 'up');
@@ -42,10 +45,10 @@ function amounts(deployment: Deployment): { surge: number; unavailable: number }
   return { surge, unavailable: surge === 0 && unavailable === 0 ? 1 : unavailable };
 }
 
-/** How many Pods there may be above the wanted number during a rolling update. */
+/** Returns how many Pods may exist above the wanted number during a rolling update; 0 with another strategy. */
 export const maxSurge = (deployment: Deployment): number => (isRolling(deployment) ? amounts(deployment).surge : 0);
 
-/** How many of the wanted Pods may be unavailable during a rolling update. */
+/** Returns how many of the wanted Pods may be unavailable during a rolling update; 0 with another strategy. */
 export const maxUnavailable = (deployment: Deployment): number =>
   isRolling(deployment) ? Math.min(amounts(deployment).unavailable, wanted(deployment)) : 0;
 

@@ -1,5 +1,6 @@
 /**
- * The status of a Deployment: the counts of its ReplicaSets, and whether the rollout is complete, progresses or is stuck. Pure.
+ * Computes the status of a Deployment: the counts of its ReplicaSets, and whether the rollout is complete, progresses or is stuck. The
+ * functions are pure.
  * Source: pkg/controller/deployment/progress.go and calculateStatus of sync.go of v1.33 (behavior and wording).
  */
 import type { Deployment, DeploymentStatus, ReplicaSet } from '../../api/generated/types.ts';
@@ -34,7 +35,10 @@ export function countsOf(rollout: Rollout): Counts {
   };
 }
 
-/** Whether all wanted Pods are of the current template and available, and no others exist. Source: DeploymentComplete. */
+/**
+ * Whether all wanted Pods are of the current template and available, no other Pods exist, and `counts` is of the current generation.
+ * Source: DeploymentComplete.
+ */
 export function isComplete(deployment: Deployment, counts: Counts): boolean {
   const replicas = wanted(deployment);
   return (
@@ -63,7 +67,7 @@ export function scalingStatus(rollout: Rollout, conditions: Conditions, now: Mil
   return statusOf(counts, withAvailability(conditions, rollout, counts, now));
 }
 
-/** A status without the counts that are 0, as upstream's omitempty encodes it. */
+/** Returns a status without the counts that are 0, as upstream's omitempty encodes it. */
 function statusOf(counts: Counts, conditions: Conditions): DeploymentStatus {
   const { observedGeneration, ...rest } = counts;
   const present = Object.fromEntries(Object.entries(rest).filter(([, count]) => count !== 0));

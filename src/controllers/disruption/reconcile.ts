@@ -85,7 +85,7 @@ function nextStatus(
   return withDisruptionAllowed(status, now);
 }
 
-/** Returns how many Pods there should be, and how many of them must be healthy. */
+/** Returns how many Pods there should be, and how many of them must be healthy, or why these numbers are not known. */
 function expectationOf(input: DisruptionInput): (Expectation & { desired: number }) | { problem: string } {
   const { minAvailable, maxUnavailable } = input.budget.spec ?? {};
   if (maxUnavailable === undefined && typeof minAvailable !== 'string') {
@@ -102,7 +102,7 @@ function expectationOf(input: DisruptionInput): (Expectation & { desired: number
   return { ...scale, desired };
 }
 
-/** Adds up the scales of the controllers of the Pods. */
+/** Returns the sum of the scales of the Pods' controllers, or why a scale is not known. */
 function expectedScale({ pods, scaleOf }: DisruptionInput): Expectation | { problem: string } {
   const scales = new Map<string, number>();
   let hasUnmanaged = false;

@@ -49,7 +49,7 @@ export async function startStaleConditions(options: ControllerOptions): Promise<
     const conditions = (pod.status?.conditions ?? []).map((each) =>
       each.type === 'DisruptionTarget' ? reset(now) : each,
     );
-    // A change of the Pod sets the next wake.
+    // The informer will report the changed Pod, and its handler sets the next wake.
     await unlessChanged(podClient.updateStatus({ ...pod, status: { ...pod.status, conditions } }));
   }
 }

@@ -158,6 +158,6 @@ export function reconcile(endpoints: Endpoints, slices: readonly EndpointSlice[]
   }
   for (const [key, list] of existing) if (!groups.has(key)) changes.remove.push(...list);
   const all = recycle(changes, endpoints);
-  // The garbage collector deletes the slices of Endpoints that are being deleted.
+  // Create no slices for Endpoints that are being deleted, because the garbage collector deletes their slices.
   return { changes: endpoints.metadata.deletionTimestamp === undefined ? all : { ...all, create: [] }, skipped };
 }

@@ -1,5 +1,5 @@
 /**
- * The endpoints that the slices of a Service contain, grouped by their ports.
+ * Computes the endpoints that the slices of a Service contain, grouped by their ports.
  * Source: podToEndpoint, getEndpointPorts and ReconcileHints of the package endpointslice of v1.33 (behavior).
  */
 import type { DiscoveryV1EndpointPort, Endpoint, Node, Pod, Service } from '../../api/generated/types.ts';
@@ -67,8 +67,8 @@ function endpointOf(pod: Pod, node: Node | undefined, service: Service, addresse
 }
 
 /**
- * Returns the endpoints of one family in groups, by the key of their ports. Omits Pods whose node does not exist, unless the Service
- * publishes addresses that are not ready: such a Pod is about to be deleted.
+ * Returns the endpoints of one family in groups, by the key of their ports. Omits Pods whose node does not exist, because they are about to
+ * be deleted, unless the Service publishes addresses that are not ready.
  */
 export function desiredGroups(
   service: Service,

@@ -47,7 +47,7 @@ function labelsOf(service: Service): Record<string, string> {
   return all;
 }
 
-/** Returns the annotations with the trigger time, or without one. */
+/** Returns the annotations with `time` as the trigger time, or without a trigger time if `time` is undefined. */
 function annotated(annotations: Record<string, string> | undefined, time: string | undefined): Record<string, string> {
   const { [TRIGGER_TIME]: _, ...others } = annotations ?? {};
   return time === undefined ? others : { ...others, [TRIGGER_TIME]: time };
@@ -63,7 +63,7 @@ export function reconcile(input: SliceInput): SliceChanges {
     remove: changes.flatMap(({ remove }) => remove),
   };
   all.remove.push(...slices.filter(({ addressType }) => !types.includes(addressType as IpFamily)));
-  // The garbage collector deletes the slices of a Service that is being deleted.
+  // Create no slices for a Service that is being deleted, because the garbage collector deletes its slices.
   return service.metadata.deletionTimestamp === undefined ? all : { ...all, create: [] };
 }
 
@@ -119,7 +119,10 @@ const withContent = (
   return { ...slice, metadata: { ...metadata, labels, annotations: annotated(metadata.annotations, time) }, endpoints };
 };
 
-/** A Service has at least one slice of each family, so that clients can distinguish "no endpoints" from "not known yet". */
+/**
+ * Adds the placeholder to the slices to create, or, if an equal slice is among the slices to remove, keeps that slice. A Service has at
+ * least one slice of each family, so that clients can distinguish "no endpoints" from "not known yet".
+ */
 function keepPlaceholder(changes: SliceChanges, labels: Record<string, string>, placeholder: EndpointSlice): void {
   const found = changes.remove.findIndex(
     ({ metadata, endpoints, ports = [] }) =>

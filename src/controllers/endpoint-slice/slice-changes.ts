@@ -1,6 +1,6 @@
 /**
- * The changes of EndpointSlices as data, and the function that writes them. The controllers endpoint-slice and endpoint-slice-mirroring use
- * both.
+ * Defines the changes of EndpointSlices as data, and writes them. The controllers endpoint-slice and endpoint-slice-mirroring use this
+ * file.
  * Source: finalize of the package endpointslice of v1.33 (behavior).
  */
 import type { EndpointSlice } from '../../api/generated/types.ts';

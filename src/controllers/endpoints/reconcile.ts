@@ -29,7 +29,7 @@ import {
   targetPortOf,
 } from '../service-pods/pod-endpoint.ts';
 
-/** The number of addresses that Endpoints contain at most. */
+/** The maximum number of addresses in Endpoints. */
 const CAPACITY = 1000;
 export const OVER_CAPACITY = 'endpoints.kubernetes.io/over-capacity';
 
@@ -135,7 +135,7 @@ function triggerTime(service: Service, members: readonly Member[], current: Endp
   return earliest(changed.map(({ pod }) => readinessChangedAt(pod)));
 }
 
-/** The subsets without the resourceVersions of Pods, which do not matter. */
+/** Returns the subsets in a form for comparisons, without the resourceVersions of Pods, which do not matter. */
 const compared = (subsets: readonly EndpointSubset[] = []) =>
   subsets.map(({ addresses = [], notReadyAddresses = [], ports = [] }) => {
     const plain = ({ targetRef, ...address }: EndpointAddress) => ({

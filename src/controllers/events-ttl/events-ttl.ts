@@ -33,7 +33,7 @@ export async function startEventsTtl(options: ControllerOptions): Promise<void> 
         writtenAt.set(event, lastWritten(event, timers.now()));
         arm(expiry(event));
       },
-      // No arm(): an update only delays the expiry of the Event, so no earlier sweep is needed.
+      // arm() is not needed: an update only delays the expiry of the Event.
       updated: (event) => void writtenAt.set(event, timers.now()),
     },
   );
@@ -63,7 +63,7 @@ export async function startEventsTtl(options: ControllerOptions): Promise<void> 
       await eventClient.delete(name, namespace, { preconditions: { uid, resourceVersion } });
     } catch (error) {
       if (isApiError(error, 'NotFound')) return;
-      // A conflict: the Event was written again meanwhile, and expires later.
+      // Do not log a conflict: the Event was written again meanwhile, and expires later.
       if (!isApiError(error, 'Conflict'))
         log.warn('events-ttl: cannot delete an event', { name, namespace, error: (error as Error).message });
       arm(timers.now() + SWEEP_MILLIS);

@@ -1,6 +1,7 @@
 /**
- * The graph of owners and dependents, from the metadata of all objects that the garbage collector follows. The graph only says which
- * objects the garbage collector must examine after a change; it may lag behind the API server, and nothing is written because of it alone.
+ * Maintains the graph of owners and dependents, from the metadata of all objects that the garbage collector follows. The graph only says
+ * which objects the garbage collector must examine after a change; it may lag behind the API server, and nothing is written because of it
+ * alone.
  *
  * Invariant: an object is a dependent of each UID in its ownerReferences, whether or not an object with this UID is known.
  * Source: upstream's GraphBuilder of v1.33 (behavior), except that owners that are not known have no (virtual) nodes.
@@ -18,7 +19,7 @@ export interface GraphNode {
   readonly uid: string;
   readonly apiVersion: string;
   readonly kind: string;
-  /** Undefined for objects of cluster-scoped kinds. */
+  /** The namespace; undefined for objects of cluster-scoped kinds. */
   readonly namespace: string | undefined;
   readonly name: string;
   readonly owners: readonly OwnerReference[];
@@ -173,7 +174,10 @@ export class DependencyGraph {
     return this.#nodes.get(uid)?.state === 'deletingDependents';
   }
 
-  /** Adds the object if one of its new references may be to an absent owner or to one that waits for its dependents. */
+  /**
+   * Adds the object to `examine` if one of its new references may be to an absent owner or to an owner that waits for its dependents. Adds
+   * its new references to owners in another namespace to `foreign`.
+   */
   #addOwners(node: GraphNode, old: GraphNode | undefined, { examine, foreign }: Consequences): void {
     const added = old === undefined ? node.owners : node.owners.filter((owner) => !old.owners.includes(owner));
     for (const owner of added) {
@@ -185,7 +189,10 @@ export class DependencyGraph {
     }
   }
 
-  /** Adds the dependents whose references have the UID of the new object but not its name, kind, apiVersion or namespace. */
+  /**
+   * Adds to `examine` the dependents whose references have the UID of the new object but not its name, kind, apiVersion or namespace. Adds
+   * their references from another namespace to `foreign`.
+   */
   #addMismatched(node: GraphNode, { examine, foreign }: Consequences): void {
     for (const dependent of this.#dependents.get(node.uid) ?? NONE) {
       const owner = dependent.owners.find(({ uid }) => uid === node.uid) as OwnerReference;
@@ -195,13 +202,13 @@ export class DependencyGraph {
     }
   }
 
-  /** Adds the owners that wait for the deletion of their dependents and that the object no longer blocks. */
+  /** Adds to `examine` the owners that wait for the deletion of their dependents and that the object no longer blocks. */
   #addUnblocked(node: GraphNode, old: GraphNode, { examine }: Consequences): void {
     for (const { uid } of old.owners)
       if (blocks(old, uid) && !blocks(node, uid) && this.#isDeletingDependents(uid)) examine.push(uid);
   }
 
-  /** Adds the object if it waits for the garbage collector, and its dependents if it waits for their deletion. */
+  /** Adds the object to `examine` if it waits for the garbage collector, and its dependents if it waits for their deletion. */
   #addWaiting(node: GraphNode, { examine }: Consequences): void {
     if (node.state === 'orphaning' || node.state === 'deletingDependents') examine.push(node.uid);
     if (node.state !== 'deletingDependents') return;

@@ -1,6 +1,6 @@
 /**
- * The writes of the garbage collector. Each write has a precondition, so that it fails with 409 Conflict if the examined object has been
- * replaced, or, in writes that contain the resourceVersion, changed; then the object is examined again.
+ * Performs the writes of the garbage collector. Each write has a precondition, so that it fails with 409 Conflict if the examined object
+ * has been replaced, or, in writes that contain the resourceVersion, changed; then the object is examined again.
  * Source: operations.go and patch.go of v1.33's garbage collector (behavior).
  */
 import type { Pod } from '../../api/generated/types.ts';
@@ -29,7 +29,7 @@ const patch = ({ api }: Client, { ref, object: { metadata } }: Target, change: o
 
 const isPod = ({ ref }: Target): boolean => ref.resource === PODS.resource && ref.group === PODS.group;
 
-/** Removes the references to the owners. */
+/** Removes the object's references to the owners with these UIDs. */
 export async function removeOwners(client: Client, target: Target, uids: readonly string[]): Promise<void> {
   const ownerReferences = uids.map((uid) => ({ $patch: 'delete', uid }));
   await patch(client, target, { metadata: { uid: uidOf(target.object), ownerReferences } });

@@ -1,6 +1,6 @@
 /**
- * How long a Job waits after failed Pods before it creates new ones: 10 s after the first failure, then twice as long for each further one,
- * up to 6 minutes. A Pod that succeeds ends the back-off. Pure.
+ * Computes how long a Job waits after failed Pods before it creates new ones: 10 s after the first failure, then twice as long for each
+ * further one, up to 6 minutes. A Pod that succeeds ends the back-off. The functions are pure.
  * Source: pkg/controller/job/backoff_utils.go of v1.33 (behavior); "Jobs" of the v1.33 documentation, "Pod backoff failure policy" (the
  * maximum).
  */

@@ -95,7 +95,7 @@ const seen = async ({ pods }: JobWriter, changed: readonly (Pod | undefined)[]):
   await Promise.all(changed.map((pod) => pods.reached(pod?.metadata.resourceVersion)));
 };
 
-/** Waits for all, then throws the first error. */
+/** Resolves to the results of all writes. Waits until all writes have ended, and then rejects with the first error, if there is one. */
 async function allDone<T>(writes: readonly Promise<T>[]): Promise<T[]> {
   await Promise.allSettled(writes);
   return Promise.all(writes);

@@ -1,6 +1,6 @@
 /**
- * The conditions of a Job, with the reasons and messages of upstream. Pure. Source: pkg/controller/job/job_controller.go of v1.33 (behavior
- * and wording).
+ * Defines and sets the conditions of a Job, with the reasons and messages of upstream. The functions are pure.
+ * Source: pkg/controller/job/job_controller.go of v1.33 (behavior and wording).
  */
 import type { Job, JobCondition, JobStatus } from '../../api/generated/types.ts';
 import { formatTime, type Millis } from '../../machinery/time.ts';

@@ -29,7 +29,7 @@ export function matchFailurePolicy({ podFailurePolicy, backoffLimitPerIndex }: J
   return COUNTED;
 }
 
-/** Describes what matches the rule; undefined if nothing does. */
+/** Returns a description of the part of the Pod that matches the rule; undefined if the Pod does not match the rule. */
 function causeOf(
   { onExitCodes, onPodConditions = [] }: PodFailurePolicyRule,
   { metadata, status }: Pod,

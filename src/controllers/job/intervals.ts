@@ -1,6 +1,7 @@
 /**
- * Sets of completion indexes as ordered intervals, as the status of a Job contains them: `0,2-4`. Their size depends on the number of
- * intervals, not on that of the indexes. Pure. Source: pkg/controller/job/indexed_job_utils.go of v1.33 (the format).
+ * Handles sets of completion indexes as ordered intervals, as the status of a Job contains them: `0,2-4`. Their size depends on the number
+ * of intervals, not on that of the indexes. The functions are pure.
+ * Source: pkg/controller/job/indexed_job_utils.go of v1.33 (the format).
  */
 
 export type Interval = readonly [first: number, last: number];
@@ -19,7 +20,10 @@ export function parseIntervals(text: string | undefined, completions: number): I
   return union(found, []);
 }
 
-/** Returns the text of the intervals. Two adjacent indexes are separated by a comma, more by a hyphen. */
+/**
+ * Returns the text of the intervals. In an interval of two indexes, a comma separates them; in a longer interval, a hyphen separates the
+ * first and the last index.
+ */
 export const formatIntervals = (intervals: Intervals): string =>
   intervals
     .map(([first, last]) => {

@@ -1,6 +1,6 @@
 /**
- * The Pods of a Job: when the Job counts them, and how a new one looks. Pure. A Pod with defer containers that is being deleted counts once
- * its phase is final, which its node writes after the defer containers have ended.
+ * Determines when a Job counts its Pods, and builds new Pods. The functions are pure. A Pod with defer containers that is being deleted
+ * counts once its phase is final, which its node writes after the defer containers have ended.
  * Source: pkg/controller/job/job_controller.go and indexed_job_utils.go of v1.33 (behavior); for defer containers their specification,
  * "Workloads".
  */
@@ -14,7 +14,7 @@ import { readyCondition } from '../ownership/pod-state.ts';
 import { type DeletionReason, podFromTemplate } from '../ownership/pods-of-owner.ts';
 
 export const JOB: OwnerKind = { apiVersion: 'batch/v1', kind: 'Job', resource: JOBS };
-/** Keeps the object of a Pod until its Job has counted it. */
+/** The finalizer that keeps the object of a Pod until the Pod's Job has counted the Pod. */
 export const FINALIZER = 'batch.kubernetes.io/job-tracking';
 const INDEX = 'batch.kubernetes.io/job-completion-index';
 const FAILURES = 'batch.kubernetes.io/job-index-failure-count';
@@ -122,7 +122,7 @@ export interface NewPod {
   failures?: { counted: number; ignored: number };
 }
 
-/** Returns a new Pod of the Job. */
+/** Returns a new Pod of the Job, with the finalizer. The index and the failures of the index become annotations. */
 export function podFor(job: Job, { index, failures }: NewPod): Pod {
   const pod = podFromTemplate(job.spec?.template, job, JOB);
   const { metadata } = pod;

@@ -90,7 +90,7 @@ export async function startJobs(options: ControllerOptions & { noMorePods?: Abor
   await synced;
 }
 
-/** Adopts and releases Pods. Returns those that the Job controls afterwards, once the copy contains the changes. */
+/** Adopts and releases Pods. Resolves to the Pods that the Job controls afterwards, once the copy contains the changes. */
 async function claimed({ jobClient, podClient, pods }: JobWriter, job: Job): Promise<Pod[]> {
   const { namespace, name } = job.metadata;
   const candidates = [...pods.by(controllerUids, uidOf(job)), ...pods.by(controllerUids, orphanKey(namespace))];

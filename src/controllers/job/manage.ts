@@ -85,8 +85,8 @@ function surplus({ spec, active, now }: JobView, count: number): Pod[] {
 }
 
 /**
- * Returns the Pods to create: none above backoffLimit, and none before the back-off is over. `missing`: how many Pods are missing.
- * `terminating`: the Pods that are not replaced before they have ended.
+ * Returns the Pods to create: none if the failures exceed backoffLimit, and none whose back-off is not over. `missing`: how many Pods are
+ * missing. `terminating`: the Pods that are not replaced before they have ended.
  */
 function additions(
   view: JobView,

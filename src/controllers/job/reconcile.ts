@@ -131,7 +131,10 @@ interface Conclusion {
   events: readonly EventDraft[];
 }
 
-/** Announces the end of the Job, and ends it if all its Pods are counted. */
+/**
+ * Returns the status that announces the end of the Job, or, if `isAtRest` is true because all its Pods are counted, the status that ends
+ * the Job.
+ */
 function ended({ job, spec, now }: JobView, status: JobStatus, verdict: Verdict, isAtRest: boolean): Conclusion {
   // A Job that ends at the moment at which it is resumed does not start again.
   const { startTime = status.startTime } = job.status ?? {};
@@ -141,7 +144,10 @@ function ended({ job, spec, now }: JobView, status: JobStatus, verdict: Verdict,
     : { status: announced, events: [] };
 }
 
-/** Sets the condition Suspended, with an Event if the condition changes. */
+/**
+ * Returns the status with the condition Suspended, and an Event if the condition changes. If `isManaged` is false, the condition is
+ * unchanged.
+ */
 function suspended({ spec, now }: JobView, status: JobStatus, isManaged: boolean): Conclusion {
   const condition = spec.suspend === true ? SUSPENDED : RESUMED;
   const before = status.conditions ?? [];

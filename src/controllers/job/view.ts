@@ -37,9 +37,9 @@ export interface JobView {
   /** The numbers of Pods that have succeeded and failed, with those that are not counted yet. */
   succeeded: number;
   failed: number;
-  /** Undefined unless the Job is indexed. */
+  /** The indexes that have completed; undefined unless the Job is indexed. */
   completedIndexes: Intervals | undefined;
-  /** Undefined unless the Job limits the failures per index. */
+  /** The indexes that have failed; undefined unless the Job limits the failures per index. */
   failedIndexes: Intervals | undefined;
   backOff: BackOff;
   mayCreate: boolean;

@@ -1,5 +1,5 @@
 /**
- * The conditions of a namespace that is being deleted.
+ * Computes the conditions of a namespace that is being deleted.
  * Source: status_condition_utils.go of pkg/controller/namespace/deletion of v1.33 (types, reasons and wording).
  */
 import type { NamespaceCondition } from '../../api/generated/types.ts';

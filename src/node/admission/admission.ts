@@ -36,13 +36,13 @@ export interface AdmissionOptions extends Platform {
   /** The result of parseAllowedSysctls(); absent: only safe sysctls are allowed. */
   allowedUnsafeSysctls?: readonly string[];
   /**
-   * Returns why the node currently refuses the Pod even if the Pod fits: the node is shutting down or under pressure. undefined: there is
-   * no such reason.
+   * Returns why the node currently refuses the Pod even if the Pod fits, because the node is shutting down or under pressure; undefined if
+   * there is no such reason.
    */
   unwanted(pod: Pod): Refusal | undefined;
   /** Starts the worker of a Pod that is admitted or needs no check. */
   begin(pod: Pod): void;
-  /** Called when a Pod is refused, to record the Event. */
+  /** Called when a Pod is refused. Records the Event about the refusal. */
   refused(pod: Pod, refused: Refusal): void;
   writeStatus(pod: Pod, status: PodStatus): Promise<void>;
   /** Whether the Pod is already terminating. */
@@ -56,8 +56,8 @@ export interface Admission {
   /** Resolves when the Node object has been read, or the API has reported that there is none. */
   synced: Promise<void>;
   /**
-   * Starts or refuses the Pod: immediately, when open() is called, or, if the Pod is critical, once there is room. Ignores a Pod that was
-   * refused before, unless the Pod is being deleted.
+   * Starts or refuses the Pod immediately, unless the Pod must wait: a Pod that open() must check first waits for open(), and a critical
+   * Pod waits until there is room. Ignores a Pod that was refused before, unless the Pod is being deleted.
    */
   admit(pod: Pod): void;
   /**
@@ -69,7 +69,7 @@ export interface Admission {
   forget(pod: Pod): void;
   /** Called when a Pod that had started has ended and its resources are free: checks the Pods that wait for room. */
   cleared(pod: Pod): void;
-  /** Called when a Pod that had started has reached a terminal phase, so that it no longer counts: checks the Pods that wait for room. */
+  /** Called when a Pod that had started has reached a terminal phase and therefore no longer counts: checks the Pods that wait for room. */
   roomMade(): void;
   /** Called after all Pods that had started before this agent are known: decides on the Pods that admit() has held back. */
   open(): void;
@@ -203,7 +203,7 @@ const hasStartedBefore = ({ metadata, status }: Pod): boolean =>
   metadata.deletionTimestamp !== undefined ||
   (status?.phase ?? 'Pending') !== 'Pending';
 
-/** Returns whether the Pod failed without any container: the node has nothing to do for such a Pod until the Pod is deleted. */
+/** Returns whether the Pod failed without any container and is not being deleted: the node has nothing to do for such a Pod. */
 const wasRefused = ({ metadata, status }: Pod): boolean =>
   status?.phase === 'Failed' && status.containerStatuses === undefined && metadata.deletionTimestamp === undefined;
 

@@ -123,7 +123,10 @@ const needsRuntimeHandler = (container: Container | EphemeralContainer | undefin
 /** The sources of referenced objects. `kept`: the copies to use if the API cannot return an object; undefined: use no copies. */
 type ReferenceSource = Pick<PodEnvironmentOptions, 'client'> & { kept: PodEnvironmentOptions['kept'] };
 
-/** Reads the objects with these names in the Pod's namespace. Returns the objects, or their copies, by name; omits missing ones. */
+/**
+ * Reads the objects with these names in the Pod's namespace. Resolves to the objects by name; a copy replaces an object that cannot be
+ * read. Omits objects that neither exist nor have a copy; rejects if another object cannot be read.
+ */
 async function readReferences<T extends KubeObject>(
   { client, kept }: ReferenceSource,
   pod: Pod,

@@ -261,7 +261,7 @@ function isRecursiveReadOnly({ name, recursiveReadOnly = 'Disabled' }: VolumeMou
   return supported;
 }
 
-/** Linux does not open longer paths (PATH_MAX). */
+/** The maximum length of a path on Linux (PATH_MAX). */
 const MAX_PATH_LENGTH = 4096;
 /** The maximum length of a subPathExpr. It is larger than MAX_PATH_LENGTH, since a reference may be longer than its value. */
 const MAX_EXPRESSION_LENGTH = 16 * MAX_PATH_LENGTH;

@@ -47,7 +47,7 @@ export function containerSecurity(
   };
 }
 
-/** Returns the policy for supplemental groups, which applies to all containers of the Pod; empty if it is not set or unknown. */
+/** Returns the policy for supplemental groups, which applies to all containers of the Pod; {} if the policy is not set or unknown. */
 export function groupsPolicy({ spec }: Pod): Pick<Security, 'supplementalGroupsPolicy'> {
   const policy = spec?.securityContext?.supplementalGroupsPolicy;
   return policy === 'Merge' || policy === 'Strict' ? { supplementalGroupsPolicy: policy } : {};

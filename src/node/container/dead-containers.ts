@@ -62,7 +62,7 @@ export async function removeDeadContainers(pods: readonly Pod[], ports: DiskPort
     log.info('the disk is full: removing dead containers of a Pod', { pod: `${namespace}/${name}`, count });
     for (const runs of dead) await removeInOrder(pod, runs, ports, signal);
   }
-  // This also frees the disk space of containers that were removed earlier, such as those of evicted Pods.
+  // collectGarbage() also frees the disk space of containers that were removed earlier, such as those of evicted Pods.
   await runtime.collectGarbage?.(signal);
 }
 

@@ -62,7 +62,10 @@ const exitCodes = ({ status }: Pod): Record<string, number> =>
 export const podAddresses = (pod: Pod, facts: Pick<DownwardFacts, 'hostIps' | 'podIps'>): readonly string[] =>
   pod.spec?.hostNetwork === true ? facts.hostIps : facts.podIps;
 
-/** Looks up a key that a user has chosen. Ignores properties that every JavaScript object inherits, such as `constructor`. */
+/**
+ * Returns the value of a key that a user has chosen; undefined if the map does not have the key. Ignores properties that every JavaScript
+ * object inherits, such as `constructor`.
+ */
 export const ownValue = <T>(map: Readonly<Record<string, T>> | undefined, key: string): T | undefined =>
   map !== undefined && Object.hasOwn(map, key) ? map[key] : undefined;
 

@@ -88,8 +88,8 @@ function addAll(result: Map<string, string>, source: EnvFromSource, facts: Envir
 }
 
 /**
- * Returns the value of the variable; undefined if its reference is optional and the object or key does not exist. In that case,
- * the variable is not set.
+ * Returns the value of the variable; undefined if its reference is optional and the object or key does not exist. In that case, the
+ * variable is not set. Throws a ContainerConfigError if a required reference cannot be resolved.
  */
 function valueFrom(
   variable: EnvVar,

@@ -38,10 +38,13 @@ export async function openSubPath(volume: string, subPath: string): Promise<File
   }
 }
 
-/** The path of an entry of an open folder. */
+/** Returns the path, through procfs, of an entry of an open folder. */
 const entryOf = (folder: FileHandle, name: string): string => join('/proc/self/fd', String(folder.fd), name);
 
-/** Creates the folder. Resolves to false if the path exists, for example because another container of the Pod created it first. */
+/**
+ * Creates the folder and resolves to true. Resolves to false if the path exists, for example because another container of the Pod created
+ * it first. Rejects with a SubPathFolderError if mkdir() fails for another reason.
+ */
 const makeFolder = (path: string): Promise<boolean> =>
   mkdir(path).then(
     () => true,

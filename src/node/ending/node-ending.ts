@@ -67,7 +67,10 @@ export interface NodeEnding {
    * final phase in the status is not sufficient, because the runtime may lose an exit that it has reported if it is restarted.
    */
   cleared(pod: Pod): void;
-  /** Called, possibly several times, when the runtime has no container of the Pod: evictions stop waiting for their removal. */
+  /**
+   * Called, possibly several times, when the runtime has no container of the Pod: evictions stop waiting for the removal of the Pod's
+   * containers.
+   */
   emptied(podUid: string): void;
   /** Whether the Pod is being deleted in the API or terminated by the node. */
   isEnding(pod: Pod): boolean;

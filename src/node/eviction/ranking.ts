@@ -19,7 +19,7 @@ import { amountOf, type Observations, resourceOf, type StarvedResource, type Thr
 export interface ContainerUse {
   memoryBytes: number;
   rootFs?: DiskUse;
-  /** Includes the termination messages, whose size the container controls. */
+  /** The usage of the container's logs and termination messages; the container controls the size of both. */
   logs?: DiskUse;
   processes?: number;
 }

@@ -47,6 +47,6 @@ const bytesOf = ({ availableBytes, capacityBytes }: DiskUsage): Observation => (
   capacity: capacityBytes,
 });
 
-/** Returns undefined if the file system does not count inodes. */
+/** Returns the number of free inodes and of all inodes; undefined if the file system does not count inodes. */
 const inodesOf = ({ inodesFree, inodes }: DiskUsage): Observation | undefined =>
   inodes === 0 ? undefined : { available: inodesFree, capacity: inodes };

@@ -199,7 +199,7 @@ export const noPressure: PressureState = { met: [], since: new Map(), seenAt: ne
 export interface Pressure {
   state: PressureState;
   conditions: ReadonlySet<PressureCondition>;
-  /** The thresholds that have been met for their grace period. Those for memory come first. */
+  /** The thresholds that have been met for their grace period. The thresholds for memory come first. */
   due: readonly Threshold[];
   /** When the next threshold becomes due or a condition ends, if the observations stay the same. Absent if neither will happen. */
   changesAt?: Millis;

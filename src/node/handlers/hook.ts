@@ -64,7 +64,7 @@ export async function runHook(
     await pause(ports.timers, sleep.seconds * 1000, signal);
     signal.throwIfAborted();
   } else {
-    // This includes tcpSocket hooks: the API accepts them, but they always fail (API reference of v1.33).
+    // A tcpSocket hook also fails here: the API accepts tcpSocket hooks, but they always fail (API reference of v1.33).
     throw new HookError(`Cannot run handler: invalid handler: ${JSON.stringify(handler)}`);
   }
   return {};
@@ -84,7 +84,7 @@ async function runCommand(
   });
   const { exitCode, stderr } = result;
   if (exitCode === 0) return;
-  // Upstream reports the whole output. It is truncated here, so that the status that contains it can be written.
+  // Upstream reports the whole output. lifepod truncates the output, so that the status that contains it can be written.
   const reason = `command '${command.join(' ')}' exited with ${exitCode}: ${stderr.slice(0, MAX_OUTPUT)}`;
   throw described(reason, combined(result).slice(0, MAX_OUTPUT));
 }

@@ -24,7 +24,7 @@ export interface HttpRequest {
   scheme: 'http' | 'https';
   host: string;
   port: number;
-  /** Includes the query, if any. */
+  /** The path and the query, if any. */
   path: string;
   headers: readonly { name: string; value: string }[];
   /** Used if `headers` contains no User-Agent. */
@@ -99,7 +99,7 @@ function getOnce(address: Address, headers: string[], signal: AbortSignal): Prom
 
 interface OpenConnection {
   socket: Socket;
-  /** Returns the two ends of the connection; undefined until it is open. */
+  /** Returns the two ends of the connection; undefined until the connection is open. */
   ends(): Ends | undefined;
 }
 

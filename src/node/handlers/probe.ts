@@ -51,7 +51,10 @@ export async function runProbe(
   }
 }
 
-/** Runs the probe. Resolves on success, with an outcome only if there is a warning. */
+/**
+ * Runs the probe. Resolves to undefined on success, or to an outcome with a warning if the probe succeeded with a warning. Rejects if the
+ * probe fails.
+ */
 async function attemptProbe(
   target: HandlerTarget,
   probe: Probe,

@@ -1,5 +1,5 @@
 /**
- * Determines whether the container of a failed probe still runs. The probes of a container that exits fail, too, shortly before the
+ * Determines whether the container of a failed probe still runs. The probes of a container that is exiting also fail, shortly before the
  * runtime reports the exit. Such a failure does not mean that the container is unhealthy.
  */
 

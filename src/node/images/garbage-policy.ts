@@ -5,7 +5,7 @@
 import type { Millis } from '../../machinery/time.ts';
 
 export interface GarbagePolicy {
-  /** The percentage of disk usage at which the removal of images starts. With 100, disk usage never starts it. */
+  /** The percentage of disk usage at which the removal of images starts. With 100, disk usage never starts the removal. */
   highThreshold: number;
   /** The percentage of disk usage at which the removal of images stops. */
   lowThreshold: number;

@@ -16,7 +16,7 @@ export interface RemovalOptions {
   inUse(signal: AbortSignal): Promise<readonly string[]>;
   /** Returns the Pods on this node. */
   pods(): readonly Pod[];
-  /** The references of other images that are never removed. */
+  /** The references of images that are never removed, even if they are unused. */
   keep: readonly string[];
   policy: GarbagePolicy;
   timers: Timers;
@@ -42,7 +42,7 @@ export function createImageRemoval(options: RemovalOptions): ImageRemoval {
   const startedAt = timers.now();
   const history = createImageHistory();
 
-  /** Lists the images, records which exist and are in use, and returns the unused images in the order of removal. */
+  /** Lists the images, records which images exist and which are in use, and returns the unused images in the order of removal. */
   async function unused(signal: AbortSignal): Promise<ImageInfo[]> {
     const [images, containers] = await Promise.all([runtime.listImages(signal), options.inUse(signal)]);
     const named = [...containers, ...options.keep, ...options.pods().flatMap(imagesOf)];

@@ -127,7 +127,7 @@ async function unlessAborted<T>(result: Promise<T>, signal: AbortSignal): Promis
 }
 
 interface ProgressPolling {
-  /** Called when the pull starts. Its progress is reported until remove() is called. */
+  /** Called when the pull starts. From then on, reports the progress of the pull until remove() is called. */
   add(pull: PullState): void;
   remove(pull: PullState): void;
 }
@@ -167,7 +167,10 @@ function createProgressPolling(
   };
 }
 
-/** Pulls the image immediately: the pull neither counts toward the limit of createImagePuller() nor is shared with other requests. */
+/**
+ * Pulls the image immediately: the pull neither counts toward the limit of createImagePuller() nor is shared with other requests. Rejects
+ * if the pull fails or the image does not exist after the pull.
+ */
 export async function pullAlone(
   runtime: PullerOptions['runtime'],
   timers: Timers,
@@ -209,8 +212,8 @@ async function pullWith(
 }
 
 /**
- * Returns a function that runs tasks, at most `most` at a time. Other tasks wait in a queue and start in order. `waits` is called
- * when a task enters the queue. If the task's signal aborts meanwhile, the task leaves the queue and its promise rejects.
+ * Returns a function that runs tasks, at most `most` at a time. Further tasks wait in a queue and start in order. `waits` is called when a
+ * task enters the queue. If the signal of a waiting task aborts, the task leaves the queue and its promise rejects.
  */
 function createLimit(most: number): <T>(work: () => Promise<T>, waits: () => void, signal: AbortSignal) => Promise<T> {
   let active = 0;

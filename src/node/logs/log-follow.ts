@@ -71,7 +71,8 @@ export async function* followLog(
   let before: Opened | undefined;
   try {
     while (!signal.aborted) {
-      // Before the file is read, check whether the container has ended. If it ends later, there is another round.
+      // Check whether the container has ended before the file is read. If the container ends later, another round of the loop reads the
+      // rest.
       const last = changes.ended();
       changes.clear();
       if (current === undefined) {
@@ -152,7 +153,7 @@ async function asideOf(path: string): Promise<string[]> {
   return [...new Set(files.filter((file) => !file.endsWith('.tmp')).map((file) => file.replace(/\.gz$/, '')))];
 }
 
-/** Opens the file that is now at `path`; returns undefined if it is the file of the cursor, or if there is none. */
+/** Opens the file that is now at `path`; returns undefined if there is no file or if it is still the file of the cursor. */
 async function rotatedTo(cursor: Cursor, path: string): Promise<Opened | undefined> {
   const [now, open] = await Promise.all([stat(path).catch(() => undefined), cursor.handle.stat()]);
   if (now === undefined || (now.ino === open.ino && now.dev === open.dev)) return undefined;

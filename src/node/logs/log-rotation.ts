@@ -37,8 +37,8 @@ export interface RotationOptions extends RotationLimits {
   log: Log;
   signal: AbortSignal;
   /**
-   * Calls the listener with all logs of each Pod, immediately and at least whenever the logs change. After a Pod was removed, calls
-   * it with an empty list.
+   * Calls the listener with all logs of each Pod, immediately and at least whenever the logs change. After a Pod was removed, calls the
+   * listener with an empty list.
    */
   follow(listener: (podUid: string, logs: readonly WrittenLog[]) => void): void;
   /** Makes the runtime reopen the container's log. */
@@ -51,7 +51,7 @@ interface Keeper {
   ended: boolean;
   /** Stops the checks that take place while the log is written. */
   stop(): void;
-  /** Resolves when the last of these checks has ended. */
+  /** Resolves when the last check that takes place while the log is written has ended. */
   over: Promise<void>;
 }
 

@@ -53,8 +53,8 @@ export interface ContainerActions {
 export function createContainerActions(ports: ContainerPorts, limits: PodLimits): ContainerActions {
   const { runtime, timers } = ports;
   /**
-   * The images that checks and pulls have found, by ID. They can be cached, since the content of an ID never changes. An entry is
-   * deleted when creating a container fails, since the image may have been removed.
+   * The images that checks and pulls have found, by ID. They can be cached, since the content of the image with a given ID never changes.
+   * An entry is deleted when creating a container fails, since the image may have been removed.
    */
   const images = new Map<string, ImageInfo>();
   return {

@@ -28,7 +28,7 @@ export interface VolumePort {
 
 export interface ExecutorPorts extends SandboxPorts, ContainerPorts {
   runtime: ContainerRuntime;
-  /** See PodSource.finalize(). */
+  /** Releases the object of a deleted Pod; see PodSource.finalize(). */
   finalize(pod: Pod): Promise<Outcome>;
   volumes: VolumePort;
   /** Deletes the files that are no longer needed after the container of this run was removed from the runtime. */

@@ -36,7 +36,7 @@ export interface KeptReferences {
   changed(key: string): void;
   /** Returns the copy of the object, or undefined if there is none. */
   find<T extends KubeObject>(pod: Pod, resource: FileSource, name: string): Promise<T | undefined>;
-  /** Wraps `volumes`: before unmount() and remove(), copying for the Pod ends, and a copy in progress is awaited. */
+  /** Returns `volumes` with an unmount() and a remove() that first end the copying for the Pod and wait for a copy in progress. */
   guard(volumes: VolumePort): VolumePort;
 }
 

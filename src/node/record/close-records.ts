@@ -39,7 +39,10 @@ export interface CloseRecordsOptions {
   gone(pod: Pod): void;
 }
 
-/** Checks all records of this node, and calls gone(). Resolves when this has ended; a failure is logged, unless `signal` has aborted. */
+/**
+ * Checks all records of this node, and calls gone() for the Pods whose records lack the last steps. Resolves when the check has ended; a
+ * failure is logged, unless `signal` has aborted.
+ */
 export async function closeRecords(options: CloseRecordsOptions): Promise<void> {
   const { client, nodeName, log, signal, isKnown, gone } = options;
   /** The Pod of each record, and those RELEVANT_STEPS that the record contains, by the Pod's UID. */

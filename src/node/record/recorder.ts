@@ -59,9 +59,9 @@ export interface PodRecorder {
 
 interface PodState {
   pod: Pod;
-  /** Undefined until the existing record was read. */
+  /** The steps that the record contains; undefined until the existing record has been read. */
   recorded: RecordedSteps | undefined;
-  /** The newest part. */
+  /** The newest part of the record. */
   part: RecordPart;
   waiting: Transition[];
   draining: Promise<void> | undefined;

@@ -30,7 +30,7 @@ const NOTHING: Quantity = { nano: 0n, format: 'DecimalSI' };
 const milli = (text: string | undefined): number => Number(quantityMilli(parseQuantity(text ?? '0') ?? NOTHING));
 const whole = (text: string | undefined): number => Number(quantityValue(parseQuantity(text ?? '0') ?? NOTHING));
 
-/** Returns the class in the status if the API server set it, else derives it from the spec. */
+/** Returns the QoS class in the Pod's status if the API server has set it there; otherwise derives the class from the spec. */
 export function qosClass(pod: Pod): QosClass {
   const recorded = pod.status?.qosClass;
   return recorded === 'Guaranteed' || recorded === 'Burstable' || recorded === 'BestEffort'

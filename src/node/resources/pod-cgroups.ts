@@ -31,7 +31,7 @@ export interface PodCgroupSettings {
 
 export interface PodCgroupsOptions {
   cgroups: Cgroups;
-  /** From cgroupRootOf(). */
+  /** The root of the groups, from cgroupRootOf(). */
   root: string;
   /** The limits for all Pods of the node together. */
   limits: Capacity['podLimits'];
@@ -48,7 +48,7 @@ export interface PodCgroups {
   precedesSandbox: boolean;
   /** Registers a Pod that may have started before this engine. If the Pod is Burstable and has not ended, its CPU request counts. */
   add(pod: Pod): void;
-  /** Creates the Pod's group and counts its CPU request. May run while the runtime creates the sandbox, unless precedesSandbox. */
+  /** Creates the Pod's group and counts its CPU request. May run while the runtime creates the sandbox, unless precedesSandbox is true. */
   create(pod: Pod): Promise<void>;
   /** Returns the OOM kills in the Pod's containers; undefined on cgroup v1, or if the Pod's group or its memory controller is missing. */
   oomKills(pod: Pod): Promise<OomKills | undefined>;
@@ -67,7 +67,10 @@ export interface PodCgroups {
 export const cgroupRootOf = (dataDir: string): string =>
   `/lifepod-${createHash('sha256').update(resolve(dataDir)).digest('hex').slice(0, 8)}`;
 
-/** Opens the control groups for the engine of a data folder. Undefined if `podCgroups` is absent: the runtime chooses the groups. */
+/**
+ * Opens the control groups for the engine of a data folder. Resolves to undefined if `podCgroups` is absent, because the runtime then
+ * chooses the groups.
+ */
 export async function openPodCgroups(options: {
   dataDir: string;
   log: Log;

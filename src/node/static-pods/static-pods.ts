@@ -63,7 +63,7 @@ const NOTHING: Wanted = { pods: new Map(), unreadable: new Set() };
 export function createStaticPods(options: StaticPodsOptions): StaticPods {
   const { timers, log, signal, dataDir, apply, isShuttingDown } = options;
   const running = new Map<string, PodRecord>();
-  /** undefined until the folder has been read. */
+  /** The Pods that the manifests define; undefined until the folder has been read. */
   let wanted: Wanted | undefined;
   let ending: { all: PromiseWithResolvers<void>; graceSeconds?: number } | undefined;
   const mirrors = createMirrors({ ...options, podOf: (fullName) => running.get(fullName)?.pod });

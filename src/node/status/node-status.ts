@@ -121,8 +121,8 @@ async function createStatusReports(options: NodeStatusOptions, runtime: RuntimeS
     const status = await readStatus(options, state, node.status?.conditions ?? [], now);
     nodeEvents.reported(node.status, status);
     if (!heartbeat && sameJson(reported(status, status), reported(node.status, status))) return;
-    // A patch keeps the conditions of other clients and does not conflict with concurrent changes of labels. It would merge addresses by
-    // their type, which two InternalIPs share, so it replaces them, as upstream's kubelet does.
+    // A patch keeps the conditions of other clients and does not conflict with concurrent changes of labels. Without `$patch`, the API
+    // would merge addresses by their type, which two InternalIPs share; with it, the API replaces them, as for upstream's kubelet.
     const type = 'application/strategic-merge-patch+json';
     const addresses = [{ $patch: 'replace' }, ...(status.addresses ?? [])];
     node = await nodes.patch(nodeName, undefined, type, { status: { ...status, addresses } }, 'status');

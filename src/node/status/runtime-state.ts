@@ -15,12 +15,12 @@ const SILENT_MILLIS = 30_000;
 const SILENT = `container runtime is down: it has not answered for ${SILENT_MILLIS / 1000} s`;
 
 export interface RuntimeState {
-  /** The reasons why the runtime is not ready; empty: it is ready. */
+  /** The reasons why the runtime is not ready; empty if the runtime is ready. */
   problems: readonly string[];
-  /** Such as containerd://1.6.20. If the runtime is down, the last known version; '' if none is known. */
+  /** The name and version, such as containerd://1.6.20. If the runtime is down, the last known version; '' if none is known. */
   version: string;
   images: readonly ContainerImage[];
-  /** Undefined if the runtime does not report its features, or has not answered yet. */
+  /** The features of the runtime; undefined if the runtime does not report its features, or has not answered yet. */
   features?: RuntimeFeatures;
 }
 

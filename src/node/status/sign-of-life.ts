@@ -45,7 +45,7 @@ export async function readLastSignOfLife(
 export interface OutageClock {
   /** Returns the outage for a worker that starts now, or an empty object if there was none. */
   of(): { outage?: { from: Millis; to: Millis } };
-  /** Called when all Pods from before this agent have workers. For workers that start later, the outage ended when this was called. */
+  /** Called when all Pods from before this agent have workers. For workers that start later, the outage ends with this call. */
   end(): void;
 }
 

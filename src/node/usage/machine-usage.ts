@@ -69,8 +69,8 @@ export async function readInterfaces(pid: number | 'self'): Promise<InterfaceUsa
 }
 
 /**
- * Parses /proc/PID/net/dev: two header lines, then one line per interface with the received bytes, packets, errors, …, and the
- * same for sent data. Omits the loopback interface.
+ * Parses /proc/PID/net/dev: two header lines, then one line per interface with its name and numbers, such as the received and sent bytes.
+ * Omits the loopback interface.
  */
 export function parseInterfaces(text: string): InterfaceUsage[] {
   return text
@@ -95,8 +95,8 @@ export async function readMachineInterfaces(): Promise<InterfaceUsage[]> {
 }
 
 /**
- * Returns the interfaces of the default routes in /proc/net/route. The file has a header line, then one line per route with its
- * interface, its destination (00000000: default), …
+ * Returns the interfaces of the default routes in /proc/net/route. The file has a header line, then one line per route, which begins with
+ * the route's interface and destination (00000000 for a default route).
  */
 export const defaultInterfaces = (routes: string): string[] =>
   routes.split('\n').flatMap((line) => {

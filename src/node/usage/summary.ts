@@ -26,7 +26,7 @@ export interface SummaryFacts {
 
 export interface SummaryPod {
   used: UsedPod;
-  /** Undefined if the Pod uses the host network, or its network cannot be found. */
+  /** The network interfaces of the Pod; undefined if the Pod uses the host network, or its network cannot be found. */
   interfaces: readonly InterfaceUsage[] | undefined;
   containers: readonly SummaryContainer[];
   volumes: readonly VolumeUsage[];
@@ -37,10 +37,10 @@ export interface SummaryPod {
 }
 
 export interface SummaryContainer extends UsedContainer {
-  /** Undefined if it cannot be computed; see containerRate(). */
+  /** The current CPU usage in nanocores; undefined if it cannot be computed (see containerRate()). */
   cpuNanoCores: number | undefined;
   logs: { usedBytes: number; files: number };
-  /** Undefined if the container has no memory limit. */
+  /** The memory limit of the container in bytes; undefined if the container has none. */
   memoryLimitBytes: number | undefined;
 }
 

@@ -11,15 +11,15 @@ import type { Platform } from '../../platform/platform.ts';
 import { partsOfKey } from './references.ts';
 
 export interface FollowedObjects {
-  /** Follows the objects with these keys (fileSourceKey) for the owner, and no other objects from then on. */
+  /** Follows the objects with these keys (fileSourceKey) for the owner, and stops following all other objects for the owner. */
   follow(owner: string, keys: ReadonlySet<string>): void;
-  /** Follows no objects for the owner from then on. The watch of an object ends when no owner is left. */
+  /** Stops following objects for the owner. The watch of an object ends when no owner is left. */
   unfollow(owner: string): void;
 }
 
 export interface FollowedObjectsOptions extends Platform {
   client: Client;
-  /** Ends all watches. */
+  /** Ends all watches when it aborts. */
   signal: AbortSignal;
 }
 

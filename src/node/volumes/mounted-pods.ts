@@ -51,7 +51,7 @@ export interface MountedPodsPorts extends SetUpPorts {
   operations: SerialByKey;
   /** Follows the ConfigMaps and Secrets in the volumes of the registered Pods. The caller passes their changes to objectChanged(). */
   objects: FollowedObjects;
-  /** Stops all updates. */
+  /** Stops all updates when it aborts. */
   signal: AbortSignal;
   /**
    * Called instead of an update of the Pod's volumes if the last mount() has failed. The update may be due because an object in

@@ -104,10 +104,7 @@ export async function unmountUnder(folder: string, signal: AbortSignal): Promise
   }
 }
 
-/**
- * Whether the kernel can keep a tmpfs out of swap (6.4 and later). This is assumed until mount(8) rejects the option noswap as
- * unknown.
- */
+/** Whether the kernel can keep a tmpfs out of swap (6.4 and later): true until mount(8) rejects the option noswap as unknown. */
 let knowsNoswap = true;
 
 /** Mounts a tmpfs. Its content is never swapped to disk, unless the kernel does not support this. */

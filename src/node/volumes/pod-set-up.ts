@@ -33,7 +33,7 @@ export interface SetUpOptions {
   nodeName: string;
   /** The node's allocatable resources, for resourceFieldRef in volumes and for the size of memory volumes. Absent: unknown. */
   allocatable?: Readonly<Record<string, string>>;
-  /** Absent: image volumes are not supported. */
+  /** The operations for image volumes. Absent: image volumes are not supported. */
   images?: VolumeImages;
   /**
    * Called for each volume that could not be mounted or updated, and for problems that do not prevent a mount. Not called for the

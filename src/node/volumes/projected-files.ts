@@ -171,7 +171,10 @@ export function collectDownward(
   return files;
 }
 
-/** Collects all sources of a projected volume in order. A file of a later source replaces a file with the same path of an earlier one. */
+/**
+ * Collects the files of all sources of a projected volume in order. A file of a later source replaces a file with the same path of an
+ * earlier one.
+ */
 export async function collectProjected(
   source: PayloadSource,
   projections: readonly VolumeProjection[],

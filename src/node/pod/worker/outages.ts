@@ -16,7 +16,10 @@ export interface WorkerOutages {
   unanswered(since: Millis): void;
   /** Whether the state is unknown because the runtime did not answer. */
   isUnknown(): boolean;
-  /** An observation starts now. Returns a function to call on success; it ends the outage unless a later call was not answered. */
+  /**
+   * Called when an observation starts. Returns a function to call when the observation succeeds. The function ends the outage, unless a
+   * call was not answered after the start of the observation.
+   */
   observing(): (now: Millis) => void;
 }
 

@@ -62,7 +62,7 @@ export interface PodWorker {
   end(by: Omit<NodeEnd, 'at'>): void;
   /** Called when the state of this Pod in the runtime may have changed: observes the Pod and decides. */
   changed(): void;
-  /** The cause of the action's failure has changed, so the action is retried without back-off. `key`: from actionKey(). */
+  /** Called when the cause of the action's failure has changed: retries the action without back-off. `key`: from actionKey(). */
   retry(key: string): void;
   /** Called when the image of this name (from storedName(); undefined: any) has appeared: retries containers and volumes that need it. */
   imageAppeared(name: string | undefined): void;

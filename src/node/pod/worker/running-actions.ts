@@ -38,8 +38,8 @@ export interface WorkerFlights {
   /** Whether an action has ended and waits for an observation that has not started yet. */
   isObservationDue(): boolean;
   /**
-   * An observation starts now. Returns functions with which the caller reports whether the observation succeeded. An action that ends
-   * during this observation and must be observed waits for the next observation, unless this one already shows its effect.
+   * Called when an observation starts. Returns functions with which the caller reports whether the observation succeeded. An action that
+   * ends during this observation and must be observed waits for the next observation, unless this one already shows its effect.
    */
   observing(): { succeeded(): void; failed(): void };
   noteFailure(action: Action, error: unknown): void;

@@ -6,9 +6,9 @@ import { nextOwnTurn } from '../../../platform/work-in-turns.ts';
 const MANY = 100;
 
 /**
- * Returns a function that calls `wake` immediately, or, for a Pod with many containers, at most once per turn of the event loop.
- * Thousands of actions may end in one turn, and a decision on thousands of containers takes a considerable part of a second.
- * Each such Pod gets a turn of its own.
+ * Returns a function that calls `wake` immediately, or, for a Pod with many containers, at most once per turn of the event loop. Thousands
+ * of actions may end in one turn, and a decision on thousands of containers takes a considerable part of a second. Each Pod with many
+ * containers gets a turn of its own.
  */
 export function inTurns(pod: () => Pod, wake: () => void): () => void {
   let isWaiting = false;
