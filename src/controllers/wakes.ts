@@ -1,4 +1,4 @@
-/** One timer for each key that a controller must reconcile at a later time. */
+/** Keeps one timer for each key that a controller must reconcile at a later time. */
 import type { Millis } from '../machinery/time.ts';
 import { onAbort } from '../platform/on-abort.ts';
 import type { Timer, Timers } from '../platform/platform.ts';

@@ -29,7 +29,8 @@ export function conditionsOf(situation: Situation, phase: string, init: Statuses
   const { pod, sandbox, now } = situation.view;
   const old = pod.status?.conditions ?? [];
   const containersReady = containersVerdict(situation, phase, init, apps);
-  // Like upstream, a deleted Pod stays ready while its probes succeed. Any other termination with defer containers ends its readiness.
+  // Like upstream, a deleted Pod stays ready while its probes succeed. Any other termination of a Pod with defer containers ends the Pod's
+  // readiness.
   const endsUnrequested = situation.end?.list !== undefined && pod.metadata.deletionTimestamp === undefined;
   const ready = containersReady.status === 'False' ? containersReady : gatesVerdict(situation);
   const verdicts = defined<Record<string, Verdict | undefined>>({
@@ -58,7 +59,7 @@ function initializedVerdict(situation: Situation, phase: string, init: Statuses)
   return failsFor(incomplete, 'ContainersNotInitialized', 'containers with incomplete status') ?? holds();
 }
 
-/** The ContainersReady condition: True if all app containers and sidecars are ready, and always False in a final phase. */
+/** Returns the ContainersReady condition: True if all app containers and sidecars are ready, and always False in a final phase. */
 function containersVerdict({ view }: Situation, phase: string, init: Statuses, apps: Statuses): Verdict {
   if (phase === 'Succeeded') return fails('PodCompleted');
   if (phase === 'Failed') return fails('PodFailed');
@@ -66,7 +67,10 @@ function containersVerdict({ view }: Situation, phase: string, init: Statuses, a
   return failsFor(unready, 'ContainersNotReady', 'containers with unready status') ?? holds();
 }
 
-/** The Ready condition once the containers are ready: True if each condition that a readiness gate names is True (Pod Lifecycle, v1.33). */
+/**
+ * Returns the Ready condition of a Pod whose containers are ready: True if each condition that a readiness gate names is True. Source: Pod
+ * Lifecycle (v1.33).
+ */
 function gatesVerdict({ view }: Situation): Verdict {
   const closed = (view.spec.readinessGates ?? []).flatMap(({ conditionType }) => {
     const status = view.pod.status?.conditions?.find(({ type }) => type === conditionType)?.status;
@@ -78,7 +82,10 @@ function gatesVerdict({ view }: Situation): Verdict {
 
 const DEFERRING = 'DeferContainersRunning';
 
-/** The Deferred condition, final once all defer containers have ended; undefined if the Pod has none of them or is not terminating. */
+/**
+ * Returns the Deferred condition, which is final once all defer containers have ended; undefined if the Pod has no defer containers or is
+ * not terminating.
+ */
 export function deferredVerdict({ end, view }: Situation): Verdict | undefined {
   const { list } = end ?? {};
   if (list === undefined) return undefined;
@@ -101,7 +108,10 @@ export function deferredVerdict({ end, view }: Situation): Verdict | undefined {
   );
 }
 
-/** The DisruptionTarget condition that the node sets; undefined: it sets none. Source: Disruptions, "Pod disruption conditions" (v1.33). */
+/**
+ * Returns the DisruptionTarget condition that the node sets; undefined if it sets none. Source: Disruptions, "Pod disruption conditions"
+ * (v1.33).
+ */
 function disruptionVerdict({ view, end }: Situation): Verdict | undefined {
   const { nodeEnd } = view.input;
   const reason = end?.termination.reason;

@@ -1,4 +1,6 @@
-/** The phase of a container: waiting, in back-off, running, exited or (a defer container) ended. Source: Pod Lifecycle (v1.33). */
+/**
+ * Determines the phase of a container: waiting, in back-off, running, exited or (a defer container) ended. Source: Pod Lifecycle (v1.33).
+ */
 import { pullMessage } from '../api/core/v1/pod/status/pull-progress.ts';
 import { formatDuration, type Millis } from '../machinery/time.ts';
 import { imageActions, imageFound, missingTarget } from './container-steps.ts';
@@ -66,7 +68,7 @@ function deferPhase(container: ContainerView, { view, end }: Situation): Phase {
   return waiting(failure?.reason ?? 'ContainerCreating', failure?.message);
 }
 
-/** Why a container of a Pod that is not terminating waits. undefined: it does not wait, or waits only for a mount or its turn. */
+/** Returns why a container of a Pod that is not terminating waits; undefined if it does not wait, or waits only for a mount or its turn. */
 function whyWaiting(container: ContainerView, view: PodView): Phase | undefined {
   const { name, current, nextAttempt } = container;
   const hook = current && view.observed.hooks[runKey(current.id, 'postStart')]?.failure;
@@ -84,7 +86,10 @@ function whyWaiting(container: ContainerView, view: PodView): Phase | undefined 
   );
 }
 
-/** The waiting state with the last failure to look up or pull the next run's image, or the progress of the first pull; else undefined. */
+/**
+ * Returns the waiting state with the last failure to look up or pull the next run's image, or with the progress of the first pull;
+ * undefined if there is neither.
+ */
 function imagePhase(container: ContainerView, view: PodView): Waiting | undefined {
   const { pull, check } = imageActions(container, container.nextAttempt);
   const failure = view.failureOf(actionKey(pull)) ?? view.failureOf(actionKey(check));
@@ -92,7 +97,7 @@ function imagePhase(container: ContainerView, view: PodView): Waiting | undefine
   return failed(failure, view) ?? (message === undefined ? undefined : waiting(creating(view), message));
 }
 
-/** The waiting state of a container whose next run is delayed by a failed action; undefined if no action has failed. */
+/** Returns the waiting state of a container whose next run is delayed by a failed action; undefined if no action has failed. */
 function failed(failure: FailedAction | undefined, view: PodView): Waiting | undefined {
   if (failure === undefined) return undefined;
   const { reason, message } = failure;
@@ -101,7 +106,7 @@ function failed(failure: FailedAction | undefined, view: PodView): Waiting | und
   return waiting(reason === 'FailedMount' ? creating(view) : reason, message);
 }
 
-/** The image of a container or a volume whose pull failed; undefined if the failed action was not a pull. */
+/** Returns the image of a container or a volume whose pull failed; undefined if the failed action was not a pull. */
 const pulledImage = ({ action, image }: FailedAction): string | undefined =>
   action.kind === 'pullImage' ? action.image : image;
 
@@ -114,7 +119,7 @@ export const isBackingOffForImage = (failure: FailedAction, { isUnderWay, now }:
   !isUnderWay(actionKey(failure.action)) &&
   now - failure.at >= ERR_IMAGE_PULL_SHOWN_MILLIS;
 
-/** The Pod's name, namespace and UID, in the form in which back-off messages contain them. */
+/** Returns the Pod's name, namespace and UID, in the form in which back-off messages contain them. */
 export const podInFull = ({ pod: { metadata } }: PodView): string =>
   `${metadata.name}_${metadata.namespace ?? 'default'}(${metadata.uid})`;
 

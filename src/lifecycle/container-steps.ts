@@ -1,4 +1,4 @@
-/** The next step of one container, and when its image is looked up or pulled. Source: Images, "Image pull policy" (v1.33). */
+/** Determines the next step of one container, and when its image is looked up or pulled. Source: Images, "Image pull policy" (v1.33). */
 import type { EphemeralContainer } from '../api/generated/types.ts';
 import { act, type RetryAt, type Rule, wake } from './effects.ts';
 import { endRun, kill } from './hooks-and-stops.ts';
@@ -58,11 +58,11 @@ export function* startRun(view: PodView, container: ContainerView, attempt: numb
   });
 }
 
-/** The current run of the container that an ephemeral container targets; undefined if there is none. */
+/** Returns the current run of the container that an ephemeral container targets; undefined if there is none. */
 const targetOf = (view: PodView, { spec }: ContainerView): ContainerState | undefined =>
   view.byName.get((spec as EphemeralContainer).targetContainerName ?? '')?.current;
 
-/** The error of an ephemeral container whose target does not run, worded as by the kubelet; undefined if nothing is missing. */
+/** Returns the error of an ephemeral container whose target does not run, worded as by the kubelet; undefined if nothing is missing. */
 export function missingTarget(view: PodView, container: ContainerView): string | undefined {
   const { targetContainerName: name } = container.spec as EphemeralContainer;
   if (container.kind !== 'ephemeral' || !name) return undefined;
@@ -78,7 +78,7 @@ export const imageActions = ({ name, image, spec }: ContainerView, attempt: numb
   return { pull: { kind: 'pullImage', ...what }, check: { kind: 'checkImage', ...what, mustExist } } as const;
 };
 
-/** The result of the image lookup or pull for the attempt; undefined if there is none. */
+/** Returns the result of the image lookup or pull for the attempt; undefined if there is none. */
 export const imageFound = ({ imageState, image }: ContainerView, attempt: number) =>
   imageState?.attempt === attempt && imageState.image === image ? imageState : undefined;
 

@@ -1,15 +1,15 @@
 /**
- * The life of a Pod on its node as one pure function: observations go in, the next actions come out.
+ * Decides the life of a Pod on its node with one pure function: observations go in, the next actions come out.
  *
- * Boundary: decide() is pure and synchronous: it uses no clock, I/O, randomness or promises. The node agent carries out the actions
- * and returns with new observations. Other parts can cause a termination, but only this folder has rules for how a Pod runs and ends.
+ * Boundary: decide() is pure and synchronous: it uses no clock, I/O, randomness or promises. The node agent carries out the actions and
+ * returns with new observations. Other parts can cause a termination, but only this folder has rules for how a Pod runs and ends.
  *
  * Invariants, checked by the property tests in src/simulation:
  *  1. Init container i+1 never starts before i has succeeded, or has started as a sidecar, in the same sandbox.
  *  2. A container never has two live runs.
  *  3. Once the Pod is terminating or finished, only defer containers and sidecars are started.
- *  4. A deadline moves later only by an extension, an outage, or the reserve of the PostExit stage. Containers that still run
- *     at the deadline are killed, but not within 2 s of their stop signal.
+ *  4. A deadline moves later only by an extension, an outage, or the reserve of the PostExit stage. Containers that still run at the
+ *     deadline are killed, but not within 2 s of their stop signal.
  *  5. A second decision on the same input requests no action that is already under way.
  *  6. decide() with a memory rebuilt at any point leads to the same final state.
  */
@@ -65,7 +65,7 @@ export function decide(input: Input): Decision {
   };
 }
 
-/** Adds to the view the newest results of probes, and a stop for each run that a probe, a failed hook or a changed image ends. */
+/** Returns the view with the newest results of probes, and with a stop for each run that a probe, a failed hook or a changed image ends. */
 function learn(view: PodView): PodView {
   const { pod, removed, nodeEnd, memory } = view.input;
   const causes = [memory.termination, pod.status?.termination, pod.metadata.deletionTimestamp, nodeEnd];

@@ -1,7 +1,7 @@
 /**
- * The list of a Pod's defer containers, which are its entries: which entries have ended and how, and which entry has its
- * turn. termination-waves.ts runs the entries. The end of an entry is final once the Pod's status has it, and the status
- * announces each attempt before its start, so a new agent can continue where the previous agent stopped.
+ * Determines the state of the list of a Pod's defer containers, which are its entries: which entries have ended and how, and which entry
+ * has its turn. termination-waves.ts runs the entries. The end of an entry is final once the Pod's status has it, and the status announces
+ * each attempt before its start, so a new agent can continue where the previous agent stopped.
  * Source: the specification of defer containers.
  */
 import type { Termination } from '../api/core/v1/pod/status/termination.ts';
@@ -88,17 +88,23 @@ function entryOf({ now }: PodView, container: ContainerView, so: Termination, sk
 const isBeginning = (container: ContainerView): boolean =>
   container.starting && (!container.sidecar || !hasBegun(container));
 
-/** Init and app containers, without sidecars. */
+/** Returns the init and app containers, without sidecars. */
 export const mainContainers = ({ all }: PodView): ContainerView[] => all.filter((each) => isMain(each));
 
-/** When the last of mainContainers() and the PreExit entries ended; 0: none did. A run that the runtime has lost counts as ending now. */
+/**
+ * Returns when the last of mainContainers() and the PreExit entries ended; 0 if none has run. A run that the runtime has lost counts as
+ * ending now.
+ */
 export const lastExit = (view: PodView): Millis => {
   const before = [...mainContainers(view), ...view.defers.filter(({ spec }) => !isPostExit(spec))];
   const ends = before.flatMap(({ isLost, runs }) => (isLost ? [view.now] : runs.map((run) => run.finishedAt ?? 0)));
   return Math.max(0, ...ends);
 };
 
-/** Why all entries are skipped: no init or app container has started or is starting, or no time is granted; undefined: not skipped. */
+/**
+ * Returns why all entries are skipped: no init or app container has started or is starting, or no time is granted; undefined if not
+ * skipped.
+ */
 function whySkipped(view: PodView): string | undefined {
   const { nodeEnd, pod, memory } = view.input;
   if (nodeEnd?.graceSeconds === 0) return NODE_HAD_NO_TIME;

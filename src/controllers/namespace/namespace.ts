@@ -30,7 +30,7 @@ interface Remaining {
 /** The wait for the remaining objects of a namespace. */
 interface Wait {
   end: AbortController;
-  /** Undefined until the objects of all resources are known. */
+  /** The remaining objects by resource; undefined until the objects of all resources are known. */
   remaining: readonly Remaining[] | undefined;
 }
 
@@ -91,7 +91,8 @@ export async function startNamespaceController(options: NamespaceControllerOptio
     const updated = ({ metadata }: KubeObject, old: KubeObject): void => {
       if (!sameNames(metadata.finalizers, old.metadata.finalizers)) again();
     };
-    // Not shared: only this wait follows the objects of the namespace, which may be of a kind that nothing else follows.
+    // These informers are not shared: only this wait follows the objects of the namespace, which may be of a kind that nothing else
+    // follows.
     const options = { namespace, log, timers, signal: until };
     const informers = refs.map((ref) => createInformer(client.resource(ref), options, { deleted: again, updated }));
     void Promise.all(informers.map(({ synced }) => synced)).then(() => {
@@ -145,12 +146,15 @@ async function deleteAll(
   return { left, errors };
 }
 
-/** Deletes all objects of the resource in the namespace. Returns those that remain, because they end gracefully or have finalizers. */
+/**
+ * Deletes all objects of the resource in the namespace. Resolves to the objects that remain, because they end gracefully or have
+ * finalizers.
+ */
 async function deleteObjects(client: Client, ref: ResourceRef, namespace: string, now: Millis): Promise<KubeObject[]> {
   const { items } = await client.api.list(ref, { namespace });
   if (items.length === 0) return [];
   if (isPods(ref)) await announce(client, items, now);
-  // Orphaned dependents would be deleted as well, because they are in the same namespace.
+  // Do not orphan dependents: they would be deleted as well, because they are in the same namespace.
   await client.api.deleteCollection(ref, { namespace, propagationPolicy: 'Background' });
   return (await client.api.list(ref, { namespace })).items;
 }

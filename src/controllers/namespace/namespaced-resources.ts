@@ -1,4 +1,4 @@
-/** The resources whose objects are deleted with their namespace. */
+/** Lists the resources whose objects are deleted with their namespace. */
 import type { KindDefinition } from '../../api/kind.ts';
 import type { ResourceRef } from '../../machinery/meta.ts';
 

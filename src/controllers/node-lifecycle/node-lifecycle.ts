@@ -25,7 +25,7 @@ import { notReadyCondition, unknownConditions } from './unknown-state.ts';
 export const GRACE_MILLIS = 50_000;
 /**
  * How long after the conditions of a node have become Unknown its Pods become not Ready, unless the agent renews its Lease meanwhile, as it
- * does every 10 s. The delay protects the Pods of a living agent, because it would not write their Ready conditions again.
+ * does every 10 s. The delay protects the Pods of a living agent, because the agent would not write their Ready conditions again.
  */
 export const CONFIRM_MILLIS = 15_000;
 const LEASE_NAMESPACE = 'kube-node-lease';
@@ -70,13 +70,13 @@ export async function startNodeLifecycle(options: ControllerOptions): Promise<vo
     } catch (error) {
       if (signal.aborted) return;
       log.warn('node-lifecycle: cannot report that a node is silent', { node: name, error: String(error) });
-      // The API may not have taken the writes of the node's agent either.
+      // The API may not have accepted the writes of the node's agent either.
       signs.seen(name);
     }
   }
 }
 
-/** The last time at which the agent wrote the status of the node. */
+/** Returns when the agent last wrote the status of the node; undefined if the status has no Ready condition. */
 const heartbeatOf = ({ status }: Node): string | undefined =>
   status?.conditions?.find(({ type }) => type === 'Ready')?.lastHeartbeatTime;
 
@@ -93,7 +93,7 @@ async function reportSilence(
     events.event(node, 'Normal', 'NodeNotReady', `Node ${name} status is now: NodeNotReady`);
 }
 
-/** Sets the Ready conditions of the Pods to False. */
+/** Sets the Ready condition of each Pod that is Ready to False, and records an Event about the Pod. */
 async function markPods(pods: Iterable<Pod>, now: Millis, client: Client, events: EventRecorder): Promise<void> {
   for (const pod of [...pods]) {
     const condition = notReadyCondition(pod, now);

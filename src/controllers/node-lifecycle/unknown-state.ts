@@ -1,5 +1,5 @@
 /**
- * Pure functions that return the conditions of a node whose agent gives no sign of life, and of its Pods.
+ * Determines the conditions of a node whose agent gives no sign of life, and of its Pods. The functions are pure.
  * Source: tryUpdateNodeHealth in pkg/controller/nodelifecycle of v1.33 (conditions, reasons, messages).
  */
 import type { Node, NodeCondition, Pod, PodCondition } from '../../api/generated/types.ts';

@@ -28,7 +28,7 @@ interface Zone {
 }
 
 export function createEvictionTurns(options: {
-  /** Returns the number of turns per second in the zone; 0 if there are none. */
+  /** Returns the number of turns per second in the zone; 0 if no node of the zone gets a turn. */
   rateOf: (zone: string) => number;
   due: (node: string) => void;
   timers: Timers;

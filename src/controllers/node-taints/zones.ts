@@ -1,12 +1,15 @@
 /**
- * The state of the zones of a cluster, and how many nodes of a zone get the NoExecute taint per second. If many nodes are not ready, the
- * cause is probably the network or the control plane, and their Pods continue to run. Pure.
+ * Tracks the state of the zones of a cluster, and computes how many nodes of a zone get the NoExecute taint per second. If many nodes are
+ * not ready, the cause is probably the network or the control plane, and their Pods continue to run. No function performs I/O.
  * Source: "Rate limits on eviction" in "Nodes" of the v1.33 documentation; ComputeZoneState, ReducedQPSFunc and handleDisruption of
  * pkg/controller/nodelifecycle of v1.33 (behavior); GetZoneKey of k8s.io/component-helpers/node/topology.
  */
 import type { Node } from '../../api/generated/types.ts';
 
-/** The defaults of upstream's options --node-eviction-rate and so on. */
+/**
+ * The defaults of upstream's --node-eviction-rate, --secondary-node-eviction-rate, --large-cluster-size-threshold and
+ * --unhealthy-zone-threshold.
+ */
 const EVICTIONS_PER_SECOND = 0.1;
 const SECONDARY_EVICTIONS_PER_SECOND = 0.01;
 const LARGE_ZONE_NODES = 50;

@@ -1,6 +1,6 @@
 /**
- * The condition DeletionReason, with which a workload controller marks a Pod before it deletes it. Source: the specification of defer
- * containers.
+ * Checks and removes the condition DeletionReason, with which a workload controller marks a Pod before it deletes the Pod. Source: the
+ * specification of defer containers.
  */
 import type { Pod } from '../../api/generated/types.ts';
 import { PODS } from '../../api/resources.ts';
@@ -16,7 +16,7 @@ const OWN_REASONS: readonly (string | undefined)[] = [
   'DeadlineExceeded',
 ] satisfies DeletionReason[];
 
-/** Whether a workload controller has marked the Pod, before a crash or a failed delete. */
+/** Whether a workload controller has marked the Pod for a deletion. The mark remains after a crash or a failed delete. */
 export const isMarked = ({ status }: Pod): boolean =>
   (status?.conditions ?? []).some(
     (each) => each.type === 'DeletionReason' && each.status === 'True' && OWN_REASONS.includes(each.reason),

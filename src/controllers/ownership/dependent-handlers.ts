@@ -1,5 +1,5 @@
 /**
- * Handlers for informers of objects that an owner controls, such as Pods, or may adopt.
+ * Creates handlers for informers of objects that an owner controls, such as Pods, or may adopt.
  * Source: the event handlers of pkg/controller/daemon and pkg/controller/statefulset of v1.33 (behavior).
  */
 import type { Informer } from '../../client/informer.ts';

@@ -1,6 +1,6 @@
 /**
- * The condition DeletionReason, which announces that a Pod is deleted together with its owner or its namespace. Only Pods with defer
- * containers get it.
+ * Builds the condition DeletionReason, which announces that a Pod is deleted together with its owner or its namespace. Only Pods with defer
+ * containers get this condition.
  * Source: the specification of defer containers, "Workloads".
  */
 import type { Pod, PodCondition } from '../../api/generated/types.ts';
@@ -20,13 +20,13 @@ export const ownerDeleted = (message: string, now: Millis): PodCondition => ({
   lastTransitionTime: formatTime(now),
 });
 
-/** The condition of a Pod that is not deleted after all. */
+/** Returns the condition that revokes the condition of ownerDeleted(), for a Pod that is not deleted after all. */
 export const notDeleted = (message: string, now: Millis): PodCondition => ({
   ...ownerDeleted(message, now),
   status: 'False',
 });
 
-/** Whether the component with the message has announced the deletion of the Pod. */
+/** Whether the Pod has the condition of ownerDeleted() with this message, which identifies the component that deletes the Pod. */
 export const isAnnounced = ({ status }: Pod, message: string): boolean =>
   (status?.conditions ?? []).some(
     (each) => each.type === TYPE && each.status === 'True' && each.reason === REASON && each.message === message,

@@ -1,5 +1,5 @@
 /**
- * The reference from an object to the controller that manages it.
+ * Reads and builds the reference from an object to the controller that manages the object.
  * Source: k8s.io/apimachinery/pkg/apis/meta/v1/controller_ref.go of v1.33 (behavior).
  */
 import type { KubeObject, OwnerReference, ResourceRef } from '../../machinery/meta.ts';
@@ -19,7 +19,7 @@ export const controllerOf = ({ metadata }: KubeObject): OwnerReference | undefin
 export const isControlledBy = (object: KubeObject, owner: KubeObject): boolean =>
   controllerOf(object)?.uid === uidOf(owner);
 
-/** The key of objects without a controller in the index controllerUids. */
+/** Returns the key of the namespace's objects without a controller in the index controllerUids. */
 export const orphanKey = (namespace: string | undefined): string => `orphan/${namespace ?? ''}`;
 
 /**

@@ -1,5 +1,5 @@
 /**
- * The states of Pods that workload controllers count.
+ * Determines the states of Pods that workload controllers count.
  * Source: pkg/api/v1/pod/util.go and pkg/controller/controller_utils.go of v1.33 (behavior).
  */
 import { hasEnded } from '../../api/core/v1/pod/status/final-phase.ts';

@@ -95,8 +95,8 @@ const deletionReason = (reason: DeletionReason, now: Millis): PodCondition => ({
 });
 
 /**
- * Calls `act` for 0 to `count - 1` in batches of 1, 2, 4, …, the calls of a batch at once. Ends after the first batch with a failure, so
- * that an API that rejects the Pods gets few requests. Returns the number of calls that succeeded, and the first error.
+ * Calls `act` for 0 to `count - 1` in batches of 1, 2, 4 and so on, with all calls of a batch at once. Ends after the first batch with a
+ * failure, so that an API that rejects the Pods gets few requests. Resolves to the number of calls that succeeded, and the first error.
  */
 export async function slowStart(
   count: number,

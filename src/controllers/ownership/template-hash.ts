@@ -1,8 +1,11 @@
-/** The hash of a template for names and labels. Source: ComputeHash of pkg/controller of v1.33 (purpose; the hash is not upstream's). */
+/**
+ * Computes the hash of a template for names and labels. Source: ComputeHash of pkg/controller of v1.33 (purpose; the hash is not
+ * upstream's).
+ */
 import { createHash } from 'node:crypto';
 import type { PodTemplateSpec } from '../../api/generated/types.ts';
 
-/** Characters for names: without vowels, so that no words appear, and without digits that look like letters. */
+/** The characters of a hash: no vowels, so that no words appear, and no digits that look like letters. */
 const ALPHABET = 'bcdfghjklmnpqrstvwxz2456789';
 const LENGTH = 10;
 

@@ -1,6 +1,7 @@
 /**
- * The class `local-path`: the volume of a claim is a folder on the machine, created once a node is selected for the first Pod of
- * the claim. Pure. Source: the local-path provisioner's StorageClass and its volumes of type local (behavior).
+ * Builds the volumes of the class `local-path`: the volume of a claim is a folder on the machine, created once a node is selected for the
+ * first Pod of the claim. The functions are pure. Source: the local-path provisioner's StorageClass and its volumes of type local
+ * (behavior).
  */
 import type { PersistentVolume, PersistentVolumeClaim, StorageClass } from '../../api/generated/types.ts';
 import { defined } from '../../machinery/drop-undefined.ts';

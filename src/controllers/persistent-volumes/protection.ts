@@ -23,8 +23,8 @@ export interface ClaimProtection {
 }
 
 /**
- * Returns the keys of the claims that the Pod uses; none if the Pod has no node. Such a Pod will not use a terminating claim,
- * because the scheduler does not bind it.
+ * Returns the keys of the claims that the Pod uses; none if the Pod has no node: the scheduler does not bind a Pod whose claim is
+ * terminating.
  */
 const usedBy = (pod: Pod): string[] => {
   const { namespace } = pod.metadata;

@@ -118,7 +118,7 @@ async function isInApi({ client }: ControllerOptions, node: string): Promise<boo
   }
 }
 
-/** Removes as many of the Pods as possible. Throws the first error. */
+/** Removes as many of the Pods as possible. Rejects with the first error. */
 async function removeAll(options: ControllerOptions, pods: readonly Pod[], cause: Cause): Promise<void> {
   const errors: unknown[] = [];
   for (const pod of pods)

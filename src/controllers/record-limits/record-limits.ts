@@ -51,7 +51,7 @@ export async function startRecordLimits(options: ControllerOptions & { limits: R
   const sweepWhenExpired = (part: Part): void => {
     if (!living.has(part.podUid)) sweeper.request(part.lastAt + limits.ageMillis);
   };
-  // Not shared: nothing else follows the records, which would take too much memory with their steps.
+  // This informer is not shared: nothing else follows the records, and with their steps, they would take too much memory.
   const parts = createInformer<PodRecord, Part>(
     records,
     { pageSize: PAGE_SIZE, log, timers, signal },

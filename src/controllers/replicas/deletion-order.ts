@@ -1,5 +1,5 @@
 /**
- * The order in which Pods are deleted when there are too many replicas. Pure.
+ * Determines the order in which Pods are deleted when there are too many replicas. The functions are pure.
  * Source: ActivePodsWithRanks of pkg/controller/controller_utils.go and getPodsToDelete of pkg/controller/replicaset/replica_set.go of
  * v1.33 (behavior, with the feature gates PodDeletionCost and LogarithmicScaleDown); "ReplicaSet" of the v1.33 documentation, scaling down.
  */
@@ -22,10 +22,10 @@ interface Rank {
   cost: number;
   /** The number of related Pods on the same node. */
   related: number;
-  /** 0 if unknown. */
+  /** When the Pod became ready; 0 if unknown. */
   readySince: Millis;
   restarts: readonly [apps: number, sidecars: number];
-  /** 0 if unknown. */
+  /** When the Pod was created; 0 if unknown. */
   created: Millis;
 }
 
@@ -75,7 +75,10 @@ function compare(a: Rank, b: Rank, now: Millis): number {
   );
 }
 
-/** An unknown time is first, then later times. Times whose ages have the same binary logarithm are ordered by UID. */
+/**
+ * Compares two Pods by a time for sorting: a Pod whose time is unknown comes first, then the Pod with the later time. Times whose ages have
+ * the same binary logarithm are ordered by UID.
+ */
 function laterFirst(a: Rank, b: Rank, what: 'readySince' | 'created', now: Millis): number {
   const [first, second] = [a[what], b[what]];
   if (first === second) return 0;

@@ -1,4 +1,4 @@
-/** The differences between ReplicaSets and ReplicationControllers, which one controller runs. */
+/** Describes the differences between ReplicaSets and ReplicationControllers, for which one controller runs. */
 import type {
   PodTemplateSpec,
   ReplicaSet,

@@ -1,5 +1,5 @@
 /**
- * The status of a ReplicaSet or ReplicationController. Pure.
+ * Computes the status of a ReplicaSet or ReplicationController. The functions are pure.
  * Source: pkg/controller/replicaset/replica_set_utils.go of v1.33 (behavior).
  */
 import type { Pod, ReplicaSetCondition, ReplicaSetStatus } from '../../api/generated/types.ts';
@@ -49,7 +49,10 @@ export function nextAvailableAt(owner: ReplicaOwner, pods: readonly Pod[], now: 
   return times.length === 0 ? undefined : Math.min(...times);
 }
 
-/** Adds the condition ReplicaFailure with the first failure, and removes it when nothing fails. */
+/**
+ * Returns the conditions with ReplicaFailure if `failure` is defined, and without ReplicaFailure otherwise. A ReplicaFailure that is
+ * present already remains unchanged.
+ */
 function conditionsOf(
   owner: ReplicaOwner,
   count: number,

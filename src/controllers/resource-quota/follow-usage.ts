@@ -8,13 +8,13 @@ import type { ControllerOptions } from '../controller.ts';
 export interface UsageFollower {
   /** Resolves once changes of the objects of these resources are reported. */
   follow(resources: readonly ResourceRef[]): Promise<void>;
-  /** Stops following all other resources. */
+  /** Stops following all resources except these. */
   keepOnly(resources: readonly ResourceRef[]): void;
 }
 
 const keyOf = ({ group, version, resource }: ResourceRef): string => `${group}/${version}/${resource}`;
 
-/** Calls `changed` for deletes and for updates that change the usage. Creates are charged by the admission plugin. */
+/** Calls `changed` for deletes and for updates that change the usage. Ignores creates, because the admission plugin charges them. */
 export function followUsage(
   { informers, timers, signal }: Pick<ControllerOptions, 'informers' | 'timers' | 'signal'>,
   changed: (ref: ResourceRef, namespace: string) => void,

@@ -75,7 +75,7 @@ export async function startResourceQuotas(options: ResourceQuotaOptions): Promis
       const counted = await Promise.all(limited(quota).map((ref) => listed(ref, namespace)));
       const { status, changesAt } = recount(quota, counted, timers.now());
       if (status !== undefined) await writeStatus(quota, status);
-      // Creates that did not see the announced limits were submitted before this write. They are in the next count.
+      // Creates that did not see the announced limits were submitted before this write, so the next count contains them.
       if (announced !== undefined) queue.add(key);
       usage.keepOnly(quotas.list().flatMap(limited));
       wakes.set(key, changesAt);

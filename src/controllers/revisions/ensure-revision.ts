@@ -51,7 +51,7 @@ async function createRevision<Owner extends RevisionOwner>(
     if (!isApiError(error, 'AlreadyExists')) throw error;
   }
   const existing = await writer.revisionClient.get(name, namespace);
-  // The copy did not contain the revision yet.
+  // The revision was created earlier, but the copy did not contain it yet.
   if (isControlledBy(existing, owner) && hasContentOf(existing, owner)) return existing;
   await writer.countCollision(owner, (owner.status?.collisionCount ?? 0) + 1);
   return undefined;

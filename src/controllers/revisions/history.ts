@@ -1,5 +1,6 @@
 /**
- * The history of a workload in ControllerRevisions: one for each template of its Pods. Pure. Shared by DaemonSets and StatefulSets.
+ * Manages the history of a workload in ControllerRevisions: one for each template of its Pods. The functions are pure. The controllers of
+ * DaemonSets and StatefulSets use this file.
  * Source: pkg/controller/history, pkg/controller/daemon/update.go and pkg/controller/statefulset of v1.33 (behavior). The content of a
  * revision is the strategic merge patch with which `kubectl rollout undo` restores the template.
  */

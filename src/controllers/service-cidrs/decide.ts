@@ -3,7 +3,7 @@ import type { Condition, IPAddress, ServiceCIDR } from '../../api/generated/type
 import { ALLOCATOR, MANAGED_BY_LABEL } from '../../api/networking.k8s.io/v1/ip-address/index.ts';
 import { type IpRange, parseIp, parseIpRange, rangeContains, rangeContainsRange } from '../../machinery/ip.ts';
 
-/** Keeps a ServiceCIDR while addresses of it are in use. */
+/** The finalizer that keeps a ServiceCIDR while addresses of the ServiceCIDR are in use. */
 export const FINALIZER = 'networking.k8s.io/service-cidr-finalizer';
 
 export interface Verdict {

@@ -39,7 +39,7 @@ export function nodeAddresses(nodes: readonly Node[]): Record<IpFamily, string[]
   return { IPv4: [...found.IPv4], IPv6: [...found.IPv6] };
 }
 
-/** Services that have addresses already come first, then the older ones. */
+/** Compares two Services for sorting: a Service that has addresses already comes first, then the older Service. */
 function precedes(a: Service, b: Service): number {
   const rank = (service: Service): string =>
     `${hasIngress(service) ? 0 : 1} ${service.metadata.creationTimestamp ?? ''} ${nameOf(service)}`;

@@ -9,7 +9,7 @@ import { type Assignment, nameOf, nodeAddresses, portsOf } from './assign.ts';
 
 /** A node port or a host port. */
 export interface PortUse {
-  /** Such as `TCP/80`. */
+  /** The protocol and the port number, such as `TCP/80`. */
   port: string;
   kind: 'node port' | 'host port';
   object: Service | Pod;

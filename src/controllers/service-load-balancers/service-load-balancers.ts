@@ -40,7 +40,7 @@ export async function startServiceLoadBalancers(options: ControllerOptions): Pro
   const { informers, timers, log, signal } = options;
   const { carryOut, report } = createWriter(options);
   const queue = createWorkQueue({ name: 'service-load-balancers', process: assignAll, log, timers, signal });
-  /** Whether the informers' caches are complete: an absent node would withdraw addresses. */
+  /** Whether the informers' caches are complete. Until then, a missing node would cause its addresses to be withdrawn. */
   let isComplete = false;
   const enqueue = (): void => {
     if (isComplete) queue.add('all');

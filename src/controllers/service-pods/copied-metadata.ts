@@ -1,6 +1,6 @@
 /**
- * The labels and annotations that endpoints take from a Service or from Endpoints: all of them, but none if they are large, because each
- * slice would have a copy. (Upstream has no limit.)
+ * Copies the labels and annotations that endpoints take from a Service or from Endpoints: all of them, but none if they are large, because
+ * each slice would have a copy. (Upstream has no limit.)
  */
 
 /** The maximum number of characters of keys and values together. */

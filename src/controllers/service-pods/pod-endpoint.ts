@@ -1,5 +1,5 @@
 /**
- * The fields of a Pod that the endpoints of a Service contain.
+ * Determines the fields of a Pod that the endpoints of a Service contain.
  * Source: the package endpointslice/util, and FindPort of pkg/api/v1/pod, of v1.33 (behavior).
  */
 import { hasEnded } from '../../api/core/v1/pod/status/final-phase.ts';

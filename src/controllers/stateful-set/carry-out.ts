@@ -61,7 +61,7 @@ export async function carryOut(writer: StatefulWriter, set: StatefulSet, decisio
 interface Turn {
   writer: StatefulWriter;
   set: StatefulSet;
-  /** Resolve once the informers' caches contain the writes so far. */
+  /** Promises that resolve once the informers' caches contain the writes so far. */
   visible: Promise<void>[];
 }
 
@@ -89,8 +89,8 @@ async function tryCreate(turn: Turn, member: NewMember): Promise<void> {
     if (isNamespaceTerminating(error)) throw error;
     if (isApiError(error, 'AlreadyExists')) {
       const existing = await unlessChanged(writer.podClient.get(name, namespace));
-      // The copy did not contain the Pod yet. A change of a Pod of another owner does not queue this StatefulSet, so the create is tried
-      // again.
+      // The StatefulSet has the Pod, but the copy did not contain it yet. If another owner has the Pod, throw the error, so that the create
+      // is tried again: a change of that Pod does not queue this StatefulSet.
       if (existing !== undefined && isControlledBy(existing, set)) return;
       throw error;
     }

@@ -1,5 +1,6 @@
 /**
- * The claims of a StatefulSet's Pods, and the owners by which the retention policy deletes them. Pure.
+ * Builds the claims of a StatefulSet's Pods, and determines the owners by which the retention policy deletes the claims. The functions are
+ * pure.
  * Source: getPersistentVolumeClaims, isClaimOwnerUpToDate and updateClaimOwnerRefForSetAndPod of
  * pkg/controller/statefulset/stateful_set_utils.go of v1.33 (behavior).
  */

@@ -1,5 +1,5 @@
 /**
- * The members of a StatefulSet: Pods with ordinals, each with a name, a host name and claims of its own. Pure.
+ * Determines the members of a StatefulSet: Pods with ordinals, each with a name, a host name and claims of its own. The functions are pure.
  * Source: pkg/controller/statefulset/stateful_set_utils.go of v1.33 (behavior).
  */
 import type { ControllerRevision, Pod, StatefulSet, Volume } from '../../api/generated/types.ts';

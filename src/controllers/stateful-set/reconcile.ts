@@ -1,7 +1,8 @@
 /**
  * Decides what to do for a StatefulSet whose revisions exist: which Pods and claims to create, correct and delete, which revisions to
- * delete, and the status. Pure. With the policy OrderedReady each decision ends at the first Pod for which it must wait. With Parallel it
- * handles all Pods at once. Missing and surplus Pods come first; the rolling update continues once there are none.
+ * delete, and the status. The functions are pure. With the policy OrderedReady, each decision ends at the first Pod for which it must wait.
+ * With Parallel, each decision handles all Pods at once. Missing and surplus Pods come first; the rolling update continues once there are
+ * none.
  * Source: pkg/controller/statefulset/stateful_set_control.go of v1.33 (behavior).
  */
 import { hasEnded } from '../../api/core/v1/pod/status/final-phase.ts';
@@ -226,8 +227,8 @@ function shrink(turn: Turn): boolean {
 }
 
 /**
- * Returns the first Pod that is not healthy, by ordinal, in the range before outside of it; undefined if an earlier Pod of the range does
- * not exist, or if all Pods are healthy.
+ * Returns the first Pod that is not healthy, by ordinal, first of the Pods in the range, then of the Pods outside of it; undefined if an
+ * earlier Pod of the range does not exist, or if all Pods are healthy.
  */
 function firstUnhealthy(members: Members): Pod | undefined {
   for (let index = 0; index < wantedReplicas(members.set); index++) {
@@ -237,7 +238,7 @@ function firstUnhealthy(members: Members): Pod | undefined {
   return members.condemned.findLast((pod) => !isHealthy(pod));
 }
 
-/** Returns the revisions above the limit of the history, the oldest first, of those that neither the StatefulSet nor a Pod has. */
+/** Returns the revisions above the limit of the history that neither the StatefulSet nor a Pod has, the oldest first. */
 function obsoleteRevisions(
   { spec }: StatefulSet,
   { current, update }: Revisions,

@@ -1,5 +1,5 @@
 /**
- * The step of a rolling update: which Pods are deleted so that Pods of the template replace them. Pure.
+ * Computes the step of a rolling update: which Pods are deleted so that Pods of the template replace them. The functions are pure.
  * Source: updateStatefulSet and updateStatefulSetAfterInvariantEstablished of pkg/controller/statefulset/stateful_set_control.go of v1.33
  * (behavior). The step waits for minReadySeconds with both policies, as the documentation of the field says.
  */
@@ -58,7 +58,7 @@ const isLeaving = (pod: Pod, leaving: ReadonlySet<Pod>): boolean => isTerminatin
 
 const isOutdated = ({ revisions }: Members, pod: Pod): boolean => revisionOf(pod) !== revisions.update.metadata.name;
 
-/** Resolves maxUnavailable. Percentages are rounded down, and the result is at least 1. */
+/** Returns maxUnavailable as a number. Percentages are rounded down, and the result is at least 1. */
 function amountOf(value: number | string, of: number): number {
   return Math.max(1, resolveAmount(value, of, 'down'));
 }

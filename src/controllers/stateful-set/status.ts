@@ -1,6 +1,6 @@
 /**
- * The status of a StatefulSet. Pure. Source: pkg/controller/statefulset/stateful_set_control.go and stateful_set_utils.go of v1.33
- * (behavior).
+ * Computes the status of a StatefulSet. The functions are pure. Source: pkg/controller/statefulset/stateful_set_control.go and
+ * stateful_set_utils.go of v1.33 (behavior).
  */
 import type { StatefulSetStatus } from '../../api/generated/types.ts';
 import type { Millis } from '../../machinery/time.ts';

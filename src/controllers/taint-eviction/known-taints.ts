@@ -23,14 +23,17 @@ export interface KnownTaints {
   isOld(taint: Taint): boolean;
 }
 
-/** Begins the minute in which taints from before now do not count. Calls `oldTaintsCount` when they begin to count. */
+/**
+ * Begins the minute in which not-ready and unreachable taints from before now do not count. Calls `oldTaintsCount` when these taints begin
+ * to count.
+ */
 export function knownTaints(timers: Timers, signal: AbortSignal, oldTaintsCount: () => void): KnownTaints {
   const startedAt = timers.now();
   let doOldTaintsCount = false;
   const wait = (): void => {
     const at = timers.now() + WAKE_UP_MILLIS;
     const timer = timers.at(at, () => {
-      // Nodes did not report their states during a suspension.
+      // Nodes did not report their states during a suspension, so wait for another minute.
       if (timers.now() - at >= SUSPENDED_MILLIS) return wait();
       doOldTaintsCount = true;
       oldTaintsCount();

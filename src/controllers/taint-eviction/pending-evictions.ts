@@ -1,6 +1,6 @@
 /**
- * The Pods that are to be evicted, and when: the tolerationSeconds for each taint count from the time at which the taint was first seen to
- * limit the stay of the Pod. Taints of a node that is not ready or unreachable replace each other and count as one.
+ * Tracks the Pods that are to be evicted, and when: the tolerationSeconds for each taint count from the time at which the taint was first
+ * seen to limit the stay of the Pod. Taints of a node that is not ready or unreachable replace each other and count as one.
  */
 import type { Pod, Taint } from '../../api/generated/types.ts';
 import { uidOf } from '../../machinery/meta.ts';
