@@ -121,7 +121,7 @@ const hasBegun = ({ runs, recorded }: ContainerView): boolean =>
   recorded?.lastState?.terminated !== undefined ||
   (recorded?.containerID ?? '') !== '';
 
-/** Why an entry whose turn has come does not run, or does not run again; undefined if it may. */
+/** Returns why an entry whose turn has come does not run, or does not run again; undefined if it may. */
 function whyNot(view: PodView, { spec, stageEnd, late, givenUp }: Entry, so: Termination): string | undefined {
   if (!isDue(spec, so.reason)) return `not due on ${so.reason}`;
   if (givenUp) return GIVEN_UP;
@@ -131,7 +131,7 @@ function whyNot(view: PodView, { spec, stageEnd, late, givenUp }: Entry, so: Ter
   return view.apps.some(isBeginning) ? (passed ?? before) : (before ?? passed);
 }
 
-/** Why the entry's `when` rules it out; undefined if it does not. Only app containers count, not sidecars. */
+/** Returns why the entry's `when` rules the entry out; undefined if it does not. Only app containers count, not sidecars. */
 function whyNotWhen({ apps }: PodView, { when = 'Always' }: DeferContainer): string | undefined {
   const allSucceeded = apps.every(({ latest, recorded }) =>
     latest === undefined ? recorded?.state?.terminated?.exitCode === 0 : succeeded(latest),
@@ -141,7 +141,7 @@ function whyNotWhen({ apps }: PodView, { when = 'Always' }: DeferContainer): str
 }
 
 /**
- * Why a PreExit entry cannot run: it needs the app containers. undefined: it can run. In a Pod that completed on its own,
+ * Returns why a PreExit entry, which needs the app containers, cannot run; undefined if it can run. In a Pod that completed on its own,
  * PreExit entries run although the app containers have ended.
  */
 function whyNoPreExit(view: PodView, so: Termination): string | undefined {
@@ -151,11 +151,14 @@ function whyNoPreExit(view: PodView, so: Termination): string | undefined {
   return view.sandbox?.ready === true && (isCreated || view.sandbox.attempt === 0) ? undefined : SANDBOX_LOST;
 }
 
-/** The ends that the status does not have yet, by entry name. */
+/** Returns the ends that the status does not have yet, by entry name. */
 export const endsOf = (list: DeferList | undefined): Record<string, EntryEnd> =>
   Object.fromEntries(list?.entries.flatMap(({ spec, end }) => (!end || end.recorded ? [] : [[spec.name, end]])) ?? []);
 
-/** The entry's end in the status; undefined if it is not there. `at` is the runtime's time if known, because it has milliseconds. */
+/**
+ * Returns the entry's end in the status; undefined if the status has none. `at` is the runtime's time if known, because it has
+ * milliseconds.
+ */
 function recordedEnd({ latest, recorded }: ContainerView): EntryEnd | undefined {
   const terminated = recorded?.state?.terminated;
   if (recorded === undefined || terminated === undefined) return undefined;
@@ -166,11 +169,11 @@ function recordedEnd({ latest, recorded }: ContainerView): EntryEnd | undefined 
 
 export const retries = ({ spec }: Entry): boolean => (spec.restartPolicy ?? 'Never') !== 'Never';
 
-/** Why the entry has no time left at `at`; undefined if it has time left. */
+/** Returns why the entry has no time left at `at`; undefined if it has time left. */
 export const outOfTime = ({ spec, timeoutAt, stageEnd, late }: Entry, at: Millis): string | undefined =>
   at >= timeoutAt ? `Container ${spec.name} exceeded its timeoutSeconds` : at >= stageEnd ? late : undefined;
 
-/** How the entry whose turn has come ended; undefined: it runs, will run, or is starting. A start may exceed timeoutSeconds. */
+/** Returns how the entry whose turn has come ended; undefined if it runs, will run, or is starting. A start may exceed timeoutSeconds. */
 function endOfTurn(view: PodView, entry: Entry, so: Termination, skipped: string | undefined): EntryEnd | undefined {
   const { now, input } = view;
   const { container, spec, stageEnd, timeoutAt } = entry;
@@ -197,7 +200,7 @@ function endOfTurn(view: PodView, entry: Entry, so: Termination, skipped: string
   return { ...never, reason: 'DeadlineExceeded', message };
 }
 
-/** The end of an entry whose last run has exited; undefined: the entry is retried. */
+/** Returns the end of an entry whose last run has exited; undefined if the entry is retried. */
 function endOfRun(view: PodView, entry: Entry, run: ContainerState, so: Termination, skipped?: string) {
   const { now, stops } = view;
   const { container, spec, stageEnd, timeoutAt } = entry;
@@ -235,7 +238,7 @@ export const wasInterrupted = (view: PodView, container: ContainerView, run: Con
   ((run.exitCode !== 0 || view.stops[run.id] !== undefined) &&
     (container.current === undefined || view.sandbox?.ready !== true));
 
-/** When the next attempt may start, and the back-off before the attempt that follows the next one. */
+/** Returns when the next attempt may start, and the back-off before the attempt that follows the next one. */
 export function nextTry(view: PodView, container: ContainerView): Omit<Restart, 'delaySeconds'> {
   const { current } = container;
   return current?.state === 'exited' && !wasInterrupted(view, container, current)
@@ -243,11 +246,14 @@ export function nextTry(view: PodView, container: ContainerView): Omit<Restart, 
     : { at: 0, nextBackoffSeconds: 1 };
 }
 
-/** The number of the live attempt, or of the next one. */
+/** Returns the number of the live attempt; if there is none, the number of the next one. */
 export const attemptOf = ({ current, nextAttempt }: ContainerView): number =>
   isLive(current) ? current.attempt : nextAttempt;
 
-/** The failure to pull or look up the image of the entry's attempt or to start it, if it occurred since the turn began. */
+/**
+ * Returns the failure to pull or look up the image of the entry's attempt or to start it, if it occurred since the turn began; else
+ * undefined.
+ */
 export function failureInTurn(view: PodView, { container, since }: Entry): FailedAction | undefined {
   const attempt = attemptOf(container);
   const { pull, check } = imageActions(container, attempt);

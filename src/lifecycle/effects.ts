@@ -29,7 +29,7 @@ const retryAfter =
 
 /** Source: Images, "ImagePullBackOff" (v1.33). */
 export const pullRetryAt = retryAfter(LONG);
-/** The default for all actions other than pulls: most of their failures are transient, so the back-off is short. */
+/** The default for all actions other than pulls. The back-off is short, because most failures of these actions are transient. */
 export const retryAt = retryAfter(SHORT);
 
 /** The combined effects of all rules: what the decision requests, and what it stores in the memory. */

@@ -1,6 +1,6 @@
 /**
- * Lifecycle hooks, and how a run is ended: preStop hook, stop signal, kill. A hook runs again if the agent crashes before the
- * hook's result is recorded. Source: Container Lifecycle Hooks and Termination of Pods (v1.33).
+ * Runs lifecycle hooks, and ends runs: preStop hook, stop signal, kill. A hook runs again if the agent crashes before the hook's result is
+ * recorded. Source: Container Lifecycle Hooks and Termination of Pods (v1.33).
  */
 import type { Millis } from '../machinery/time.ts';
 import { act, type Effect, type Rule, wake } from './effects.ts';
@@ -10,7 +10,9 @@ import { type ContainerView, containerOf, type PodView } from './view.ts';
 /** The minimum time between stop signal and kill. Source: v1.33, kubelet. */
 export const MINIMUM_GRACE_MILLIS = 2000;
 
-/** The state of the hook in the run: due (it has no result yet), failed, or done. A hook that the container lacks counts as done. */
+/**
+ * Returns the state of the hook in the run: due (it has no result yet), failed, or done. A hook that the container lacks counts as done.
+ */
 function hookState(view: PodView, { spec }: ContainerView, { id }: ContainerState, hook: HookKind) {
   if (spec.lifecycle?.[hook] === undefined) return 'done';
   const result = view.observed.hooks[runKey(id, hook)];
@@ -31,7 +33,7 @@ export function* postStartHooks(view: PodView): Rule {
 }
 
 /**
- * Why a run is stopped in a Pod that is not terminating: its postStart hook failed, or the spec has another image; undefined if
+ * Returns why a run is stopped in a Pod that is not terminating: its postStart hook failed, or the spec has another image; undefined if
  * neither is the case. Only app containers and sidecars are restarted for a new image. Source: Init Containers (v1.33).
  */
 export function stopOfRun(view: PodView, container: ContainerView, run: ContainerState): Stop | undefined {
@@ -44,7 +46,7 @@ export function stopOfRun(view: PodView, container: ContainerView, run: Containe
   return { ...stop, message: killingMessage(container, 'definition changed', true), restart: true, replaced: true };
 }
 
-/** The message of the Killing Event. For init containers, including sidecars, the message never announces a restart. */
+/** Returns the message of the Killing Event. For init containers, including sidecars, the message never announces a restart. */
 export const killingMessage = ({ kind, name }: ContainerView, why: string, restart: boolean): string =>
   kind === 'init' ? `Init container ${name} ${why}` : `Container ${name} ${why}${restart ? ', will be restarted' : ''}`;
 
@@ -60,7 +62,10 @@ export function* endRun(view: PodView, run: ContainerState, end: Millis): Rule {
   yield act({ kind: 'stopContainer', id: run.id, deadline });
 }
 
-/** Kills a run in the state unknown, without a preStop hook. The executor sends no stop signal if the deadline is the creation time. */
+/**
+ * Returns the effect that kills a run in the state unknown, without a preStop hook. With the creation time as the deadline, the executor
+ * sends no stop signal.
+ */
 export const kill = ({ id, createdAt: deadline }: ContainerState): Effect =>
   act({ kind: 'stopContainer', id, deadline });
 

@@ -21,7 +21,7 @@ export const emptyMemory = (): Memory => ({
   ended: {},
 });
 
-/** Returns a new agent's memory, in which Events about the status count as reported, and the results of the previous agent's hooks. */
+/** Returns a new agent's memory, in which Events about the status count as reported, and the results of hooks of the previous agent. */
 export function rebuildMemory(input: Omit<Input, 'memory'>, journal: Journal) {
   const { pod, node } = input;
   const memory: Memory = { ...emptyMemory(), ...journal };
@@ -53,7 +53,9 @@ export function rebuildMemory(input: Omit<Input, 'memory'>, journal: Journal) {
   return { memory: rebuilt, hooks };
 }
 
-/** The observation, with sandboxes and runs in the states that the status shows, so that newer states are still reported as Events. */
+/**
+ * Returns the observation, with sandboxes and runs in the states that the status shows, so that newer states are still reported as Events.
+ */
 function asShown({ pod, observed }: Pick<Input, 'pod' | 'observed'>): Observed {
   const wasReady = isTrue(pod, 'PodReadyToStartContainers');
   const ran = new Set(recordedStatuses(pod).map((status) => (status.state?.running ? shownId(status) : undefined)));
@@ -65,7 +67,10 @@ function asShown({ pod, observed }: Pick<Input, 'pod' | 'observed'>): Observed {
   };
 }
 
-/** The last run's ID if its start may have been cut off (it never started or was killed, and the status shows no start); else undefined. */
+/**
+ * Returns the last run's ID if its start may have been cut off (it never started or was killed, and the status shows no start); else
+ * undefined.
+ */
 function cutOff({ latest, recorded }: ContainerView, pod: Pod): string | undefined {
   if (latest === undefined || ['created', 'running'].includes(latest.state) || succeeded(latest)) return undefined;
   if (latest.startedAt !== undefined && (latest.exitCode ?? 128) < 128) return undefined;

@@ -1,4 +1,4 @@
-/** Events and steps of the record as facts, each identified by a key. */
+/** Represents Events and steps of the record as facts, each identified by a key. */
 import type { Situation } from './container-phases.ts';
 import type { Plan } from './effects.ts';
 import type { PodEvent, Transition } from './types.ts';

@@ -17,7 +17,7 @@ export const timeoutMillis = (probe: Probe | undefined): Millis => (probe?.timeo
 export const probeOf = ({ spec }: ContainerView, kind: ProbeKind): Probe | undefined =>
   (spec as Container)[`${kind}Probe` as const];
 
-/** The probes of the running containers, each with its memory. */
+/** Yields the probes of the running containers, each with its memory. */
 function* probesOf({ all, probes }: PodView) {
   for (const container of all)
     for (const kind of PROBE_KINDS) {
@@ -39,7 +39,7 @@ export function countedProbes(view: PodView): Record<string, ProbeMemory> {
   return counted;
 }
 
-/** Why the run is to be ended because its startup or liveness probe has failed; undefined if neither has failed. */
+/** Returns why the run is to be ended because its startup or liveness probe has failed; undefined if neither has failed. */
 export function stopOfProbes(view: PodView, container: ContainerView, run: ContainerState): Stop | undefined {
   const failed = (kind: ProbeKind): boolean => view.probes[runKey(run.id, kind)]?.passing === false;
   const kind = (['startup', 'liveness'] as const).find(failed);

@@ -1,13 +1,13 @@
 /**
- * The Events of a Pod (as the kubelet of v1.33 reports them) and the steps of its record: facts with keys, each reported once. A new
- * agent reports all steps that hold. The record drops a step whose key it already has. It also drops a step whose key ends with an @
+ * Derives the Events of a Pod (as the kubelet of v1.33 reports them) and the steps of its record: facts with keys, each reported once. A
+ * new agent reports all steps that hold. The record drops a step whose key it already has. It also drops a step whose key ends with an @
  * and a time, if the step only repeats the last step whose key has the same text before the @.
  *
  * Steps of the Pod: Created Scheduled VolumesMounted MountFailed SandboxReady SandboxFailed SandboxLost SandboxStopped ActionFailed
- * DeletionRequested TerminationBegan DeadlineSet (initially and at each move) AppsStopping Finished Removed (from the node) Gone (from
- * the API); NotScheduled (by a controller, for a Pod that ends without a node). Steps of a container, whose deadline is the next
- * try or the kill: Pulling Pulled PullFailed StartFailed Started Exited BackOff ProbePassing ProbeFailing (reason: the probe)
- * HookBegan HookDone HookFailed (reason: the hook) StopSignal DeferBegan DeferEnded DeferSkipped.
+ * DeletionRequested TerminationBegan DeadlineSet (initially and at each move) AppsStopping Finished Removed (from the node) Gone (from the
+ * API); NotScheduled (by a controller, for a Pod that ends without a node). Steps of a container, whose deadline is the next try or the
+ * kill: Pulling Pulled PullFailed StartFailed Started Exited BackOff ProbePassing ProbeFailing (reason: the probe) HookBegan HookDone
+ * HookFailed (reason: the hook) StopSignal DeferBegan DeferEnded DeferSkipped.
  */
 import { isFinalPhase } from '../api/core/v1/pod/status/final-phase.ts';
 import { pullMessage, quartersDone } from '../api/core/v1/pod/status/pull-progress.ts';

@@ -1,5 +1,5 @@
 /**
- * The life of a Pod that is not terminating: sandbox and volumes, then init containers in order, then all app containers together.
+ * Advances a Pod that is not terminating: sandbox and volumes, then init containers in order, then all app containers together.
  * Sources: Init Containers and Pod Lifecycle (v1.33).
  */
 import { advance, lookForImages, prePullDeferImages } from './container-steps.ts';
@@ -12,7 +12,10 @@ import { type ContainerView, isLive, type PodView, succeeded } from './view.ts';
 /** How a Pod has finished: its app containers have ended for good, or the init container `failedInit` has failed for good. */
 export type Finished = { failedInit?: string };
 
-/** The stage of a Pod that is not terminating: no sandbox is ready, the init container with this index has its turn, or all had theirs. */
+/**
+ * The stage of a Pod that is not terminating: no sandbox is ready, the init container with this index has its turn, or all init containers
+ * have had their turn.
+ */
 export type Progress = 'preparing' | { initializing: number } | 'running';
 
 /**
@@ -51,7 +54,7 @@ export function* advancePod(view: PodView): Rule {
   else if (isLive(next.current)) yield* lookForImages(view, turn + 1);
 }
 
-/** How the Pod has finished; undefined if it has not. Sidecars may still run. */
+/** Returns how the Pod has finished; undefined if it has not. Sidecars may still run. */
 export function finishedForGood(view: PodView): Finished | undefined {
   const failed = view.init.find(({ sidecar, latest }) => !sidecar && latest?.state === 'exited' && !succeeded(latest));
   if (failed !== undefined && view.restartPolicy === 'Never') return { failedInit: failed.name };

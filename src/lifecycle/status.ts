@@ -81,7 +81,7 @@ const FAILED_BY: Partial<Record<TerminationReason, Failure>> = {
   Preempted: { reason: 'Preempting', message: 'Preempted in order to admit critical pod' },
 };
 
-/** Why the Pod fails regardless of its app containers; undefined if the app containers decide. */
+/** Returns why the Pod fails regardless of its app containers; undefined if the app containers decide. */
 function failedBy({ end, view }: Situation): Failure | undefined {
   // If a client requested the termination, the exit codes of the app containers decide whether the Pod succeeds.
   if (end === undefined || end.termination.requested) return undefined;
@@ -165,7 +165,7 @@ function terminatedState(run: ContainerState, runtimeName: string) {
   });
 }
 
-/** The end of a run that the runtime has lost. Source: pkg/kubelet/kubelet_pods.go of v1.33 (wording). */
+/** Returns the end of a run that the runtime has lost. Source: pkg/kubelet/kubelet_pods.go of v1.33 (wording). */
 function unknownEnd(when: string): State {
   const message = `The container could not be located when the pod was ${when}`;
   return { terminated: { exitCode: 137, reason: 'ContainerStatusUnknown', message } };
@@ -175,7 +175,10 @@ function unknownEnd(when: string): State {
 const hasRun = ({ state, lastState }: ContainerStatus): boolean =>
   state?.waiting === undefined || lastState?.terminated !== undefined;
 
-/** Shows containers of a stopped Pod as failed if their end is not known, unless their turn never came. Source: TerminatePod of v1.33. */
+/**
+ * Returns the statuses in which containers of a stopped Pod count as failed if their end is not known, unless their turn never came.
+ * Source: TerminatePod of v1.33.
+ */
 function withUnknownEnds(init: ContainerStatus[], apps: ContainerStatus[]) {
   const begun = Math.max(1, init.findLastIndex(hasRun) + 1);
   const last = init.at(-1);

@@ -19,7 +19,7 @@ interface Cause {
   at: Millis;
   graceMillis: Millis;
   requested?: true; // A client requested the termination.
-  /** Stored in the termination, so that the cause counts only once; absent: it counts only as the first cause. */
+  /** Stored in the termination, so that the cause counts only once. Absent: the cause counts only as the first cause. */
   mark?: Pick<Termination, 'deletionGracePeriodSeconds' | 'nodeGracePeriodSeconds' | 'forced'>;
 }
 
@@ -28,11 +28,11 @@ export const DEFAULT_MAX_EXTENSION_SECONDS = 3600;
 export const maxMoveMillis = ({ input }: PodView): Millis =>
   (input.node.maxGracePeriodExtensionSeconds ?? DEFAULT_MAX_EXTENSION_SECONDS) * 1000;
 
-/** The deadline set by spec.activeDeadlineSeconds, counted from the start of the Pod; infinite if the field is absent. */
+/** Returns the deadline set by spec.activeDeadlineSeconds, counted from the start of the Pod; infinite if the field is absent. */
 export const activeDeadline = ({ spec, pod, now }: PodView): Millis =>
   (parseTime(pod.status?.startTime) ?? now) + (spec.activeDeadlineSeconds ?? Number.POSITIVE_INFINITY) * 1000;
 
-/** The current termination; undefined if the Pod is not terminating. `finished`: its containers have ended on their own. */
+/** Returns the current termination; undefined if the Pod is not terminating. `finished`: its containers have ended on their own. */
 export function terminationOf(view: PodView, finished: boolean): Termination | undefined {
   const { memory, pod } = view.input;
   const known = memory.termination ?? (view.defers.length > 0 ? recordedTermination(pod) : undefined);
@@ -43,7 +43,7 @@ export function terminationOf(view: PodView, finished: boolean): Termination | u
   );
 }
 
-/** All causes to terminate the Pod, the one that gives the reason first. `isNew`: the Pod was not terminating before. */
+/** Returns all causes to terminate the Pod; the first one gives the reason. `isNew`: the Pod was not terminating before. */
 function causesOf(view: PodView, isNew: boolean, finished: boolean): Cause[] {
   const { now, graceMillis } = view;
   const { pod, nodeEnd, removed } = view.input;
@@ -66,14 +66,14 @@ function causesOf(view: PodView, isNew: boolean, finished: boolean): Cause[] {
   return isNew && finished && causes.length === 0 ? [completion(view)] : causes;
 }
 
-/** The total length of the observed outages after `at`, in which no agent could terminate the Pod. */
+/** Returns the total length of the observed outages after `at`, in which no agent could terminate the Pod. */
 const outageSince = ({ observed }: PodView, at: Millis): Millis =>
   observed.outages.reduce((sum, { from, to }) => sum + Math.max(0, to - Math.max(from, at)), 0);
 
 /** An exit that is observed within this time counts as observed immediately, because times in the API are whole seconds. */
 const JUST_NOW_MILLIS = 2000;
 
-/** The cause Completed. The grace period counts from now or, with defer containers, from the last app exit if that was just now. */
+/** Returns the cause Completed. The grace period counts from now or, with defer containers, from the last app exit if that was just now. */
 function completion({ apps, defers, now, graceMillis }: PodView): Cause {
   const ends = defers.length > 0 ? apps.map(({ latest }) => latest?.finishedAt ?? 0) : [];
   const lastExit = Math.round(Math.max(0, ...ends));
@@ -87,7 +87,10 @@ function begun(view: PodView, { reason, at, graceMillis, requested, mark }: Caus
   return { reason, startedAt, deadline, preExitDeadline, ...(requested && { requested }), ...mark };
 }
 
-/** R, the time for due PostExit entries: 0 if none is due or the spec grants 0 s. Shorter grace periods scale R to min(R, 2 s) or more. */
+/**
+ * Returns R, the time for due PostExit entries: 0 if none is due or the spec grants 0 s. Shorter grace periods scale R to min(R, 2 s) or
+ * more.
+ */
 function reserveMillis({ defers, spec, graceMillis: own }: PodView, reason: string, graceMillis: Millis): Millis {
   const entries = defers.map((each) => each.spec as DeferContainer);
   const due = entries.filter((each) => isPostExit(each) && isDue(each, reason));
@@ -107,7 +110,10 @@ export const isDue = ({ onReasons = [] }: DeferContainer, reason: string): boole
 /** Whether the Pod has ended, so nothing moves its deadline: neither an outage nor the final deletion, which has a grace period of 0. */
 const isOver = (view: PodView) => isFinalPhase(view.pod.status?.phase) && !view.observed.containers.some(isRunning);
 
-/** Applies a later cause. If it moves the deadline earlier, the PostExit reserve R shrinks in proportion, to at least min(R, 2 s). */
+/**
+ * Returns the termination with a later cause. If it moves the deadline earlier, the PostExit reserve R shrinks in proportion, to at least
+ * min(R, 2 s).
+ */
 function shortened(view: PodView, so: Termination, { at, graceMillis, mark = {} }: Cause): Termination {
   if (Object.entries(mark).every(([key, value]) => so[key as keyof Termination] === value)) return so;
   const { deadline, preExitDeadline } = so;
@@ -123,7 +129,7 @@ function shortened(view: PodView, so: Termination, { at, graceMillis, mark = {} 
 export const hasPostExitBegun = ({ defers }: PodView, { turn }: Termination): boolean =>
   defers.some(({ name, spec }) => name === turn?.entry && isPostExit(spec));
 
-/** Moves the deadlines later by the length of an outage, up to the node's limit for all outages together. */
+/** Returns the termination with deadlines that are later by the length of an outage, up to the node's limit for all outages together. */
 function withOutage(view: PodView, so: Termination, { from, to }: Outage): Termination {
   const begin = Math.max(from, so.outagesCountedUntil ?? 0, so.startedAt);
   if (to <= begin || isOver(view)) return so;
@@ -141,7 +147,7 @@ function withOutage(view: PodView, so: Termination, { from, to }: Outage): Termi
   };
 }
 
-/** Moves both deadlines later by `millis`; once the PostExit stage has begun, only `deadline`. */
+/** Returns the termination with both deadlines later by `millis`; once the PostExit stage has begun, only `deadline` is later. */
 export const later = (view: PodView, so: Termination, millis: Millis): Termination => ({
   ...so,
   deadline: so.deadline + millis,
@@ -165,7 +171,9 @@ const DISRUPTIONS: Readonly<Record<string, TerminationReason>> = {
   PreemptionByScheduler: 'Preempted',
 };
 
-/** Why the Pod was deleted, by the later of the conditions DeletionReason and DisruptionTarget (on a tie, the latter); else Deleted. */
+/**
+ * Returns why the Pod was deleted, by the later of the conditions DeletionReason and DisruptionTarget (on a tie, the latter); else Deleted.
+ */
 function deletionReason({ status }: Pod): TerminationReason {
   const given = (status?.conditions ?? []).filter((condition) => condition.status === 'True');
   const [own, disruption] = ['DeletionReason', 'DisruptionTarget'].map((of) => given.find(({ type }) => type === of));

@@ -1,7 +1,7 @@
 /**
- * The stages of a termination (PreExit, PostExit): which entry (defer container) has its turn, how extensions and the time reserved for
- * PostExit entries move the ends of the stages, and whether the status already has these ends, because a later end takes effect only
- * once it is written to the status. Source: the specification of defer containers, "Time".
+ * Determines the stages of a termination (PreExit, PostExit): which entry (defer container) has its turn, how extensions and the time
+ * reserved for PostExit entries move the ends of the stages, and whether the status already has these ends, because a later end takes
+ * effect only once it is written to the status. Source: the specification of defer containers, "Time".
  */
 import { recordedTermination, type Stage, type Termination } from '../api/core/v1/pod/status/termination.ts';
 import type { DeferContainer } from '../api/generated/types.ts';
@@ -23,7 +23,7 @@ export interface End {
   held: boolean;
 }
 
-/** The current state of the termination; undefined if the Pod is not terminating. `finished`: its containers ended on their own. */
+/** Returns the current state of the termination; undefined if the Pod is not terminating. `finished`: its containers ended on their own. */
 export function endingOf(view: PodView, finished: boolean): End | undefined {
   const termination = terminationOf(view, finished);
   if (termination === undefined) return undefined;
@@ -57,7 +57,10 @@ function isRecorded({ pod }: PodView, so: Termination): boolean {
   return recorded !== undefined && recorded.deadline >= so.deadline && recorded.preExitDeadline >= so.preExitDeadline;
 }
 
-/** Gives the turn to the entry from now on. The PostExit stage's reserve counts from the time at which the stage could have begun. */
+/**
+ * Returns the termination in which the entry has its turn from now on. The PostExit stage's reserve counts from the time at which the stage
+ * could have begun.
+ */
 function withTurn(view: PodView, before: Termination, turn: Entry | undefined): Termination {
   if (turn === undefined || before.turn?.entry === turn.spec.name) return before;
   const { spec } = turn;
@@ -82,7 +85,10 @@ const goesOn = ({ now, stops }: PodView, { reason }: Termination, entry: Entry):
   return end === undefined && !givenUp && now < timeoutAt && isDue(spec, reason) && !isLastRun;
 };
 
-/** Extends the current stage if its end has passed. `entries` and `turn`: as they would be if the stages had no end. */
+/**
+ * Returns the termination with an extended current stage if the end of the stage has passed. `entries` and `turn`: as they would be if the
+ * stages had no end.
+ */
 function extended(view: PodView, so: Termination, { entries, turn }: DeferList): Termination {
   const { spec, now } = view;
   const open = entries.filter((each) => goesOn(view, so, each));
@@ -103,20 +109,22 @@ const stageOf = (spec: DeferContainer): Stage => (isPostExit(spec) ? 'PostExit' 
 const stageEnd = (so: Termination, spec: DeferContainer): Millis =>
   isPostExit(spec) ? so.deadline : so.preExitDeadline;
 
-/** The state of the running entry's liveness probe; undefined if the entry does not run, or the probe has failed or is absent. */
+/** Returns the state of the running entry's liveness probe; undefined if the entry does not run, or the probe has failed or is absent. */
 function liveness({ probes }: PodView, { container: { current: run } }: Entry): ProbeMemory | undefined {
   const probe = run?.state === 'running' ? probes[runKey(run.id, 'liveness')] : undefined;
   return probe?.passing === false ? undefined : probe;
 }
 
-/** The time until which the last success of the entry's liveness probe extends its stage; 0 if the probe has not succeeded. */
+/** Returns the time until which the last success of the entry's liveness probe extends its stage; 0 if the probe has not succeeded. */
 function aliveUntil(view: PodView, entry: Entry): Millis {
   const { livenessProbe: probe } = entry.spec;
   const { succeededAt } = liveness(view, entry) ?? {};
   return succeededAt === undefined ? 0 : succeededAt + periodMillis(probe) + timeoutMillis(probe);
 }
 
-/** Moves the deadlines so that the stage of `spec` ends at `until`, up to the node's limit, unless `until` has passed or isFixed(). */
+/**
+ * Returns deadlines with which the stage of `spec` ends at `until`, up to the node's limit; `so` itself if `until` has passed or isFixed().
+ */
 function moved(view: PodView, so: Termination, spec: DeferContainer, until: Millis): Termination {
   const had = Math.round((so.extendedSeconds ?? 0) * 1000);
   const millis = Math.round(Math.min(until - stageEnd(so, spec), maxMoveMillis(view) - had));

@@ -1,6 +1,6 @@
 /**
- * The end of a Pod as an ordered list of waves, which walk() processes: the order in which containers stop, the times at which they
- * are killed, and the cleanup once nothing runs.
+ * Ends a Pod by an ordered list of waves, which walk() processes: the order in which containers stop, the times at which they are killed,
+ * and the cleanup once nothing runs.
  *
  *   PreExit entries   one after the other, until S (preExitDeadline)
  *   app and init containers, all together; killed at S, but not within 2 s of their stop signal
@@ -9,12 +9,12 @@
  *   ephemeral containers, all together
  *   the sandbox
  *
- * A wave begins when the earlier waves are done; its preStop hooks may begin before. At D everything that still runs is killed, but not
- * within 2 s of its stop signal. If the Pod has no defer containers or its object was removed, ephemeral and defer containers stop with
- * the apps. The containers of a lost sandbox are stopped by walk() too, before the sandbox is replaced.
+ * A wave begins when the earlier waves are done; its preStop hooks may begin before. At D, everything that still runs is killed, but not
+ * within 2 s of its stop signal. If the Pod has no defer containers or its object was removed, ephemeral and defer containers stop with the
+ * app containers. walk() also stops the containers of a lost sandbox, before the sandbox is replaced.
  *
- * Sources: Pod Lifecycle, "Termination of Pods" (v1.33); killPod of v1.33's kubelet (behavior), for a Pod whose sandbox has changed;
- * the specification of defer containers, "The order of a termination".
+ * Sources: Pod Lifecycle, "Termination of Pods" (v1.33); killPod of v1.33's kubelet (behavior), for a Pod whose sandbox has changed; the
+ * specification of defer containers, "The order of a termination".
  */
 import { recordedRuns } from '../api/core/v1/pod/status/statuses.ts';
 import type { Millis } from '../machinery/time.ts';
@@ -65,7 +65,7 @@ const sidecarWaves = (view: PodView, end: Millis, hooksBegin: (run: ContainerSta
 
 function wavesOf(view: PodView, { termination, list }: End): Wave[] {
   const { deadline, preExitDeadline, startedAt } = termination;
-  // Containers that are no longer in the spec end with the apps.
+  // Containers that are no longer in the spec end with the app containers.
   const strays = view.observed.containers.filter((run) => isRunning(run) && containerOf(view, run) === undefined);
   const apps = [...live(mainContainers(view)), ...strays];
   const concurrent = list === undefined || view.spec.preStopPolicy !== 'AfterPreExit';
@@ -97,7 +97,7 @@ function wavesOf(view: PodView, { termination, list }: End): Wave[] {
   ];
 }
 
-/** The time at which walk() stops all waves: D; now if the list is skipped; infinite until a due PostExit stage gets its reserve. */
+/** Returns when walk() stops all waves: D; now if the list is skipped; infinite until a due PostExit stage gets its reserve. */
 function overdueAt(view: PodView, { termination, list }: End): Millis {
   if (list?.skipped !== undefined) return view.now;
   const isToCome = ({ end, spec }: Entry): boolean =>
@@ -223,7 +223,10 @@ function* advanceEntry(view: PodView, entry: Entry, skipped: string | undefined)
   if (isAnnounced) yield* startRun(view, container, attempt, nextBackoffSeconds);
 }
 
-/** Why a running entry is stopped now: its time or stage is over, it was given up, or the list is skipped. undefined: it is not. */
+/**
+ * Returns why a running entry is stopped now: its time or stage is over, it was given up, or the list is skipped; undefined if it is not
+ * stopped.
+ */
 function stopOfEntry(now: Millis, entry: Entry, skipped: string | undefined): Stop | undefined {
   const stop = { at: now, deadline: now, restart: false } as const;
   if (entry.givenUp) return { ...stop, entry: 'GivenUp', message: GIVEN_UP };

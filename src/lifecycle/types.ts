@@ -1,4 +1,4 @@
-/** The input and output of decide(). See ARCHITECTURE.md, "The core". */
+/** Defines the input and output of decide(). See ARCHITECTURE.md, "The core". */
 import type { PullProgress } from '../api/core/v1/pod/status/pull-progress.ts';
 import type { Termination } from '../api/core/v1/pod/status/termination.ts';
 import type { ContainerStatus, Pod, PodStatus } from '../api/generated/types.ts';
@@ -45,7 +45,7 @@ export function actionKey(action: Action): string {
   return action.kind === 'checkImage' || action.kind === 'pullImage' ? `${key}/${action.image}` : key;
 }
 
-/** The key of a probe or a hook of one run. */
+/** Returns the key of a probe or a hook of one run. */
 export const runKey = (containerId: string, what: ProbeKind | HookKind): string => `${containerId}/${what}`;
 
 export interface SandboxState {
@@ -199,7 +199,7 @@ export interface PodEvent {
 
 /** A step in the life of a Pod, for its record. */
 export interface Transition {
-  key: string; // Identifies the step, even if another agent reports it again; about keys with an @, see report.ts.
+  key: string; // Identifies the step, even if another agent reports the step again; about keys with an @, see report.ts.
   at: Millis;
   type: string; // Scheduled, SandboxReady, Pulling, Pulled, Started, Exited, …: see report.ts
   container?: string; // Absent: the step is about the Pod itself.
@@ -213,7 +213,7 @@ export interface Transition {
 
 export interface Input {
   pod: Pod;
-  removed: boolean; // The object no longer exists in the API: the Pod is only stopped and cleaned up.
+  removed: boolean; // The object no longer exists in the API: the Pod is only stopped and its remains are removed.
   node: NodeFacts;
   nodeEnd?: NodeEnd; // Set once the node terminates the Pod.
   observed: Observed;

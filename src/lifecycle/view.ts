@@ -68,14 +68,17 @@ const fieldOf = (kind: ContainerKind) => (kind === 'app' ? 'containers' : (`${ki
 /** The waiting reasons of a defer container that is not about to start. */
 const NOT_STARTING: ReadonlySet<string> = new Set(['PodRunning', 'PendingDefer', 'CrashLoopBackOff']);
 
-/** The attempt that a defer container's status announces as about to start; undefined if it announces none. */
+/** Returns the attempt that a defer container's status announces as about to start; undefined if it announces none. */
 export function announcedAttempt({ status }: Pod, recorded: ContainerStatus | undefined): number | undefined {
   const reason = recorded?.state?.waiting?.reason;
   if (status?.termination === undefined || reason === undefined) return undefined;
   return NOT_STARTING.has(reason) ? undefined : recorded?.restartCount;
 }
 
-/** Returns the run, with its end from the status if containerd died before it stored the exit, and so reports the reason `Unknown`. */
+/**
+ * Returns the run, with its end from the status if the runtime reports the reason `Unknown` because containerd died before it stored the
+ * exit.
+ */
 function asRecorded(run: ContainerState, recorded: ContainerStatus | undefined): ContainerState {
   if (run.state !== 'exited' || run.reason !== 'Unknown') return run;
   const ends = [recorded?.state?.terminated, recorded?.lastState?.terminated];
@@ -117,7 +120,7 @@ function lostRun(status: ContainerStatus, attempt: number, sandboxId: string, no
   };
 }
 
-/** The input, indexed by container name, because a Pod may have thousands of containers. */
+/** Returns the input, indexed by container name, because a Pod may have thousands of containers. */
 const knownOf = ({ pod, observed }: Input) => ({
   statuses: new Map(recordedStatuses(pod).map((status) => [status.name, status])),
   specs: new Map(containersOf(pod).map((spec) => [spec.name, spec])),

@@ -1,5 +1,5 @@
 /**
- * The Pods of each node as the scheduler must count them: those that the informer shows on the node, those that the scheduler is
+ * Tracks the Pods of each node as the scheduler must count them: those that the informer shows on the node, those that the scheduler is
  * binding (assumed), and those with a nominated node.
  *
  * Invariant: a Pod counts on at most one node. It is assumed until the informer shows its binding or deletion, or the binding fails.
@@ -25,7 +25,7 @@ export class PlacedPods {
     this.#waiting = waiting;
   }
 
-  /** Takes over the state of a Pod that the informer shows. */
+  /** Adopts the state of a Pod that the informer shows. */
   observe(pod: Pod): void {
     const node = pod.spec?.nodeName;
     if (node) this.#assumed.delete(uidOf(pod));

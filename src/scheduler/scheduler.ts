@@ -1,16 +1,16 @@
 /**
- * The scheduler: chooses a node for each Pod that has none, and binds the Pod to this node.
+ * Chooses a node for each Pod that has none, and binds the Pod to this node: the scheduler.
  *
  * Boundary: src/scheduling decides; this folder watches, binds, and reports why a Pod cannot be scheduled.
  *
  * Invariants:
- *  1. From the request of its binding until the informer shows the binding, a Pod counts as bound to the node (assumed), so that
- *     the next decision does not allocate the same resources again.
+ *  1. From the request of its binding until the informer shows the binding, a Pod counts as bound to the node (assumed), so that the next
+ *     decision does not allocate the same resources again.
  *  2. An unschedulable Pod is not retried periodically, but after a change of a node, another Pod or storage that might let it fit.
- *  3. A Pod is bound only once all its claims are bound. For claims that wait for a consumer, the chosen node is written to
- *     the claims first.
- *  4. Resources freed by preemption are reserved for the preempting Pod, but Pods of higher priority may use them: the nominated node
- *     of the preempting Pod is set before the victims are deleted.
+ *  3. A Pod is bound only once all its claims are bound. For claims that wait for a consumer, the chosen node is written to the claims
+ *     first.
+ *  4. Resources freed by preemption are reserved for the preempting Pod, but Pods of higher priority may use them: the nominated node of
+ *     the preempting Pod is set before the victims are deleted.
  *
  * Source: kube-scheduler of v1.33 (behavior, Events and condition).
  */

@@ -1,4 +1,4 @@
-/** The writes of the scheduler: bindings, selected nodes of claims, preemptions, and the condition PodScheduled. */
+/** Performs the writes of the scheduler: bindings, selected nodes of claims, preemptions, and the condition PodScheduled. */
 import type { Binding, PersistentVolumeClaim, Pod, PodCondition } from '../api/generated/types.ts';
 import { PERSISTENT_VOLUME_CLAIMS, PODS } from '../api/resources.ts';
 import type { Client, ResourceClient } from '../client/client.ts';

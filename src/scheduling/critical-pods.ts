@@ -21,7 +21,7 @@ export type Shortage = ReadonlyMap<string, bigint>;
 
 const ONE = 1_000_000_000n;
 
-/** The amount of the resource that is freed when the Pod terminates, in billionths of the unit. */
+/** Returns the amount of the resource that is freed when the Pod terminates, in billionths of the unit. */
 const amountOf = (pod: Pod, resource: string): bigint =>
   resource === 'pods' ? ONE : (effectiveRequests(pod).get(resource)?.nano ?? 0n);
 
@@ -36,8 +36,8 @@ export function shortageAfter(shortage: Shortage, terminated: readonly Pod[]): S
 }
 
 /**
- * The sum, over the missing resources, of the square of the fraction of the shortage that would remain if the Pod were evicted. Smaller
- * is better.
+ * Returns the sum, over the missing resources, of the square of the fraction of the shortage that would remain if the Pod were evicted. A
+ * smaller sum is better.
  */
 const distance = (pod: Pod, shortage: Shortage): number => {
   let sum = 0;
@@ -76,8 +76,8 @@ function smallSubset(pods: readonly Pod[], shortage: Shortage): Pod[] {
 }
 
 /**
- * Chooses the candidates to evict to cover the shortage: few Guaranteed Pods, and only if all others do not suffice, then few Burstable
- * ones, then few BestEffort ones (see smallSubset()). Returns undefined if evicting all candidates would not be enough.
+ * Chooses the candidates to evict to cover the shortage: few Guaranteed Pods, and only if all other Pods do not suffice, then few Burstable
+ * Pods, then few BestEffort Pods (see smallSubset()). Returns undefined if evicting all candidates would not be enough.
  */
 export function victimsFor(shortage: Shortage, candidates: readonly Pod[]): Pod[] | undefined {
   if (shortageAfter(shortage, candidates).size > 0) return undefined;

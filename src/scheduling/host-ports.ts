@@ -1,6 +1,6 @@
 /**
- * The host ports of Pods. Two Pods clash if they use the same host port with the same protocol, and if their addresses are equal or one of
- * them is 0.0.0.0, which means every address.
+ * Compares the host ports of Pods. Two Pods clash if they use the same host port with the same protocol, and if their addresses are equal
+ * or one of them is 0.0.0.0, which means every address.
  * Source: the scheduler plugin NodePorts of v1.33 (behavior).
  */
 import { hostPortsOf } from '../api/core/v1/pod/host-ports.ts';
@@ -10,11 +10,11 @@ import type { PodsOnNode } from './node-pods.ts';
 
 const EVERY_ADDRESS = '0.0.0.0';
 const addressOf = ({ hostIP }: ContainerPort): string => hostIP || EVERY_ADDRESS;
-/** A key for the protocol, the host port and the address. A key without an address means the port at any address. */
+/** Returns a key for the protocol, the host port and the address. A key without an address means the port at any address. */
 const portAt = ({ protocol, hostPort }: ContainerPort, address?: string): string =>
   [protocol || 'TCP', hostPort, ...(address === undefined ? [] : [address])].join('/');
 
-/** The keys of the Pod's host ports: each port at its address, and at any address. */
+/** Returns the keys of the Pod's host ports: for each port, a key with its address and a key without an address. */
 export const portKeysOf = (pod: Pod): Set<string> =>
   new Set(hostPortsOf(pod).flatMap((port) => [portAt(port, addressOf(port)), portAt(port)]));
 
@@ -30,7 +30,7 @@ export const hostPortsTakenOn = (pod: Pod, onNode: Pick<PodsOnNode, 'usesPort'>)
 export const hostPortsTaken = (pod: Pod, others: readonly Pod[]): boolean =>
   others.filter((other) => !hasEnded(other)).some(hostPortClash(pod));
 
-/** Returns a predicate: whether another Pod uses a host port that `pod` requests. The ports of `pod` are indexed only once. */
+/** Returns a function that returns whether another Pod uses a host port that `pod` requests. The ports of `pod` are indexed only once. */
 export function hostPortClash(pod: Pod): (other: Pod) => boolean {
   const wanted = portKeysOf(pod);
   if (wanted.size === 0) return () => false;

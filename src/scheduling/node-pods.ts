@@ -109,7 +109,7 @@ export class NodePods implements PodsOnNode {
   }
 }
 
-/** Groups the Pods by their nodes. Returns the Pods of a node by its name; Pods without a node are left out. */
+/** Groups the Pods by their nodes. Returns a function that returns the Pods of the node with the name. Omits Pods without a node. */
 export function podsByNode(pods: Iterable<Pod>): (node: string) => PodsOnNode {
   const byNode = new Map<string, NodePods>();
   for (const pod of pods) {

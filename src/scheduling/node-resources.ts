@@ -1,5 +1,5 @@
 /**
- * The requests of Pods and the resources of a node. Amounts are exact, in billionths of the unit.
+ * Computes the requests of Pods and the resources of a node. Amounts are exact, in billionths of the unit.
  * Source: the scheduler plugin NodeResourcesFit of v1.33 (behavior).
  */
 import { effectiveRequests, resourceQuantity } from '../api/core/v1/pod/resources.ts';

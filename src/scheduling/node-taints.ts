@@ -1,5 +1,5 @@
 /**
- * The taints that follow from a node's state, and how long a Pod may stay on a tainted node. Pure.
+ * Determines the taints that follow from a node's state, and how long a Pod may stay on a tainted node. The functions are pure.
  * Source: "Taints and Tolerations" of the v1.33 documentation; pkg/controller/nodelifecycle, pkg/controller/tainteviction.
  */
 import type { Node, Pod, Taint } from '../api/generated/types.ts';
@@ -31,7 +31,7 @@ export const STATE_KEYS: readonly string[] = [...CONDITION_TAINTS.map(([, , key]
 /** The subset of STATE_KEYS for which the node also gets a NoExecute taint if its state persists. */
 export const EVICTING_KEYS: readonly string[] = [NOT_READY, UNREACHABLE];
 
-/** The subset of STATE_KEYS that the node's current state requires. */
+/** Returns the subset of STATE_KEYS that the node's current state requires. */
 export const stateKeys = ({ spec, status }: Node): string[] => [
   ...CONDITION_TAINTS.filter(([type, state]) =>
     status?.conditions?.some((each) => each.type === type && each.status === state),
@@ -46,8 +46,8 @@ export interface LimitedStay {
 }
 
 /**
- * Returns the NoExecute taints that the Pod does not tolerate forever: all that it tolerates for some time, or only the first one that it
- * does not tolerate at all, with 0 seconds. Other taints are ignored.
+ * Returns the NoExecute taints that the Pod does not tolerate forever: those that it tolerates for some time or, if it does not tolerate
+ * some taint at all, only the first such taint, with 0 seconds. Ignores taints with other effects.
  */
 export function limitedStays(pod: Pod, taints: readonly Taint[]): LimitedStay[] {
   const tolerationOf = tolerationFinder(pod);

@@ -92,7 +92,7 @@ function victimsOn(
 
 /**
  * The cost of preempting Pods on a node: how many victims violate a PodDisruptionBudget, the highest priority of a victim, the sum of the
- * victims' priorities, and their number.
+ * victims' priorities, and the number of victims.
  */
 interface Cost {
   violations: number;
@@ -110,7 +110,7 @@ function costOf(victims: readonly Pod[], violations: number): Cost {
   return cost;
 }
 
-/** Compares for sorting: by ascending cost, then by the name of the node. */
+/** Compares two rooms for sorting: by ascending cost, then by the name of the node. */
 function compareRooms(a: Room & Cost, b: Room & Cost): number {
   const order = (x: number, y: number): number => (x === y ? 0 : x < y ? -1 : 1);
   return (

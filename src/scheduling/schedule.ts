@@ -1,7 +1,8 @@
 /**
  * Chooses the node for a Pod.
  *
- * Boundary: a pure function of the Pod, the nodes, the bound Pods and the storage objects; src/scheduler calls it and binds the Pod.
+ * Boundary: schedule() is a pure function of the Pod, the nodes, the bound Pods and the storage objects; src/scheduler calls it and binds
+ * the Pod.
  * Invariants: the chosen node is feasible; the same input yields the same node (best score, then first name). If no node is feasible, the
  * message explains why in upstream's wording: there are no nodes, the Pod's claims exclude every node, or each reason with the number of
  * nodes that it excludes.

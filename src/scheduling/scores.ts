@@ -20,8 +20,8 @@ export const scoredRequest = (pod: Pod, name: ScoredResource): bigint =>
   (effectiveRequests(pod).get(name) ?? assumed[name]).nano;
 
 /**
- * Returns a score from 0 to 100: the average of the free percentages of cpu and memory once the Pod runs on the node. A resource that the
- * node does not have is left out; 0 if the node has neither.
+ * Returns a score from 0 to 100: the average of the free percentages of cpu and memory once the Pod runs on the node. Omits a resource that
+ * the node does not have; returns 0 if the node has neither.
  */
 export function leastAllocatedScore(pod: Pod, node: Node, onNode: PodsOnNode): number {
   let score = 0n;

@@ -1,5 +1,5 @@
 /**
- * The sysctls that a node allows in Pods: the safe ones, and those that the administrator allows. Pure.
+ * Determines which sysctls a node allows in Pods: the safe ones, and those that the administrator allows. The functions are pure.
  * Source: pkg/kubelet/sysctl and component-helpers' util/sysctl of v1.33 (rules and wording).
  */
 

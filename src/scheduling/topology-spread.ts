@@ -26,7 +26,7 @@ export interface AddAgain {
   add(other: Pod): void;
 }
 
-/** The constraints of the Pod that must hold. */
+/** Returns the constraints of the Pod that must hold. */
 export const hardConstraints = ({ spec }: Pod): TopologySpreadConstraint[] =>
   (spec?.topologySpreadConstraints ?? []).filter(({ whenUnsatisfiable }) => whenUnsatisfiable === 'DoNotSchedule');
 
@@ -40,7 +40,7 @@ export function spreadOf(pod: Pod, nodes: readonly Node[], podsOn: (node: string
   const keys = constraints.map(({ topologyKey }) => topologyKey);
   const hasKeys = ({ metadata }: Node): boolean => keys.every((key) => metadata.labels?.[key] !== undefined);
   const known = nodes.filter(hasKeys);
-  // If no node has all keys, no count is read, and a Pod may have thousands of constraints.
+  // Skip the counts if no node has all keys, because a Pod may have thousands of constraints and the counts would not be read.
   const domains = known.length === 0 ? [] : constraints.map((constraint) => domainsOf(pod, constraint, known, podsOn));
   return {
     reasonsAgainst(node) {
@@ -131,7 +131,7 @@ const isIncluded = (
   (nodeAffinityPolicy === 'Ignore' || matchesNodeSelection(pod, node)) &&
   (nodeTaintsPolicy === 'Ignore' || untoleratedTaint(pod, node.spec?.taints ?? []) === undefined);
 
-/** Finds the smallest count of the domains other than a given one, in constant time. */
+/** Returns a function that finds the smallest count of the domains other than a given one, in constant time. */
 function leastOf(byDomain: ReadonlyMap<string, number>): { except(domain: string): number } {
   let [first, second] = [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY];
   let domainOfFirst: string | undefined;

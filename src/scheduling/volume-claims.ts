@@ -44,8 +44,8 @@ export const claimNamesOf = (pod: Pod): string[] =>
   (pod.spec?.volumes ?? []).map((volume) => claimNameOf(pod, volume)).filter((name) => name !== undefined);
 
 /**
- * Describes the first mismatch of the volume and the claim; undefined if there is none. A volume that is being deleted never matches. The
- * claim's label selector, and the volume's claimRef and node affinity are not checked.
+ * Returns a description of the first mismatch of the volume and the claim; undefined if there is none. A volume that is being deleted never
+ * matches. The claim's label selector, and the volume's claimRef and node affinity are not checked.
  */
 export function volumeMismatch(
   { metadata, spec = {} }: PersistentVolume,

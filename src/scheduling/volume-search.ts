@@ -22,7 +22,9 @@ export interface VolumeSearch {
   on(node: Node | undefined): FindVolume;
 }
 
-/** A search to which volumes can be added, and from which they can be removed. remove() must get the version that put() got. */
+/**
+ * A search to which volumes can be added, and from which they can be removed. remove() must get the version of the volume that put() got.
+ */
 export interface VolumeIndex extends VolumeSearch {
   put(volume: PersistentVolume): void;
   remove(volume: PersistentVolume): void;
@@ -164,7 +166,9 @@ function smallest(
   return best?.volume;
 }
 
-/** Binary search: the index of the first volume for which `holds` returns true. `holds` must return true for all later volumes. */
+/**
+ * Returns the index of the first volume for which `holds` returns true, by binary search. `holds` must return true for all later volumes.
+ */
 function firstWhere(volumes: readonly Sized[], holds: (item: Sized) => boolean): number {
   let [from, to] = [0, volumes.length];
   while (from < to) {
