@@ -1,4 +1,4 @@
-/** For tests of controllers: gives each test of a file that calls useRegistry() a new real registry in virtual time. */
+/** Gives each test of a file that calls useRegistry() a new real registry in virtual time, for tests of controllers. */
 import { afterEach, beforeEach } from 'vitest';
 import { type RegistryBackend, registryBackend, withInformers } from '../client/registry-fixture.ts';
 import { clientOf } from '../client/typed-client.ts';
@@ -6,7 +6,7 @@ import { silentLog } from '../platform/silent-log.ts';
 import { createVirtualTimers, type VirtualTimers } from '../platform/virtual-timers.ts';
 import type { ControllerOptions } from './controller.ts';
 
-/** The registry of the current test; `timers` are its virtual timers. */
+/** The registry of the current test. `timers`: the virtual timers of this registry. */
 export let backend: RegistryBackend;
 export let timers: VirtualTimers;
 let stop: AbortController;
@@ -29,7 +29,7 @@ export function stopControllers(): void {
   stop = new AbortController();
 }
 
-/** Resolves when the controllers have processed the changes so far. */
+/** Resolves when the controllers have processed all changes so far. */
 export async function settled(): Promise<void> {
   timers.advance(0);
   for (let turn = 0; turn < 200; turn++) await new Promise(setImmediate);

@@ -1,4 +1,6 @@
-/** Inputs of decide() for the tests of this folder: a Pod of small containers and observations of it. Times are seconds after START. */
+/**
+ * Builds inputs of decide() for the tests of this folder: a Pod of small containers and observations of it. Times are seconds after START.
+ */
 
 import { type Termination, terminationRecord } from '../api/core/v1/pod/status/termination.ts';
 import type { Container, ContainerStatus, DeferContainer, Pod, PodSpec, PodStatus } from '../api/generated/types.ts';
@@ -42,7 +44,7 @@ export const sandbox = (attempt = 0, more: Partial<SandboxState> = {}): SandboxS
   ...more,
 });
 
-/** The action that starts the container's first attempt in the first sandbox, changed by `more`. */
+/** Returns the action that starts the container's first attempt in the first sandbox, changed by `more`. */
 export const startOf = (
   name: string,
   kind: ContainerKind,
@@ -59,7 +61,7 @@ export const startOf = (
   ...more,
 });
 
-/** A run that began 60 s before START, in the first sandbox. */
+/** Returns a run that began 60 s before START, in the first sandbox. */
 export const running = (name: string, more: Partial<ContainerState> = {}): ContainerState => ({
   id: `${name}-${more.attempt ?? 0}`,
   sandboxId: 's0',
@@ -74,11 +76,11 @@ export const running = (name: string, more: Partial<ContainerState> = {}): Conta
   backoffSeconds: 0,
   ...more,
 });
-/** A run that ended `seconds` after START. */
+/** Returns a run that ended `seconds` after START. */
 export const exited = (name: string, exitCode: number, seconds: number, more: Partial<ContainerState> = {}) =>
   running(name, { state: 'exited', exitCode, finishedAt: at(seconds), ...more });
 
-/** A termination that began at START. `deadline` (D) and `preExit` (S) are in seconds after START. */
+/** Returns a termination that began at START. `deadline` (D) and `preExit` (S) are in seconds after START. */
 export const ending = (deadline: number, preExit = deadline, more: Partial<Termination> = {}): Termination => ({
   reason: 'Deleted',
   startedAt: START,
@@ -88,12 +90,12 @@ export const ending = (deadline: number, preExit = deadline, more: Partial<Termi
 });
 
 const shown = { image: 'i', imageID: '', ready: false, lastState: {} };
-/** The status of an entry (a defer container) that ended 1 s after START. */
+/** Returns the status of an entry (a defer container) that ended 1 s after START. */
 export const endedEntry = (name: string, reason = 'Completed', exitCode = 0, message?: string): ContainerStatus => {
   const why = message === undefined ? {} : { message };
   return { name, restartCount: 0, ...shown, state: { terminated: { exitCode, reason, ...why, finishedAt: stamp(1) } } };
 };
-/** The status of an entry whose next attempt is announced, but has not started. */
+/** Returns the status of an entry whose next attempt is announced, but has not started. */
 export const announcedEntry = (name: string, attempt = 0): ContainerStatus => {
   return { name, restartCount: attempt, ...shown, state: { waiting: { reason: 'ContainerCreating' } } };
 };
@@ -124,7 +126,7 @@ const LISTS = [
 ] as const;
 const scheduled = { type: 'PodScheduled', status: 'True', lastTransitionTime: stamp(-100) };
 
-/** The input of a decision. By default, the Pod has one app container and a ready sandbox, and all images are present. */
+/** Returns the input of a decision. By default, the Pod has one app container and a ready sandbox, and all images are present. */
 export function inputOf(given: Given): Input {
   const { deleted, runs = [], now = 0 } = given;
   const spec: PodSpec = {
@@ -179,7 +181,7 @@ export function inputOf(given: Given): Input {
 
 export const decided = (given: Given): Decision => decide(inputOf(given));
 
-/** The input of the next decision, once the status was written and the memory was stored. */
+/** Returns the input of the next decision, once the status was written and the memory was stored. */
 export const written = (input: Input, { status, memory }: Decision): Input => ({
   ...input,
   memory,
@@ -188,7 +190,7 @@ export const written = (input: Input, { status, memory }: Decision): Input => ({
 });
 
 /**
- * The third of three decisions on the same observation, each with the status and the memory of the previous decision. The third
+ * Returns the third of three decisions on the same observation, each with the status and the memory of the previous decision. The third
  * decision contains the actions that wait until the status was written.
  */
 export function settled(given: Given): Decision {
@@ -197,10 +199,10 @@ export function settled(given: Given): Decision {
   return decide(written(second, decide(second)));
 }
 
-/** The keys of the actions. A time in a key is replaced by @ and the seconds after START, such as @30. */
+/** Returns the keys of the actions. A time in a key is replaced by @ and the seconds after START, such as @30. */
 export const asked = ({ actions }: { actions: readonly Action[] }): string[] =>
   actions.map((action) => actionKey(action).replace(/\d{13}/g, (millis) => `@${secondsOf(Number(millis))}`));
 
-/** The state of the entry in the status that the decision writes. */
+/** Returns the state of the entry in the status that the decision writes. */
 export const entryState = ({ status }: Decision, name: string) =>
   status?.deferContainerStatuses?.find((each) => each.name === name)?.state;

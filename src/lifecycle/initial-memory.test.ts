@@ -27,7 +27,7 @@ const app = running('app');
 const LIST = { deferContainers: [entry('clean')] };
 const turn = { entry: 'clean', since: at(0) };
 
-/** The first decision of a new agent on the input, with the journal of the previous agent. */
+/** Returns the first decision of a new agent on the input, with the journal of the previous agent. */
 function recovered(input: Input, journal: Journal = { stops: {} }): Decision & { input: Input } {
   const { memory, hooks } = rebuildMemory(input, journal);
   const next: Input = {

@@ -21,7 +21,7 @@ const runs = [running('app')];
 const CLEAN = [entry('clean')];
 const terminationOf = (given: Given) => decided({ runs, ...given }).memory.termination;
 
-/** The reason, and S (preExitDeadline) and D (deadline) in seconds after START; undefined: the Pod does not terminate. */
+/** Returns the reason, and S (preExitDeadline) and D (deadline) in seconds after START; undefined if the Pod does not terminate. */
 function endsOf(given: Given): [reason: string, S: number, D: number] | undefined {
   const so = terminationOf(given);
   return so && [so.reason, secondsOf(so.preExitDeadline), secondsOf(so.deadline)];

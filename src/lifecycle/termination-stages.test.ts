@@ -28,12 +28,12 @@ const gone = exited('app', 0, 1);
 const LIST = { deferContainers: [entry('pre'), postExit('post')] };
 const livenessProbe = { exec: { command: ['true'] }, periodSeconds: 2, timeoutSeconds: 1, failureThreshold: 3 };
 
-/** S (preExitDeadline) and D (deadline), in seconds after START. */
+/** Returns S (preExitDeadline) and D (deadline), in seconds after START. */
 const endsOf = ({ memory: { termination } }: Decision): number[] => [
   secondsOf(termination?.preExitDeadline ?? 0),
   secondsOf(termination?.deadline ?? 0),
 ];
-/** A Pod at the end of its PreExit stage, with S at 15 and D at 30, in which `pre` runs. `more.so` changes the termination. */
+/** Returns a Pod at the end of its PreExit stage, with S at 15 and D at 30, in which `pre` runs. `more.so` changes the termination. */
 const inPreExit = (spec: Partial<PodSpec>, more: Given & { so?: Partial<Termination> } = {}): Given => ({
   deleted: 30,
   runs: [app, running('pre')],
@@ -42,7 +42,7 @@ const inPreExit = (spec: Partial<PodSpec>, more: Given & { so?: Partial<Terminat
   ...more,
   spec: { ...LIST, ...spec },
 });
-/** A Pod at the end of its PostExit stage, with D at 30, in which `post` runs. `more.so` changes the termination. */
+/** Returns a Pod at the end of its PostExit stage, with D at 30, in which `post` runs. `more.so` changes the termination. */
 const inPostExit = (spec: Partial<PodSpec>, more: Given & { so?: Partial<Termination> } = {}): Given => ({
   deleted: 30,
   runs: [gone, running('post')],

@@ -52,7 +52,7 @@ async function settled(): Promise<void> {
   for (let turn = 0; turn < 200; turn++) await new Promise(setImmediate);
 }
 
-/** The Pods, each with its node: `x:a y:`. */
+/** Returns the Pods, each with its node, as in `x:a y:`. */
 const shown = (): string =>
   (backend.objects(PODS) as Pod[])
     .map(({ metadata, spec }) => `${metadata.name}:${spec?.nodeName ?? ''}`)

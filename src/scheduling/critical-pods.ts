@@ -1,5 +1,5 @@
 /**
- * Makes room for a critical Pod on a full node: chooses the Pods to evict. Pure.
+ * Makes room for a critical Pod on a full node: chooses the Pods to evict. The functions are pure.
  * Source: pkg/kubelet/preemption of v1.33 (choice and order of the victims).
  */
 import { effectiveRequests } from '../api/core/v1/pod/resources.ts';

@@ -1,5 +1,5 @@
 /**
- * Finds the Pods whose deletion by a preemption would violate a PodDisruptionBudget. Pure.
+ * Finds the Pods whose deletion by a preemption would violate a PodDisruptionBudget. The functions are pure.
  * Source: filterPodsWithPDBViolation of the plugin DefaultPreemption of v1.33 (behavior).
  */
 import type { Pod, PodDisruptionBudget } from '../api/generated/types.ts';

@@ -37,8 +37,8 @@ const nodeName: Filter = (pod, node) =>
     : ["node(s) didn't match the requested node name"];
 
 /**
- * Also checks taints that the node's state requires but that a controller has not set yet, so that no Pod is bound to a node that has
- * just begun to shut down, for example.
+ * Checks the taints of the node, including those that the node's state requires but that a controller has not set yet, so that no Pod is
+ * bound to a node that has just begun to shut down, for example.
  */
 const taints: Filter = (pod, node) => {
   const ofState = stateKeys(node).map((key) => ({ key, effect: 'NoSchedule' }));

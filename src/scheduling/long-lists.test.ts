@@ -58,7 +58,7 @@ test('host ports with one number and many addresses are compared in linear time'
   expect(hostPortsTaken(one, [other, one])).toBe(true);
 });
 
-/** A Pod with `count` requests. `onRead` is called whenever the requests are enumerated. */
+/** Returns a Pod with `count` requests. `onRead` is called whenever the requests are enumerated. */
 const requesting = (name: string, count: number, onRead: () => void): Pod => {
   const requests = Object.fromEntries(Array.from({ length: count }, (_, index) => [`x.y/r${index}`, '1']));
   const ownKeys = (target: object) => {

@@ -16,9 +16,9 @@ import { claimNamesOf } from './volume-claims.ts';
 export interface PodsOnNode {
   readonly pods: Iterable<Pod>;
   readonly count: number;
-  /** The sum of the effective requests of the resource. */
+  /** Returns the sum of the effective requests of the resource. */
   requested(name: string): Quantity;
-  /** The sum of the requests that the score counts, in billionths of the unit. */
+  /** Returns the sum of the requests that the score counts, in billionths of the unit. */
   scored(name: ScoredResource): bigint;
   /** Whether a Pod uses a host port with the key (see host-ports.ts). */
   usesPort(key: string): boolean;

@@ -8,8 +8,8 @@ import type { Node, Pod } from '../api/generated/types.ts';
 import { addQuantities, type Quantity, zeroQuantity } from '../machinery/quantity.ts';
 
 /**
- * Returns the node's allocatable amount of the resource. If the node reports no allocatable amounts, its capacity is used. Undefined if the
- * node does not have the resource.
+ * Returns the node's allocatable amount of the resource, or its capacity if the node reports no allocatable amounts; undefined if the node
+ * does not have the resource.
  */
 export const allocatableOf = ({ status }: Node, name: string): Quantity | undefined =>
   resourceQuantity(status?.allocatable ?? status?.capacity, name);

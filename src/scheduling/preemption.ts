@@ -1,5 +1,5 @@
 /**
- * Makes room for a Pod by preempting Pods of lower priority: chooses the node and the victims. Pure.
+ * Makes room for a Pod by preempting Pods of lower priority: chooses the node and the victims. The functions are pure.
  * Source: "Pod Priority and Preemption" of the v1.33 documentation; the plugin DefaultPreemption of v1.33 (behavior).
  */
 import { isMirrorPod } from '../api/core/v1/pod/mirror.ts';

@@ -1,6 +1,6 @@
 /**
  * Checks the topology spread constraints of a Pod with whenUnsatisfiable DoNotSchedule, which spread Pods over domains such as nodes or
- * zones. Pure.
+ * zones. The functions are pure.
  * Source: the plugin PodTopologySpread of v1.33 (behavior and wording).
  */
 import type { Node, Pod, TopologySpreadConstraint } from '../api/generated/types.ts';

@@ -1,4 +1,6 @@
-/** Decides the next step for a CertificateSigningRequest. Pure. Source: pkg/controller/certificates of v1.33 (behavior). */
+/**
+ * Decides the next step for a CertificateSigningRequest. The functions are pure. Source: pkg/controller/certificates of v1.33 (behavior).
+ */
 import { X509Certificate } from 'node:crypto';
 import { hasCondition, isIssued } from '../../api/certificates.k8s.io/v1/certificate-signing-request/conditions.ts';
 import type { CertificateSigningRequest } from '../../api/generated/types.ts';

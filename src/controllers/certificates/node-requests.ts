@@ -1,5 +1,5 @@
 /**
- * Recognizes the requests of nodes. Pure.
+ * Recognizes the requests of nodes. The functions are pure.
  * Source: pkg/apis/certificates/helpers.go and pkg/controller/certificates/approver of v1.33 (behavior and wording).
  */
 import type { CertificateSigningRequest } from '../../api/generated/types.ts';
@@ -10,7 +10,10 @@ export const KUBELET_CLIENT_SIGNER = 'kubernetes.io/kube-apiserver-client-kubele
 const NODES_GROUP = 'system:nodes';
 const NODE_PREFIX = 'system:node:';
 
-/** Returns an error unless the usages are `digital signature` and the purpose. `key encipherment`, which is for RSA keys, is optional. */
+/**
+ * Returns an error text unless the usages are `digital signature` and the purpose; undefined if they are. `key encipherment`, which is for
+ * RSA keys, is optional.
+ */
 function usageError(usages: readonly string[], purpose: 'client auth' | 'server auth'): string | undefined {
   const required = ['digital signature', 'key encipherment', purpose].sort();
   const sent = new Set(usages);

@@ -1,5 +1,5 @@
 /**
- * Checks whether the signers of the cluster's certificate authority accept a certificate request. Pure.
+ * Checks whether the signers of the cluster's certificate authority accept a certificate request. The functions are pure.
  * Source: pkg/controller/certificates/signer of v1.33 (behavior and wording).
  */
 import type { CertificateRequest } from '../../ports/certificates.ts';

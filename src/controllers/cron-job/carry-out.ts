@@ -25,7 +25,7 @@ export interface CronJobWriter {
 
 /**
  * Carries out the decision. Resolves with true once the informers' caches contain the writes, or with false, without an effect, if the
- * CronJob was changed or deleted meanwhile, because that change causes the next decision. Throws if the status or the new Job cannot be
+ * CronJob was changed or deleted meanwhile, because that change causes the next decision. Rejects if the status or the new Job cannot be
  * written, or a replaced Job cannot be deleted; any other failed deletion is only reported as an Event.
  */
 export async function carryOut(writer: CronJobWriter, cronJob: CronJob, decision: Decision): Promise<boolean> {
@@ -57,8 +57,8 @@ async function carryOutStart(writer: CronJobWriter, cronJob: CronJob, start: Sta
 }
 
 /**
- * Creates the Job and returns it. If a Job of the CronJob already has the name, returns that Job. Returns undefined if another owner's Job
- * has the name, or if the namespace is being deleted. Reports any other error as an Event and throws it.
+ * Creates the Job and resolves to it. If a Job of the CronJob already has the name, resolves to that Job. Resolves to undefined if another
+ * owner's Job has the name, or if the namespace is being deleted. Reports any other error as an Event and rejects with it.
  */
 async function createJob(writer: CronJobWriter, cronJob: CronJob, job: Job): Promise<Job | undefined> {
   const { name, namespace } = job.metadata;
@@ -81,8 +81,8 @@ async function createJob(writer: CronJobWriter, cronJob: CronJob, job: Job): Pro
 }
 
 /**
- * Deletes the Job in the background, so that the garbage collector deletes its Pods. Returns whether the deletion succeeded. NotFound, and
- * a Job with the name but another UID, are success.
+ * Deletes the Job in the background, so that the garbage collector deletes its Pods. Resolves to whether the deletion succeeded. NotFound,
+ * and a Job with the name but another UID, are success.
  */
 async function removeJob(
   { jobClient, jobs, events }: CronJobWriter,
@@ -101,7 +101,7 @@ async function removeJob(
   return true;
 }
 
-/** Writes the status if it differs. Returns the CronJob with the status; undefined if the CronJob was changed or deleted meanwhile. */
+/** Writes the status if it differs. Resolves to the CronJob with the status; undefined if the CronJob was changed or deleted meanwhile. */
 async function writeStatus(
   { cronJobClient, cronJobs }: CronJobWriter,
   cronJob: CronJob,

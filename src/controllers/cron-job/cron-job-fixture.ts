@@ -1,4 +1,4 @@
-/** Objects for the tests of CronJobs. */
+/** Makes objects for the tests of CronJobs. */
 import type {
   CronJob,
   CronJobSpec,
@@ -16,7 +16,7 @@ import { CRON_JOB, jobOf } from './jobs.ts';
 export const NOW: Millis = Date.UTC(2026, 0, 31, 12);
 export const MINUTE: Millis = 60_000;
 
-/** The spec of a CronJob whose schedule matches each minute. */
+/** Returns the spec of a CronJob whose schedule matches each minute. */
 export const spec = (changes: Partial<CronJobSpec> = {}): CronJobSpec => ({
   schedule: '* * * * *',
   concurrencyPolicy: 'Allow',
@@ -27,7 +27,7 @@ export const spec = (changes: Partial<CronJobSpec> = {}): CronJobSpec => ({
   ...changes,
 });
 
-/** A CronJob `tick` in the namespace `a`, created at noon. */
+/** Returns a CronJob `tick` in the namespace `a`, created at noon. */
 export const cronJob = (
   changes: Partial<CronJobSpec> = {},
   status: CronJobStatus = {},
@@ -51,13 +51,13 @@ export function finished(type: 'Complete' | 'Failed', started: Millis): JobStatu
   };
 }
 
-/** The Job that the controller creates for the time; its UID is its name. */
+/** Returns the Job that the controller creates for the time; its UID is its name. */
 export function scheduledJob(scheduled: Millis, status: JobStatus = {}): Job {
   const job = jobOf(cronJob(), scheduled);
   return { ...job, metadata: { ...job.metadata, uid: job.metadata.name }, status };
 }
 
-/** The Job that `kubectl create job NAME --from=cronjob/tick` creates; its UID is its name. */
+/** Returns the Job that `kubectl create job NAME --from=cronjob/tick` creates; its UID is its name. */
 export const manualJob = (name: string, status: JobStatus = {}): Job => ({
   apiVersion: 'batch/v1',
   kind: 'Job',

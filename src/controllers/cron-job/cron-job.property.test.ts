@@ -1,6 +1,6 @@
 /**
- * Properties of the CronJob controller while time passes and jumps, Jobs end and are deleted, and the engine is killed between any two of
- * its writes. The informers are some turns of the event loop behind. The test ends Jobs as the controller of Jobs does. LIFEPOD_SEED
+ * Tests properties of the CronJob controller while time passes and jumps, Jobs end and are deleted, and the engine is killed between any
+ * two of its writes. The informers are some turns of the event loop behind. The test ends Jobs as the controller of Jobs does. LIFEPOD_SEED
  * repeats a run; the seed is printed.
  */
 import fc from 'fast-check';
@@ -70,7 +70,7 @@ class World {
   readonly #engines: KilledEngines;
   readonly #spec: CronJobSpec;
   readonly #started = new Set<number>();
-  /** Whether all Jobs end after each write of the engine: the next engine then finds only finished Jobs. */
+  /** Whether all Jobs end after each write of the engine, so that the next engine finds only finished Jobs. */
   #endJobs = false;
 
   constructor(backend: RegistryBackend, timers: VirtualTimers, lags: Record<string, number>, changes: object) {
@@ -126,7 +126,7 @@ class World {
     await this.#backend.patch(CRON_JOBS, 'a', 'tick', 'application/merge-patch+json', { spec: { suspend } });
   }
 
-  /** Lets all Jobs end, and checks that the next time is started and that the status is complete. */
+  /** Ends all Jobs, and checks that the next time is started and that the status is complete. */
   async settle(): Promise<void> {
     this.#engines.killAfter(Number.POSITIVE_INFINITY);
     this.#endJobs = false;
@@ -165,7 +165,7 @@ class World {
     );
   }
 
-  /** Resolves once the engines make no calls any more. Time passes only then, so that each decision belongs to the current time. */
+  /** Resolves once the engines make no further calls. Time passes only then, so that each decision belongs to the current time. */
   async #rest(): Promise<void> {
     for (let calls = -1; calls !== this.#backend.calls.length; ) {
       calls = this.#backend.calls.length;
@@ -173,7 +173,7 @@ class World {
     }
   }
 
-  /** Checks a new Job. `others`: the Jobs that were running before. */
+  /** Checks a new Job. `others`: the Jobs that were running before the new one. */
   #check(job: Job, others: readonly Job[]): void {
     const scheduled = scheduledTimeOf(job, this.#cronJob()) ?? 0;
     const now = this.#timers.now();

@@ -27,7 +27,7 @@ async function change(changes: Partial<CronJobSpec>): Promise<void> {
   await backend.patch(CRON_JOBS, 'a', 'tick', 'application/merge-patch+json', { spec: changes });
   await settled();
 }
-/** Advances the clock minute by minute, and lets the controller work after each. */
+/** Advances the clock minute by minute, and after each minute waits until the controller has processed the changes. */
 async function pass(minutes: number): Promise<void> {
   for (let minute = 0; minute < minutes; minute++) {
     timers.advance(MINUTE);

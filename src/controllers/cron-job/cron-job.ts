@@ -90,7 +90,7 @@ export async function startCronJobs(options: CronJobOptions): Promise<void> {
   await synced;
 }
 
-/** Returns the UIDs of the active Jobs that the API no longer has. `owned`: the Jobs in the local copy, which need no call. */
+/** Resolves to the UIDs of the active Jobs that the API no longer has. `owned`: the Jobs in the local copy, which need no call. */
 async function missingJobs(
   jobClient: ResourceClient<Job>,
   { status }: CronJob,

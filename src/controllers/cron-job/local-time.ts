@@ -1,4 +1,4 @@
-/** Converts between times and the clocks of time zones. Pure. */
+/** Converts between times and the clocks of time zones. The functions are pure. */
 import type { Millis } from '../../machinery/time.ts';
 
 /** The maximum number of cached formats, one per time zone: a format takes some 30 KB, and clients choose the time zones. */

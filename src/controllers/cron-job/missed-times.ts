@@ -1,5 +1,5 @@
 /**
- * Decides which time of a schedule is due. Pure.
+ * Decides which time of a schedule is due. The functions are pure.
  * Source: mostRecentScheduleTime of pkg/controller/cronjob/utils.go of v1.33 (behavior).
  */
 import type { Millis } from '../../machinery/time.ts';

@@ -1,5 +1,5 @@
 /**
- * Decides what to do for a CronJob: its status, which Jobs to delete, and whether to start a Job. Pure.
+ * Decides what to do for a CronJob: its status, which Jobs to delete, and whether to start a Job. The functions are pure.
  *
  * A Job that was created before a crash, but is not in the status yet, is found by its name and annotation. Its time counts as started, so
  * that no time is started twice, even if the Job has already finished and is deleted because of the limits of the history.

@@ -1,4 +1,4 @@
-/** For the tests of DaemonSets: makes objects, and binds Pods and makes them ready as the scheduler and the nodes do. */
+/** Makes objects for the tests of DaemonSets, and binds Pods and makes them ready as the scheduler and the nodes do. */
 import type { DaemonSet, DaemonSetSpec, Node, Pod, PodTemplateSpec, Taint } from '../../api/generated/types.ts';
 import { PODS } from '../../api/resources.ts';
 import type { RegistryBackend } from '../../client/registry-fixture.ts';
@@ -18,7 +18,7 @@ export const rolling = (
   rollingUpdate: { maxSurge, maxUnavailable },
 });
 
-/** A DaemonSet `agent` in the namespace `a`. */
+/** Returns a DaemonSet `agent` in the namespace `a`. */
 export const daemonSet = (spec: Partial<DaemonSetSpec> = {}): DaemonSet => ({
   apiVersion: 'apps/v1',
   kind: 'DaemonSet',

@@ -1,7 +1,7 @@
 /**
- * Properties of the DaemonSet controller while users change the template, and while the engine is killed between any two of its writes. The
- * informers are some turns of the event loop behind. Creates that are under way when the engine is killed may still take effect, as with an
- * API server in another process. LIFEPOD_SEED repeats a run; the seed is printed.
+ * Tests properties of the DaemonSet controller while users change the template, and while the engine is killed between any two of its
+ * writes. The informers are some turns of the event loop behind. Creates that are under way when the engine is killed may still take
+ * effect, as with an API server in another process. LIFEPOD_SEED repeats a run; the seed is printed.
  */
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
@@ -55,7 +55,7 @@ class World {
   /** How many Pods may be too many until the next settle(): the creates that were under way when an engine was killed. */
   #late = 0;
   readonly #revisions = new Map<string, number>();
-  /** UIDs of Pods that were ready at the last settle(), and of which the controller therefore knows that they are available. */
+  /** UIDs of Pods that were ready at the last settle(), so that the controller knows that they are available. */
   #knownReady: ReadonlySet<string> = new Set();
 
   constructor(backend: RegistryBackend, lags: Record<string, number>, of: Amounts) {
@@ -89,7 +89,7 @@ class World {
     }
   }
 
-  /** Lets all Pods become ready or end until nothing changes, and checks the result. */
+  /** Makes all Pods ready or removes them until nothing changes, and checks the result. */
   async settle(): Promise<void> {
     for (let round = 0; round < 60; round++) {
       await this.#engines.settled();
@@ -113,7 +113,7 @@ class World {
 
   #pods = (): Pod[] => this.#backend.objects(PODS) as Pod[];
 
-  /** Makes a Pod ready, or removes one that is being deleted. Returns whether there was something to do. */
+  /** Makes a Pod ready, or removes a Pod that is being deleted. Resolves to whether there was a Pod to change. */
   async #progress(what: 'ready' | 'end', number: number): Promise<boolean> {
     const pods = this.#pods();
     const pod = pods[number % pods.length];

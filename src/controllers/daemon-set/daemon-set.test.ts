@@ -28,7 +28,7 @@ const agent = (): DaemonSet => backend.objects(DAEMON_SETS)[0] as DaemonSet;
 const pods = (): Pod[] => backend.objects(PODS) as Pod[];
 const revisions = (): ControllerRevision[] =>
   (backend.objects(CONTROLLER_REVISIONS) as ControllerRevision[]).sort((a, b) => a.revision - b.revision);
-/** The Pods that are not being deleted, each as the name of its node and its image. */
+/** Returns the Pods that are not being deleted, each as the name of its node and its image. */
 const running = (): string =>
   pods()
     .filter(({ metadata }) => metadata.deletionTimestamp === undefined)
@@ -73,7 +73,8 @@ describe('a DaemonSet', () => {
     expect(agent().status).toMatchObject({ desiredNumberScheduled: 4, numberAvailable: 3, numberUnavailable: 1 });
     await backend.remove(NODES, undefined, 'n4');
     await settled();
-    // The Pod of the removed node was not bound yet. pod-gc deletes the Pods that are bound to a removed node.
+    // The Pod of the removed node was not bound yet, so this controller deletes it. pod-gc deletes the Pods that are bound to a removed
+    // node.
     expect(running()).toBe('n1:v1 n2:v1 n3:v1');
   });
 

@@ -86,7 +86,7 @@ export async function startDaemonSets(options: ControllerOptions): Promise<void>
     wakes.set(key, earliest(decision.checkAt, retries.next()));
   }
 
-  /** Adopts and releases objects by the selector, then returns the objects that the DaemonSet controls. */
+  /** Adopts and releases objects by the selector. Resolves to the objects that the DaemonSet controls afterwards. */
   function claimed<T extends KubeObject>(
     daemonSet: DaemonSet,
     objects: ResourceClient<T>,

@@ -47,5 +47,5 @@ export function followDaemonSets(
   return { daemonSets, nodes, pods: informers.follow<Pod>(PODS, { signal }, handlers), revisions };
 }
 
-/** The fields of a node that decide whether a Pod runs on it. */
+/** Returns the fields of a node that decide whether a Pod runs on it. */
 const placementFields = ({ metadata, spec }: Node) => [metadata.labels, spec?.taints, spec?.unschedulable];

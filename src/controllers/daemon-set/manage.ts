@@ -1,5 +1,5 @@
 /**
- * Decides on which nodes a Pod is missing, and which Pods must not exist. Pure.
+ * Decides on which nodes a Pod is missing, and which Pods must not exist. The functions are pure.
  * Source: podsShouldBeOnNode and getUnscheduledPodsWithoutNode of pkg/controller/daemon/daemon_controller.go of v1.33 (behavior and
  * wording).
  */

@@ -1,5 +1,5 @@
 /**
- * Decides on which nodes a DaemonSet has Pods, and makes a Pod for a node. Pure.
+ * Decides on which nodes a DaemonSet has Pods, and makes a Pod for a node. The functions are pure.
  * Source: NodeShouldRunDaemonPod of pkg/controller/daemon/daemon_controller.go, and pkg/controller/daemon/util of v1.33 (behavior).
  */
 import type { DaemonSet, Node, NodeSelectorRequirement, Pod, PodSpec, Toleration } from '../../api/generated/types.ts';

@@ -22,7 +22,7 @@ interface PodState {
   deleting?: boolean;
 }
 
-/** A Pod for the node `on`, by default bound, running and of the current template, whose hash is `new`. */
+/** Returns a Pod for the node `on`, by default bound, running and of the current template, whose hash is `new`. */
 function podOf(name: string, state: PodState): Pod {
   const { on, hash = 'new', phase = 'Running', ready, age = 100, bound = true, deleting = false } = state;
   const { spec, ...pod } = podFor(daemonSet(), on);

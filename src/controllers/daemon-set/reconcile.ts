@@ -1,6 +1,6 @@
 /**
  * Decides what to do for a DaemonSet whose current revision exists: which Pods to create and delete, which revisions to delete, and the
- * status. Pure. Missing and surplus Pods come first; the rolling update continues once there are none.
+ * status. The functions are pure. Missing and surplus Pods come first; the rolling update continues once there are none.
  * Source: updateDaemonSet of pkg/controller/daemon/daemon_controller.go of v1.33 (behavior).
  */
 import type { ControllerRevision, DaemonSet, DaemonSetStatus, Node, Pod } from '../../api/generated/types.ts';

@@ -28,7 +28,7 @@ export interface DeploymentWriter {
 /**
  * Carries out the decision, but skips the rest once a ReplicaSet has changed. Resolves with false if the current ReplicaSet does not exist
  * yet: a change of the Deployment or the deletion of its namespace follows. Otherwise resolves with true once the informers' caches contain
- * the writes. Throws the error of a write, except if the object was changed or deleted meanwhile, because that change causes the next
+ * the writes. Rejects with the error of a write, except if the object was changed or deleted meanwhile, because that change causes the next
  * decision.
  */
 export async function carryOut(writer: DeploymentWriter, deployment: Deployment, decision: Decision): Promise<boolean> {
@@ -44,8 +44,8 @@ export async function carryOut(writer: DeploymentWriter, deployment: Deployment,
 }
 
 /**
- * Creates the ReplicaSet. Returns whether it exists afterwards. If its name is in use, increments the collisionCount of the Deployment, so
- * that the next attempt has another name.
+ * Creates the ReplicaSet. Resolves to whether it exists afterwards. If its name is in use, increments the collisionCount of the Deployment,
+ * so that the next attempt has another name.
  */
 async function createSet(writer: DeploymentWriter, deployment: Deployment, set: ReplicaSet): Promise<boolean> {
   const { name, namespace } = set.metadata;
@@ -92,7 +92,7 @@ async function reportFailedCreate(
     );
 }
 
-/** Returns whether the ReplicaSet was written. If not, it has changed, and the rest of the decision may be wrong. */
+/** Resolves to whether the ReplicaSet was written. If not, it has changed, and the rest of the decision may be wrong. */
 async function applyChange(writer: DeploymentWriter, deployment: Deployment, { from, to }: Change): Promise<boolean> {
   const written = await unlessChanged(writer.setClient.update(to));
   if (written === undefined) return false;

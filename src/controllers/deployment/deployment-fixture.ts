@@ -1,4 +1,4 @@
-/** Objects for the tests of Deployments. */
+/** Makes objects for the tests of Deployments. */
 import type {
   Deployment,
   DeploymentSpec,
@@ -19,13 +19,13 @@ export const templateWith = (image: string): PodTemplateSpec => ({
   spec: { containers: [{ name: 'app', image }] },
 });
 
-/** The strategy RollingUpdate with these amounts. */
+/** Returns the strategy RollingUpdate with these amounts. */
 export const rolling = (maxSurge: number | string, maxUnavailable: number | string): DeploymentSpec['strategy'] => ({
   type: 'RollingUpdate',
   rollingUpdate: { maxSurge, maxUnavailable },
 });
 
-/** A Deployment `web` in the namespace `a`. By default, it has 4 replicas, and one more or fewer during an update. */
+/** Returns a Deployment `web` in the namespace `a`. By default, the Deployment has 4 replicas, and one more or fewer during an update. */
 export const deployment = (
   spec: Partial<DeploymentSpec> = {},
   metadata: Partial<ObjectMeta> = {},
@@ -48,21 +48,21 @@ export interface SetState {
   /** The image of the template; also the name of the ReplicaSet. */
   image: string;
   size: number;
-  /** Default: size. */
+  /** The number of available Pods; default: size. */
   available?: number;
-  /** Default: size. */
+  /** The number of Pods; default: size. */
   pods?: number;
   revision?: number;
   /** The values of the annotations DESIRED and MAX; default: no annotation. */
   desired?: number;
   max?: number;
-  /** Default: 60. */
+  /** The age of the ReplicaSet; default: 60. */
   ageSeconds?: number;
   status?: ReplicaSetStatus;
   annotations?: Record<string, string>;
 }
 
-/** A ReplicaSet of the Deployment `web`. */
+/** Returns a ReplicaSet of the Deployment `web`. */
 export function setOf(state: SetState): ReplicaSet {
   const { image, size, available = size, pods = size, revision, desired, max, ageSeconds = 60 } = state;
   const annotations = { ...state.annotations };

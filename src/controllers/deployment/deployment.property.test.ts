@@ -1,7 +1,7 @@
 /**
- * Properties of the Deployment controller while users change the template, scale, pause and resume, and while the engine is killed between
- * any two of its writes. The informers are some turns of the event loop behind. The Pods are the counts in the status of the ReplicaSets,
- * which the test writes as the ReplicaSet controller would. LIFEPOD_SEED repeats a run; the seed is printed.
+ * Tests properties of the Deployment controller while users change the template, scale, pause and resume, and while the engine is killed
+ * between any two of its writes. The informers are some turns of the event loop behind. There are no Pods, only counts in the status of the
+ * ReplicaSets, which the test writes as the ReplicaSet controller would. LIFEPOD_SEED repeats a run; the seed is printed.
  */
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
@@ -101,7 +101,7 @@ class World {
     await this.#backend.set<Deployment>(DEPLOYMENTS, { ...object, status: undefined } as unknown as Deployment);
   }
 
-  /** Lets all Pods become ready until nothing changes, and checks the result. */
+  /** Makes all Pods ready until nothing changes, and checks the result. */
   async settle(): Promise<void> {
     await this.write({ paused: false });
     for (let round = 0; round < 40; round++) {
@@ -133,7 +133,8 @@ class World {
   #sets = (): ReplicaSet[] => this.#backend.objects(REPLICA_SETS) as ReplicaSet[];
 
   /**
-   * Writes the status of a ReplicaSet whose Pods exist, and of which `ready` more are available. Returns whether the status has changed.
+   * Writes the status of a ReplicaSet whose Pods exist, and of which `ready` more are available. Resolves to whether the status has
+   * changed.
    */
   async #progress(number: number, ready: number): Promise<boolean> {
     const sets = this.#sets();

@@ -107,7 +107,7 @@ describe('a rolling update', () => {
     await change({ template: templateWith('v2') });
     expect(sizes()).toEqual([3, 2]);
     await change({ template: templateWith('v3') });
-    // The Pods of v2 are not available, so they are deleted first.
+    // The Pods of v2 are not available, so the controller removes them first.
     expect(sizes()).toEqual([3, 0, 2]);
   });
 
@@ -132,7 +132,7 @@ describe('a rolling update', () => {
     await change({ template: templateWith('v2') });
     expect(sizes()).toEqual([8, 5]);
     await change({ replicas: 15 });
-    // The example of "Proportional scaling" in "Deployments" of the documentation.
+    // This is the example of "Proportional scaling" in "Deployments" of the documentation.
     expect(sizes()).toEqual([11, 7]);
   });
 

@@ -8,7 +8,7 @@ const old = (number: number, size: number, more: Partial<SetState> = {}) =>
   setOf({ image: `old-${number}`, size, ageSeconds: 100 - number, ...more });
 
 interface Case {
-  /** Replicas before and after. */
+  /** The replicas of the Deployment before (`from`) and after (`to`) the change. */
   from: number;
   to: number;
   surge?: number | string;

@@ -45,7 +45,10 @@ export function scalingStep(rollout: Rollout): Rollout {
   return isRolling(deployment) ? proportional(rollout) : rollout;
 }
 
-/** Returns the ReplicaSet that gets all replicas: the only active one, or if none is active, the current one or else the newest. */
+/**
+ * Returns the ReplicaSet that gets all replicas: the only active one, or if none is active, the current one or else the newest. Returns
+ * undefined if several are active, or if there is none.
+ */
 function onlyActive(rollout: Rollout): ReplicaSet | undefined {
   const sets = active(allOf(rollout));
   if (sets.length > 1) return undefined;

@@ -1,6 +1,6 @@
 /**
- * Properties of the decisions about a Deployment, in a model of its ReplicaSets and their Pods: the Pods are created, become ready and are
- * deleted, and the statuses are written, at any time between the decisions. A crash may end each decision after any of its writes.
+ * Tests properties of the decisions about a Deployment, in a model of its ReplicaSets and their Pods: the Pods are created, become ready
+ * and are deleted, and the statuses are written, at any time between the decisions. A crash may end each decision after any of its writes.
  * LIFEPOD_SEED repeats a run; the seed is printed.
  */
 import fc from 'fast-check';
@@ -56,7 +56,7 @@ class Model {
     else if (this.#sets.length > 0) this.#act(next, this.#sets[next.set % this.#sets.length] as Owned);
   }
 
-  /** Lets everything happen until the rollout is complete, and checks the result. */
+  /** Takes all steps until the rollout is complete, and checks the result. */
   settle(): void {
     for (let round = 0; round < 60; round++) {
       this.#decide(100);
@@ -81,7 +81,7 @@ class Model {
       const { generation = 0 } = object.metadata;
       const counts = { replicas: ready + unready, readyReplicas: ready, availableReplicas: ready };
       owned.next = { ...counts, observedGeneration: generation };
-      // Pods that are not ready are deleted first.
+      // The ReplicaSet controller deletes Pods that are not ready first.
       const fewer = Math.min(owned.unready, Math.max(0, -missing));
       owned.unready += Math.max(0, missing) - fewer;
       owned.ready -= Math.max(0, -missing) - fewer;
@@ -90,7 +90,7 @@ class Model {
       owned.ready += count;
       owned.unready -= count;
     } else if (owned.next !== undefined && owned.next.observedGeneration === object.metadata.generation) {
-      // A status of an earlier generation conflicts with the change of the spec.
+      // The write of a status of an earlier generation fails with a conflict, because the spec has changed.
       owned.object = { ...object, status: owned.next };
     }
   }
@@ -130,8 +130,8 @@ class Model {
   }
 
   /**
-   * The size of all ReplicaSets, and the available Pods that are left once the ReplicaSet controller has done its work. A Pod counts as
-   * available if it is ready and reported, because a decision knows only reported Pods.
+   * Returns the size of all ReplicaSets, and the available Pods that are left once the ReplicaSet controller has done its work. A Pod
+   * counts as available if it is ready and reported, because a decision knows only reported Pods.
    */
   #counts(): { available: number; size: number } {
     const sum = (count: (owned: Owned) => number): number => this.#sets.reduce((all, owned) => all + count(owned), 0);

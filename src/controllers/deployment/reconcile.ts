@@ -1,5 +1,5 @@
 /**
- * Decides what to do for a Deployment: which ReplicaSets to create, scale, annotate and delete, and its status. Pure.
+ * Decides what to do for a Deployment: which ReplicaSets to create, scale, annotate and delete, and its status. The functions are pure.
  *
  * Each decision makes one step, in the order of upstream's syncDeployment. The changes of the ReplicaSets cause the next decision. A
  * decision depends only on the objects, so a crash between two writes of a step leads to the rest of the step.

@@ -13,7 +13,7 @@ interface Case {
   current: Counts;
   /** The counts of the old ReplicaSets, the oldest first. */
   old: readonly Counts[];
-  /** The sizes afterwards. */
+  /** The sizes after the step. */
   expected: readonly [current: number, ...old: number[]];
 }
 

@@ -10,7 +10,7 @@ test.each<[number | string, number | string, number, number, number]>([
   ['50%', '50%', 5, 3, 2],
   ['200%', '100%', 3, 6, 3],
   [2, 3, 10, 2, 3],
-  // Both are 0 after rounding, so one replica may be unavailable.
+  // Both amounts are 0 after rounding, so one replica may be unavailable.
   [0, '10%', 5, 0, 1],
   [0, 0, 5, 0, 1],
   // No more replicas can be unavailable than there are.

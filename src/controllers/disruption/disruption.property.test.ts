@@ -1,8 +1,8 @@
 /**
- * Properties of PodDisruptionBudgets while several clients evict Pods at the same time through two API servers on one store, while Pods
- * become ready, fail, are deleted and replaced, and while the engine with the controller, or the second API server, is killed between any
- * two of its writes. The informers are some turns of the event loop behind. LIFEPOD_SEED repeats a run, whose seed is printed; LIFEPOD_RUNS
- * sets the number of runs.
+ * Tests properties of PodDisruptionBudgets while several clients evict Pods at the same time through two API servers on one store, while
+ * Pods become ready, fail, are deleted and replaced, and while the engine with the controller, or the second API server, is killed between
+ * any two of its writes. The informers are some turns of the event loop behind. LIFEPOD_SEED repeats a run, whose seed is printed;
+ * LIFEPOD_RUNS sets the number of runs.
  */
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
@@ -67,7 +67,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 ) as fc.Arbitrary<Step>;
 
 interface SecondServer {
-  /** Kills the API server as with kill -9 after this many more of its writes. If the server has died already, first starts another. */
+  /** Kills the API server as with kill -9 after this many more of its writes. If the server has died already, first starts another one. */
   crashAfter(writes: number): Promise<void>;
   running(): { api: ResourceApi; died: Promise<void> };
 }
@@ -108,7 +108,7 @@ class World {
   readonly #required: number;
   readonly #engines: KilledEngines;
   readonly #evictions: Promise<unknown>[] = [];
-  /** How many Pods have ceased to be healthy without an eviction since the last settle(). A budget does not prevent that. */
+  /** How many Pods have ceased to be healthy without an eviction since the last settle(). A budget does not prevent these losses. */
   #lost = 0;
   #created = 0;
   evicted = 0;
@@ -209,7 +209,7 @@ class World {
       );
   }
 
-  /** Calls the API of the server. Resolves to true once the server has answered; to false if it dies before. */
+  /** Calls the API of the server. Resolves to true once the server has answered, or to false if the server dies before it answers. */
   async #send(server: number, call: (api: ResourceApi) => Promise<unknown>): Promise<boolean> {
     if (server === 0) return call(this.#backend).then(() => true);
     const { api, died } = this.#second.running();

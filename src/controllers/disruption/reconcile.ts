@@ -1,5 +1,5 @@
 /**
- * Decides the status of a PodDisruptionBudget. Pure.
+ * Decides the status of a PodDisruptionBudget. The functions are pure.
  * Source: pkg/controller/disruption/disruption.go of v1.33 (behavior, reasons and wording); the specification of defer containers,
  * "Workloads" (a Pod counts as disrupted as soon as its termination begins).
  */

@@ -1,4 +1,4 @@
-/** Tests of the three controllers of endpoints on the real registry: what they write, and how often. */
+/** Tests what the three controllers of endpoints write to the real registry, and how often. */
 import { beforeEach, expect, onTestFinished, test } from 'vitest';
 import { MANAGED_BY_LABEL, SERVICE_NAME_LABEL } from '../../api/discovery.k8s.io/v1/endpoint-slice/labels.ts';
 import type { CoreV1Event, EndpointSlice, Endpoints, Pod, Service } from '../../api/generated/types.ts';

@@ -1,6 +1,6 @@
 /**
- * Properties of the three controllers of endpoints while users change Pods, Services and Endpoints, and while the engine is killed between
- * any two of its writes. The informers are some turns of the event loop behind. LIFEPOD_SEED repeats a run; the seed is printed.
+ * Tests properties of the three controllers of endpoints while users change Pods, Services and Endpoints, and while the engine is killed
+ * between any two of its writes. The informers are some turns of the event loop behind. LIFEPOD_SEED repeats a run; the seed is printed.
  */
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
@@ -62,7 +62,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   fc.record({ do: fc.constant('settle') }),
 );
 
-/** Each address with its port and readiness, such as `10.0.0.1 8080 true`. */
+/** Returns each address with its port and readiness, such as `10.0.0.1 8080 true`. */
 const shownBy = (slices: readonly EndpointSlice[]): string[] =>
   slices.flatMap(({ endpoints, ports = [] }) =>
     endpoints.flatMap(({ addresses, conditions }) => `${addresses[0]} ${ports[0]?.port} ${conditions?.ready}`),
@@ -115,7 +115,9 @@ class World {
     await this.#backend.set<EndpointSlice>(ENDPOINT_SLICES, { ...slice, endpoints: [{ addresses: ['192.0.2.1'] }] });
   }
 
-  /** Waits until the controllers have nothing to do, and checks that they have done their work, and that they write no more. */
+  /**
+   * Waits until the controllers have nothing to do, and checks that the endpoints are right and that the controllers write nothing more.
+   */
   async settle(): Promise<void> {
     await this.#engines.settled();
     const writes = (): string[] => this.#backend.calls.filter((call) => /^(create|update|delete) endpoint/.test(call));
@@ -158,7 +160,9 @@ class World {
     expect({ name, listed: shownByEndpoints(endpoints).sort() }).toEqual({ name, listed: listed.sort() });
   }
 
-  /** Returns what the endpoints of the Service must show: the Pods for which `isListed` returns true. */
+  /**
+   * Returns the addresses, ports and readiness that the endpoints of the Service must show, for the Pods for which `isListed` returns true.
+   */
   #wanted({ spec }: Service, isListed: (pod: Pod) => boolean): string[] {
     const selected = this.#objects<Pod>(PODS).filter(({ metadata: { labels = {} } }) =>
       Object.entries(spec?.selector ?? {}).every(([key, value]) => labels[key] === value),
@@ -220,7 +224,7 @@ class World {
     const name = `p${number}`;
     const known = this.#objects<Pod>(PODS).find(({ metadata }) => metadata.name === name);
     const wanted = pod(name, { labels: { app, tier }, isReady, port, ips: [ipOf(number)] });
-    // A Pod's ports cannot change.
+    // The ports of an existing Pod cannot change.
     if (known !== undefined) wanted.spec = known.spec;
     await this.#backend.set(PODS, { ...wanted, metadata: { ...wanted.metadata, uid: known?.metadata.uid } });
   }

@@ -1,4 +1,6 @@
-/** For tests of the garbage collector: objects with owners in a registry, and a garbage collector that may die between two writes. */
+/**
+ * Creates, for tests of the garbage collector, objects with owners in a registry, and a garbage collector that may die between two writes.
+ */
 import { createCatalog, type KindCatalog } from '../../api/catalog.ts';
 import { kinds } from '../../api/kinds.ts';
 import { CONFIG_MAPS } from '../../api/resources.ts';
@@ -32,7 +34,7 @@ export const configMap = (
 };
 
 export interface Collector {
-  /** Resolves once the collector has started; rejects if it dies before. */
+  /** Resolves once the collector has started; rejects if the collector dies before that. */
   started: Promise<void>;
   kill(): void;
 }
@@ -40,8 +42,8 @@ export interface Collector {
 export interface CollectorOptions {
   timers: Timers;
   /**
-   * How many writes the collector makes before it dies. It dies instead of the next write; from then on its gets, patches and deletes fail.
-   * Default: it does not die.
+   * How many writes the collector makes before it dies. It dies instead of the next write; from then on, its gets, patches and deletes
+   * fail. Default: the collector does not die.
    */
   writes?: number;
   /** Called when the collector dies. */

@@ -1,7 +1,7 @@
 /**
- * Random graphs of owners and dependents, random deletes, and a garbage collector that dies between any two writes. Safety: the garbage
- * collector deletes no object that has a living owner. Liveness: finally, every object with ownerReferences has a living owner, and no
- * object waits for the garbage collector.
+ * Tests random graphs of owners and dependents, random deletes, and a garbage collector that dies between any two writes. Safety: the
+ * garbage collector deletes no object that has a living owner. Liveness: finally, every object with ownerReferences has a living owner, and
+ * no object waits for the garbage collector.
  */
 import fc from 'fast-check';
 import { expect, test, vi } from 'vitest';
@@ -85,7 +85,7 @@ test('a garbage collector that dies between any two writes never deletes an obje
       let current = await start(lives[0]);
       for (const [each, { object, policy }] of deletes.entries()) {
         await backend.delete(CONFIG_MAPS, 'a', `n${object}`, { propagationPolicy: policy }).catch(() => undefined);
-        // The collector dies at its limit of writes, or is killed if it makes fewer.
+        // The collector dies at its limit of writes, or is killed if it makes fewer writes.
         await Promise.race([current.dead, rest()]);
         current.kill();
         current = await start(lives[each + 1]);

@@ -196,7 +196,7 @@ class GarbageCollector {
     return owners;
   }
 
-  /** Reads the owner from the API server, and returns its state. */
+  /** Reads the owner from the API server, and resolves to its state. */
   async #stateOf(node: GraphNode, reference: OwnerReference): Promise<OwnerState> {
     const kind = this.#served(reference);
     if (kind === undefined || !isReadable(kind) || (kind.namespaced && node.namespace === undefined)) return 'unknown';

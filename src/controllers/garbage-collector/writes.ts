@@ -21,7 +21,7 @@ export interface Target {
   object: KubeObject;
 }
 
-/** The metadata with which a patch fails if the object has changed since it was read. */
+/** Returns the metadata with which a patch fails if the object has changed since it was read. */
 const unchanged = ({ metadata: { uid, resourceVersion } }: KubeObject) => ({ uid, resourceVersion });
 
 const patch = ({ api }: Client, { ref, object: { metadata } }: Target, change: object, subresource?: string) =>

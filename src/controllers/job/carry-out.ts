@@ -54,7 +54,7 @@ async function removePod(writer: JobWriter, job: Job, pod: Pod, reason: Decision
   await writer.pods.gone(pod);
 }
 
-/** Creates the Pods. Returns how many could not be created, and the first error. */
+/** Creates the Pods. Resolves to the number of Pods that could not be created, and the first error. */
 async function create(writer: JobWriter, job: Job, decision: Decision): Promise<{ missing: number; error?: unknown }> {
   const created: Pod[] = [];
   const { error } = await slowStart(decision.create.length, async (index) => {
@@ -82,7 +82,7 @@ function reduced(status: JobStatus, missing: number): JobStatus {
   };
 }
 
-/** Writes the status if it differs. Returns false if the Job has changed or no longer exists. */
+/** Writes the status if it differs. Resolves to false if the Job has changed or no longer exists. */
 async function writeStatus({ jobClient, jobs }: JobWriter, job: Job, status: JobStatus): Promise<boolean> {
   if (isDeepStrictEqual(job.status ?? {}, status)) return true;
   const written = await unlessChanged(jobClient.updateStatus({ ...job, status }));

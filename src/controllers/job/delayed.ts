@@ -1,6 +1,6 @@
 /**
  * Finds the failed Pods of a Job with backoffLimitPerIndex that must remain until their replacements exist, because a replacement has an
- * annotation with the number of failures before it. Pure. Source: getPodsWithDelayedDeletionPerIndex of
+ * annotation with the number of failures before it. The functions are pure. Source: getPodsWithDelayedDeletionPerIndex of
  * pkg/controller/job/indexed_job_utils.go of v1.33 (behavior).
  */
 import type { Pod } from '../../api/generated/types.ts';

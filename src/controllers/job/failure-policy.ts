@@ -1,5 +1,5 @@
 /**
- * Finds the rule of the podFailurePolicy of a Job that a failed Pod matches. Pure.
+ * Finds the rule of the podFailurePolicy of a Job that a failed Pod matches. The functions are pure.
  * Source: pkg/controller/job/pod_failure_policy.go of v1.33 (behavior and wording).
  */
 import type { ContainerStatus, JobSpec, Pod, PodFailurePolicyRule } from '../../api/generated/types.ts';

@@ -16,15 +16,15 @@ const OWN_NAME = 'kubernetes.io/job-controller';
 export const isManagedElsewhere = ({ spec }: Job): boolean => (spec?.managedBy ?? OWN_NAME) !== OWN_NAME;
 
 /**
- * Removes the finalizer. Returns the new Pod; undefined if the Pod no longer exists. `onlyIfUnchanged`: throws 409 Conflict if the Pod has
- * changed since it was read.
+ * Removes the finalizer. Resolves to the new Pod; undefined if the Pod no longer exists. `onlyIfUnchanged`: rejects with 409 Conflict if
+ * the Pod has changed since it was read.
  */
 export const untrackPod = (pods: ResourceClient<Pod>, pod: Pod, onlyIfUnchanged: boolean): Promise<Pod | undefined> =>
   patched(pods, pod, { '$deleteFromPrimitiveList/finalizers': [FINALIZER] }, onlyIfUnchanged);
 
 /**
- * Adds the finalizer. Returns the new Pod; undefined if the Pod no longer exists. Throws 409 Conflict if the Pod has changed since it was
- * read.
+ * Adds the finalizer. Resolves to the new Pod; undefined if the Pod no longer exists. Rejects with 409 Conflict if the Pod has changed
+ * since it was read.
  */
 export const trackPod = (pods: ResourceClient<Pod>, pod: Pod): Promise<Pod | undefined> =>
   patched(pods, pod, { finalizers: [FINALIZER] }, true);

@@ -1,4 +1,4 @@
-/** For the tests of Jobs: makes objects, and binds Pods and writes their statuses as the scheduler and the nodes do. */
+/** Makes objects for the tests of Jobs, and binds Pods and writes their statuses as the scheduler and the nodes do. */
 import type { ContainerStatus, Job, JobSpec, JobStatus, Pod, PodCondition } from '../../api/generated/types.ts';
 import { PODS } from '../../api/resources.ts';
 import type { RegistryBackend } from '../../client/registry-fixture.ts';
@@ -8,7 +8,7 @@ import { formatTime, type Millis } from '../../machinery/time.ts';
 export const NOW: Millis = Date.UTC(2026, 0, 31, 12);
 export const ago = (seconds: number): string => formatTime(NOW - seconds * 1000);
 
-/** A Job `work` in the namespace `a`. */
+/** Returns a Job `work` in the namespace `a`. */
 export const newJob = (spec: Partial<JobSpec> = {}): Job => ({
   apiVersion: 'batch/v1',
   kind: 'Job',
@@ -16,7 +16,7 @@ export const newJob = (spec: Partial<JobSpec> = {}): Job => ({
   spec: { template: { spec: { containers: [{ name: 'app', image: 'x' }], restartPolicy: 'Never' } }, ...spec },
 });
 
-/** The same Job as a controller reads it, with the defaults that the API sets. */
+/** Returns the Job of newJob() as a controller reads it, with the defaults that the API sets. */
 export const storedJob = (
   spec: Partial<JobSpec> = {},
   status: JobStatus = {},
@@ -34,22 +34,22 @@ export const storedJob = (
 };
 
 export interface JobPodState {
-  /** Default: Running. */
+  /** The phase of the Pod; default: Running. */
   phase?: string;
   index?: number;
   /** The failures of the index before this Pod. */
   failures?: number;
   ignored?: number;
-  /** Default: true. */
+  /** Whether the Pod has the finalizer; default: true. */
   tracked?: boolean;
   deleted?: boolean;
-  /** Default: 60. */
+  /** When the deletion began, in seconds before NOW; default: 60. */
   deletedSecondsAgo?: number;
-  /** Default: n1. */
+  /** The name of the node; default: n1. */
   node?: string;
-  /** Default: 0 in a Pod that has succeeded, 1 in a Pod that has failed. */
+  /** The exit code of the container; default: 0 in a Pod that has succeeded, 1 in a Pod that has failed. */
   exitCode?: number;
-  /** When the container ended; default: 0. */
+  /** When the container ended, in seconds before NOW; default: 0. */
   endedSecondsAgo?: number;
   restarts?: number;
   ready?: boolean;
@@ -60,7 +60,7 @@ export interface JobPodState {
 const FINALIZER = 'batch.kubernetes.io/job-tracking';
 const KEY = 'batch.kubernetes.io/job-';
 
-/** A Pod of the Job. */
+/** Returns a Pod of the Job. */
 export function jobPod(name: string, state: JobPodState = {}): Pod {
   const { phase = 'Running', index, failures, ignored, tracked = true, deleted = false, node = 'n1' } = state;
   const { deletedSecondsAgo = 60, ready = false, conditions = [], defers = false } = state;

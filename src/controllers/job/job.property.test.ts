@@ -1,7 +1,8 @@
 /**
- * Properties of the Job controller while Pods end, users delete Pods and change the Job, and the engine is killed between any two of its
- * writes. The informers are some turns of the event loop behind. Calls that are under way when the engine is killed may still take effect,
- * as with an API server in another process. LIFEPOD_SEED repeats a run, whose seed is printed; LIFEPOD_RUNS sets the number of lives.
+ * Tests properties of the Job controller while Pods end, users delete Pods and change the Job, and the engine is killed between any two of
+ * its writes. The informers are some turns of the event loop behind. Calls that are under way when the engine is killed may still take
+ * effect, as with an API server in another process. LIFEPOD_SEED repeats a run, whose seed is printed; LIFEPOD_RUNS sets the number of
+ * lives.
  */
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
@@ -80,7 +81,10 @@ class World {
   readonly #completed = new Set<string>();
   /** UIDs of the Pods with the finalizer that a user has deleted. */
   readonly #deleted = new Set<string>();
-  /** UIDs of the Pods that were deleted with the finalizer, also by the Job. They may count as failed before they end, or not at all. */
+  /**
+   * UIDs of the Pods that were deleted with the finalizer, by a user or by the Job. They may count as failed before they end, or not at
+   * all.
+   */
   readonly #ending = new Set<string>();
   /** The indexes of the Pods that have succeeded with the finalizer, by UID. */
   readonly #indexes = new Map<string, number>();
@@ -88,7 +92,7 @@ class World {
   #allowed: number;
   /** How many Pods may be too many until the next settled(): the creates that were under way when an engine was killed. */
   #late = 0;
-  /** UIDs that the status has contained. */
+  /** UIDs that the status has contained in uncountedTerminatedPods. */
   readonly #announced = { succeeded: new Set<string>(), failed: new Set<string>() };
 
   constructor(backend: RegistryBackend, lags: Record<string, number>, spec: JobSpec) {
@@ -120,7 +124,7 @@ class World {
     }
   }
 
-  /** Resolves once the engine has nothing left to do. Then each active Pod has the finalizer. */
+  /** Resolves once the engine has nothing left to do. Records a fault if an active Pod then lacks the finalizer. */
   async #settled(): Promise<void> {
     await this.#engines.settled();
     this.#late = 0;

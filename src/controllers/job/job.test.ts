@@ -36,7 +36,7 @@ const events = (): string[] =>
   (backend.objects(EVENTS) as CoreV1Event[]).map(({ reason, message = '' }) => `${reason}: ${message}`);
 const conditions = (): string[] =>
   (job().status?.conditions ?? []).map(({ type, status, reason }) => `${type}=${status} ${reason}`);
-/** Writes the phase of the first `count` active Pods, with `index` only of Pods with this index. */
+/** Writes the phase of the first `count` active Pods. If `index` is given, only Pods with this index count. */
 const end = async (phase: string, count = 1, index?: number): Promise<void> => {
   const chosen = active().filter(
     ({ metadata }) => index === undefined || metadata.annotations?.[INDEX] === String(index),
@@ -285,7 +285,7 @@ const deferring = (): object => {
   const spec = newJob().spec?.template?.spec;
   return { template: { spec: { ...spec, deferContainers: [{ name: 'bye', image: 'x' }] } } };
 };
-/** The reason of the deletion of each Pod that is being deleted. */
+/** Returns the reason of the deletion of each Pod that is being deleted. */
 const deletionReasons = (): (string | undefined)[] =>
   pods()
     .filter(({ metadata }) => metadata.deletionTimestamp !== undefined)

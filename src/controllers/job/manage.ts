@@ -1,8 +1,9 @@
 /**
- * Decides which Pods a Job that has not ended creates and deletes. Pure. One decision either creates or deletes; deletions come first.
+ * Decides which Pods a Job that has not ended creates and deletes. The functions are pure. One decision either creates or deletes;
+ * deletions come first.
  *
  * A Pod that is being deleted and runs its defer containers is not counted yet, but probably fails. Therefore backoffLimit and the back-off
- * already take it into account.
+ * already take this Pod into account.
  * Source: manageJob of pkg/controller/job/job_controller.go of v1.33 (behavior).
  */
 import type { Pod } from '../../api/generated/types.ts';
@@ -50,7 +51,10 @@ export function manage(view: JobView, delayed: ReadonlyMap<number, Pod>): PodCha
   return missing > 0 && view.mayCreate ? additions(view, missing, terminating, delayed) : NOTHING;
 }
 
-/** The work of a Pod that ended by itself before it was deleted is done, so a replacement would do it again. */
+/**
+ * Whether a terminating Pod must end before it is replaced even if the Job replaces terminating Pods: the work of a Pod that ended by
+ * itself before it was deleted is done, so a replacement would do the work again.
+ */
 const isAwaitedAlways = (pod: Pod): boolean => isTracked(pod) && isEndingByItself(pod);
 
 /** Returns how many Pods should be active. */

@@ -112,7 +112,7 @@ describe('the back-off of a Job', () => {
     const job = storedJob(indexed(2, { backoffLimitPerIndex: 5 }));
     const decision = decide(job, pods);
     expect(decision.create).toEqual([{ index: 1, failures: { counted: 1, ignored: 0 } }]);
-    // The replacements continue their numbers of failures, so that the failed Pods remain until then.
+    // Only the replacements continue the numbers of failures, so the failed Pods remain until the replacements exist.
     expect([names(decision.untrack), decision.checkAt]).toEqual(['', NOW + 1000]);
     const replaced = decide(job, [...pods, jobPod('third', { index: 1, failures: 1 })]);
     expect([names(replaced.untrack), replaced.status.uncountedTerminatedPods]).toEqual([

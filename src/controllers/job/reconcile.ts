@@ -1,5 +1,5 @@
 /**
- * Decides what to do for a Job: which Pods to create, delete and count, and the status. Pure.
+ * Decides what to do for a Job: which Pods to create, delete and count, and the status. The functions are pure.
  *
  * The status of a decision is written after its creations and deletions, and before the finalizers of `untrack` are removed. The decision
  * after that counts these Pods, and ends the Job once no Pod is active, terminating or not yet counted.

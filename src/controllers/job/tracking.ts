@@ -2,7 +2,7 @@
  * Counts each Pod exactly once, although the engine can be killed between any two writes. The UID of a Pod that has ended is first written
  * to status.uncountedTerminatedPods; then the finalizer of the Pod is removed; the next write of the status removes the UID and increments
  * the counter. Therefore a Pod with a finalizer has not been counted, and a UID without such a Pod must be counted. For a success in an
- * indexed Job, the index in completedIndexes has the role of the UID. Pure.
+ * indexed Job, the index in completedIndexes has the role of the UID. The functions are pure.
  * Source: trackJobStatusAndRemoveFinalizers of pkg/controller/job/job_controller.go of v1.33 (protocol).
  */
 

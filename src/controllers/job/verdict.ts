@@ -1,6 +1,6 @@
 /**
- * Decides whether a Job ends, and why. Pure. Source: syncJob of pkg/controller/job/job_controller.go, and success_policy.go, of v1.33
- * (behavior and wording).
+ * Decides whether a Job ends, and why. The functions are pure. Source: syncJob of pkg/controller/job/job_controller.go, and
+ * success_policy.go, of v1.33 (behavior and wording).
  */
 
 import { hasEnded } from '../../api/core/v1/pod/status/final-phase.ts';

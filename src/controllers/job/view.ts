@@ -1,6 +1,6 @@
 /**
  * Computes the state from which a reconcile of a Job decides: its active and newly ended Pods, the counts, the indexes and the back-off.
- * Pure. Source: syncJob of pkg/controller/job/job_controller.go of v1.33 (behavior).
+ * The functions are pure. Source: syncJob of pkg/controller/job/job_controller.go of v1.33 (behavior).
  */
 import type { Job, JobSpec, JobStatus, Pod } from '../../api/generated/types.ts';
 import { uidOf } from '../../machinery/meta.ts';

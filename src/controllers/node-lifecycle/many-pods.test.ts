@@ -17,7 +17,7 @@ useRegistry();
 const NODE_COUNT = 20;
 const PODS_PER_NODE = 20;
 
-/** Counts the Pods that are read from the copy. */
+/** Counts the Pods that the controllers read from the informers' copies. */
 function counted(options: ControllerOptions): { options: ControllerOptions; examined: () => number } {
   let examined = 0;
   const count = <T extends Iterable<unknown>>(pods: T): T => {
@@ -56,7 +56,7 @@ test('the loss of one node examines only the Pods of that node', async () => {
     await settled();
   };
   const atStart = examined();
-  // The first node is silent: its Pods are not Ready and evicted. Then the Node is removed, and its Pods are failed.
+  // The first node is silent: its Pods become not Ready and are evicted. Then the Node is removed, and its Pods are failed.
   const whole = GRACE_MILLIS + CONFIRM_MILLIS + 400_000;
   for (let passed = 0; passed < whole; passed += 40_000) {
     timers.advance(40_000);

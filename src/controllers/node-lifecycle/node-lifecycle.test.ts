@@ -78,7 +78,7 @@ async function setUp() {
   await backend.set(PODS, pod);
   await startNodeLifecycle(withInformers({ client, timers, log: silentLog, signal: stop.signal }));
   const readyOf = (object: Node | Pod) => object.status?.conditions?.find(({ type }) => type === 'Ready');
-  /** Lets the controller do what is due. */
+  /** Resolves when the controller has done what is due. */
   const settled = async (): Promise<void> => {
     for (let i = 0; i < 50; i++) await new Promise(setImmediate);
   };

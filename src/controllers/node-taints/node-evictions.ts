@@ -87,8 +87,8 @@ export function createNodeEvictions(options: {
 export const isEvicting = ({ key, effect }: Taint): boolean => effect === 'NoExecute' && EVICTING_KEYS.includes(key);
 
 /**
- * Returns since when the node has not been ready; 0 if its Ready condition has no time. Undefined if the node is ready, has no
- * Ready condition, or is shutting down.
+ * Returns since when the node has not been ready; 0 if its Ready condition has no time; undefined if the node is ready, has no Ready
+ * condition, or is shutting down.
  */
 function notReadySince({ status }: Node): Millis | undefined {
   const ready = status?.conditions?.find(({ type }) => type === 'Ready');

@@ -129,7 +129,7 @@ test.each(['node is shutting down', '[x, node is shutting down]'])(
     await startNodeTaints(withInformers({ client: clientOf(backend), timers, log: silentLog, signal: stop.signal }));
     await vi.waitFor(() => expect(taints()).toMatchObject([taint('not-ready')]));
     timers.advance(60_000);
-    // The node is cordoned as well: once the taint for that has appeared, the controller has reconciled the node after the 60 s.
+    // Also cordon the node: once the taint for cordoned nodes has appeared, the controller has reconciled the node after the 60 s.
     await cordon(backend);
     await vi.waitFor(() => expect(taints()).toMatchObject([taint('not-ready'), taint('unschedulable')]));
     stop.abort();

@@ -1,5 +1,5 @@
 /**
- * Decides which objects a controller adopts and which it releases. Pure.
+ * Decides which objects a controller adopts and which it releases. The functions are pure.
  * Source: ClaimObject of pkg/controller/controller_ref_manager.go of v1.33 (behavior).
  */
 import { type LabelSelectorObject, labelSelectorMatcher } from '../../machinery/labels.ts';

@@ -23,8 +23,8 @@ export interface Claimant {
 }
 
 /**
- * Adopts and releases objects that the copy contains, as claim() decides. Returns the objects that the owner controls afterwards, once the
- * copy contains the changes. Throws like executeClaim().
+ * Adopts and releases objects that the copy contains, as claim() decides. Resolves to the objects that the owner controls afterwards, once
+ * the copy contains the changes. Rejects like executeClaim().
  */
 export async function claimDependents<T extends KubeObject>(
   client: ResourceClient<T>,
@@ -42,8 +42,8 @@ export async function claimDependents<T extends KubeObject>(
 }
 
 /**
- * Adopts and releases the objects of the claim. Returns the objects that the owner controls afterwards, in their new state. If objects must
- * be adopted, first reads the owner from the API: throws, and adopts nothing, if the owner has been replaced or is being deleted.
+ * Adopts and releases the objects of the claim. Resolves to the objects that the owner controls afterwards, in their new state. If objects
+ * must be adopted, first reads the owner from the API: rejects, and adopts nothing, if the owner has been replaced or is being deleted.
  */
 export async function executeClaim<T extends KubeObject>(
   client: ResourceClient<T>,

@@ -8,7 +8,7 @@ import { type LabelSelectorObject, labelSelectorMatcher } from '../../machinery/
 import type { KubeObject } from '../../machinery/meta.ts';
 import { controllerOf } from './owner.ts';
 
-/** The key of an object in a work queue: its namespace, `/` and its name. */
+/** Returns the key of an object in a work queue: its namespace, `/` and its name. */
 export const keyOf = ({ metadata }: KubeObject): string => `${metadata.namespace}/${metadata.name}`;
 
 const namespaceOf = ({ metadata }: KubeObject): readonly string[] => [metadata.namespace ?? ''];

@@ -47,7 +47,10 @@ export function podFromTemplate(template: PodTemplateSpec | undefined, owner: Ku
   };
 }
 
-/** Creates the Pod and reports the result, except a failure because the namespace is being deleted. Throws the error of a failed create. */
+/**
+ * Creates the Pod and reports the result, except a failure because the namespace is being deleted. Rejects with the error of a failed
+ * create.
+ */
 export async function createPod({ client, events }: PodWriter, owner: KubeObject, pod: Pod): Promise<Pod> {
   try {
     const created = await client.resource<Pod>(PODS).create(pod);
@@ -61,7 +64,7 @@ export async function createPod({ client, events }: PodWriter, owner: KubeObject
   }
 }
 
-/** Deletes the Pod, unless it has been replaced, and reports the result. NotFound is success. Throws the error of a failed delete. */
+/** Deletes the Pod, unless it has been replaced, and reports the result. NotFound is success. Rejects with the error of a failed delete. */
 export async function deletePod(writer: PodWriter, owner: KubeObject, pod: Pod, reason: DeletionReason): Promise<void> {
   try {
     if (await deleteWithReason(writer, pod, reason))
@@ -73,8 +76,8 @@ export async function deletePod(writer: PodWriter, owner: KubeObject, pod: Pod, 
 }
 
 /**
- * Deletes the Pod. A Pod with defer containers first gets the condition that contains the reason. Returns false if the Pod has been deleted
- * or replaced. Throws the error of a failed delete.
+ * Deletes the Pod. A Pod with defer containers first gets the condition that contains the reason. Resolves to false if the Pod has been
+ * deleted or replaced. Rejects with the error of a failed delete.
  */
 export async function deleteWithReason(
   { client, now }: Pick<PodWriter, 'client' | 'now'>,

@@ -1,5 +1,5 @@
 /**
- * Compares Pod templates. Pure.
+ * Compares Pod templates. The functions are pure.
  * Source: EqualIgnoreHash of pkg/controller/deployment/util/deployment_util.go, and Match of pkg/controller/daemon/update.go, of v1.33
  * (behavior).
  */

@@ -15,7 +15,7 @@ beforeEach(async () => {
 const BOUND = { phase: 'Bound', accessModes: ['ReadWriteOnce'], capacity: { storage: '1Gi' } };
 const COMPLETED = { [BIND_COMPLETED]: 'yes' };
 const annotated = (annotations: Record<string, string>) => ({ metadata: { name: '', annotations } });
-/** Creates or replaces the claim `data`, reconciles it, and returns the writes of the controller. */
+/** Creates or replaces the claim `data`, reconciles it, and resolves to the writes of the controller. */
 async function reconcile(change: Partial<PersistentVolumeClaim> = {}): Promise<string[]> {
   const claim = await fixture.putClaim('data', change);
   fixture.writes();

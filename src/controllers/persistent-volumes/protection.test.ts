@@ -78,7 +78,7 @@ it('claims are released once no Pod on a node uses them, without a list of Pods 
   );
   await backend.remove(PODS, 'a', 'first');
   await vi.waitFor(() => expect(held()).toEqual(['c0', 'c1']));
-  // The Pod `waits` is bound while its claims are terminating.
+  // The Pod `waits` is bound while claims that it uses are terminating.
   await bind('waits');
   await backend.remove(PODS, 'a', 'second');
   await createTerminating(count);

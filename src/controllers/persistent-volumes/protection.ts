@@ -46,8 +46,8 @@ export function createClaimProtection(
   const readings = new Map<string, Promise<ReadonlySet<string>>>();
 
   /**
-   * Returns the keys of the claims used by Pods that the informer has not seen in their current version. The Pods are listed
-   * in a later turn of the event loop, once for all calls for the namespace before that turn.
+   * Resolves to the keys of the claims used by Pods that the informer has not seen in their current version. The Pods are listed in a later
+   * turn of the event loop, once for all calls for the namespace before that turn.
    */
   function usedByUnseenPods(namespace: string): Promise<ReadonlySet<string>> {
     const reading =

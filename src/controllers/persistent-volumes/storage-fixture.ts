@@ -1,4 +1,4 @@
-/** For tests of this controller: a Storage over the real registry, whose informers show the registry's current objects. */
+/** Provides, for tests of this controller, a Storage over the real registry, whose informers show the registry's current objects. */
 import type { PersistentVolume, PersistentVolumeClaim, StorageClass } from '../../api/generated/types.ts';
 import { NODES, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, STORAGE_CLASSES } from '../../api/resources.ts';
 import type { Informer } from '../../client/informer.ts';
@@ -24,7 +24,7 @@ export interface StorageFixture {
   putClaim(name: string, change?: Partial<PersistentVolumeClaim>): Promise<PersistentVolumeClaim>;
   putClass(name: string, change?: Partial<StorageClass>): Promise<StorageClass>;
   volume(name: string): PersistentVolume | undefined;
-  /** Returns the claim in the namespace `a`. */
+  /** Returns the claim in the namespace `a`; undefined if it does not exist. */
   claim(name: string): PersistentVolumeClaim | undefined;
   /** Returns the calls since the last call of this function, except reads. */
   writes(): string[];

@@ -13,7 +13,7 @@ beforeEach(async () => {
 
 const PROTECTION = 'kubernetes.io/pv-protection';
 const reserved = (uid?: string, name = 'data') => ({ spec: { claimRef: { namespace: 'a', name, uid } } });
-/** A volume that this controller provisioned for a claim that was deleted. */
+/** Returns changes for a volume that this controller provisioned for a claim that was deleted. */
 const own = (spec: PersistentVolume['spec'] = {}, annotation = LOCAL_PATH_PROVISIONER): Partial<PersistentVolume> => ({
   metadata: { name: '', annotations: { [PROVISIONED_BY]: annotation } },
   spec: {
@@ -26,7 +26,7 @@ const own = (spec: PersistentVolume['spec'] = {}, annotation = LOCAL_PATH_PROVIS
   },
   status: { phase: 'Released' },
 });
-/** Creates the volume `disk`, reconciles it, and returns the writes of the controller. */
+/** Creates the volume `disk`, reconciles it, and resolves to the writes of the controller. */
 async function reconcile(change: Partial<PersistentVolume> = {}): Promise<string[]> {
   const volume = await fixture.putVolume('disk', change);
   fixture.writes();

@@ -1,5 +1,5 @@
 /**
- * Decides which Pods are deleted because no agent deletes them, and their last status. Pure.
+ * Decides which Pods are deleted because no agent deletes them, and their last status. The functions are pure.
  * Source: pkg/controller/podgc/gc_controller.go of v1.33 (behavior and wording); the specification of defer containers (Deferred).
  */
 import { isMirrorPod } from '../../api/core/v1/pod/mirror.ts';

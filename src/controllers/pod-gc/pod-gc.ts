@@ -107,7 +107,7 @@ export async function startPodGc(options: ControllerOptions & { terminatedPods?:
   }
 }
 
-/** Returns whether the API has the node, because the copy may be incomplete. */
+/** Resolves to whether the API has the node. Reads the API, because the copy may be incomplete. */
 async function isInApi({ client }: ControllerOptions, node: string): Promise<boolean> {
   try {
     await client.resource<Node>(NODES).get(node);

@@ -1,4 +1,4 @@
-/** Decides which parts of records are deleted because of their age or because of the total size. Pure. */
+/** Decides which parts of records are deleted because of their age or because of the total size. The functions are pure. */
 import type { KubeObject } from '../../machinery/meta.ts';
 import type { Millis } from '../../machinery/time.ts';
 

@@ -1,4 +1,4 @@
-/** Runs a controller in one engine after another, each of which is killed between two of its writes, for property tests. */
+/** Runs a controller, for property tests, in one engine after another, each of which is killed between two of its writes. */
 import { mortal } from '../../../test/support/simulated-nodes/mortal.ts';
 import { type RegistryBackend, withInformers } from '../../client/registry-fixture.ts';
 import { clientOf } from '../../client/typed-client.ts';
@@ -14,11 +14,11 @@ export interface KilledEngines {
   /** Kills the running engine as with kill -9 after this many more of its writes, and then starts the next one. */
   killAfter(writes: number): void;
   /**
-   * Returns the number of creates, except of Events, that have been under way since the last call when an engine was killed, and may still
-   * take effect.
+   * Returns the number of creates, except of Events, that were under way when an engine was killed since the last call and may still take
+   * effect.
    */
   takeLateCreates(): number;
-  /** Like takeLateCreates(), for deletes. */
+  /** Like takeLateCreates(), but for deletes. */
   takeLateDeletes(): number;
   /** Advances the clock by six minutes, and resolves once the running engine has nothing left to do. The engine is not killed meanwhile. */
   settled(): Promise<void>;
@@ -36,7 +36,7 @@ export interface KilledEnginesOptions {
   lags: Readonly<Record<string, number>>;
   /** Called after each write of an engine. */
   written: () => void;
-  /** The clock of the engines; absent: one of their own. */
+  /** The clock of the engines; absent: the engines have their own clock. */
   timers?: VirtualTimers;
 }
 

@@ -1,5 +1,5 @@
 /**
- * Decides how many Pods an owner creates, and which it deletes and why. Pure.
+ * Decides how many Pods an owner creates, and which it deletes and why. The functions are pure.
  * Source: manageReplicas of pkg/controller/replicaset/replica_set.go of v1.33 (behavior); the specification of defer containers (reasons).
  */
 import type { Pod } from '../../api/generated/types.ts';

@@ -1,4 +1,4 @@
-/** Objects for the tests of ReplicaSets and ReplicationControllers. */
+/** Makes objects for the tests of ReplicaSets and ReplicationControllers. */
 import type { Pod, PodCondition, PodTemplateSpec, ReplicaSet, ReplicaSetSpec } from '../../api/generated/types.ts';
 import type { ObjectMeta } from '../../machinery/meta.ts';
 import { formatTime, type Millis } from '../../machinery/time.ts';
@@ -10,7 +10,7 @@ export const template: PodTemplateSpec = {
   spec: { containers: [{ name: 'app', image: 'x' }] },
 };
 
-/** A ReplicaSet `web` in the namespace `a`, whose Pods have the label app=web. */
+/** Returns a ReplicaSet `web` in the namespace `a`, whose Pods have the label app=web. */
 export const replicaSet = (spec: Partial<ReplicaSetSpec> = {}, metadata: Partial<ObjectMeta> = {}): ReplicaSet => ({
   apiVersion: 'apps/v1',
   kind: 'ReplicaSet',
@@ -19,18 +19,18 @@ export const replicaSet = (spec: Partial<ReplicaSetSpec> = {}, metadata: Partial
 });
 
 export interface PodState {
-  /** Default: n1. */
+  /** The name of the node; default: n1. */
   node?: string;
-  /** Default: Running. */
+  /** The phase of the Pod; default: Running. */
   phase?: string;
   /** For how many seconds the Pod has been ready; absent: it is not ready. */
   readySeconds?: number;
-  /** Default: 3600. */
+  /** The age of the Pod; default: 3600. */
   ageSeconds?: number;
   annotations?: Record<string, string>;
   labels?: Record<string, string>;
   restarts?: number;
-  /** Default: the name. */
+  /** The UID of the Pod; default: the name. */
   uid?: string;
   conditions?: PodCondition[];
   /** Whether the Pod has a defer container. */
@@ -39,7 +39,7 @@ export interface PodState {
 
 const ago = (seconds: number): string => formatTime(NOW - seconds * 1000);
 
-/** A Pod of the namespace `a`, as its node reports it at NOW. */
+/** Returns a Pod of the namespace `a`, as its node reports it at NOW. */
 export function podInState(name: string, state: PodState = {}): Pod {
   const { node = 'n1', phase = 'Running', readySeconds, ageSeconds = 3600, restarts = 0, uid = name } = state;
   const { annotations = {}, labels = { app: 'web' }, conditions = [], defers = false } = state;

@@ -1,8 +1,8 @@
 /**
- * Properties of the ReplicaSet controller while users scale ReplicaSets and create, relabel, end and delete Pods, and while the engine is
- * killed between any two of its writes. The informers are some turns of the event loop behind. Two ReplicaSets have the same selector, so
- * that the ReplicaSets compete for Pods. Calls that are under way when the engine is killed may still take effect, as with an API server in
- * another process. LIFEPOD_SEED repeats a run; the seed is printed.
+ * Tests properties of the ReplicaSet controller while users scale ReplicaSets and create, relabel, end and delete Pods, and while the
+ * engine is killed between any two of its writes. The informers are some turns of the event loop behind. Two ReplicaSets have the same
+ * selector, so that the ReplicaSets compete for Pods. Calls that are under way when the engine is killed may still take effect, as with an
+ * API server in another process. LIFEPOD_SEED repeats a run; the seed is printed.
  */
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
@@ -83,7 +83,7 @@ class World {
     await this.#backend.set<ReplicaSet>(REPLICA_SETS, replicaSet({ replicas }, { name }));
   }
 
-  /** Waits until the controller has nothing to do, and checks that it has done its work. */
+  /** Waits until the controller has nothing to do, and checks the Pods and the status of each ReplicaSet. */
   async settle(): Promise<void> {
     await this.#engines.settled();
     this.#check();

@@ -156,7 +156,7 @@ test('a Pod counts as available once it has been ready for minReadySeconds', asy
   expect(owner().status?.availableReplicas).toBe(1);
 });
 
-/** Makes the call fail twice: the status with the first failure queues the owner again, and the second begins the back-off. */
+/** Makes the call fail twice: the status with the first failure queues the owner again, and the second failure begins the back-off. */
 const failTwice = (call: string, error: Error): void => {
   for (const _ of [1, 2]) backend.failNext(call, error);
 };

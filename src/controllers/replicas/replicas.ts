@@ -65,7 +65,7 @@ async function startReplicas(options: ControllerOptions, kind: ReplicaKind): Pro
     if (failure !== undefined) throw failure;
   }
 
-  /** Adopts and releases Pods. Returns the active Pods that the owner controls afterwards, once the copy contains the changes. */
+  /** Adopts and releases Pods. Resolves to the active Pods that the owner controls afterwards, once the copy contains the changes. */
   async function claimPods(owner: ReplicaOwner): Promise<Pod[]> {
     const { namespace, name } = owner.metadata;
     const candidates = [...pods.by(controllerUids, uidOf(owner)), ...pods.by(controllerUids, orphanKey(namespace))];

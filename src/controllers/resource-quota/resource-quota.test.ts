@@ -223,7 +223,7 @@ test('creates at the same time never exceed a quota, and its status becomes corr
       const target =
         each.do === 'delete' || each.do === 'end' ? pods()[each.pod % Math.max(1, pods().length)] : undefined;
       if (each.do === 'create') {
-        // Not awaited: creates compete with each other.
+        // Do not await the create, so that creates compete with each other.
         const isRejected = (error: unknown): void => {
           if (!isApiError(error, 'Forbidden')) throw error;
         };

@@ -18,8 +18,8 @@ export interface RevisionWriter<Owner extends RevisionOwner> {
 }
 
 /**
- * Creates the revision of the current template, or corrects its number. Returns the revision; undefined if a change of the owner or of the
- * revisions causes another attempt, or if the namespace is being deleted.
+ * Creates the revision of the current template, or corrects its number. Resolves to the revision; undefined if a change of the owner or of
+ * the revisions causes another attempt, or if the namespace is being deleted.
  */
 export async function ensureRevision<Owner extends RevisionOwner>(
   writer: RevisionWriter<Owner>,

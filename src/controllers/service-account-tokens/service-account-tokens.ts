@@ -94,8 +94,8 @@ export async function startServiceAccountTokens({
 }
 
 /**
- * Returns the ServiceAccount of the Secret; undefined if it does not exist or has another UID. Reads the API, because a Secret must not be
- * deleted only because the informer has not seen the ServiceAccount.
+ * Resolves to the ServiceAccount of the Secret; undefined if it does not exist or has another UID. Reads the API, because a Secret must not
+ * be deleted only because the informer has not seen the ServiceAccount.
  */
 async function accountOf(
   secret: Secret,
@@ -111,7 +111,7 @@ async function accountOf(
   }
 }
 
-/** Returns the Secret with its missing data and annotation, and the current `ca.crt`; undefined if the Secret is complete. */
+/** Resolves to the Secret with its missing data and annotation, and the current `ca.crt`; undefined if the Secret is complete. */
 async function fill(
   secret: Secret,
   account: ServiceAccount,

@@ -1,6 +1,6 @@
 /**
  * Finds the Services and Pods that use ports of the nodes besides load balancers, and those of them that get no connections because the
- * rules of the nodes look up load balancers first, then node ports, then host ports. Pure.
+ * rules of the nodes look up load balancers first, then node ports, then host ports. The functions are pure.
  */
 import { hostPortsOf } from '../../api/core/v1/pod/host-ports.ts';
 import { hasEnded } from '../../api/core/v1/pod/status/final-phase.ts';

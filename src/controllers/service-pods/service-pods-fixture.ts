@@ -1,11 +1,11 @@
-/** Objects for the tests of the controllers of endpoints, in the namespace `a`. */
+/** Makes objects for the tests of the controllers of endpoints, in the namespace `a`. */
 import type { Container, Node, Pod, PodSpec, Service, ServiceSpec } from '../../api/generated/types.ts';
 import type { ObjectMeta } from '../../machinery/meta.ts';
 
 export const CREATED = '2026-01-31T12:00:00Z';
 export const READY_AT = '2026-01-31T12:00:05Z';
 
-/** A Service `web` that selects the Pods with the label app=web, and forwards its port 80 to their port `http`. */
+/** Returns a Service `web` that selects the Pods with the label app=web, and forwards its port 80 to the port `http` of these Pods. */
 export const service = (spec: Partial<ServiceSpec> = {}, metadata: Partial<ObjectMeta> = {}): Service => ({
   apiVersion: 'v1',
   kind: 'Service',
@@ -20,16 +20,16 @@ export const service = (spec: Partial<ServiceSpec> = {}, metadata: Partial<Objec
 });
 
 export interface PodState {
-  /** Default: 10.0.0.1. */
+  /** The addresses of the Pod; default: 10.0.0.1. */
   ips?: string[];
-  /** Default: true. */
+  /** Whether the Pod is Ready; default: true. */
   isReady?: boolean;
   /** Whether the Pod is being deleted. */
   terminates?: boolean;
-  /** Default: Running. */
+  /** The phase of the Pod; default: Running. */
   phase?: string;
   labels?: Record<string, string>;
-  /** Default: n1; an empty text: no node. */
+  /** The name of the node; default: n1; '' stands for no node. */
   node?: string;
   /** The number of the port `http`; default: 8080. */
   port?: number;

@@ -107,7 +107,10 @@ function report(
   events.event(set, type, reason, message);
 }
 
-/** Creates the claims. AlreadyExists is success. */
+/**
+ * Creates the claims. AlreadyExists is success. Rejects at the first claim that cannot be created, and reports the failure as an Event
+ * unless the namespace is being deleted.
+ */
 async function createClaims({ writer, set, visible }: Turn, { pod, claims }: NewMember): Promise<void> {
   const suffix = `in StatefulSet ${set.metadata.name}`;
   for (const claim of claims) {
@@ -128,7 +131,7 @@ async function createClaims({ writer, set, visible }: Turn, { pod, claims }: New
   }
 }
 
-/** Writes the owners of a claim. Throws Conflict if the claim has changed meanwhile, so that the decision is repeated. */
+/** Writes the owners of a claim. Rejects with Conflict if the claim has changed meanwhile, so that the decision is repeated. */
 async function changeOwners({ writer, visible }: Turn, { claim, references }: ClaimChange): Promise<void> {
   const metadata = { ...claim.metadata, ownerReferences: references };
   try {

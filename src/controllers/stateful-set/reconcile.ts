@@ -51,7 +51,7 @@ export interface StatefulInput {
   history: History;
   /** The Pods that the StatefulSet controls. */
   pods: readonly Pod[];
-  /** Returns the claim with the name in the StatefulSet's namespace. */
+  /** Returns the claim with the name in the StatefulSet's namespace; undefined if it does not exist. */
   claimNamed(name: string): PersistentVolumeClaim | undefined;
   now: Millis;
 }

@@ -1,4 +1,4 @@
-/** For the tests of StatefulSets: makes objects, makes Pods ready as the scheduler and the node do, and removes claims. */
+/** Makes objects for the tests of StatefulSets, makes Pods ready as the scheduler and the node do, and removes claims. */
 import type {
   PersistentVolumeClaim,
   Pod,
@@ -22,7 +22,7 @@ export const claimTemplate = (name: string): PersistentVolumeClaim => ({
   spec: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Mi' } } },
 });
 
-/** A StatefulSet `db` in the namespace `a`. */
+/** Returns a StatefulSet `db` in the namespace `a`. */
 export const statefulSet = (spec: Partial<StatefulSetSpec> = {}): StatefulSet => ({
   apiVersion: 'apps/v1',
   kind: 'StatefulSet',

@@ -1,7 +1,7 @@
 /**
- * Properties of the StatefulSet controller while users scale and update the StatefulSet and delete Pods, while Pods fail, and while the
- * engine is killed between any two of its writes. The informers are some turns of the event loop behind. Writes that are under way when the
- * engine is killed may still take effect, as with an API server in another process. LIFEPOD_SEED repeats a run; the seed is printed.
+ * Tests properties of the StatefulSet controller while users scale and update the StatefulSet and delete Pods, while Pods fail, and while
+ * the engine is killed between any two of its writes. The informers are some turns of the event loop behind. Writes that are under way when
+ * the engine is killed may still take effect, as with an API server in another process. LIFEPOD_SEED repeats a run; the seed is printed.
  */
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
@@ -63,12 +63,14 @@ class World {
   readonly #collected = new Set<string>();
   /** The UIDs of the Pods at the last check. */
   #seen: ReadonlySet<string> = new Set();
-  /** The Pods on a node that have not been removed by the node. */
+  /** The Pods on a node that the node has not removed. */
   readonly #bound = new Map<string, string>();
   #terminating: ReadonlySet<string> = new Set();
   /** Whether a user or a failure has disturbed the order since the last settle(). */
   #isDisturbed = false;
-  /** Creates and deletes that were under way when an engine was killed, and that may be out of order until the next settle(). */
+  /**
+   * The number of creates and deletes that were under way when an engine was killed, and that may be out of order until the next settle().
+   */
   #late = 0;
 
   constructor(backend: RegistryBackend, lags: Record<string, number>, of: Shape) {
@@ -108,7 +110,7 @@ class World {
     }
   }
 
-  /** Lets all Pods become ready or end until nothing changes, and checks the result. */
+  /** Makes all Pods ready or removes them until nothing changes, and checks the result. */
   async settle(): Promise<void> {
     for (let round = 0; round < 80; round++) {
       await this.#engines.settled();
@@ -126,7 +128,7 @@ class World {
     expect(pods.map((pod) => this.#ordinal(pod))).toEqual(Array.from({ length: replicas }, (_, i) => start + i));
     for (const pod of pods.slice(partition)) expect(imageOf(pod)).toBe(image);
     expect(status).toMatchObject({ replicas, availableReplicas: replicas });
-    // Only the claims of Pods that are scaled down belong to Pods, and these claims are collected.
+    // All claims that belonged to Pods belonged to Pods that were scaled down, and these claims have been deleted.
     expect(this.#allClaims().flatMap(({ metadata }) => metadata.ownerReferences ?? [])).toEqual([]);
     expect(this.faults).toEqual([]);
     this.#isDisturbed = false;
@@ -137,7 +139,7 @@ class World {
 
   #allClaims = (): KubeObject[] => this.#backend.objects(PERSISTENT_VOLUME_CLAIMS);
 
-  /** Deletes the claims that belong to Pods that no longer exist, as the garbage collector does. Returns whether there was one. */
+  /** Deletes the claims that belong to Pods that no longer exist, as the garbage collector does. Resolves to whether there was one. */
   async #collectClaims(): Promise<boolean> {
     const uids = new Set(this.#pods().map(uidOf));
     const orphaned = this.#allClaims().filter(({ metadata }) => {
@@ -158,7 +160,7 @@ class World {
     await this.#backend.patch(STATEFUL_SETS, 'a', 'db', 'application/merge-patch+json', { spec });
   }
 
-  /** Makes a Pod ready, fails it, deletes it, or removes a Pod that is being deleted. Returns whether there was something to do. */
+  /** Makes a Pod ready, fails it, deletes it, or removes a Pod that is being deleted. Resolves to whether there was a Pod to change. */
   async #progress(what: 'ready' | 'end' | 'fail' | 'delete', number: number): Promise<boolean> {
     const pods = this.#pods();
     const pod = pods[number % pods.length];
@@ -171,7 +173,7 @@ class World {
         await makeReady(this.#backend, pod, Date.UTC(2026, 0));
         this.#bound.set(uidOf(pod), name);
       } else if (what === 'fail') {
-        // The API deletes a Pod that has ended at once.
+        // The API immediately deletes a Pod that has ended.
         this.#bound.delete(uidOf(pod));
         await this.#backend.setStatus(PODS, 'a', name, { ...pod.status, phase: 'Failed' });
       } else if (what === 'delete') await this.#backend.delete(PODS, 'a', name);

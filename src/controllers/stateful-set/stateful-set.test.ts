@@ -44,7 +44,7 @@ const revisions = (): ControllerRevision[] =>
 const events = (): string[] =>
   (backend.objects(EVENTS) as CoreV1Event[]).map(({ reason, message = '' }) => `${reason}: ${message}`);
 const isDeleting = ({ metadata }: Pod): boolean => metadata.deletionTimestamp !== undefined;
-/** Each Pod as its name, its image, and `-` while it is being deleted. */
+/** Returns each Pod as its name, its image, and `-` while it is being deleted. */
 const shown = (): string =>
   pods()
     .map((pod) => `${pod.metadata.name}:${imageOf(pod)}${isDeleting(pod) ? '-' : ''}`)
@@ -63,7 +63,7 @@ const ended = async (): Promise<void> => {
   for (const pod of pods()) if (isDeleting(pod)) await backend.remove(PODS, 'a', pod.metadata.name);
   await settled();
 };
-/** Lets Pods become ready and end until nothing changes. */
+/** Makes Pods ready and removes terminating Pods until nothing changes. */
 const complete = async (): Promise<void> => {
   for (let before = ''; before !== JSON.stringify(pods()); ) {
     before = JSON.stringify(pods());

@@ -1,8 +1,8 @@
 /**
- * Properties of the controllers taint-eviction and pod-gc while nodes are tainted, removed and added, and the engine is killed between any
- * two of its writes: no Pod is evicted before its tolerationSeconds have passed, or fails before its node has been missing for 40 s; each
- * Pod has its condition before it is deleted; finally, all Pods that must go have gone or are being deleted, and no other Pod has the
- * condition. LIFEPOD_SEED repeats a run, whose seed is printed; LIFEPOD_RUNS sets the number of runs.
+ * Tests properties of the controllers taint-eviction and pod-gc while nodes are tainted, removed and added, and the engine is killed
+ * between any two of its writes: no Pod is evicted before its tolerationSeconds have passed, or fails before its node has been missing for
+ * 40 s; each Pod has its condition before it is deleted; finally, all Pods that must be deleted have been deleted or are being deleted, and
+ * no other Pod has the condition. LIFEPOD_SEED repeats a run, whose seed is printed; LIFEPOD_RUNS sets the number of runs.
  */
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
@@ -125,7 +125,7 @@ class World {
     await this.#engines.settled();
     this.#check();
     for (const { node, seconds, pod } of this.#pods.values()) {
-      // A node may return after its Pods have failed: these have ended, and keep the condition.
+      // A node may return after its Pods have failed. These Pods have ended, and keep the condition.
       if (node.exists && pod.status?.phase === 'Failed') continue;
       const isLimited = KEYS.some((key, index) => node.taints.has(key) && Number.isFinite(seconds[index]));
       const mustGo = !node.exists || isLimited;
@@ -138,7 +138,7 @@ class World {
 
   end = (): void => this.#engines.end();
 
-  /** Advances the time. The engines first see the changes so far, as they do when time passes. */
+  /** Advances the time, and lets the engines process all changes before and after that. */
   async #pass(duration: number): Promise<void> {
     await turns(CAUGHT_UP);
     this.#timers.advance(duration * 1000);

@@ -214,7 +214,7 @@ test('Pods that are cleared while a Pod waits for room do not count for it, and 
   for (const pod of [a, b]) admission.admit(pod);
   admission.admit(critical('critical', '2'));
   calls.length = 0;
-  // The statuses of the cleared Pods do not show their end yet.
+  // admission must count the cleared Pods as ended although their statuses do not show the end yet.
   admission.cleared(a);
   admission.admit(podNamed('early', '3'));
   admission.cleared(b);

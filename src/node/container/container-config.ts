@@ -38,7 +38,7 @@ export interface PodEnvironment extends EnvironmentFacts {
   /** The folder of Localhost seccomp profiles. */
   seccompRoot: string;
   memoryCapacityBytes: number;
-  /** The path of the volume on the node. */
+  /** Returns the path of the volume on the node. */
   volumePath(volumeName: string): string;
   /** The parent control group for the Pod's containers. Absent: the runtime chooses. */
   cgroupParent?: string;

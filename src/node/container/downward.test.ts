@@ -5,7 +5,7 @@ import { type DownwardFacts, fieldValue } from './downward.ts';
 
 const facts: DownwardFacts = { nodeName: 'n', hostIps: [], podIps: [], allocatable: {} };
 
-/** The rows contain input and output of Go's strconv.Quote. */
+/** Each row contains an input of Go's strconv.Quote and its output without the quotes. */
 test.each([
   ['plain é 日本 ✓ 😀', 'plain é 日本 ✓ 😀'],
   ['"\\\n\t\x07\x00\x7f', '\\"\\\\\\n\\t\\a\\x00\\x7f'],

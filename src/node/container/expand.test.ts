@@ -34,7 +34,7 @@ describe('expand', () => {
     const text = '$('.repeat(1_000_000);
     const began = process.cpuUsage();
     expect(expand(`$(A)${text}`, lookup)).toBe(`a${text}`);
-    // An implementation with quadratic time would need minutes.
+    // An expansion in quadratic time would take minutes.
     expect(process.cpuUsage(began).user).toBeLessThan(1_000_000);
   });
   it('expand() and expandAll() throw if the expansion exceeds the limit for a process', () => {

@@ -66,7 +66,7 @@ async function openEntry(folder: FileHandle, part: string): Promise<FileHandle> 
   }
 }
 
-/** Returns the real path of the longest existing prefix of `subPath` in the folder `base`, and the names of the missing folders. */
+/** Resolves to the real path of the longest existing prefix of `subPath` in the folder `base`, and the names of the missing folders. */
 async function deepestExisting(base: string, subPath: string): Promise<{ existing: string; missing: string[] }> {
   const parts = subPath.split('/');
   for (let count = parts.length; ; count--) {

@@ -37,7 +37,7 @@ export interface TerminationMessageOptions {
 }
 
 /**
- * Returns the message; '' if there is none. If reading fails, the message describes the error, as upstream's does. Rejects only if
+ * Resolves to the message; '' if there is none. If reading fails, the message describes the error, as upstream's does. Rejects only if
  * `signal` is aborted or logEnded() rejects.
  */
 export async function readTerminationMessage(options: TerminationMessageOptions, signal: AbortSignal): Promise<string> {
@@ -49,7 +49,7 @@ export async function readTerminationMessage(options: TerminationMessageOptions,
 }
 
 /**
- * Returns the start of the file; '' if the file does not exist, and an error text if the file cannot be read. The container may have
+ * Resolves to the start of the file; '' if the file does not exist, and an error text if the file cannot be read. The container may have
  * replaced the file, so links are not followed, and opening a pipe does not block.
  */
 async function readStart(file: string): Promise<string> {

@@ -75,7 +75,7 @@ it('shutDown() ends one group after another, the next when the previous one has 
   expect(ended.slice(2)).toEqual(['late 5']);
   ending.cleared(late);
   await Promise.resolve();
-  // This is the time in which the remaining containers of `slow` are killed.
+  // shutDown() waits for this time while the remaining containers of `slow` are killed.
   timers.advance(6_000);
   expect(await shutdown).toEqual([slow]);
 });

@@ -41,7 +41,7 @@ test('the termination of a Pod is remembered and recorded, and only a shorter gr
   ends.end(pod, by(30));
   const first = { ...by(30), at: START };
   expect([ends.get('u1'), readNodeEnd(folder())]).toEqual([first, first]);
-  // An equal or longer grace period does not write the record again.
+  // end() with an equal or longer grace period does not write the record again.
   rmSync(nodeEndFile(folder()));
   timers.advance(1000);
   for (const graceSeconds of [30, 31]) ends.end(pod, by(graceSeconds));

@@ -17,7 +17,7 @@ let pods: Pod[];
 let look: () => { due: Threshold[]; changesAt?: number };
 /** How often the signals were observed, the usage of the Pods was measured, and disk space was freed. */
 let counts: { looks: number; measurements: number; freed: number };
-/** The measurements wait for this promise. */
+/** The measurements of the usage wait for this promise. */
 let gate: Promise<void>;
 let withContainers: Set<string>;
 let ended: string[];
@@ -172,7 +172,7 @@ test('only one walk through folders runs at a time, and after a walk the disk re
   start();
   await pass(15_000);
   expect([counts.looks, counts.measurements]).toEqual([2, 1]);
-  // A walk that fails before it reads the disk ends without real time.
+  // This walk fails before it reads the disk, so it ends without a wait in real time.
   walked.reject(new Error('the runtime does not respond'));
   await pass(5_000);
   expect([counts.looks, counts.measurements]).toEqual([3, 1]);

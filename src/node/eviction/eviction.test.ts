@@ -158,7 +158,7 @@ it('eviction for memory does not wait for a walk through folders', async () => {
   const walked = Promise.withResolvers<void>();
   pods = [filled('a', 2), podOf('b')];
   let asked = 0;
-  // The first query of the runtime is from the check of the disk limits, which then walks through the folders.
+  // The check of the disk limits makes the first query of the runtime, and then walks through the folders.
   runtime = () => (asked++ === 0 ? walked.promise : Promise.resolve());
   due = [threshold('memory.available')];
   start();

@@ -18,8 +18,8 @@ export interface NodePressure {
   folders: Folders;
   conditions(): ReadonlySet<PressureCondition>;
   /**
-   * Reads the signals and updates the conditions. Returns the thresholds to act on (`due`), the time of the next change
-   * (`changesAt`, see Pressure) and the observed signals.
+   * Reads the signals and updates the conditions. Resolves to the thresholds to act on (`due`), the time of the next change (`changesAt`,
+   * see Pressure) and the observed signals.
    */
   look(): Promise<Pick<Pressure, 'due' | 'changesAt'> & { observations: Observations }>;
   /** Registers a listener that is called when the set of conditions changes. */

@@ -80,7 +80,7 @@ function reliefWith(more: Partial<ReliefOptions> = {}): Relief {
     createEvictedPods(createVirtualTimers(), () => false),
   );
 }
-/** The evictions in `calls`. */
+/** Returns the evictions in `calls`. */
 const evictions = (): string[] => calls.filter((call) => /^\S+ \d+$/.test(call));
 
 test('Pods above a disk limit are evicted, except Pods that have ended, are critical, or end without grace', async () => {

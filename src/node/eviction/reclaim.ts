@@ -35,7 +35,7 @@ export interface ReliefOptions {
 }
 
 export interface Relief {
-  /** Evicts the Pods that exceed their disk limits. Returns whether it has evicted any. */
+  /** Evicts the Pods that exceed their disk limits. Resolves to whether it has evicted any. */
   enforceLimits(): Promise<boolean>;
   /**
    * Reclaims the resource of the threshold. If removing ended containers and unused images can free the threshold's disk, does

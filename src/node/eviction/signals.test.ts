@@ -29,6 +29,6 @@ test('the image disk is measured only if its folder is known and exists, and its
   };
   expect(await measured()).toEqual([undefined, undefined]);
   expect(await measured(join(dataDir, 'lifepod-missing'))).toEqual([undefined, undefined]);
-  // The file system /proc has neither blocks nor inodes.
+  // The file system of /proc has neither blocks nor inodes.
   expect(await measured('/proc')).toEqual([{ available: 0, capacity: 0 }, undefined]);
 });

@@ -29,8 +29,8 @@ export interface UsagePorts {
 export type Wanted = 'memory' | 'disk' | 'pids';
 
 /**
- * Returns the usage of the Pods by UID: of memory and root file systems; with `wanted` 'disk' also of logs, emptyDirs and
- * /etc/hosts; with 'pids' also of processes. A Pod without running containers also has an entry.
+ * Resolves to the usage of the Pods by UID: of memory and root file systems; with `wanted` 'disk' also of logs, emptyDirs and /etc/hosts;
+ * with 'pids' also of processes. A Pod without running containers also has an entry.
  */
 export async function measure(
   pods: readonly Pod[],

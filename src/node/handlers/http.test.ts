@@ -41,7 +41,7 @@ const request = (port: number, extra: Partial<HttpRequest> = {}): HttpRequest =>
   ...extra,
 });
 
-/** Sends a request, and returns it as the server received it. */
+/** Sends a request, and resolves to the request as the server received it. */
 async function seen(extra: Partial<HttpRequest>): Promise<IncomingMessage> {
   const { promise, resolve } = Promise.withResolvers<IncomingMessage>();
   const port = await serve((incoming, response) => {

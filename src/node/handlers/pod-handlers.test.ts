@@ -22,7 +22,7 @@ const log: Log = {
 };
 const unreachable = new OutcomeUnknownError('rpc error: code = Unavailable desc = Connection dropped');
 const exec = { exec: { command: ['check'] } };
-/** A probe of a port on which nothing listens. */
+/** The probe connects to a port on which nothing listens. */
 const tcp = { tcpSocket: { port: 1 } };
 
 /**

@@ -14,7 +14,7 @@ import type { HandlerTarget } from './target.ts';
 const EXIT_REPORTED_WITHIN_MILLIS = 50;
 const ANSWERED_WITHIN_MILLIS = 2000;
 
-/** Returns whether the container runs; undefined if the runtime fails or does not answer in 2 s. Rejects when `signal` aborts. */
+/** Resolves to whether the container runs; undefined if the runtime fails or does not answer in 2 s. Rejects when `signal` aborts. */
 export async function stillRuns(
   { pod, containerId }: Pick<HandlerTarget, 'pod' | 'containerId'>,
   { runtime, timers }: { runtime: Pick<ContainerRuntime, 'observe'>; timers: Timers },

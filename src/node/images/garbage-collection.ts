@@ -28,8 +28,8 @@ export interface ImageGarbage {
   /** Requests a check of the unused images and the disk usage. Called after images may have been added, and after a Pod was removed. */
   check(): void;
   /**
-   * Removes all unused images that were first seen long enough ago (minAgeMillis). Returns their total size in bytes. Rejects if
-   * an image could not be removed.
+   * Removes all unused images that were first seen long enough ago (minAgeMillis). Resolves to their total size in bytes. Rejects if an
+   * image could not be removed.
    */
   removeUnused(signal: AbortSignal): Promise<number>;
 }
@@ -46,8 +46,8 @@ export function startImageGarbageCollection(options: GarbageOptions): ImageGarba
   let timer: Timer | undefined;
 
   /**
-   * Checks once. Returns when to check again; undefined means at the next periodic check. If `reporting` is true and too little
-   * was freed, records an Event and rejects.
+   * Checks once. Resolves to the time at which to check again; undefined means at the next periodic check. If `reporting` is true and too
+   * little was freed, records an Event and rejects.
    */
   async function look(reporting: boolean): Promise<Millis | undefined> {
     // freeOld() lists the images even if it does not remove any: each listing records when images were first seen and last used.

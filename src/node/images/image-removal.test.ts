@@ -117,7 +117,7 @@ test('free() skips images that were first seen less than minAgeMillis ago, and r
   await removal.freeOld(signal);
   timers.advance(30);
   images.push(image('b'));
-  // The images of the first listing count as old.
+  // The images of the first listing count as old, so they are removed first.
   expect(await removal.free(100, signal)).toEqual({ freedBytes: 10, oldEnoughAt: firstSeen + 100 });
   expect(attempts).toEqual(['initial']);
   timers.advance(69);
@@ -133,7 +133,7 @@ test('the age of an image that was removed and pulled again begins with the new 
   await removal.freeOld(signal);
   await removal.free(10, signal);
   expect(attempts).toEqual(['removed']);
-  // Another client of the runtime removes an image, too.
+  // Another client of the runtime removes the image `lost` before the next listing.
   images = [];
   await removal.freeOld(signal);
   images = [image('removed'), image('lost')];
@@ -159,7 +159,7 @@ test('free() tries all images even if some cannot be removed, and rejects with t
     'wanted to free 100 bytes, but freed 20 bytes space with errors in image deletion: it is busy, it is locked',
   );
   expect(attempts).toEqual(['a', 'b', 'c', 'd']);
-  // An image that could not be removed keeps its age.
+  // The ages of the images whose removal failed are unchanged, so both images can be removed now.
   refusals.clear();
   expect(await removal.free(100, signal)).toEqual({ freedBytes: 20, oldEnoughAt: undefined });
 });

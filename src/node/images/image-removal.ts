@@ -12,7 +12,7 @@ import { imagesOf, isMeant } from './images-in-use.ts';
 
 export interface RemovalOptions {
   runtime: Pick<ContainerRuntime, 'listImages' | 'removeImage'>;
-  /** Returns the IDs or names of the images of all containers in the runtime, including containers that lifepod did not create. */
+  /** Resolves to the IDs or names of the images of all containers in the runtime, including containers that lifepod did not create. */
   inUse(signal: AbortSignal): Promise<readonly string[]>;
   /** Returns the Pods on this node. */
   pods(): readonly Pod[];
@@ -25,8 +25,8 @@ export interface RemovalOptions {
 
 export interface ImageRemoval {
   /**
-   * Lists the images, and removes images that have been unused for `policy.maxAgeMillis`. A failed removal is only
-   * logged. Returns when the next unused image reaches that age; undefined if there is no such image or `maxAgeMillis` is 0.
+   * Lists the images, and removes images that have been unused for `policy.maxAgeMillis`. A failed removal is only logged. Resolves to the
+   * time at which the next unused image reaches that age; undefined if there is no such image or `maxAgeMillis` is 0.
    */
   freeOld(signal: AbortSignal): Promise<Millis | undefined>;
   /**
@@ -42,7 +42,7 @@ export function createImageRemoval(options: RemovalOptions): ImageRemoval {
   const startedAt = timers.now();
   const history = createImageHistory();
 
-  /** Lists the images, records which images exist and which are in use, and returns the unused images in the order of removal. */
+  /** Lists the images, records which images exist and which are in use, and resolves to the unused images in the order of removal. */
   async function unused(signal: AbortSignal): Promise<ImageInfo[]> {
     const [images, containers] = await Promise.all([runtime.listImages(signal), options.inUse(signal)]);
     const named = [...containers, ...options.keep, ...options.pods().flatMap(imagesOf)];

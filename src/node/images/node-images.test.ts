@@ -94,7 +94,7 @@ const start = (more: Partial<NodeImagesOptions> = {}, without: (keyof typeof run
 const settled = async (): Promise<void> => {
   for (let turn = 0; turn < 20; turn++) await new Promise(setImmediate);
 };
-/** Returns the entries of `calls` that were added since newCalls() was last called. */
+/** Resolves to the entries of `calls` that were added since newCalls() was last called. */
 const newCalls = async (): Promise<string[]> => {
   await settled();
   return calls.splice(0);

@@ -52,8 +52,8 @@ export interface NodeImages {
   /** Called after a Pod was removed. Requests a check by the garbage collection, because the Pod's images may be unused now. */
   podGone(): void;
   /**
-   * Removes all unused images that are old enough, to free disk space. Returns their total size in bytes; 0 without garbage
-   * collection. Rejects if an image could not be removed.
+   * Removes all unused images that are old enough, to free disk space. Resolves to their total size in bytes; 0 without garbage collection.
+   * Rejects if an image could not be removed.
    */
   removeUnused(signal: AbortSignal): Promise<number>;
 }

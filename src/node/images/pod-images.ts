@@ -37,7 +37,7 @@ export type PodImagePull = (
 export function createPodImagePull({ client, puller, kept, warn }: PodImageOptions): PodImagePull {
   const secrets = client.resource<Secret>(SECRETS);
 
-  /** Returns the Pod's pull secrets that exist or have a copy. A missing secret is only reported, because the image may be public. */
+  /** Resolves to the Pod's pull secrets that exist or have a copy. A missing secret is only reported, because the image may be public. */
   async function pullSecrets(pod: Pod): Promise<Secret[]> {
     const named = (pod.spec?.imagePullSecrets ?? []).map(({ name = '' }) => name).filter((name) => name !== '');
     // The list may contain the same name several times.

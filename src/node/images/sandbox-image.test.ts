@@ -7,7 +7,10 @@ const PULL =
   'failed to pull image "r/p:1": failed to pull and unpack image "r/p:1": failed to resolve reference "r/p:1": no host';
 const PROBLEM = 'the container runtime has no sandbox image, and cannot pull it: r/p:1: no host';
 
-/** Sets up the check for a runtime that does not report which sandbox image it needs, has no image, and cannot run a sandbox. */
+/**
+ * Sets up the check for a runtime that does not report which sandbox image it needs, has no image, and cannot run a sandbox. `network`: the
+ * problems that the runtime reports itself.
+ */
 function setUp(network: string[] = []) {
   const [timers, images] = [createVirtualTimers(), [] as ImageInfo[]];
   const calls = { trials: 0, changed: Promise.withResolvers<void>() };

@@ -57,7 +57,7 @@ const records: [string, string, string][] = [
 ];
 it.each(records)('the log parser returns the right output for %s', (_what, input, expected) => {
   expect(parsed({}, input)).toBe(expected);
-  // The rest of the log is read as usual.
+  // The parser reads the rest of the log as usual.
   expect(parsed({}, input + record('next'))).toBe(`${expected}next\n`);
 });
 
@@ -153,6 +153,6 @@ it('the log parser drops a record that is longer than 1 MiB when it arrives in p
   expect(parsed({}, record('before') + longest, 'x', `${head}part of it`, `\n${record('next')}`)).toBe(
     'before\nnext\n',
   );
-  // Records after the dropped one are dropped only if they are too long themselves.
+  // The parser drops a record after the dropped one only if that record is too long itself.
   expect(parsed({}, `${longest}x`, `\n${longest}x`, `\n${record('next')}`)).toBe('next\n');
 });

@@ -74,7 +74,7 @@ export async function boundLog(path: string, { maxBytes, maxFiles }: LogLimits, 
     await keepEnd(newest.plain, all - current, newest.plain + UNFINISHED);
 }
 
-/** Returns the rotated files to compress: all uncompressed files except the newest rotated file. */
+/** Resolves to the rotated files to compress: all uncompressed files except the newest rotated file. */
 export async function uncompressed(path: string): Promise<string[]> {
   return (await readAside(path)).slice(0, -1).flatMap(({ plain, gzip }) => (gzip === undefined ? (plain ?? []) : []));
 }
@@ -101,7 +101,7 @@ export async function compress(file: string, signal: AbortSignal): Promise<void>
   }
 }
 
-/** Returns the paths of all rotated files of the log, the oldest first, including compressed files and unfinished compressed files. */
+/** Resolves to the paths of all rotated files of the log, the oldest first, including compressed files and unfinished compressed files. */
 export async function rotatedFiles(path: string): Promise<string[]> {
   return (await readNames(path)).map(({ file }) => file);
 }
@@ -137,7 +137,7 @@ async function readNames(path: string): Promise<{ file: string; name: string; en
 
 const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
 
-/** Returns the rotated files of the log, the oldest first. */
+/** Resolves to the rotated files of the log, the oldest first. */
 async function readAside(path: string): Promise<Aside[]> {
   const found = new Map<string, Aside>();
   for (const { file, name, ending } of await readNames(path)) {
@@ -150,8 +150,8 @@ async function readAside(path: string): Promise<Aside[]> {
 }
 
 /**
- * Removes leftovers of crashes, then the oldest rotated files until the others are within `bounds`, but keeps at least `least` of
- * them. Returns the kept files, the oldest first.
+ * Removes leftovers of crashes, then the oldest rotated files until the others are within `bounds`, but keeps at least `least` of them.
+ * Resolves to the kept files, the oldest first.
  */
 async function keepNewest(path: string, bounds: { files: number; bytes: number }, least = 0): Promise<Aside[]> {
   const kept: Aside[] = [];
@@ -191,7 +191,7 @@ async function keepEnd(file: string, maxBytes: number, unfinished: string): Prom
   }
 }
 
-/** Returns the first offset at or after `from` at which a line begins; `from` if no line begins within 64 KiB. */
+/** Resolves to the first offset at or after `from` at which a line begins; `from` if no line begins within 64 KiB. */
 async function nextLine(path: string, from: number): Promise<number> {
   const file = await open(path);
   try {

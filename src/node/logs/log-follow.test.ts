@@ -19,7 +19,10 @@ afterEach(() => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-/** Follows the log. `read(text)` resolves once the text read so far ends with `text`; `all()` resolves at the end, with everything. */
+/**
+ * Follows the log. `read(text)` resolves once the text read so far ends with `text`; `all()` resolves with the whole text when following
+ * has ended.
+ */
 function follow(file: Partial<FollowedFile> = {}, begin: (cursor: Cursor) => Promise<unknown> = async () => undefined) {
   const end = Promise.withResolvers<void>();
   let text = '';
@@ -117,7 +120,7 @@ test('lines that the runtime writes to the previous file come before those that 
   writeFileSync(path, 'four\n');
   appendFileSync(`${path}.20260101-000000`, 'two\n');
   await log.read('two\n');
-  // Meanwhile the follower, which reads files as well, could have read the new file.
+  // Give the follower, which also reads files, enough time to read the new file.
   for (let reads = 0; reads < 200; reads++) await stat(path);
   appendFileSync(`${path}.20260101-000000`, 'three\n');
   await log.read('four\n');

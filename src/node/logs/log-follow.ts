@@ -24,7 +24,7 @@ export interface Cursor {
   whole: boolean;
 }
 
-/** Opens the log at its beginning; returns undefined if the file does not exist. */
+/** Opens the log at its beginning. Resolves to the cursor; undefined if the file does not exist. */
 export async function openLog(path: string): Promise<Cursor | undefined> {
   try {
     return { handle: await open(path, 'r'), position: 0, whole: true };
@@ -125,7 +125,7 @@ const hasContent = async (cursor: Cursor | undefined): Promise<boolean> =>
  */
 const QUIET_MILLIS = 200;
 
-/** Returns the milliseconds until the file may be complete; 0 if it counts as complete (see QUIET_MILLIS). */
+/** Resolves to the milliseconds until the file may be complete; 0 if it counts as complete (see QUIET_MILLIS). */
 async function untilQuiet({ handle }: Cursor): Promise<number> {
   const { mtimeMs } = await handle.stat();
   // The clock may have been set back.
@@ -153,7 +153,7 @@ async function asideOf(path: string): Promise<string[]> {
   return [...new Set(files.filter((file) => !file.endsWith('.tmp')).map((file) => file.replace(/\.gz$/, '')))];
 }
 
-/** Opens the file that is now at `path`; returns undefined if there is no file or if it is still the file of the cursor. */
+/** Opens the file that is now at `path`; resolves to undefined if there is no file or if it is still the file of the cursor. */
 async function rotatedTo(cursor: Cursor, path: string): Promise<Opened | undefined> {
   const [now, open] = await Promise.all([stat(path).catch(() => undefined), cursor.handle.stat()]);
   if (now === undefined || (now.ino === open.ino && now.dev === open.dev)) return undefined;

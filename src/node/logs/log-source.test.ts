@@ -255,7 +255,7 @@ describe('createLogSource', () => {
   it('the log of a run that has exited is read once the runtime has written all of it', async () => {
     const { promise, resolve } = Promise.withResolvers<void>();
     const text = get({ attempts: [attempt(0, 'exited', promise)] });
-    // By now, the log source has called ended(). If it did not wait for the result, it would have opened the file.
+    // By now, the log source has called ended(). If the log source did not wait for the result, it would have opened the file.
     await new Promise(setImmediate);
     writeFileSync(join(folder, '0.log'), line(2, 'the last line'), { flag: 'a' });
     resolve();

@@ -33,7 +33,7 @@ export async function* readContainerLog(
 ): AsyncGenerator<Uint8Array, void, undefined> {
   const parse = createLogParser(logFormat(options, file.now ?? Date.now()));
   let left = options.limitBytes ?? Number.POSITIVE_INFINITY;
-  /** Moves the cursor to where reading starts, and returns the current size of the file. */
+  /** Moves the cursor to where reading starts, and resolves to the current size of the file. */
   const begin = async (cursor: Cursor): Promise<number> => {
     const { size } = await cursor.handle.stat();
     cursor.position = await startPosition(cursor.handle, size, options);
@@ -68,8 +68,8 @@ async function* readOnce(
 }
 
 /**
- * Returns the offset of the first of the last `tailLines` records of a file of `size` bytes; `size` if `tailLines` is 0; 0 if `tailLines`
- * is undefined or the file has fewer records.
+ * Resolves to the offset of the first of the last `tailLines` records of a file of `size` bytes; `size` if `tailLines` is 0; 0 if
+ * `tailLines` is undefined or the file has fewer records.
  */
 async function startPosition(handle: FileHandle, size: number, { tailLines }: LogOptions): Promise<number> {
   if (tailLines === undefined) return 0;

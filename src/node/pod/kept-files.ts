@@ -33,7 +33,7 @@ export interface KeptFiles {
    * resource share a temporary file.
    */
   write(podUid: string, reference: Reference, object: KubeObject & Content): Promise<void>;
-  /** Returns the copy; undefined if no readable copy exists, for example because none was made or a reboot has emptied the tmpfs. */
+  /** Resolves to the copy; undefined if no readable copy exists, for example because none was made or a reboot has emptied the tmpfs. */
   read<T extends KubeObject>(podUid: string, reference: Reference): Promise<T | undefined>;
 }
 

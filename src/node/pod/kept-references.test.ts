@@ -47,7 +47,7 @@ beforeEach(async () => {
   timers = createVirtualTimers();
   kept = keptOf();
 });
-// After a change of an object, a copy may still be in progress, and may add a file while the folder is removed.
+// A copy may still be in progress after a change of an object, and may add a file while the folder is removed: retry the removal.
 afterEach(() => rm(root, { recursive: true, force: true, maxRetries: 5 }));
 
 const write = async (
@@ -108,7 +108,7 @@ it('a defer container finds referenced objects that were deleted after the app c
   const env = await environment()(pod, entry, signal);
   expect(env.configMap('settings')?.data).toEqual({ HOST: 'db' });
   expect(passwordOf(env.secret('database'))).toBe('first');
-  // A new agent finds the copies as well.
+  // A new agent also finds the copies.
   const next = await environment(keptOf())(pod, entry, signal);
   expect(passwordOf(next.secret('database'))).toBe('first');
 });

@@ -32,9 +32,9 @@ export interface KeptReferences {
    * cannot be copied, logs the error and retries in the background.
    */
   keep(pod: Pod): Promise<void>;
-  /** The object with this key, from fileSourceKey(), has changed: updates its copies in the background. */
+  /** Called when the object with this key, from fileSourceKey(), has changed: updates its copies in the background. */
   changed(key: string): void;
-  /** Returns the copy of the object, or undefined if there is none. */
+  /** Resolves to the copy of the object, or undefined if there is none. */
   find<T extends KubeObject>(pod: Pod, resource: FileSource, name: string): Promise<T | undefined>;
   /** Returns `volumes` with an unmount() and a remove() that first end the copying for the Pod and wait for a copy in progress. */
   guard(volumes: VolumePort): VolumePort;
@@ -105,7 +105,7 @@ export function createKeptReferences(options: KeptReferencesOptions): KeptRefere
 
 const ownerOf = (uid: string): string => `kept/${uid}`;
 
-/** Returns the object that the reference names, or undefined if it does not exist. */
+/** Resolves to the object that the reference names, or undefined if it does not exist. */
 async function readObject(
   client: Client,
   { resource, name }: Reference,

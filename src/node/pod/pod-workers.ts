@@ -21,13 +21,16 @@ import { type PodWorker, startWorker } from './worker/worker.ts';
 
 /** The functions of one part of the agent that are called at the stages of a Pod's life on the node. */
 export interface PodHooks {
-  /** A worker was started. `removed`: whether the Pod's object no longer exists. */
+  /** Called when a worker was started. `removed`: whether the Pod's object no longer exists. */
   started?(pod: Pod, removed: boolean): void;
-  /** The worker has observed the Pod in the runtime. */
+  /** Called when the worker has observed the Pod in the runtime. */
   observed?(podUid: string, view: RuntimeView): void;
-  /** Nothing of the Pod runs and its volumes are unmounted, but its object remains. For a deleted Pod, `ended` is called instead. */
+  /**
+   * Called when nothing of the Pod runs and its volumes are unmounted, but its object remains. For a deleted Pod, `ended` is called
+   * instead.
+   */
   cleared?(pod: Pod): void;
-  /** The worker has ended: nothing of the Pod is left in the runtime. */
+  /** Called when the worker has ended, because nothing of the Pod is left in the runtime. */
   ended?(pod: Pod): void;
   /** Called after `ended` of all parts. Removes files or control groups of the Pod that the part manages. A failure is logged. */
   release?(pod: Pod): Promise<void>;

@@ -20,7 +20,10 @@ export function statusPatch(pod: Pod, status: PodStatus): Record<string, unknown
 const replaced = (list: object[] | undefined): object[] | undefined =>
   list === undefined ? undefined : [{ $patch: 'replace' }, ...list];
 
-/** Sets an absent reason or message to null. The API merges conditions by type, so an omitted field would keep its stored value. */
+/**
+ * Returns the condition with null for an absent reason or message. The API merges conditions by type, so an omitted field would keep its
+ * stored value.
+ */
 const wholeCondition = ({ reason, message, ...rest }: PodCondition): Record<string, unknown> => ({
   ...rest,
   reason: reason ?? null,

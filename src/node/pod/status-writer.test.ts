@@ -115,7 +115,7 @@ test('a status that may wait is written when its time is over, although later on
   expect(phases).toHaveLength(1);
   timers.advance(1);
   expect(phases).toHaveLength(2);
-  // A status that arrives during the write waits after the end of the write.
+  // A status that arrives during the write is not written at the end of the write, but waits.
   pass('10.0.0.4');
   writes[1]?.resolve();
   await settled();

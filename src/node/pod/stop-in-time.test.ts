@@ -29,7 +29,7 @@ function stubborn() {
     },
   } as unknown as ContainerRuntime;
   const stopInTime = createStopInTime(runtime, timers);
-  /** `seconds`: the deadline, in seconds after the start of the test. */
+  /** `seconds`: the deadline, in seconds after stubborn() was called. */
   const stop = (seconds: number) => stopInTime('u', 'c', begin + seconds * 1000, signal);
   const settled = () => new Promise((resolve) => setImmediate(resolve));
   return { timers, calls, answers, stop, settled };

@@ -21,7 +21,7 @@ const step = (key: string, message = ''): PodTransition => ({
   type: 'T',
   message,
 });
-/** A step that has this size as JSON. */
+/** Returns a step that has this size as JSON. */
 const stepOf = (bytes: number): PodTransition => step('k', 'x'.repeat(bytes - JSON.stringify(step('k')).length));
 
 /** Starts a registry that contains the given parts: for each UID, the numbers of its parts, each with the step `<UID>.<number>`. */

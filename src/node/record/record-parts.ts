@@ -47,7 +47,7 @@ export function fill(part: RecordPart, steps: PodTransition[]): void {
   }
 }
 
-/** Reads the steps that earlier agents recorded. Returns these steps and the newest part, or an empty part if the Pod has no record. */
+/** Reads the steps that earlier agents recorded. Resolves to these steps and the newest part, or an empty part if the Pod has no record. */
 export async function readRecord(
   records: ResourceClient<PodRecord>,
   nodeName: string,

@@ -44,8 +44,8 @@ export function createRecordedSteps(): RecordedSteps {
 }
 
 /**
- * Returns the probe or action that the step is about: the part of its key before a final @ and time (see src/lifecycle/report.ts).
- * Undefined if the key has no such end. The digest of an image also has an @, but not at the end of a key.
+ * Returns the probe or action that the step is about: the part of its key before a final @ and time (see src/lifecycle/report.ts);
+ * undefined if the key has no such end. The digest of an image also has an @, but not at the end of a key.
  */
 const subjectOf = ({ key }: Transition): string | undefined => /^(.*)@\d+$/s.exec(key)?.[1];
 

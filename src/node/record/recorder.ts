@@ -49,9 +49,11 @@ export interface PodRecorder {
    * taking too long.
    */
   written(uid: string): Promise<void> | undefined;
-  /** The Pod exists neither on the node nor in the API: records the last steps, unless they are recorded, and releases the Pod. */
+  /**
+   * Called when the Pod exists neither on the node nor in the API: records the last steps, unless they are recorded, and releases the Pod.
+   */
   gone(pod: Pod): void;
-  /** No more steps of the Pod are expected: frees the memory for the Pod once all of its steps are written or given up. */
+  /** Called when no more steps of the Pod are expected: frees the memory for the Pod once all of its steps are written or given up. */
   release(uid: string): void;
   /** Resolves when all steps that were reported are written, or the recorder has given them up. */
   flushed(): Promise<void>;

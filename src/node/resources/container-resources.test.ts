@@ -25,8 +25,8 @@ describe('podLimits()', () => {
       { cpuShares: 102, cpuQuotaMicros: 10_000, memoryBytes: 2200 * 1024 ** 2 },
     ],
     [
-      // If a container has no limit, the Pod has none. The enhancement proposal that contains the worked examples applies the limits
-      // of the init container instead.
+      // If a container has no limit, the Pod has none. The enhancement proposal that contains the worked examples applies the limits of the
+      // init container instead.
       'no limit of the second worked example',
       {
         initContainers: [containerOf('i', { resources: { limits: { cpu: '100m', memory: '1Gi' } } })],

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 /** Returns the resource name of a page size in the kernel's notation: hugepages-2Mi for 2MB. */
 export const hugepagesName = (size: string): string => `hugepages-${size.replace(/B$/, 'i')}`;
 
-/** Returns the reserved memory in bytes by page size (2MB, 1GB). Reserved memory is not available as normal memory. */
+/** Resolves to the reserved memory in bytes by page size (2MB, 1GB). Reserved memory is not available as normal memory. */
 export async function readHugepages(folder = '/sys/kernel/mm/hugepages'): Promise<Map<string, number>> {
   const found = new Map<string, number>();
   for (const entry of (await readdir(folder).catch(() => [])).sort()) {

@@ -89,7 +89,7 @@ describe('settleKills()', () => {
     const account = { groupId: '7', accounted: 2, killed: ['a'] };
     const after = { groupId: '8', accounted: 1, killed: ['a', 'b'] };
     expect(settleKills(account, [run('b', 137)], { groupId: '8', count: 1, unit: 'group' })).toEqual(after);
-    // After a reboot, a group may have the ID of an earlier group.
+    // After a reboot, a new group may have the ID of an earlier group, and counts from zero again.
     expect(settleKills(account, [run('b', 137)], { groupId: '7', count: 1, unit: 'group' })).toEqual({
       ...after,
       groupId: '7',
@@ -183,7 +183,7 @@ describe('createOomReader()', () => {
     count(1);
     expect(await reasons([reported('a')])).toEqual(['OOMKilled']);
     expect(await reasons([reported('a'), run('b', 137)])).toEqual(['OOMKilled', 'Error']);
-    // The account outlives the agent.
+    // A new agent reads the account that the previous agent has written.
     expect(await (await agent())([reported('a'), run('c', 137)])).toEqual(['OOMKilled', 'Error']);
   });
 

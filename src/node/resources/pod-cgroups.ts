@@ -50,7 +50,9 @@ export interface PodCgroups {
   add(pod: Pod): void;
   /** Creates the Pod's group and counts its CPU request. May run while the runtime creates the sandbox, unless precedesSandbox is true. */
   create(pod: Pod): Promise<void>;
-  /** Returns the OOM kills in the Pod's containers; undefined on cgroup v1, or if the Pod's group or its memory controller is missing. */
+  /**
+   * Resolves to the OOM kills in the Pod's containers; undefined on cgroup v1, or if the Pod's group or its memory controller is missing.
+   */
   oomKills(pod: Pod): Promise<OomKills | undefined>;
   /**
    * Called when nothing of the Pod runs: removes the Pod's group, except parts that still contain processes, and no longer counts the
@@ -104,7 +106,7 @@ const POD_GROUP = /^pod(?<uid>.+)$/;
 /** The paths of the groups that contain the Pods' groups, by QoS class. */
 type ClassGroups = Readonly<Record<'Guaranteed' | 'Burstable' | 'BestEffort', string>>;
 
-/** Creates or updates the groups that contain the Pods' groups, and returns the manager. */
+/** Creates or updates the groups that contain the Pods' groups, and resolves to the manager. */
 export async function createPodCgroups(options: PodCgroupsOptions): Promise<PodCgroups> {
   const { cgroups, log, hugepageSizes, podPidsLimit } = options;
   const kubepods = join(options.root, 'kubepods');

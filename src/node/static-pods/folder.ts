@@ -23,7 +23,7 @@ export interface ManifestFile {
   failure?: string;
 }
 
-/** Returns the entries of the folder in the order of their names, except hidden entries and entries that disappear during the call. */
+/** Resolves to the entries of the folder in the order of their names, except hidden entries and entries that disappear during the call. */
 export async function readManifestFiles(folder: string): Promise<ManifestFile[]> {
   const names = (await readdir(folder)).filter((name) => !name.startsWith('.')).sort();
   const files = await Promise.all(names.map((name) => readManifestFile(folder, name)));

@@ -10,7 +10,7 @@ import { createManifests, type Manifests } from './manifests.ts';
 let root: string;
 let stop: AbortController;
 let timers: VirtualTimers;
-/** The times of the timers that were set for 1 s or more. Timers after changes of the folder are shorter. */
+/** The times of the timers that were set for 1 s or more. The timers that wait for a quiet folder after a change are shorter. */
 let retries: number[];
 let errors: string[];
 let manifests: Manifests;

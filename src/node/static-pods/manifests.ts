@@ -83,8 +83,8 @@ export function createManifests({ folder, nodeName, timers, log, signal, found }
 }
 
 /**
- * Returns the Pods that the files define, and the remarks about the files by file name. If several files define a Pod of the same
- * name, the first file is used.
+ * Resolves to the Pods that the files define, and the remarks about the files by file name. If several files define a Pod of the same name,
+ * the first file is used.
  */
 export async function readAll(
   files: readonly ManifestFile[],

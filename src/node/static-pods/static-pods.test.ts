@@ -119,7 +119,7 @@ describe('nextSteps', async () => {
   });
 });
 
-/** An API that refuses every request. */
+/** An API that rejects every request. */
 const refusing = new Proxy({} as ResourceApi, {
   get: () => () => Promise.reject(serviceUnavailable('the API is down')),
 });
@@ -272,7 +272,7 @@ describe('static Pods', () => {
     const { uid } = podOf('web-node-1').metadata;
     await staticPods.writeStatus(podOf('web-node-1'), status);
     await appliedTimes(2);
-    // An equal status changes nothing.
+    // Writing an equal status again has no effect.
     await staticPods.writeStatus(podOf('web-node-1'), structuredClone(status));
     const before = podOf('web-node-1');
     await restart();

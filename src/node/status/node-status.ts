@@ -27,7 +27,7 @@ import { createRuntimeState, type RuntimeState, type RuntimeStateSource } from '
 export interface NodeStatusOptions extends RegistrationOptions {
   informers: SharedInformers;
   runtime: Pick<ContainerRuntime, 'notReady' | 'version' | 'listImages' | 'features'>;
-  /** Returns the current IP addresses of the node, at most one of each family, IPv4 first. */
+  /** Resolves to the current IP addresses of the node, at most one of each family, IPv4 first. */
   internalIps(): Promise<readonly string[]>;
   capacity: Capacity;
   pressure: Pick<NodePressure, 'conditions'>;
@@ -200,7 +200,10 @@ async function readStatus(
   };
 }
 
-/** userNamespaces is false whatever the runtime supports, because lifepod does not map user IDs. */
+/**
+ * Returns the fields about the features of the runtime. userNamespaces is false whatever the runtime supports, because lifepod does not map
+ * user IDs.
+ */
 const featureStatus = ({ supplementalGroupsPolicy, handlers }: RuntimeFeatures): NodeStatus => ({
   features: { supplementalGroupsPolicy },
   runtimeHandlers: handlers.map(({ name, recursiveReadOnlyMounts }) => ({

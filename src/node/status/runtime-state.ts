@@ -33,7 +33,7 @@ export interface RuntimeStateOptions {
 }
 
 export interface RuntimeStateSource {
-  /** Returns the state of the runtime. Rejects when `signal` aborts. */
+  /** Resolves to the state of the runtime. Rejects when `signal` aborts. */
   read(): Promise<RuntimeState>;
   /** Makes the next query list the images again. */
   imagesChanged(): void;

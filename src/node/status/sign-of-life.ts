@@ -15,7 +15,10 @@ import { LEASE_NAMESPACE } from './node-lease.ts';
 /** The timeout of the request: more than a reachable API needs, but short, because static Pods wait for the result. */
 const ANSWERED_WITHIN_MILLIS = 1000;
 
-/** Returns when the previous agent last renewed the node's Lease; undefined if it never did, or the Lease cannot be read in time. */
+/**
+ * Resolves to the time at which the previous agent last renewed the node's Lease; undefined if it never did, or the Lease cannot be read in
+ * time.
+ */
 export async function readLastSignOfLife(
   { client, timers, log }: { client: Client; timers: Timers; log: Log },
   nodeName: string,

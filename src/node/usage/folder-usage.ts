@@ -35,8 +35,8 @@ interface Folder {
 }
 
 /**
- * Returns the disk usage of the file or folder at `path`, with everything below it on the same file system; zero if lstat() fails,
- * for example because nothing exists at `path`. A file with several hard links counts once.
+ * Resolves to the disk usage of the file or folder at `path`, with everything below it on the same file system; zero if lstat() fails, for
+ * example because nothing exists at `path`. A file with several hard links counts once.
  */
 export async function folderUsage(
   path: string,

@@ -60,8 +60,8 @@ export interface InterfaceUsage {
 }
 
 /**
- * Returns the network interfaces in the network namespace of the process, without the loopback interface; undefined if they cannot
- * be read, for example because the process has ended.
+ * Resolves to the network interfaces in the network namespace of the process, without the loopback interface; undefined if they cannot be
+ * read, for example because the process has ended.
  */
 export async function readInterfaces(pid: number | 'self'): Promise<InterfaceUsage[] | undefined> {
   const text = await readFile(`/proc/${pid}/net/dev`, 'utf8').catch(() => undefined);
@@ -86,7 +86,7 @@ export function parseInterfaces(text: string): InterfaceUsage[] {
     .filter(({ name }) => name !== 'lo');
 }
 
-/** Returns the machine's interfaces with an IPv4 default route; if there are none, all interfaces except the loopback interface. */
+/** Resolves to the machine's interfaces with an IPv4 default route; if there are none, all interfaces except the loopback interface. */
 export async function readMachineInterfaces(): Promise<InterfaceUsage[]> {
   const [all = [], routes] = await Promise.all([readInterfaces('self'), readFile('/proc/net/route', 'utf8')]);
   const outward = defaultInterfaces(routes);
@@ -140,7 +140,7 @@ export async function readProcessLimits(): Promise<ProcessLimits> {
   };
 }
 
-/** Returns the disk usage of the files directly in the folder, and the number of its entries; zeros if the folder cannot be read. */
+/** Resolves to the disk usage of the files directly in the folder, and the number of its entries; zeros if the folder cannot be read. */
 export async function readFolderSize(folder: string): Promise<{ usedBytes: number; files: number }> {
   const names = await readdir(folder).catch(() => []);
   const sizes = await Promise.all(

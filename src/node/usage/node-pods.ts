@@ -51,7 +51,7 @@ export function usedPods(pods: readonly NodePod[], usages: readonly ContainerUsa
 export interface PodNetworks {
   /** Discards the cached process IDs of all sandboxes except those of `pods`. */
   keep(pods: readonly UsedPod[]): void;
-  /** Returns the network interfaces of the Pod; undefined if the Pod uses the host network, or its network cannot be found. */
+  /** Resolves to the network interfaces of the Pod; undefined if the Pod uses the host network, or its network cannot be found. */
   interfaces(pod: UsedPod, signal: AbortSignal): Promise<InterfaceUsage[] | undefined>;
 }
 

@@ -42,7 +42,7 @@ function pods(): NodePod[] {
   const logDirectory = join(dataDir, 'logs', 'web');
   const pending = { ...pod, metadata: { ...metadata, name: 'pending', uid: 'v' } };
   return [
-    // The containers are not in the order of the spec, and the container with the ID `gone` no longer runs.
+    // The containers are not in the order of the spec, and the container with the ID `gone` has no usage, because it no longer runs.
     { pod, logDirectory, sandboxes: [], containers: [run('c2', 'side'), run('c1', 'app'), run('gone', 'app')] },
     { pod: pending, logDirectory, sandboxes: [], containers: [] },
   ];

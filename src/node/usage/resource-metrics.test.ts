@@ -23,7 +23,7 @@ const used = (pod: Pod, containers: UsedContainer[], sandboxId?: string): UsedPo
   sandboxId,
 });
 
-/** A Pod with a container that reports everything and one that reports as little as possible, and a Pod without containers. */
+/** Two Pods: one with a container that reports all values and a container that reports as few as possible, and one without containers. */
 const PODS: readonly UsedPod[] = [
   used(
     podNamed('web', 'shop'),

@@ -128,10 +128,10 @@ test('containerRate() and machineRate() compute CPU time per second', () => {
   const last = sample(3000);
   const pair = { first, last };
   expect(containerRate(pair, container(3000, 6), undefined)).toBe(0.5e9);
-  // These containers started between the samples; the start of the second one is unknown.
+  // The container `new` started between the samples. In the second call, the time of its start is unknown.
   expect(containerRate(pair, container(3000, 1, 'new'), 2500)).toBe(2e9);
   expect(containerRate(pair, container(3000, 1, 'new'), undefined)).toBeUndefined();
-  // The counter has not changed.
+  // The counter of this container has not changed.
   expect(containerRate(pair, container(3000, 5), undefined)).toBe(0);
   expect(containerRate(pair, container(1000, 5), undefined)).toBeUndefined();
   expect(machineRate(pair)).toBe(2e9);

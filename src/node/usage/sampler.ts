@@ -36,7 +36,7 @@ const KEEP_MILLIS = 60_000;
 const SPACING_MILLIS = 5_000;
 
 export interface Sampler {
-  /** Returns the samples from which to compute the current usage; takes them if necessary. Rejects if `look` fails or on abort. */
+  /** Resolves to the samples from which to compute the current usage; takes them if necessary. Rejects if `look` fails or on abort. */
   pair(): Promise<SamplePair>;
 }
 
@@ -87,7 +87,7 @@ export function firstOf(samples: readonly Sample[], last: Sample): Sample {
   return before.findLast(({ at }) => last.at - at >= WINDOW_MILLIS) ?? before[0] ?? last;
 }
 
-/** Removes the second to last sample if the samples before and after it are less than SPACING_MILLIS apart. */
+/** Returns the samples without the second to last one if the samples before and after it are less than SPACING_MILLIS apart. */
 export function thinned(samples: Sample[]): Sample[] {
   const [before, middle, last] = samples.slice(-3);
   if (before === undefined || middle === undefined || last === undefined) return samples;

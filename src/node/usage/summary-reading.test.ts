@@ -143,7 +143,7 @@ test("a Pod's own files are its /etc/hosts and the termination messages of its c
   const other = { ...podOf(), metadata: { name: 'other', uid: 'u2' } };
   const [pod, empty] = (await read([used(podOf()), used(other)])).pods;
   expect(empty?.files).toEqual({ bytes: 0, inodes: 0 });
-  // The inodes are those of etc-hosts, containers, containers/app and containers/app/0.
+  // The four inodes are etc-hosts, containers, containers/app and containers/app/0.
   expect(pod?.files.inodes).toBe(4);
   expect(pod?.files.bytes).toBeGreaterThanOrEqual(200_000);
   expect(pod?.files.bytes).toBeLessThan(260_000);

@@ -71,7 +71,7 @@ function memoryLimit(pod: Pod, container: string): number | undefined {
   return limit === undefined ? undefined : Number(quantityValue(limit));
 }
 
-/** Measures the Pod's own files that its containers can write: /etc/hosts and the termination messages. */
+/** Resolves to the disk usage of the Pod's own files that its containers can write: /etc/hosts and the termination messages. */
 async function ownFiles(podFolder: string, signal: AbortSignal): Promise<DiskUse> {
   const hosts = await folderUsage(etcHostsFile(podFolder), signal);
   const messages = await folderUsage(terminationMessagesFolder(podFolder), signal);

@@ -140,7 +140,10 @@ const cpu = (at: Millis, nanoCores: number | undefined, nanoSeconds: number) => 
   usageCoreNanoSeconds: nanoSeconds,
 });
 
-/** The fields of the first interface also appear at the top level, as the fields of the default interface of the Pod or node. */
+/**
+ * Returns the usage of the network. The fields of the first interface also appear at the top level, as the fields of the default interface
+ * of the Pod or node.
+ */
 const network = (time: string, interfaces: readonly InterfaceUsage[]) => ({
   time,
   ...interfaces[0],

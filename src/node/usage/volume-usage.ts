@@ -28,9 +28,9 @@ export interface VolumeUsage {
 const KEEP_MILLIS = 10_000;
 
 export interface VolumeReader {
-  /** Returns the usage of the Pod's volumes except hostPath and image volumes. A result is reused for KEEP_MILLIS. */
+  /** Resolves to the usage of the Pod's volumes except hostPath and image volumes. A result is reused for KEEP_MILLIS. */
   read(pod: Pod): Promise<VolumeUsage[]>;
-  /** Returns the usage of the volumes of claims only, without a walk through their files. */
+  /** Resolves to the usage of the volumes of claims only, without a walk through their files. */
   claims(pods: readonly Pod[]): Promise<{ pod: Pod; usage: VolumeUsage }[]>;
 }
 

@@ -38,9 +38,9 @@ const MAX_PATH_LENGTH = 4096;
 const timestamped = /^\.\.\d{4}_\d\d_\d\d_\d\d_\d\d_\d\d\./;
 
 /**
- * Makes the volume `folder` contain exactly these files. Returns whether it wrote new content: false if the content was current
- * already. If `fsGroup` is given, this group gets read access to all files. `now`, in milliseconds since the epoch, becomes part
- * of the name of a new folder. Rejects if a path is invalid.
+ * Makes the volume `folder` contain exactly these files. Resolves to whether it wrote new content: false if the content was current
+ * already. If `fsGroup` is given, this group gets read access to all files. `now`, in milliseconds since the epoch, becomes part of the
+ * name of a new folder. Rejects if a path is invalid.
  */
 export async function writePayload(folder: string, payload: Payload, now: number, fsGroup?: number): Promise<boolean> {
   for (const path of payload.keys()) checkPath(path);
@@ -62,8 +62,8 @@ export interface KeptFile extends Omit<PayloadFile, 'data'> {
 }
 
 /**
- * Completes the links to the current files of a volume whose update has failed. Returns the current files by their paths relative
- * to the volume; undefined if no files were ever written.
+ * Completes the links to the current files of a volume whose update has failed. Resolves to the current files by their paths relative to
+ * the volume; undefined if no files were ever written.
  */
 export async function keepPayload(folder: string): Promise<Map<string, KeptFile> | undefined> {
   const names = await readdir(join(folder, DATA)).catch(() => undefined);
@@ -83,7 +83,7 @@ export async function keepPayload(folder: string): Promise<Map<string, KeptFile>
 const namesOf = (payload: Payload): Set<string> =>
   new Set([...payload.keys()].map((path) => path.split('/')[0] as string));
 
-/** Writes the content to a new folder and points `..data` to it. Returns the folder's name. */
+/** Writes the content to a new folder and points `..data` to it. Resolves to the folder's name. */
 async function writeContent(folder: string, payload: Payload, now: number, fsGroup?: number): Promise<string> {
   const name = `..${timeText(now)}.${randomBytes(5).readUIntBE(0, 5)}`;
   await writeFolder(join(folder, name), payload, fsGroup).catch(async (error: Error) => {

@@ -67,7 +67,10 @@ const isLink = (path: string): Promise<boolean> =>
     },
   );
 
-/** A Pod with a preset spec.nodeName bypasses the scheduler, so the node affinity is checked here as well. */
+/**
+ * Rejects with a VolumeError if the node affinity of the PersistentVolume excludes the node. The scheduler does not check this for a Pod
+ * with a preset spec.nodeName.
+ */
 async function checkNode({ client, nodeName }: ClaimSource, volume: Volume, persistent: PersistentVolume) {
   if (persistent.spec?.nodeAffinity?.required === undefined) return;
   const node = await client.resource<Node>(NODES).get(nodeName);

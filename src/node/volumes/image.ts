@@ -35,7 +35,10 @@ export const IMAGE_FOLDER = 'kubernetes.io~image';
 
 const keyOf = (podUid: string, volumeName: string): string => `lifepod-volume/${podUid}/${volumeName}`;
 
-/** Mounts the volume's image at the folder. If an image is mounted there already, the Pod keeps it, even if the tag has moved since. */
+/**
+ * Mounts the volume's image at the folder. If an image is mounted there already, the Pod keeps it, even if the tag has moved since. Rejects
+ * if the runtime cannot provide the files of images, or if the image cannot be pulled or mounted.
+ */
 export async function setUpImage(
   images: VolumeImages,
   pod: Pod,

@@ -76,7 +76,7 @@ test('a change of an object rewrites the volumes of the Pods that refer to the o
   await idle();
   await idle(other);
   expect([await textOf(), await textOf(other, configMapVolume('b'))]).toEqual(['new', 'old']);
-  // The node writes no files into this volume, so it is not set up again.
+  // The node writes no files into this volume, so rewriting does not set up the volume again.
   await expect(access(on.folder(pod, scratch))).rejects.toThrow('ENOENT');
   expect([retried, on.warnings, on.started]).toEqual([[], [], []]);
 });

@@ -10,8 +10,8 @@ import { basename, dirname, join, relative } from 'node:path';
 import { CommandError, runCommand, runCommandOk } from '../../platform/processes.ts';
 
 /**
- * Returns the mount points at or under the folders as real paths, in the kernel's order: a mount comes after the mount that
- * contains it.
+ * Resolves to the mount points at or under the folders as real paths, in the kernel's order: a mount comes after the mount that contains
+ * it.
  */
 export async function mountsUnder(...folders: string[]): Promise<string[]> {
   const places = await Promise.all(folders.map(realPlace));
@@ -29,7 +29,7 @@ export async function isMountPoint(place: string): Promise<boolean> {
 const O_PATH = 0o10000000;
 
 /**
- * Returns the ID of the mount that contains the path, or of the newest mount at the path; undefined if the path does not exist.
+ * Resolves to the ID of the mount that contains the path, or of the newest mount at the path; undefined if the path does not exist.
  * Source: mnt_id in proc_pid_fdinfo(5).
  */
 async function mountIdOf(place: string, flags: number): Promise<string | undefined> {
@@ -47,8 +47,8 @@ async function mountIdOf(place: string, flags: number): Promise<string | undefin
 }
 
 /**
- * Returns all mount points whose source is the folder or something in it, such as bind mounts elsewhere. Computes the sources of
- * mounts from their devices and roots, since mountinfo has no source paths.
+ * Resolves to all mount points whose source is the folder or something in it, such as bind mounts elsewhere. Computes the sources of mounts
+ * from their devices and roots, since mountinfo has no source paths.
  */
 export async function mountsFrom(folder: string): Promise<string[]> {
   const [id, place] = await Promise.all([mountIdOf(folder, constants.O_NOFOLLOW), realPlace(folder)]);
@@ -79,7 +79,7 @@ interface Mount {
   point: string;
 }
 
-/** Returns all mounts that this process sees. Source: proc_pid_mountinfo(5). */
+/** Resolves to all mounts that this process sees. Source: proc_pid_mountinfo(5). */
 async function mounts(): Promise<Mount[]> {
   const lines = (await readFile('/proc/self/mountinfo', 'utf8')).trimEnd().split('\n');
   return lines.map((line) => {

@@ -59,10 +59,10 @@ export function downwardFacts({ nodeName, allocatable = {} }: SetUpOptions): Dow
 }
 
 /**
- * Sets up the Pod's volumes for which `kind` returns true. If a configMap, secret, downwardAPI or projected volume with files from
- * an earlier call fails, it keeps these files, and its error is only logged and reported. For other volumes that fail, on abort and
- * on an OutcomeUnknownError, rejects with one of the errors and reports the VolumeErrors among the others. Returns when to set up
- * the volumes again, in milliseconds since the epoch, to replace a token or to retry a failed update; Infinity if never.
+ * Sets up the Pod's volumes for which `kind` returns true. If a configMap, secret, downwardAPI or projected volume with files from an
+ * earlier call fails, it keeps these files, and its error is only logged and reported. For other volumes that fail, on abort and on an
+ * OutcomeUnknownError, rejects with one of the errors and reports the VolumeErrors among the others. Resolves to the time at which to set
+ * up the volumes again, in milliseconds since the epoch, to replace a token or to retry a failed update; Infinity if never.
  */
 export async function setUpVolumes(
   { pod, keeps }: PodVolumes,

@@ -173,7 +173,7 @@ export function collectDownward(
 
 /**
  * Collects the files of all sources of a projected volume in order. A file of a later source replaces a file with the same path of an
- * earlier one.
+ * earlier one. Rejects if a source is not supported or cannot be read.
  */
 export async function collectProjected(
   source: PayloadSource,
@@ -230,7 +230,10 @@ async function collectToken(
   return { files: new Map([[wanted.path, file]]), refreshAt: issued.refreshAt };
 }
 
-/** Requests a token of the Pod's ServiceAccount. The token is bound to the Pod: it is valid only while the Pod exists. */
+/**
+ * Requests a token of the Pod's ServiceAccount. The token is bound to the Pod: it is valid only while the Pod exists. Rejects if the API
+ * issues no token.
+ */
 async function requestToken(
   { client, pod, now }: PayloadSource,
   audience: string,

@@ -1,4 +1,4 @@
-/** For tests of the volumes of Pods: the ports of setUpVolumes(), with a real registry, real folders and virtual time. */
+/** Provides, for tests of the volumes of Pods, the ports of setUpVolumes() with a real registry, real folders and virtual time. */
 
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -37,11 +37,11 @@ export interface SetUpFixture {
   holdReads(): { waiting(): number; release(): void };
   /** Makes the API server issue the tokens token-1, token-2 and so on, without an expiration time in the response. */
   issueTokens(): void;
-  /** Removes the folders. */
+  /** Removes the folders of the fixture. */
   close(): Promise<void>;
 }
 
-/** A Pod with these volumes in the namespace `a`. */
+/** Returns a Pod with these volumes in the namespace `a`. */
 export function podWith(volumes: Volume[], uid = 'u1', annotations: Record<string, string> = {}): Pod {
   const pod = podOf({ volumes });
   return { ...pod, metadata: { ...pod.metadata, namespace: 'a', name: uid, uid, annotations } };
@@ -49,13 +49,13 @@ export function podWith(volumes: Volume[], uid = 'u1', annotations: Record<strin
 
 export const configMapVolume = (name: string): Volume => ({ name, configMap: { name } });
 
-/** A volume with the token of the ServiceAccount in the file `token`. */
+/** Returns a volume with a ServiceAccount token in the file `token`. */
 export const tokenVolume = (name: string, expirationSeconds: number): Volume => ({
   name,
   projected: { sources: [{ serviceAccountToken: { path: 'token', expirationSeconds } }] },
 });
 
-/** A volume with an annotation of the Pod in a file; both have the name of the volume. */
+/** Returns a volume with an annotation of the Pod in a file. The annotation and the file have the name of the volume. */
 export const annotationVolume = (name: string): Volume => ({
   name,
   downwardAPI: { items: [{ path: name, fieldRef: { fieldPath: `metadata.annotations['${name}']` } }] },

@@ -66,8 +66,8 @@ export interface VolumePlace extends Pick<ClaimSource, 'warn' | 'alone'> {
 }
 
 /**
- * Sets up one volume. Returns when to replace the volume's first token, in milliseconds since the epoch; undefined if it has no
- * token.
+ * Sets up one volume. Resolves to the time at which to replace the volume's first token, in milliseconds since the epoch; undefined if it
+ * has no token. Rejects if the volume cannot be set up.
  */
 export async function setUpVolume(
   source: PayloadSource,
@@ -113,8 +113,8 @@ export async function setUpVolume(
 const sizesOf = (payload: Payload): number[] => [...payload.values()].map(({ data }) => data.length);
 
 /**
- * Keeps the files of a volume whose update has failed. In a projected volume, the files of downwardAPI sources are still updated
- * if the files then fit the size limit. Returns whether the volume was ever written.
+ * Keeps the files of a volume whose update has failed. In a projected volume, the files of downwardAPI sources are still updated if the
+ * files then fit the size limit. Resolves to whether the volume was ever written.
  */
 export async function keepVolume(source: PayloadSource, volume: Volume, folder: string): Promise<boolean> {
   const kept = await keepPayload(folder);

@@ -28,7 +28,7 @@ beforeEach(async () => {
 });
 afterEach(async () => {
   manager.close();
-  // remove() also waits for writes under way.
+  // manager.remove() also waits for writes under way.
   const { signal } = new AbortController();
   await Promise.all((await readdir(join(root, 'pods'))).map((uid) => manager.remove(uid, signal)));
   await rm(root, { recursive: true, force: true });
@@ -238,7 +238,7 @@ it('the volume manager retries a volume that was too large once another volume h
   await manager.mount(pod, new AbortController().signal);
   await set('a', LARGE);
   await refused(1);
-  // The next update processes volume a first, while volume b still counts with its old size.
+  // The next update processes volume a first, while volume b still counts with its old size, so volume a does not fit yet.
   await set('b', '');
   await refused(2);
   expect((await lengths(pod))[0]).toBe(0);

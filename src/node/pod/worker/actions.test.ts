@@ -179,7 +179,7 @@ it.each<Action>([
   recorded.resolve();
   await settled();
   expect(calls.map((call) => call.action)).toEqual([action]);
-  // The wait for the record does not count as a time without an answer of the runtime.
+  // The time in which the action waited for the record does not count as a time in which the runtime did not answer.
   await fail(unknown);
   state.outages.observing()(timers.now() + 1);
   expect(state.outages.observed()).toEqual([{ from: timers.now(), to: timers.now() + 1 }]);

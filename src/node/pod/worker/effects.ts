@@ -28,8 +28,8 @@ const TAKES_TIME: ReadonlySet<Action['kind']> = new Set<Action['kind']>([
 const RUNS_INSIDE: ReadonlySet<Action['kind']> = new Set<Action['kind']>(['runProbe', 'runHook']);
 
 /**
- * Returns the time since which the runtime counts as not answering, given the start and end of a call whose outcome is unknown.
- * Undefined if the runtime may have answered all the time.
+ * Returns the time since which the runtime counts as not answering, given the start and end of a call whose outcome is unknown; undefined
+ * if the runtime may have answered all the time.
  */
 export function unansweredSince({ kind }: Action, began: Millis, ended: Millis): Millis | undefined {
   if (RUNS_INSIDE.has(kind)) return undefined;

@@ -10,8 +10,8 @@ export interface WorkerFailures {
   /** Stores the action as failed with an unknown outcome, because the runtime did not answer. */
   unanswered(action: Action, error: Error, at: Millis): void;
   /**
-   * The cause of the action's failure has changed, so the last failure no longer causes back-off. If an attempt is under way, its
-   * failure causes no back-off either, since the attempt may have started before the change. `key`: from actionKey().
+   * Called when the cause of the action's failure has changed, so that the last failure no longer causes back-off. If an attempt is under
+   * way, its failure causes no back-off either, since the attempt may have started before the change. `key`: from actionKey().
    */
   retry(key: string, isUnderWay: boolean): void;
 }

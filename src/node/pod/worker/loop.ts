@@ -27,11 +27,11 @@ export interface LoopOptions {
 
 export interface WorkerLoop {
   /**
-   * The input of the decision has changed: decides, after an observation if one is needed. If an observation is under way and there
-   * was a decision before, decides with the previous observation instead of waiting. See inTurns() about Pods with many containers.
+   * Called when the input of the decision has changed: decides, after an observation if one is needed. If an observation is under way and
+   * there was a decision before, decides with the previous observation instead of waiting. See inTurns() about Pods with many containers.
    */
   wake(): void;
-  /** The state in the runtime may have changed: the next wake-up observes. */
+  /** Called when the state in the runtime may have changed: the next wake-up observes. */
   mustObserve(): void;
   /** Sets the loop's only timer, which calls wake() at this time. Undefined: cancels the timer. */
   wakeAt(at: Millis | undefined): void;

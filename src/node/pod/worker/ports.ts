@@ -41,7 +41,7 @@ export interface WorkerPorts {
   log: Log;
   node: NodeFacts;
   observe(pod: Pod, signal: AbortSignal): Promise<RuntimeView>;
-  /** `progress`: called when a pull must wait for other pulls, and with the progress of a long pull. */
+  /** Carries out the action. `progress`: called when a pull must wait for other pulls, and with the progress of a long pull. */
   execute(action: Action, pod: Pod, signal: AbortSignal, progress: (progress: PullProgress) => void): Promise<Outcome>;
   writeStatus(pod: Pod, status: PodStatus): Promise<void>;
   /** Writes the journal for the next worker of the Pod, synchronously. */

@@ -114,7 +114,7 @@ export function createWorkerFlights(
   };
 }
 
-/** Identifies an action and its retries: the attempts of a container are retries of each other. */
+/** Returns the key of an action and its retries: the starts of all attempts of a container have the same key. */
 const retryKey = (action: Action): string => actionKey('attempt' in action ? { ...action, attempt: 0 } : action);
 
 /** Returns the log fields that identify the action and its object, such as the container with its image or the volume that failed. */
