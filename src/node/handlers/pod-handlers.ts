@@ -19,7 +19,7 @@ export interface PodHandlerOptions extends Platform {
   events: EventRecorder;
   /** Limits how many commands start at the same time. */
   startGate: StartGate;
-  /** The primary IP address of the Pod; undefined: it has none. */
+  /** Returns the primary IP address of the Pod; undefined if the Pod has none. */
   podIp(pod: Pod): string | undefined;
 }
 

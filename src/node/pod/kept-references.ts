@@ -44,7 +44,7 @@ export interface KeptReferencesOptions extends Platform, KeptFilesOptions {
   client: Client;
   /** Follows the objects. The caller passes their changes to changed(). */
   objects: FollowedObjects;
-  /** No copies are made for static Pods, since the API is never queried for them. */
+  /** Whether the Pod is static. No copies are made for static Pods, since the API is never queried for them. */
   isStatic(pod: Pod): boolean;
   signal: AbortSignal;
 }

@@ -114,7 +114,7 @@ export function createWorkerFlights(
   };
 }
 
-/** Returns the key of an action and its retries: the starts of all attempts of a container have the same key. */
+/** Returns the key of an action and its retries. An action has the same key for all attempts of its container. */
 const retryKey = (action: Action): string => actionKey('attempt' in action ? { ...action, attempt: 0 } : action);
 
 /** Returns the log fields that identify the action and its object, such as the container with its image or the volume that failed. */
