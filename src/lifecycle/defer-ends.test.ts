@@ -308,6 +308,7 @@ describe('an entry that waits for its next attempt', () => {
     const given = inTurn(OnFailure, { runs: [exited('clean', 1, 4), made], now: 25 });
     expect(endOf(given)).toEqual(['DeadlineExceeded', 137, 'the PreExit stage had ended']);
     expect(endOf({ ...given, now: 10, skip: ['clean'] })).toEqual(['GivenUp', 137, 'given up']);
+    expect(endOf({ ...given, now: 10, skip: ['clean'], deleted: 0 })).toEqual(['GivenUp', 137, 'given up']);
   });
   it('an entry that waits for its next attempt is Skipped if the node has no time', () => {
     const nodeEnd = { reason: 'NodePressure', message: '', at: at(5), graceSeconds: 0 } as const;

@@ -158,6 +158,11 @@ describe('an entry is skipped', () => {
       'the Pod was deleted with a grace period of 0',
     ],
     [
+      'an entry that was given up stays given up if the Pod is then deleted with a grace period of 0',
+      { spec, runs, deleted: 0, ending: ending(30), skip: ['clean'] },
+      'given up',
+    ],
+    [
       'an entry is skipped if the node has no time',
       { spec, runs, input: { nodeEnd: { ...NODE, graceSeconds: 0 } } },
       'the node had no time',

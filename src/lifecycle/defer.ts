@@ -39,7 +39,7 @@ export const SANDBOX_LOST = 'the sandbox was lost, and the app containers with i
 const GRACE_PASSED = 'the grace period had passed';
 const STAGE_ENDED = 'the PreExit stage had ended';
 const NODE_HAD_NO_TIME = 'the node had no time';
-const NO_GRACE = 'the Pod was deleted with a grace period of 0';
+export const NO_GRACE = 'the Pod was deleted with a grace period of 0';
 
 export const OUT_OF_TIME: ReadonlySet<string> = new Set([GRACE_PASSED, STAGE_ENDED, NODE_HAD_NO_TIME, NO_GRACE]);
 
@@ -186,13 +186,13 @@ function endOfTurn(view: PodView, entry: Entry, so: Termination, skipped: string
   if (container.starting && isLost) return { ...never, reason: 'SandboxLost', message: 'the sandbox was lost' };
   if (container.starting)
     return now < stageEnd ? undefined : { ...never, reason: 'DeadlineExceeded', message: entry.late };
-  const why = skipped ?? whyNot(view, entry, so);
+  const why = (entry.givenUp ? undefined : skipped) ?? whyNot(view, entry, so);
   const failure = failureInTurn(view, entry);
   const isLast = now >= stageEnd || !(retries(entry) || input.memory.unstarted.has(container.latest?.id ?? ''));
   if (failure !== undefined && isLast && why !== GIVEN_UP)
     return { at: failure.at, reason: 'Error', exitCode: 128, message: `${failure.reason}: ${failure.message}` };
   // An entry that has run, but whose next attempt did not start, was cut off, and is Skipped only if the whole list is.
-  const hasRun = skipped === undefined && container.runs.some(({ state }) => state === 'exited');
+  const hasRun = (skipped === undefined || why === GIVEN_UP) && container.runs.some(({ state }) => state === 'exited');
   const cutOff = why === GIVEN_UP ? 'GivenUp' : why === SANDBOX_LOST ? 'SandboxLost' : 'DeadlineExceeded';
   if (why !== undefined) return { ...never, reason: hasRun ? cutOff : 'Skipped', message: why };
   if (now < timeoutAt) return undefined;

@@ -282,6 +282,14 @@ describe('steps of the record', () => {
       ['post', 'the Pod was deleted with a grace period of 0'],
     ]);
   });
+  it('an entry of a removed object that was given up is recorded as given up', () => {
+    const spec = { deferContainers: [entry('pre'), postExit('post')] };
+    const given: Given = { spec, runs: [app, running('pre')], deleted: 0, ending: ending(30), skip: ['post'] };
+    const { transitions } = decided({ ...given, input: { removed: true } });
+    expect(transitions).toContainEqual(
+      expect.objectContaining({ type: 'DeferSkipped', container: 'post', message: 'given up' }),
+    );
+  });
   it('the end of an entry is a step once the status has it', () => {
     const turn = { turn: { entry: 'clean', since: at(0) } };
     const given: Given = { spec: { deferContainers: [entry('clean')] }, deleted: 30, ending: ending(30, 30, turn) };

@@ -22,6 +22,7 @@ import {
   type Situation,
 } from './container-phases.ts';
 import { imageActions, imageFound, missingTarget } from './container-steps.ts';
+import { GIVEN_UP, NO_GRACE } from './defer.ts';
 import { type Plan, pullRetryAt } from './effects.ts';
 import { type Facts, factsOf } from './keyed-facts.ts';
 import { DEADLINE_EXCEEDED } from './status.ts';
@@ -204,8 +205,7 @@ function oneRun(facts: Facts, { name, current }: ContainerView, run: ContainerSt
   // With defer containers, the containers of a terminating Pod stop in turn, so the Event waits for the stop signal.
   const isEnding = isRunning(run) && end !== undefined && (end.list === undefined || signal !== undefined);
   if (stop !== undefined || isEnding) normal('Killing', stop?.message ?? `Stopping container ${name}`, id);
-  const deadline = plan.killedAt.get(id);
-  if (signal !== undefined) step('StopSignal', { at: signal, message: stop?.message, deadline });
+  if (signal !== undefined) step('StopSignal', { at: signal, message: stop?.message, deadline: plan.killedAt.get(id) });
   if (run.state !== 'exited') return;
   // The runtime may report an end of a short run that is earlier than its start.
   const at = Math.max(finishedAt, startedAt ?? 0);
@@ -241,9 +241,8 @@ function probes({ view, plan, warning, step }: Facts, run: ContainerState): void
     const id = runKey(run.id, probe);
     const seen = view.observed.probes[id];
     if (seen !== undefined && seen.result !== 'Success') {
-      const reason = seen.result === 'Warning' ? 'ProbeWarning' : 'Unhealthy';
       const message = `${capitalized(probe)} probe ${PROBE_RESULTS[seen.result]}: ${seen.message}`;
-      warning(reason, message, `${id}/${seen.serial}`);
+      warning(seen.result === 'Warning' ? 'ProbeWarning' : 'Unhealthy', message, `${id}/${seen.serial}`);
     }
     const passing = plan.probes[id]?.passing;
     if (passing === undefined || (passing === memory.probes[id]?.passing && memory.recorded.size > 0)) continue;
@@ -267,13 +266,14 @@ function entryEnds({ view, end: podEnd, warning, step }: Facts, container: Conta
   const { name, latest, recorded } = container;
   const end = podEnd?.list?.byContainer.get(container)?.end;
   const skipped = { key: `Defer/${name}/Skipped`, reason: 'Skipped' };
+  const skip = view.pod.status?.termination?.skip;
   if (view.input.removed && latest === undefined && recorded?.state?.terminated === undefined)
-    step('DeferSkipped', { ...skipped, message: 'the Pod was deleted with a grace period of 0' });
+    step('DeferSkipped', { ...skipped, message: skip?.includes(name) ? GIVEN_UP : NO_GRACE });
   if (end === undefined) return;
   const { reason, message, exitCode } = end;
   const cause = message === undefined ? `exit code ${exitCode}` : message.trimEnd();
-  const skip = latest?.startedAt === undefined ? 'does not run' : 'was cut off';
-  if (reason === 'Skipped') warning('DeferContainerSkipped', `Defer container ${name} ${skip}: ${message}`);
+  const how = latest?.startedAt === undefined ? 'does not run' : 'was cut off';
+  if (reason === 'Skipped') warning('DeferContainerSkipped', `Defer container ${name} ${how}: ${message}`);
   else if (reason !== 'Completed')
     warning('DeferContainerFailed', `Defer container ${name} failed: ${reason}: ${cause}`);
   if (end.recorded === undefined) return;

@@ -96,7 +96,9 @@ describe('timeline and the record of a whole life', () => {
     const gone = await lifepod.cliOk('timeline', 'whole', '--steps');
     expect(gone).toMatch(/^defer bye .*█.* exit 0$/m);
     expect(gone).toMatch(/^ {6}after .*█.* exit 4$/m);
-    expect(gone).toMatch(/^Deleted at \+[\d.]+s, deadline 30\.0s later, gone after [\d.]+s$/m);
+    expect(gone).toMatch(
+      /^Deleted at \+[\d.]+s, deadline 30\.0s later, (?:ended after [\d.]+s, )?gone after [\d.]+s$/m,
+    );
     expect(gone).toMatch(/^\+[\d.]+s +after#0 +Exited +4 Error$/m);
   });
 

@@ -4,7 +4,7 @@ import type { Node, Pod } from '../../api/generated/types.ts';
 import { uidOf } from '../../machinery/meta.ts';
 import type { Hints } from '../hints.ts';
 import { imageOf, lacksImage, podContainers } from '../pod-containers.ts';
-import { endOfEntry, endText, isMissed, missedActions, withoutImage } from '../why/entries.ts';
+import { endOfEntry, endText, isMissed, remainingWork, withoutImage } from '../why/entries.ts';
 import { actionsText, imageHint, lackOfImage } from '../why/images.ts';
 
 /** A line about a defer container. */
@@ -40,7 +40,7 @@ export function entryNotices(pod: Pod, hints: Hints, node: Node | undefined): En
     if (end === undefined || !isMissed(end)) return [];
     const lacking = withoutImage(end);
     const how = lacking === undefined ? endText(end) : `could not start: ${image} ${lackOfImage(lacking.status)}`;
-    const [byHand, ...ofImage] = missedActions(advised, [end]);
+    const [byHand, ...ofImage] = remainingWork(advised, [end]);
     const text = `${title}: defer container ${name} ${how}; ${byHand?.description}`;
     return [{ name, text, hint: actionsText(ofImage), isPending: false }];
   });

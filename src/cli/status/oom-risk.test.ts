@@ -11,15 +11,16 @@ test.each([
 ])('the OOM risk names only the high scores when %s', (_, scores, named) => {
   const start = `when memory runs out, the kernel may kill lifepod before Pods (oom_score_adj: ${named}): `;
   const isLow = (scores.engine ?? 0) <= -998;
-  expect(oomRisk(scores, false)).toBe(
-    named &&
-      `${start}${
-        isLow
-          ? 'stop lifepod and start it again, which lowers the scores'
-          : 'root lacks CAP_SYS_RESOURCE where lifepod was started, also with sudo; if that is a container, start it again with ' +
-            "'docker run --cap-add SYS_RESOURCE', else start lifepod from a shell that has it"
-      }`,
-  );
+  const ofShell = (sudo: string): string =>
+    `root lacks CAP_SYS_RESOURCE where lifepod was started${sudo}; if that is a container, start it again with ` +
+    "'docker run --cap-add SYS_RESOURCE', else start lifepod from a shell that has it";
+  for (const [env, sudo] of [
+    [{}, process.geteuid?.() === 0 ? '' : ', also with sudo'],
+    [{ SUDO_UID: '1000' }, ', also with sudo'],
+  ] as const)
+    expect(oomRisk(scores, false, env)).toBe(
+      named && `${start}${isLow ? 'stop lifepod and start it again, which lowers the scores' : ofShell(sudo)}`,
+    );
   expect(oomRisk(scores, true, { SUDO_UID: '1000' })).toBe(
     named &&
       `${start}${

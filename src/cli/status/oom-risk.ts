@@ -1,6 +1,6 @@
 /** Warns in `lifepod status` if the kernel may kill lifepod before Pods when memory runs out. */
 import { oomScore, SHIM_OOM_SCORE } from '../../platform/oom-score.ts';
-import { asRoot } from '../../platform/programs/typed-program.ts';
+import { asRoot, needsSudo } from '../../platform/programs/typed-program.ts';
 
 /** The oom_score_adj of processes; undefined for a process that has exited. */
 export interface OomScores {
@@ -35,7 +35,7 @@ export function oomRisk(
   if (parts.length === 0) return undefined;
   // An engine with a low score was able to lower scores, so a restart helps: a new engine lowers the scores of shims of an earlier one.
   const isLow = engine === undefined || engine <= SHIM_OOM_SCORE;
-  const advice = isLow ? restart(isService, env) : isService ? OF_SERVICE : OF_SHELL;
+  const advice = isLow ? restart(isService, env) : isService ? OF_SERVICE : ofShell(needsSudo(env));
   return `when memory runs out, the kernel may kill lifepod before Pods (oom_score_adj: ${parts.join(', ')}): ${advice}`;
 }
 
@@ -48,6 +48,7 @@ const OF_SERVICE =
   "systemd has not applied OOMScoreAdjust=-999 of the unit: 'systemctl cat lifepod' shows whether a drop-in replaces it; if not, root lacks " +
   'CAP_SYS_RESOURCE on this machine, which is probably a container';
 
-const OF_SHELL =
-  'root lacks CAP_SYS_RESOURCE where lifepod was started, also with sudo; if that is a container, start it again with ' +
+/** `sudo`: whether the user is not root, and may therefore try sudo. */
+const ofShell = (sudo: boolean): string =>
+  `root lacks CAP_SYS_RESOURCE where lifepod was started${sudo ? ', also with sudo' : ''}; if that is a container, start it again with ` +
   "'docker run --cap-add SYS_RESOURCE', else start lifepod from a shell that has it";

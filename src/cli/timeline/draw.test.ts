@@ -327,3 +327,35 @@ test('the list of steps has a line per step with its time, its run and its detai
     |+7.000s                                 TerminationBegan  Deleted until +12.0s"
   `);
 });
+
+test('the timeline names a defer container that was given up before its turn, and after the end of the Pod', () => {
+  const steps = [
+    step(0, 'SandboxReady'),
+    step(100, 'Started', 'app#0'),
+    step(1000, 'TerminationBegan', '', { reason: 'Deleted', ...until(9000) }),
+    step(1000, 'Started', 'defer:hang#0'),
+  ];
+  const spec = [
+    { name: 'hang', kind: 'defer', isGivenUp: false },
+    { name: 'later', kind: 'defer', isGivenUp: true },
+  ] as const;
+  const rowOf = (lines: readonly string[]): string | undefined => lines.find((line) => line.includes(' later '));
+  expect(rowOf(drawLife(steps, { ...options, spec }))).toMatch(/ ·+.* given up$/);
+  const ends = [
+    step(3000, 'DeferSkipped', 'defer:later', { reason: 'Skipped', message: 'given up' }),
+    step(4000, 'Gone'),
+  ];
+  expect(rowOf(drawLife([...steps, ...ends], options))).toMatch(/∅ +given up$/);
+});
+
+test.each([
+  ['at once', 2000, 'gone after 1.00s'],
+  ['later', 4000, 'ended after 1.00s, gone after 3.00s'],
+])('the timeline shows when the Pod ended and its object was deleted %s', (_, gone, expected) => {
+  const steps = [
+    step(1000, 'TerminationBegan', '', { reason: 'Deleted', ...until(9000) }),
+    step(2000, 'Finished', '', { reason: 'Failed' }),
+    step(gone, 'Gone'),
+  ];
+  expect(drawLife(steps, options).join(' ')).toContain(`Deleted at +0s, ${expected}`);
+});

@@ -5,6 +5,7 @@ import type { Transition } from '../../lifecycle/types.ts';
 import { formatTime, type Millis } from '../../machinery/time.ts';
 import { type BarKind, inOrder, type LifePicture, type MarkKind, type Named, pictureOf, type Row } from './life.ts';
 import { type Scale, scaleOf, shortDuration } from './scale.ts';
+import { endOfTermination } from './termination-end.ts';
 import { ticksOf } from './ticks.ts';
 
 export interface DrawOptions {
@@ -206,9 +207,14 @@ function summary(
       : `, ${shortDuration(deadline - reservedFrom)} of it for PostExit entries`;
   const until = deadline === undefined ? '' : `, deadline ${after(deadline)} later${moved}${reserved}`;
   const gone = steps.find(({ type }) => type === 'Gone') ?? steps.find(({ type }) => type === 'Removed');
-  const ended = finished === undefined ? '' : `, ended after ${after(finished)}`;
-  const end = gone === undefined ? ended : `, gone after ${after(gone.at)}`;
-  return [...lines, ...wrapped(`${ending.reason} at +${shortDuration(ending.at - from)}${until}${end}`, width)];
+  const ended = gone === undefined ? finished : endOfTermination(inOrder(steps))?.at;
+  const isLater = gone === undefined || ended !== gone.at;
+  const end = ended === undefined || !isLater ? '' : `, ended after ${after(ended)}`;
+  const goneText = gone === undefined ? '' : `, gone after ${after(gone.at)}`;
+  return [
+    ...lines,
+    ...wrapped(`${ending.reason} at +${shortDuration(ending.at - from)}${until}${end}${goneText}`, width),
+  ];
 }
 
 /** Breaks the text at blanks, so that no line is wider than `width` unless a single word is. */

@@ -54,6 +54,9 @@ export interface LifePicture {
   over: boolean;
 }
 
+/** The message of a defer container that was given up. Source: src/lifecycle/defer.ts. */
+export const GIVEN_UP = 'given up';
+
 /**
  * Returns whether the message of a skipped defer container says that the condition in its field `onReasons` or `when` was not met.
  * Source: the specification of defer containers (the messages).
@@ -68,6 +71,8 @@ export const inOrder = (transitions: readonly Transition[]): Transition[] =>
 export interface Named {
   name: string;
   kind: ContainerKind;
+  /** Whether a user has given the defer container up. */
+  isGivenUp?: boolean;
 }
 
 const KINDS: readonly ContainerKind[] = ['init', 'app', 'defer', 'ephemeral'];
@@ -197,7 +202,8 @@ const BEGINS: Readonly<Record<string, BarKind>> = {
   StopSignal: 'stopping',
 };
 
-function containerRow({ name, kind }: Named, own: readonly Transition[], all: readonly Transition[], end: Millis): Row {
+function containerRow(named: Named, own: readonly Transition[], all: readonly Transition[], end: Millis): Row {
+  const { name, kind, isGivenUp = false } = named;
   const row: Row = { name, kind, bars: [], marks: [], exits: [], state: '' };
   // A defer container waits from the beginning of the termination. Other containers wait from the time at which the sandbox is ready.
   const due = all.find(({ type }) => type === (kind === 'defer' ? 'TerminationBegan' : 'SandboxReady'))?.at;
@@ -220,7 +226,8 @@ function containerRow({ name, kind }: Named, own: readonly Transition[], all: re
   colorStopped(row);
   const isOver = hasEnded(all);
   if (now !== undefined && !isOver) row.bars.push({ ...(now as Bar), to: end, open: true });
-  row.state = stateOf(own, now as { kind: BarKind } | undefined, isOver);
+  const state = stateOf(own, now as { kind: BarKind } | undefined, isOver);
+  row.state = isGivenUp && ['waiting', 'running'].includes(state) ? GIVEN_UP : state;
   return row;
 }
 
@@ -264,7 +271,7 @@ const exitText = ({ reason, exitCode = 0 }: Transition): string =>
 
 const OUTCOMES: Readonly<Record<string, string>> = {
   DeadlineExceeded: 'timed out',
-  GivenUp: 'given up',
+  GivenUp: GIVEN_UP,
   SandboxLost: 'lost',
 };
 
@@ -277,6 +284,7 @@ function entryState(
   const last = exits.at(-1);
   const times = exits.length > 1 ? ` ${exits.length}×` : '';
   if (reason === 'Skipped' || exitCode === undefined) {
+    if (message === GIVEN_UP) return GIVEN_UP;
     if (!ran) return isNotDue(message) ? 'not due' : 'skipped';
     return `cut off${times}`;
   }

@@ -1,5 +1,5 @@
 /** `lifepod timeline`: draws the life of an existing or a deleted Pod. With -w, the drawing is kept up to date. */
-import type { PodRecord } from '../../api/generated/types.ts';
+import type { Pod, PodRecord } from '../../api/generated/types.ts';
 import { POD_RECORDS } from '../../api/lifepod.io/v1/pod-record/index.ts';
 import { createInformer } from '../../client/informer.ts';
 import type { Transition } from '../../lifecycle/types.ts';
@@ -14,7 +14,7 @@ import { mayNotReadRecords } from '../refusals.ts';
 import { SIGNAL_CODES } from '../signals.ts';
 import { resolveTarget, type Target, type TargetOptions } from '../target.ts';
 import { drawLife, stepLines } from './draw.ts';
-import { inOrder } from './life.ts';
+import { inOrder, type Named } from './life.ts';
 import { livesTable, summaryOf } from './lives.ts';
 import { noSteps } from './no-steps.ts';
 
@@ -58,11 +58,16 @@ function drawing(life: PodLife, steps: readonly Transition[], hints: Hints, opti
     width: isTTY ? columns : 80,
     color: isTTY && !process.env['NO_COLOR'],
     now: Date.now(),
-    spec: life.pod === undefined ? [] : podContainers(life.pod),
+    spec: life.pod === undefined ? [] : containersOf(life.pod),
     // With -w, the Pod is not read again, so this deadline may have changed since the start of the command.
     reservedFrom: options.watch === true ? undefined : parseTime(life.pod?.status?.termination?.preExitDeadline),
   });
   return [titleOf(life), ...drawn, ...(withSteps ? ['', ...stepLines(steps)] : [])].join('\n');
+}
+
+function containersOf(pod: Pod): Named[] {
+  const givenUp = new Set(pod.status?.termination?.skip);
+  return podContainers(pod).map(({ name, kind }) => ({ name, kind, isGivenUp: givenUp.has(name) }));
 }
 
 /**

@@ -2,7 +2,7 @@
 import { type Millis, parseTime } from '../../machinery/time.ts';
 import { limitedStays } from '../../scheduling/node-taints.ts';
 import { taintText } from './node-troubles.ts';
-import { type Action, ago, clock, eventLine, eventOf, inTime, type Living, lastStep } from './subject.ts';
+import { type Action, ago, clock, eventLine, eventOf, inTime, type Living, lastStep, oneLine } from './subject.ts';
 
 export const isDeleted = ({ pod }: Living): boolean => pod.metadata.deletionTimestamp !== undefined;
 
@@ -40,12 +40,26 @@ export function begun(subject: Living): string[] {
   return [
     ...(step === undefined ? [] : [`its termination began ${ago(step.at, subject.now)}: ${step.reason}`]),
     ...(isTainted(subject) ? taintEvidence(subject) : []),
+    ...givenUp(subject),
     ...(extendedSeconds ? [`its time was extended by ${extendedSeconds} s`] : []),
     ...(outageSeconds ? [`${Math.round(outageSeconds)} s are not counted: its node did not answer`] : []),
     ...(isDeleted(subject) ? [] : ['it was not deleted: its object stays when it has ended']),
     ...eventLine(eventOf(subject, ['FailedKillPod']), subject),
   ];
 }
+
+/** Returns the evidence about entries that a user gave up and that have not ended. The sentence names such an entry if it is running. */
+const givenUp = (subject: Living): string[] =>
+  (subject.pod.status?.termination?.skip ?? []).flatMap((name) => {
+    const status = subject.pod.status?.deferContainerStatuses?.find((each) => each.name === name);
+    const { running, terminated } = status?.state ?? {};
+    if (running !== undefined || terminated !== undefined) return [];
+    const again = status?.lastState?.terminated === undefined ? '' : ' again';
+    const event = eventOf(subject, ['DeferContainerGivenUp'], name);
+    return [
+      `defer container ${name}: was given up, so it will not run${again}${event === undefined ? '' : ` (${oneLine(event.message)})`}`,
+    ];
+  });
 
 const isTainted = ({ pod }: Living): boolean =>
   pod.status?.conditions?.some(({ reason }) => reason === 'DeletionByTaintManager') === true;

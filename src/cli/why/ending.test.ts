@@ -189,6 +189,23 @@ explains({
       'p is not gone yet: its defer container bye (1 of 1) was given up and is about to be sent its stop signal.',
     evidence: ['Event DeferContainerGivenUp, 1.00s ago: User "ada" gave up defer container "bye"'],
   },
+  'an entry that was given up before its turn': {
+    metadata: DELETED,
+    spec: { deferContainers: [container('bye'), container('later')] },
+    status: {
+      phase: 'Terminating',
+      deferContainerStatuses: [running('bye'), waiting('later', 'PendingDefer', '', { containerID: '' })],
+      termination: { reason: 'Deleted', startedAt: time(8), deadline: time(-22), skip: ['later'] },
+    },
+    steps: [...(ENDING ?? []), [7, 'Started', entry('bye')]],
+    events: [['DeferContainerGivenUp', 'User "ada" gave up defer container "later"', 'later']],
+    sentence:
+      'p is not gone yet: its defer container bye (1 of 2) has been running for 7.00s; deadline 12:00:22 UTC (in 22.0s).',
+    evidence: [
+      'its termination began 8.00s ago: Deleted',
+      'defer container later: was given up, so it will not run (User "ada" gave up defer container "later")',
+    ],
+  },
   'an entry whose deadline has passed': {
     metadata: DELETED,
     spec: { deferContainers: [container('bye')] },

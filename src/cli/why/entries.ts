@@ -7,7 +7,8 @@
 import type { ContainerStatus } from '../../api/generated/types.ts';
 import type { Transition } from '../../lifecycle/types.ts';
 import { IMAGE_REASONS, ranBefore } from '../pod-containers.ts';
-import { isNotDue } from '../timeline/life.ts';
+import { GIVEN_UP, isNotDue } from '../timeline/life.ts';
+import { commandError } from './failed-start.ts';
 import { type Advised, imageRemedies, lackOfImage } from './images.ts';
 import { type Action, listed, oneLine, PROBABLE_LOSS, type Shown } from './subject.ts';
 
@@ -40,20 +41,40 @@ export function endInRecord(name: string, steps: readonly Transition[]): EntryEn
 const hasRunStep = (name: string, steps: readonly Transition[]): boolean =>
   steps.some(({ type, container }) => container === name && (type === 'Started' || type === 'Exited'));
 
+/** The exit code of a run whose command the container runtime could not execute. Source: the exit codes of containerd's CRI. */
+const NOT_STARTED = 128;
+/** The reasons of entries that ended by themselves. The message is then that of the program, or the end of its log. */
+const OWN_ENDS = ['Error', 'OOMKilled'];
+const LAST_LINES = 3;
+
+/** Returns the last lines of the message as one line. */
+const lastLinesOf = (message: string): string =>
+  oneLine(
+    message
+      .split('\n')
+      .filter((line) => line.trim() !== '')
+      .slice(-LAST_LINES)
+      .join(' '),
+  );
+
 /**
- * Returns a phrase such as `exit code 1 (Error)`, `did not run, not due on Deleted` or `could not start, its image cannot be pulled (…)`.
+ * Returns a phrase such as `exit code 1 (Error): no such host`, `did not run, not due on Deleted` or `could not start, its image cannot be
+ * pulled (…)`.
  */
 export function endText(end: EntryEnd): string {
   const { reason, exitCode, message, ran } = end;
   const lacking = withoutImage(end);
   if (lacking !== undefined) return `could not start, its image ${lackOfImage(lacking.status)}`;
+  const command = exitCode === NOT_STARTED ? commandError(message) : undefined;
+  if (command !== undefined) return `could not start, because it ${command}`;
   const why = oneLine(message);
   const because = why === '' ? '' : `, ${why}`;
   if (reason === 'Skipped') return ran ? `was cut off${because}` : `did not run${because}`;
   if (!ran && why !== '' && reason !== 'Completed') return `could not start${because}`;
   const deadline = reason === 'DeadlineExceeded' && why !== '' ? `: ${why}` : '';
+  const said = OWN_ENDS.includes(reason) && why !== '' ? `: ${lastLinesOf(message)}` : '';
   const loss = reason === 'SandboxLost' ? `: its sandbox was lost, ${PROBABLE_LOSS}` : '';
-  return `exit code ${exitCode} (${reason})${deadline}${loss}`;
+  return `exit code ${exitCode} (${reason})${deadline}${said}${loss}`;
 }
 
 const NO_IMAGE = new RegExp(`^(${IMAGE_REASONS.join('|')})(?::\\s*(.*))?$`, 's');
@@ -77,6 +98,7 @@ const OF_REASONS: Readonly<Record<string, Fate>> = {
 
 /** Returns how the entry ended without success; undefined if it succeeded or was not due. */
 function fateOf({ reason, exitCode, message, ran }: EntryEnd): Fate | undefined {
+  if (reason === 'Skipped' && message === GIVEN_UP) return 'given up';
   if (reason === 'Skipped') return ran ? 'cut off' : isNotDue(message) ? undefined : 'did not run';
   const fate = OF_REASONS[reason];
   if (fate !== undefined) return fate;
@@ -87,39 +109,48 @@ function fateOf({ reason, exitCode, message, ran }: EntryEnd): Fate | undefined 
 export const failedEntry = (ends: readonly EntryEnd[]): EntryEnd | undefined =>
   ends.find((end) => end.ran && ['failed', 'timed out'].includes(fateOf(end) ?? ''));
 
-/** The messages of entries that a user gave up, or that had nothing to clean up. Source: src/lifecycle/defer.ts. */
-const NOT_NEEDED = /^(given up|no (app container|container of the Pod) had started)$/;
+/** The messages of entries that had nothing to clean up. Source: src/lifecycle/defer.ts. */
+const NOT_NEEDED = /^no (app container|container of the Pod) had started$/;
+
+/** Returns whether the entry was due, had something to clean up and was not given up by a user, but did not succeed. */
+const isUndone = (end: EntryEnd): boolean =>
+  !NOT_NEEDED.test(end.message) && !['given up', undefined].includes(fateOf(end));
 
 /** Returns whether the entry was due, had something to clean up and was not given up by a user, but no attempt of it ran. */
-export const isMissed = (end: EntryEnd): boolean =>
-  !end.ran && !NOT_NEEDED.test(end.message) && !['given up', undefined].includes(fateOf(end));
+export const isMissed = (end: EntryEnd): boolean => !end.ran && isUndone(end);
 
 /**
- * Returns what the user can do about entries that were due and did not run. The Pod of `subject` names their images. If the Pod no longer
- * exists, the caller composes it from the record.
+ * Returns what the user can do about entries that were due and did not run, failed or were cut off. The Pod of `subject` names their
+ * images. If the Pod no longer exists, the caller composes it from the record.
  */
-export function missedActions(subject: Advised, ends: readonly EntryEnd[]): Action[] {
-  const missed = ends.filter(isMissed);
-  if (missed.length === 0) return [];
+export function remainingWork(subject: Advised, ends: readonly EntryEnd[]): Action[] {
+  const undone = ends.filter(isUndone);
+  if (undone.length === 0) return [];
   return [
-    { description: `do by hand what ${listed(missed.map(({ name }) => name))} would have done` },
+    { description: `do by hand what ${listed(undone.map(({ name }) => name))} would have done` },
     ...imageRemedies(
       subject,
-      missed.flatMap((end) => withoutImage(end) ?? []),
+      undone.flatMap((end) => withoutImage(end) ?? []),
     ),
   ];
 }
 
+/** Returns `; its ` and the phrase of fatesOf(); empty if that is empty. */
+export function deferOutcome(ends: readonly EntryEnd[]): string {
+  const fates = fatesOf(ends);
+  return fates && `; its ${fates}`;
+}
+
 /**
- * Returns `; its defer containers bye and log failed and defer container hang was given up`, for example; empty if each entry succeeded or
+ * Returns `defer containers bye and log failed and defer container hang was given up`, for example; empty if each entry succeeded or
  * was not due. A name follows the word container, because a name such as `two` would read as a number.
  */
-export function deferOutcome(ends: readonly EntryEnd[]): string {
+export function fatesOf(ends: readonly EntryEnd[]): string {
   const parts = FATES.flatMap((fate) => {
     const names = ends.filter((end) => fateOf(end) === fate).map(({ name }) => name);
     if (names.length === 0) return [];
     const verb = PASSIVE.includes(fate) ? (names.length === 1 ? 'was ' : 'were ') : '';
     return [`defer container${names.length === 1 ? '' : 's'} ${listed(names)} ${verb}${fate}`];
   });
-  return parts.length === 0 ? '' : `; its ${listed(parts)}`;
+  return listed(parts);
 }

@@ -34,6 +34,7 @@ const lostRun = (secondsAgo?: number) => ({
   ],
 });
 
+const NO_GRACE = 'the Pod was deleted with a grace period of 0';
 const unbound = { nodeName: undefined } as object;
 const withImages = (...names: string[]) => ({ ...node({}), status: { images: [{ names }] } });
 /** Returns a case with a Pod that no node can run because of `message`. */
@@ -195,7 +196,7 @@ explains({
       ],
     },
     sentence: 'p has completed: all its app containers ended with code 0; its defer container bye failed.',
-    advice: /^see its output: lifepod logs p -n n -c bye$/,
+    advice: /^do by hand what bye would have done\nsee its output: lifepod logs p -n n -c bye$/,
   },
   'a registry on this machine that does not run': {
     status: {
@@ -530,7 +531,7 @@ explains({
       'defer container last: did not run, the grace period had passed',
       'its object stays until it is deleted',
     ],
-    advice: /^do by hand what last would have done\nsee its output: lifepod logs p -n n -c bye$/,
+    advice: /^do by hand what bye and last would have done\nsee its output: lifepod logs p -n n -c bye$/,
   },
   'a failed Pod whose sidecar and entry failed as well': {
     spec: { initContainers: [container('side', { restartPolicy: 'Always' })], deferContainers: [container('bye')] },
@@ -541,7 +542,7 @@ explains({
       deferContainerStatuses: [status('bye', { state: terminated(1, 'Error') })],
     },
     sentence: 'p has failed: container app ended with code 5; its defer container bye failed.',
-    advice: /-c app$/,
+    advice: /-c app\ndo by hand what bye would have done$/,
   },
   'a failed Pod': {
     status: { phase: 'Failed', containerStatuses: [status('app', { state: terminated(5, 'Error') })] },
@@ -574,12 +575,11 @@ explains({
     evidence: [
       'container app: exit code 0 (Completed)',
       'defer container skipped: did not run, not due on Completed',
-      'defer container upload: exit code 1 (Error)',
+      'defer container upload: exit code 1 (Error): no receiver',
       'defer container other: exit code 2 (Error)',
       'ephemeral container debug: exit code 130 (Error)',
-      'its last message: no receiver',
     ],
-    advice: /lifepod logs p -n n -c upload$/,
+    advice: /^do by hand what upload and other would have done\nsee its output: lifepod logs p -n n -c upload$/,
   },
   'a Pod that failed because of a container and an entry with failurePolicy FailPod': {
     spec: { deferContainers: [{ ...container('upload'), failurePolicy: 'FailPod' }] },
@@ -639,7 +639,7 @@ explains({
       ],
       [18, 'DeferEnded', { ...entry('lost'), exitCode: 137, reason: 'SandboxLost' }],
       [18, 'DeferSkipped', { ...entry('cut'), reason: 'Skipped', message: 'the node had no time' }],
-      [18, 'DeferEnded', { ...entry('bad'), exitCode: 1, reason: 'Error', message: 'a long log' }],
+      [18, 'DeferEnded', { ...entry('bad'), exitCode: 1, reason: 'Error', message: 'dropped\n1\n\n2\n3\n' }],
       [17.5, 'Pulling', { ...entry('unpulled'), message: 'busybox:1.99' }],
       [17, 'DeferEnded', { ...entry('unpulled'), exitCode: 128, reason: 'Error', message: 'ErrImagePull: none' }],
       [17, 'DeferSkipped', { ...entry('late'), reason: 'Skipped', message: 'the grace period had passed' }],
@@ -656,14 +656,14 @@ explains({
       'defer container slow: exit code 143 (DeadlineExceeded): its timeoutSeconds',
       'defer container lost: exit code 137 (SandboxLost): its sandbox was lost, probably because the machine or the container runtime stopped without a shutdown',
       'defer container cut: was cut off, the node had no time',
-      'defer container bad: exit code 1 (Error)',
+      'defer container bad: exit code 1 (Error): 1 2 3',
       'defer container unpulled: could not start, its image cannot be pulled (none)',
       'defer container late: did not run, the grace period had passed',
       'defer container undue: did not run, not due on ScaledDown',
       'defer container unless: did not run, the app containers did not fail',
     ],
     advice:
-      /^do by hand what unpulled and late would have done\nmake it .*: lifepod image make busybox:1\.99\nload it .*\nsee its life/,
+      /^do by hand what slow, lost, cut, bad, unpulled and late would have done\nmake it .*: lifepod image make busybox:1\.99\nload it .*\nsee its life/,
   },
   'a deleted Pod whose object was removed long after its containers': {
     gone: true,
@@ -682,14 +682,84 @@ explains({
       [20, 'DeadlineSet', until(10)],
       [20, 'StopSignal', { ...of('app'), ...until(10) }],
       [14.69, 'DeadlineSet', until(-12.69)],
-      [14.69, 'DeferSkipped', { ...entry('bye'), reason: 'Skipped', message: 'no grace period' }],
+      [14.69, 'DeferSkipped', { ...entry('bye'), reason: 'Skipped', message: NO_GRACE }],
       [14.69, 'Gone'],
       [12.6, 'Exited', { ...of('app'), exitCode: 137, reason: 'Error' }],
       [12.24, 'Removed'],
     ],
     sentence:
       'p has been gone since 11:59:45 UTC: it was deleted, and after 5.31s of the 30.0s allowed it was deleted by force, with a grace period of 0, so its defer container bye did not run.',
-    advice: /--now still gives.*: kubectl delete pod p -n n --now\n/,
+    advice: /^do by hand what bye would have done\n.*--now still gives.*: kubectl delete pod p -n n --now\n/,
+  },
+  'a Pod that was deleted by force while one entry ran, another had failed and another had been given up': {
+    gone: true,
+    steps: [
+      [20, 'TerminationBegan', { reason: 'Deleted', ...until(10) }],
+      [20, 'DeadlineSet', until(10)],
+      [19, 'Started', entry('one')],
+      [18, 'DeferEnded', { ...entry('one'), exitCode: 3, reason: 'Error', message: 'no host\n' }],
+      [18, 'Started', entry('hang')],
+      [14, 'DeadlineSet', until(-12)],
+      [14, 'DeferSkipped', { ...entry('later'), reason: 'Skipped', message: 'given up' }],
+      [14, 'DeferSkipped', { ...entry('last'), reason: 'Skipped', message: NO_GRACE }],
+      [14, 'Gone'],
+      [13, 'DeferSkipped', { ...entry('hang'), reason: 'Skipped', message: NO_GRACE }],
+      [12, 'Removed'],
+    ],
+    sentence:
+      'p has been gone since 11:59:46 UTC: it was deleted, and after 6.00s of the 30.0s allowed it was deleted by force, with a grace period of 0, so its defer container hang was cut off and defer container last did not run; its defer container one failed and defer container later was given up.',
+    evidence: [
+      'a grace period of 0 comes from kubectl delete --grace-period=0 --force, or from terminationGracePeriodSeconds: 0',
+      'defer container one: exit code 3 (Error): no host',
+      `defer container hang: was cut off, ${NO_GRACE}`,
+      'defer container later: did not run, given up',
+      `defer container last: did not run, ${NO_GRACE}`,
+    ],
+    advice: /^do by hand what one, hang and last would have done\nnext time, /,
+  },
+  'a deleted Pod with an entry whose command does not exist': {
+    gone: true,
+    steps: [
+      [20, 'TerminationBegan', { reason: 'Deleted', ...until(10) }],
+      [19, 'Exited', { ...entry('two'), exitCode: 128, reason: 'StartError' }],
+      [
+        19,
+        'DeferEnded',
+        {
+          ...entry('two'),
+          exitCode: 128,
+          reason: 'Error',
+          message: 'runc create failed: exec: "nonexist": executable file not found in $PATH: unknown',
+        },
+      ],
+      [16, 'Gone'],
+    ],
+    sentence:
+      'p has been gone since 11:59:44 UTC: it was deleted, and took 4.00s of the 30.0s allowed; its defer container two failed.',
+    evidence: [
+      'defer container two: could not start, because it cannot execute its command nonexist: there is no such file in the PATH of its image',
+    ],
+    advice: /^do by hand what two would have done\nsee its life/,
+  },
+  'a deleted Pod whose object was removed some seconds after its end': {
+    gone: true,
+    steps: [
+      [100, 'TerminationBegan', { reason: 'Deleted', ...until(84) }],
+      [6.2, 'Finished', { reason: 'Failed' }],
+      [6, 'Removed'],
+      [4, 'Gone'],
+    ],
+    sentence: 'p has been gone since 11:59:56 UTC: it was deleted, and took 1m34s of the 3m04s allowed.',
+  },
+  'a completed Pod that was deleted much later': {
+    gone: true,
+    steps: [
+      [3620, 'TerminationBegan', { reason: 'Completed', ...until(-3590) }],
+      [3619, 'Finished', { reason: 'Succeeded' }],
+      [17, 'Removed'],
+      [16, 'Gone'],
+    ],
+    sentence: 'p has been gone since 11:59:44 UTC: it had completed, and took 1.00s of the 30.0s allowed.',
   },
   'a completed Pod whose object was deleted before its sandbox was removed': {
     gone: true,

@@ -3,7 +3,8 @@ import type { Pod } from '../../api/generated/types.ts';
 import type { Transition } from '../../lifecycle/types.ts';
 import { inOrder } from '../timeline/life.ts';
 import { shortDuration } from '../timeline/scale.ts';
-import { deferOutcome, type EntryEnd, endInRecord, endText, missedActions } from './entries.ts';
+import { endOfTermination } from '../timeline/termination-end.ts';
+import { deferOutcome, type EntryEnd, endInRecord, endText, fatesOf, remainingWork } from './entries.ts';
 import { taintText } from './node-troubles.ts';
 import { wasKilled } from './run-end.ts';
 import {
@@ -68,8 +69,7 @@ export function explainGone(subject: Subject): Explanation {
     const course = `${why}, and after ${shortDuration(removal.at - began.at)} of the ${grace}`;
     return forced(subject, removal.at, course, ends, [...(taint?.evidence ?? []), ...evidence]);
   }
-  // Prefer the step Removed to Gone: finalizers may keep the object longer, and an engine that was down notices the deletion late.
-  const over = lastStep(subject, ['Removed']) ?? gone;
+  const over = endOfTermination(steps) ?? gone;
   const took = shortDuration(over.at - began.at);
   const inGrace =
     over.at <= deadline ? `, and took ${took} of the ${grace}` : `, and took ${took}, more than the ${grace}`;
@@ -80,7 +80,7 @@ export function explainGone(subject: Subject): Explanation {
     evidence: [...(taint?.evidence ?? []), ...evidence],
     actions: [
       ...deaf.slice(0, 1).map(() => HEAR_SIGNALS),
-      ...missedActions({ ...subject, pod: podOfRecord(subject, ends) }, ends),
+      ...remainingWork({ ...subject, pod: podOfRecord(subject, ends) }, ends),
       ...actions,
     ],
   };
@@ -98,9 +98,12 @@ function cutShort(given: readonly Transition[], { at }: Transition): readonly Tr
   return former !== undefined && next !== undefined && next < former ? before : undefined;
 }
 
+/** The message of an entry that did not run, or was cut off, because of the deletion by force. Source: src/lifecycle/defer.ts. */
+const NO_GRACE = 'the Pod was deleted with a grace period of 0';
+
 /**
- * Explains a Pod whose object was removed at `at` without waiting for its grace period, so that its defer containers did not run. `course`
- * is a clause about the termination that this cut short; undefined if none had begun.
+ * Explains a Pod whose object was removed at `at` without waiting for its grace period, so that its defer containers did not run or were
+ * cut off. `course` is a clause about the termination that this cut short; undefined if none had begun.
  */
 function forced(
   subject: Subject,
@@ -110,10 +113,9 @@ function forced(
   evidence: string[],
 ): Explanation {
   const { name, namespace, hints } = subject;
-  const skipped = ends.filter(({ reason, ran }) => reason === 'Skipped' && !ran).map((end) => end.name);
-  const many = skipped.length > 1;
-  const destructors =
-    skipped.length === 0 ? '' : `, so its defer ${many ? 'containers' : 'container'} ${listed(skipped)} did not run`;
+  const victims = ends.filter(({ reason, message }) => reason === 'Skipped' && message === NO_GRACE);
+  const others = deferOutcome(ends.filter((end) => !victims.includes(end)));
+  const destructors = `${victims.length === 0 ? '' : `, so its ${fatesOf(victims)}`}${others}`;
   return {
     sentence: `${name} has been gone since ${clock(at)}: ${course === undefined ? '' : `${course} `}it was deleted by force, with a grace period of 0${destructors}.`,
     evidence: [
@@ -121,7 +123,7 @@ function forced(
       ...evidence,
     ],
     actions: [
-      ...(skipped.length === 0 ? [] : [{ description: `do by hand what ${listed(skipped)} would have done` }]),
+      ...remainingWork({ ...subject, pod: podOfRecord(subject, ends) }, ends),
       {
         description: 'next time, delete it without --force: --now still gives it a grace period of 1 s',
         command: hints.kubectl(`delete pod ${name} -n ${namespace} --now`),

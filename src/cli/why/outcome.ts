@@ -1,6 +1,6 @@
 /** Explains how a Succeeded or Failed Pod ended. Pure. */
 import { isFinalPhase } from '../../api/core/v1/pod/status/final-phase.ts';
-import { deferOutcome, type EntryEnd, endOfEntry, endText, failedEntry, missedActions } from './entries.ts';
+import { deferOutcome, type EntryEnd, endOfEntry, endText, failedEntry, remainingWork } from './entries.ts';
 import { explainRejected } from './rejected.ts';
 import { endOfRun, stopOf } from './run-end.ts';
 import {
@@ -40,7 +40,7 @@ export function explainOutcome(subject: Living): Explanation | undefined {
     return `${called(shown)}: ${end}`;
   });
   const defers = deferOutcome(entries);
-  const missed = missedActions(subject, entries);
+  const missed = remainingWork(subject, entries);
   const stopped = ends.flatMap((shown) => (shown.kind === 'app' ? (stopOf(subject, shown)?.cause ?? []) : []));
   if (phase === 'Succeeded' && stopped.length > 0)
     return {
@@ -108,9 +108,9 @@ function failedByEntry(subject: Living, entries: readonly EntryEnd[], evidence: 
   const [first] = deciding;
   return {
     sentence: `${name} has failed: DeferContainerFailed${deferOutcome(entries)}${names.length === 0 ? '' : `; the failurePolicy of ${listed(names)} is FailPod`}${badEnd && `; ${badEnd}`}.`,
-    evidence: [...evidence, ...(first === undefined ? [] : lastWords(subject, first.name, first.message))],
+    evidence: [...evidence, ...(first === undefined ? [] : lastWords(subject, first.name, undefined))],
     actions: [
-      ...missedActions(subject, entries),
+      ...remainingWork(subject, entries),
       first?.ran === true ? seeOutput(subject, first.name) : seeTimeline(subject),
     ],
   };

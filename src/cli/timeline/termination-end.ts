@@ -1,0 +1,18 @@
+/** Finds when the termination of a Pod was over, for `lifepod timeline` and `lifepod why`. Pure. */
+import type { Transition } from '../../lifecycle/types.ts';
+
+/** A shorter time between the end of the termination and the deletion of the object is not shown. */
+const SHORT_MILLIS = 500;
+
+/**
+ * Returns the step at which the termination was over: Finished or Removed, if the object was deleted clearly later or earlier, else the
+ * deletion. Finalizers, for example, may keep the object after the Pod has ended, and a completed Pod exists until it is deleted. Returns
+ * undefined if the Pod is not gone. `steps` are in the order of their times.
+ */
+export function endOfTermination(steps: readonly Transition[]): Transition | undefined {
+  const of = (type: string): Transition | undefined => steps.find((step) => step.type === type);
+  const gone = of('Gone') ?? of('Removed');
+  const ended = of('Finished') ?? of('Removed');
+  if (gone === undefined || ended === undefined) return gone;
+  return Math.abs(gone.at - ended.at) < SHORT_MILLIS ? gone : ended;
+}
