@@ -10,6 +10,7 @@ import { startDetached } from './detach.ts';
 import { type Hints, hintsFor } from './hints.ts';
 import { orOtherFolder } from './kubeconfig/engine-folders.ts';
 import { removedCopy } from './kubeconfig/own-kubeconfig.ts';
+import { SIGNAL_CODES } from './signals.ts';
 import { SHUT_DOWN_NODE } from './up.ts';
 
 /** How many engines may try to end the Pods. If the first engine exits before it has ended the Pods, the command starts another one. */
@@ -25,9 +26,16 @@ export async function shutDownNode(dataDir: string): Promise<void> {
     say(`no Pod of ${dataDir} is running: nothing to do${orOtherFolder(dataDir)}`);
     return;
   }
+  let isEnding = false;
+  process.once('SIGINT', () => {
+    process.stderr.write(`lifepod: ${interruptedText(isEnding, hints)}\n`);
+    process.exit(SIGNAL_CODES.SIGINT);
+  });
   const copy = copyOfInvoker(dataDir, process.env);
   for (let engine = 1; engine <= ENGINES; engine++) {
-    const outcome = await shutDownEngine(dataDir);
+    const outcome = await shutDownEngine(dataDir, () => {
+      isEnding = true;
+    });
     if (outcome !== undefined) {
       printOutcome(outcome, hints);
       const removed = removedCopy(copy);
@@ -42,11 +50,17 @@ export async function shutDownNode(dataDir: string): Promise<void> {
   );
 }
 
+/** Returns the sentence for a user who presses Ctrl+C. `isEnding`: whether the engine has begun to end the Pods, which it then completes. */
+export const interruptedText = (isEnding: boolean, hints: Hints): string =>
+  isEnding
+    ? `interrupted: the engine continues to end its Pods; '${hints.engine('shutdown-node')}' waits for it again`
+    : `interrupted before the engine began to end its Pods: type '${hints.engine('shutdown-node')}' again`;
+
 /**
  * Makes the running engine, or a new one, end the Pods and stop. Resolves with the outcome; with undefined if the engine exited before it
  * had ended the Pods. Rejects with a UserError if the engine does not start, or runs in a container or on another machine.
  */
-async function shutDownEngine(dataDir: string): Promise<ShutdownOutcome | undefined> {
+async function shutDownEngine(dataDir: string, began: () => void): Promise<ShutdownOutcome | undefined> {
   let pid = dataDirOwner(dataDir);
   if (pid === undefined) {
     say('the engine is not running: starting it to end its Pods gracefully');
@@ -57,6 +71,7 @@ async function shutDownEngine(dataDir: string): Promise<ShutdownOutcome | undefi
   const released = dataDirReleased(dataDir, new AbortController().signal);
   say(`ending the Pods and the engine (PID ${pid})`);
   sendSignal(pid, SHUT_DOWN_NODE);
+  began();
   await released;
   return readEngineRecord(dataDir)?.shutdown;
 }

@@ -116,6 +116,14 @@ test('the ways to start the engine of the default folder begin with the engines 
   expect(waysToStart(DEFAULT_DATA_DIR, USER, undefined, () => [DEFAULT_DATA_DIR, '/e', '/d'])).toBe(
     `add '--data-dir /e' or '--data-dir /d' to use the engine whose kubeconfig you have, or start another one ${start}`,
   );
+  const isStopped = (folder: string): boolean => folder === '/d';
+  expect(waysToStart(DEFAULT_DATA_DIR, USER, undefined, () => [DEFAULT_DATA_DIR, '/e', '/d'], isStopped)).toBe(
+    `add '--data-dir /e' to use the engine whose kubeconfig you have, or start another one ${start}`,
+  );
+  const none = (): undefined => undefined;
+  expect(waysToStart(DEFAULT_DATA_DIR, USER, undefined, () => ['/d'], isStopped, none)).toBe(
+    `start the engine whose kubeconfig you have with 'eval "$(sudo lifepod up --detach --data-dir /d)"', or another one ${start}`,
+  );
 });
 
 test('the command that starts an engine is that of systemd if a service runs the engine', () => {

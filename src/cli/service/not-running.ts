@@ -29,14 +29,22 @@ export function startCommand(
   return hintsFor({ dataDir }, env, undefined, sudo).start();
 }
 
-/** Returns the end of a sentence about an engine that does not run: how to start it, or how to use another engine of the user instead. */
+/** Returns the end of a sentence about an engine that does not run: how to start it, or how to use or start another engine of the user. */
 export function waysToStart(
   dataDir: string,
   env: NodeJS.ProcessEnv,
   service?: ServiceState,
   folders = foldersOfUser,
+  isStopped = hasStopped,
+  serviceOf = serviceState,
 ): string {
-  const other = otherFolders(dataDir, env, folders);
+  const all = folders(env);
+  const other = otherFolders(dataDir, env, () => all.filter((folder) => !isStopped(folder)));
+  const [stopped] = all.filter((folder) => folder !== dataDir && isStopped(folder));
+  if (other === undefined && stopped !== undefined && otherFolders(dataDir, env, () => all) !== undefined) {
+    const start = startCommand(stopped, env, serviceOf(stopped));
+    return `start the engine whose kubeconfig you have with '${start}', or another one with '${startCommand(dataDir, env, service)}'`;
+  }
   return `${other === undefined ? 'start it' : `${other}, or start another one`} with '${startCommand(dataDir, env, service)}'`;
 }
 

@@ -5,6 +5,7 @@
 import type { ContainerStateTerminated, ContainerStatus, Pod } from '../../api/generated/types.ts';
 import { type PodContainer, podContainers } from '../pod-containers.ts';
 import { commandError, FAILED_START_REASONS } from '../why/failed-start.ts';
+import { hookFailure } from '../why/run-end.ts';
 
 /** Facts about the containers of a Pod, from all statuses that have been seen. */
 export interface ContainerRuns {
@@ -56,7 +57,8 @@ export function failedStartOf({ name, status }: PodContainer, { ran }: Container
 export function crashLoops(pod: Pod, { ran, hooked }: ContainerRuns): string[] {
   return startedContainers(pod).flatMap(({ name, status }) => {
     const { reason, message } = status?.state?.waiting ?? {};
-    if (reason === HOOK_FAILED) return `container ${name} keeps failing: its postStart hook failed${after(message)}`;
+    if (reason === HOOK_FAILED)
+      return `container ${name} keeps failing: its postStart hook ${oneLine(hookFailure(message))}`;
     const end = lastEnd(status);
     // The exit code of a container that was killed because of its hook says nothing about the cause.
     if (reason !== 'CrashLoopBackOff' || end === undefined || !ran.has(name) || hooked.has(name)) return [];
@@ -64,8 +66,6 @@ export function crashLoops(pod: Pod, { ran, hooked }: ContainerRuns): string[] {
     return `container ${name} keeps ${end.exitCode === 0 ? 'ending' : 'failing'}: ${exitText(end)}`;
   });
 }
-
-const after = (message = ''): string => (message === '' ? '' : `: ${oneLine(message)}`);
 
 /** Returns the text as one line. Replaces container IDs by `ID`, because they differ in each attempt, and equal errors are printed once. */
 const oneLine = (text: string): string =>

@@ -5,7 +5,8 @@
 import type { CoreV1Event, Pod } from '../../api/generated/types.ts';
 import type { Hints } from '../hints.ts';
 import { podContainers } from '../pod-containers.ts';
-import { objectFinding } from '../why/failed-start.ts';
+import { volumeFinding } from '../why/failed-start.ts';
+import { actionsText } from '../why/images.ts';
 import { oneLine } from '../why/subject.ts';
 
 const [SANDBOX, VOLUMES] = ['FailedCreatePodSandBox', 'FailedMount'];
@@ -30,14 +31,13 @@ export function preparationProblem(pod: Pod, event: CoreV1Event, hints: Hints): 
     const why = message.replace(/^Failed to create pod sandbox: /, '').replace(/^rpc error: code = \w+ desc = /, '');
     return { text: `its sandbox cannot be created: ${why}`, cause: 'sandbox', hint: '' };
   }
-  const found = objectFinding({ namespace: pod.metadata.namespace ?? '', hints, pod }, message);
+  const found = volumeFinding({ namespace: pod.metadata.namespace ?? '', hints, pod }, message);
   if (found === undefined) return { text: `its volumes cannot be mounted: ${message}`, cause: 'volumes', hint: '' };
   const volume = /for volume "([^"]+)"/.exec(message)?.[1];
-  const hint = found.actions.map(({ description, command }) => `${description}${command && `: ${command}`}`).join('; ');
   return {
     text: `${volume === undefined ? 'one of its volumes' : `its volume ${volume}`} ${found.cause}`,
     cause: 'volumes',
-    hint,
+    hint: actionsText(found.actions),
   };
 }
 

@@ -186,15 +186,61 @@ describe('an obstacle', () => {
     [
       'the final one of two',
       pod('p', 'Pending', { app: [waits('a', 'ErrImagePull'), waits('b', 'InvalidImageName')] }),
-      { text: 'container b: InvalidImageName', cause: 'container b: InvalidImageName', hint: '', isFinal: true },
+      {
+        text: '"i", the image of its container b, is not a valid image name',
+        cause: '"i", the image of its container b, is not a valid image name',
+        hint: expect.stringContaining('with a PATH in lower case'),
+        isFinal: true,
+      },
+    ],
+    [
+      'a missing ConfigMap',
+      pod('p', 'Pending', { app: [waits('a', 'CreateContainerConfigError', 'configmap "c" not found')] }),
+      {
+        text: expect.stringMatching(/^container a needs the ConfigMap c, which does not exist in namespace /),
+        cause: expect.stringContaining('container a needs the ConfigMap c'),
+        hint: expect.stringMatching(/^create the ConfigMap, .*: kubectl create configmap c /),
+        isFinal: false,
+      },
     ],
     [
       'no node',
       unschedulable,
-      { text: 'no node can run it: 0/1 nodes', cause: 'no node can run it: 0/1 nodes', hint: '', isFinal: false },
+      {
+        text: 'no node can run it: 0/1 nodes',
+        cause: 'no node can run it: 0/1 nodes',
+        hint: expect.stringMatching(/^see the resources, labels and taints of the nodes: kubectl describe node NODE/),
+        isFinal: false,
+      },
     ],
   ])('is %s', (_, given, obstacle) => {
     expect(obstacleOf(given, { hints: HINTS })).toEqual(obstacle);
+  });
+
+  test.each([
+    [
+      '64Gi',
+      'it requests 64Gi memory, and the node n has only 8Gi for all Pods together',
+      'lower the requests (and limits)',
+    ],
+    [
+      '6Gi',
+      '0/1 nodes are available: 1 Insufficient memory; it requests 6Gi memory; node n has 8Gi for all Pods together',
+      'lower the requests of its containers, or delete other Pods',
+    ],
+  ])('is that no node can run a Pod that requests %s, with the amounts', (memory, cause, hint) => {
+    const message = '0/1 nodes are available: 1 Insufficient memory.';
+    const conditions = [{ type: 'PodScheduled', status: 'False', reason: 'Unschedulable', message }];
+    const given = {
+      ...unschedulable,
+      spec: { containers: [{ name: 'a', resources: { requests: { memory } } }] },
+      status: { phase: 'Pending', conditions },
+    } as Pod;
+    const nodes = [{ metadata: { name: 'n' }, status: { allocatable: { memory: '8Gi' } } }] as unknown as Node[];
+    expect(obstacleOf(given, { hints: HINTS, nodes })).toMatchObject({
+      text: `no node can run it: ${cause}`,
+      hint: expect.stringContaining(hint),
+    });
   });
 
   test('names the image that its node has, and what keeps the Pod from using it', () => {
@@ -261,7 +307,9 @@ describe('an obstacle', () => {
   });
   test('that is final ends the session at once', () => {
     expect(giveUp(changed(new Map(), 'InvalidImageName', 5), 5)).toEqual({
-      because: 'pod/p cannot start: container a: InvalidImageName',
+      because: expect.stringMatching(
+        /^pod\/p cannot start: "i", the image of its container a, is not a valid image name; an image name is /,
+      ),
     });
   });
   test('ends with its Pod', () => {

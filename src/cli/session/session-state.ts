@@ -9,9 +9,10 @@ import type { ContainerStateTerminated, CoreV1Event, Job, Node, Pod } from '../.
 import { uidOf } from '../../machinery/meta.ts';
 import type { Hints } from '../hints.ts';
 import { imageOf, lacksImage, type PodContainer, podContainers } from '../pod-containers.ts';
-import { commandError, FAILED_START_REASONS } from '../why/failed-start.ts';
-import { IMAGE_NAME_RULE, imageHint, lackOfImage } from '../why/images.ts';
-import { controllerOf } from '../why/subject.ts';
+import { commandError, FAILED_START_REASONS, startFinding } from '../why/failed-start.ts';
+import { actionsText, IMAGE_NAME_RULE, imageHint, invalidNameText, lackOfImage } from '../why/images.ts';
+import { unschedulable } from '../why/scheduling.ts';
+import { called, controllerOf, type Living, oneLine } from '../why/subject.ts';
 import { type ContainerRuns, failedStartOf, NO_RUNS, startedContainers } from './container-runs.ts';
 import { preparationProblem } from './preparation.ts';
 
@@ -141,6 +142,8 @@ export interface PodFacts {
   runs?: ContainerRuns | undefined;
   /** The node of the Pod; undefined if it is not known. */
   node?: Node | undefined;
+  /** All nodes; undefined if they are not known. */
+  nodes?: readonly Node[] | undefined;
   /** The last Event about the preparation of the Pod. */
   event?: CoreV1Event | undefined;
 }
@@ -150,8 +153,9 @@ export function obstacleOf(pod: Pod, facts: PodFacts): Obstacle | undefined {
   if (hasEnded(pod) || pod.metadata.deletionTimestamp !== undefined) return undefined;
   const scheduled = pod.status?.conditions?.find(({ type }) => type === 'PodScheduled');
   if (scheduled?.status === 'False' && scheduled.reason === 'Unschedulable') {
-    const text = `no node can run it: ${scheduled.message}`;
-    return { text, cause: text, hint: '', isFinal: false };
+    const { cause, action } = unschedulable(subjectOf(pod, facts));
+    const text = `no node can run it: ${cause}`;
+    return { text, cause: text, hint: actionsText([action]), isFinal: false };
   }
   const waiting = startedContainers(pod).flatMap((each) => waitingOf(pod, each, facts) ?? []);
   const found = waiting.find(({ isFinal }) => isFinal) ?? waiting[0];
@@ -179,9 +183,28 @@ function waitingOf(pod: Pod, container: PodContainer, facts: PodFacts): Obstacle
     return { text, cause, hint: imageHint({ pod, hints, node }, { kind, name, status }), isFinal };
   }
   if (!isFinal && !PASSING_REASONS.includes(reason)) return undefined;
-  const text = `container ${name}: ${reason}${message === '' ? '' : `: ${message}`}`;
-  return { text, cause: text, hint: '', isFinal };
+  if (reason === 'InvalidImageName') {
+    const text = invalidNameText(imageOf(pod, { name }), container);
+    return { text, cause: text, hint: IMAGE_NAME_RULE, isFinal };
+  }
+  const { cause, actions } = startFinding(subjectOf(pod, facts), reason, oneLine(message) || reason);
+  const text = `${called(container)} ${cause}`;
+  return { text, cause: text, hint: actionsText(actions), isFinal };
 }
+
+/** Returns what a session knows about the Pod, for the functions that explain its state to `lifepod why`. */
+const subjectOf = (pod: Pod, { hints, node, nodes }: PodFacts): Living => ({
+  name: pod.metadata.name,
+  namespace: pod.metadata.namespace ?? '',
+  pod,
+  events: [],
+  node,
+  nodes,
+  transitions: [],
+  lastLines: {},
+  hints,
+  now: 0,
+});
 
 /** How long an obstacle that is not final may last before the Pod counts as unable to start. */
 export const OBSTACLE_MILLIS = 120_000;

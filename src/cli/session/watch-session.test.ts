@@ -135,7 +135,7 @@ test('a session whose Pod cannot start for two minutes is over, and reports each
   await setStatus('one', waits('CreateContainerConfigError', 'configmap "c" not found'));
   await setStatus('one', waits('ErrImagePull', pull));
   expect(said.slice(1)).toEqual([
-    `pod/one waits: container app: CreateContainerConfigError: configmap "c" not found; see 'lifepod why one -n a --data-dir /d' in another terminal`,
+    `pod/one waits: container app needs the ConfigMap c, which does not exist in namespace a; create the ConfigMap, and the node retries automatically: kubectl create configmap c -n a --from-literal=KEY=VALUE --kubeconfig /d/kubeconfig; see 'lifepod why one -n a --data-dir /d' in another terminal`,
   ]);
   timers.advance(OBSTACLE_MILLIS);
   expect(await watched.over).toBe(`pod/one cannot start for 120 s: ${text}`);
@@ -224,7 +224,7 @@ test('a session whose container runs and fails again and again continues, and re
       'failing: exit code 4',
       'ending: exit code 0',
       'failing: its process cannot be started: task ID: exec: "bash": not found',
-      'failing: its postStart hook failed: it said no',
+      'failing: its postStart hook failed, it said no',
       'failing: exit code 137',
     ].map(
       (cause) => `pod/one: container app keeps ${cause}; see 'lifepod why one -n a --data-dir /d' in another terminal`,

@@ -70,7 +70,7 @@ export interface WatchOptions {
 export async function watchSession(options: WatchOptions): Promise<WatchedSession> {
   const { client, platform, namespaces, hasJobs, signal } = options;
   const nodes = createInformer<Node>(client.resource<Node>(NODES), { ...platform, signal }, {});
-  const watched = new Watched(options, (name) => nodes.get(undefined, name));
+  const watched = new Watched(options, nodes);
   const follow = <T extends KubeObject>(ref: ResourceRef, kind: 'pods' | 'jobs'): Pick<Informer<T>, 'synced'>[] =>
     namespaces.map((namespace) =>
       createInformer<T>(
@@ -117,7 +117,7 @@ const versionOf = ({ metadata }: KubeObject): number => Number(metadata.resource
 class Watched {
   readonly over = Promise.withResolvers<string | undefined>();
   readonly #options: WatchOptions;
-  readonly #nodeNamed: (name: string) => Node | undefined;
+  readonly #nodes: Pick<Informer<Node>, 'get' | 'list'>;
   readonly #ending = new Set<string>();
   readonly #pods = new Map<string, Seen<Pod>>();
   readonly #jobs = new Map<string, Seen<Job>>();
@@ -135,9 +135,9 @@ class Watched {
   readonly #notices: Notices;
   #timer: Timer | undefined;
 
-  constructor(options: WatchOptions, nodeNamed: (name: string) => Node | undefined) {
+  constructor(options: WatchOptions, nodes: Pick<Informer<Node>, 'get' | 'list'>) {
     this.#options = options;
-    this.#nodeNamed = nodeNamed;
+    this.#nodes = nodes;
     this.#notices = createNotices(options.say, options.hints);
     options.signal.addEventListener('abort', () => this.#timer?.cancel(), { once: true });
   }
@@ -250,12 +250,13 @@ class Watched {
   /** Prints what keeps the Pod from starting, and what is wrong with its defer containers, each cause once for each Pod. */
   #noteObstacle(pod: Pod, isGone: boolean): void {
     const { platform, hints } = this.#options;
-    const node = this.#nodeNamed(pod.spec?.nodeName ?? '');
+    const node = this.#nodes.get(undefined, pod.spec?.nodeName ?? '');
     this.#notices.entries(pod, node);
     const facts = {
       hints,
       runs: this.#runs.get(uidOf(pod)),
       node,
+      nodes: this.#nodes.list(),
       event: this.#events.get(uidOf(pod)),
     };
     this.#obstructed = withObstacle(this.#obstructed, pod, isGone, platform.timers.now(), facts);

@@ -96,6 +96,23 @@ explains({
     ],
     advice: /^do by hand what bye and after would have done\n.*: kubectl delete pod p -n n --now\n/,
   },
+  'a Pod that needs a folder of its node that does not exist': {
+    spec: { volumes: [{ name: 'data', hostPath: { path: '/srv/my data', type: 'Directory' } }] },
+    status: {},
+    steps: [
+      [
+        3,
+        'MountFailed',
+        {
+          message:
+            'MountVolume.SetUp failed for volume "data" : hostPath type check failed: /srv/my data is not a directory',
+        },
+      ],
+    ],
+    sentence:
+      'p waits for its volumes: the volume data needs the folder /srv/my data on its node, which does not exist or is no folder.',
+    advice: /^if it does not exist, create it on the node, .*: (sudo )?mkdir -p '\/srv\/my data'\nor set the type /,
+  },
   'a Pod without destructors that was deleted by force': {
     gone: true,
     steps: [

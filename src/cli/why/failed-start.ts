@@ -1,5 +1,6 @@
 /** Explains why a container cannot be started: its command, its settings, or an object that it needs. Pure. */
 import type { ContainerStateTerminated, Pod } from '../../api/generated/types.ts';
+import { shellQuoted } from '../../platform/programs/typed-program.ts';
 import {
   type Action,
   called,
@@ -47,7 +48,7 @@ export const commandError = (message: string | undefined): string | undefined =>
   commandFinding(oneLine(message))?.cause;
 
 /** Returns the cause of a failed start, and what to do, from its message `text` and the reason of the container's state. */
-export function startFinding(subject: Living, reason: string, text: string): Finding {
+export function startFinding(subject: Needing, reason: string, text: string): Finding {
   const found = commandFinding(text) ?? objectFinding(subject, text);
   if (found !== undefined) return found;
   if (/runAsNonRoot|non-root policy/.test(text))
@@ -98,14 +99,35 @@ function commandFinding(text: string): Finding | undefined {
   );
 }
 
+/** The parts of a subject that the advice about the objects and volumes of a Pod needs. */
+type Needing = Pick<Living, 'namespace' | 'hints' | 'pod'>;
+
+/** Returns the cause and the actions for a message about a volume that cannot be mounted; undefined if no remedy is known. */
+export const volumeFinding = (subject: Needing, text: string): Finding | undefined =>
+  objectFinding(subject, text) ?? folderFinding(subject, text);
+
+/** Returns the cause and the actions for a message about a hostPath volume of the type Directory; undefined for other messages. */
+function folderFinding({ hints, pod }: Needing, text: string): Finding | undefined {
+  const [, path] = /hostPath type check failed: (.+) is not a directory$/.exec(text) ?? [];
+  const isOfPod = pod.spec?.volumes?.some(({ hostPath }) => hostPath?.type === 'Directory' && hostPath.path === path);
+  if (path === undefined || isOfPod !== true) return undefined;
+  return {
+    cause: `needs the folder ${path} on its node, which does not exist or is no folder`,
+    actions: [
+      {
+        description: 'if it does not exist, create it on the node, and the node retries automatically',
+        command: hints.asRoot(`mkdir -p ${shellQuoted(path)}`),
+      },
+      { description: 'or set the type of the hostPath to DirectoryOrCreate, and recreate the Pod' },
+    ],
+  };
+}
+
 const KINDS: Readonly<Record<string, string>> = { configmap: 'ConfigMap', secret: 'Secret' };
 const CREATE: Readonly<Record<string, string>> = { configmap: 'create configmap', secret: 'create secret generic' };
 
 /** Returns the cause and the actions for a message about a missing ConfigMap, Secret or key; undefined for other messages. */
-export function objectFinding(
-  { namespace, hints, pod }: Pick<Living, 'namespace' | 'hints' | 'pod'>,
-  text: string,
-): Finding | undefined {
+function objectFinding({ namespace, hints, pod }: Needing, text: string): Finding | undefined {
   const [, type = '', name] = /\b(configmap|secret) "(?:[^"/]*\/)?([^"/]+)" not found/.exec(text) ?? [];
   if (name !== undefined) {
     const keys = neededKeys(pod, type === 'secret' ? 'secret' : 'configmap', name);

@@ -35,9 +35,13 @@ export function missingImage(subject: Living, shown: Shown): Explanation {
 export const IMAGE_NAME_RULE =
   'an image name is [REGISTRY/]PATH[:TAG] with a PATH in lower case, such as registry.example/team/app:1.2';
 
+/** Returns a clause such as `"A:1:2", the image of its container app, is not a valid image name`. */
+export const invalidNameText = (image: string, shown: Pick<Shown, 'kind' | 'name'>): string =>
+  `${JSON.stringify(image)}, the image of its ${called(shown)}, is not a valid image name`;
+
 function invalidName(subject: Living, shown: Shown, image: string, message: string | undefined): Explanation {
   return {
-    sentence: `${subject.name} cannot start: ${JSON.stringify(image)}, the image of its ${called(shown)}, is not a valid image name.`,
+    sentence: `${subject.name} cannot start: ${invalidNameText(image, shown)}.`,
     evidence: [`InvalidImageName: ${oneLine(message)}`],
     actions: [{ description: IMAGE_NAME_RULE }, setImage(subject, shown)],
   };

@@ -156,16 +156,20 @@ export function stopOf(subject: Living, shown: Shown, exit?: Transition): NodeSt
  * Returns a clause such as `the postStart hook of container app failed with exit code 3, OUTPUT`. `message` is that of the hook's failure.
  */
 export function hookCause(shown: Shown, message: string | undefined): string {
+  return `the postStart hook of ${called(shown)} ${hookFailure(message)}`;
+}
+
+/** Returns a verb phrase such as `failed with exit code 3, OUTPUT`, from the message about the failure of a hook. */
+export function hookFailure(message: string | undefined): string {
   const text = message ?? '';
-  const failed = `the postStart hook of ${called(shown)} failed`;
   // Source: the messages in src/node/handlers, which are upstream's.
   const exec = /exited with (\d+).*, message: ("(?:[^"\\]|\\.)*")$/s.exec(text);
   if (exec !== null) {
     const output = oneLine(unquoted(exec[2] ?? ''));
-    return `${failed} with exit code ${exec[1]}${output && `, ${output}`}`;
+    return `failed with exit code ${exec[1]}${output && `, ${output}`}`;
   }
   const error = oneLine(text.replace(/^.* failed - error: /s, '').replace(/, message: "[^"]*"$/, ''));
-  return `${failed}${error && `, ${error}`}`;
+  return `failed${error && `, ${error}`}`;
 }
 
 function unquoted(text: string): string {

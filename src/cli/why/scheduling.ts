@@ -141,14 +141,10 @@ export function explainScheduling(subject: Living): Explanation | undefined {
   const evidence = [...conditionLine(condition), ...eventLine(eventOf(subject, ['FailedScheduling']), subject)];
   const never = impossible(subject);
   if (never !== undefined) return { ...never, evidence: [...never.evidence, ...evidence] };
-  const found = ADVICE.find(([pattern]) => pattern.test(message));
-  const advice = found?.slice(1) as Advice[] | undefined;
   return {
     sentence: `${name} is not scheduled: ${message || condition.reason || 'no node fits'}.`.replace(/\.\.$/, '.'),
     evidence: [...requestLines(subject, message), ...evidence],
-    actions: (advice ?? [describeNode('see the resources, labels and taints of the nodes')]).map((each) =>
-      each(subject),
-    ),
+    actions: adviceOn(message).map((each) => each(subject)),
   };
 }
 
@@ -185,25 +181,45 @@ function shortages({ pod, nodes = [] }: Living): Shortage[] {
   });
 }
 
-/** Explains requests that no node can ever satisfy; undefined if no request exceeds the largest node. */
-function impossible(subject: Living): Explanation | undefined {
-  const { name, nodes = [] } = subject;
-  const lacks = shortages(subject);
-  if (lacks.length === 0) return undefined;
+/** Returns a clause for each resource of which the Pod requests more than any node has. */
+function shortageClauses(subject: Living): string[] {
+  const { nodes = [] } = subject;
   const one = nodes.length === 1;
   const where = one ? `the node ${nodeName(subject)}` : 'the largest node';
-  const clauses = lacks.map(({ resource, requested, largest }) =>
+  return shortages(subject).map(({ resource, requested, largest }) =>
     largest === undefined
       ? `it requests ${amountText(requested)} ${resource}, which no node has`
       : `it requests ${amountText(requested)} ${resource}, and ${where} has only ${amountText(largest)} for all Pods together`,
   );
+}
+
+/**
+ * Returns why no node can run the Pod, in clauses without its name, and the first action, for a sentence that has more parts. The Pod has
+ * the condition PodScheduled.
+ */
+export function unschedulable(subject: Living): { cause: string; action: Action } {
+  const message = oneLine(conditionOf(subject, 'PodScheduled')?.message);
+  const clauses = shortageClauses(subject);
+  if (clauses.length > 0) return { cause: clauses.join('; '), action: LOWER };
+  const cause = [message.replace(/\.$/, ''), ...requestLines(subject, message)].join('; ');
+  return { cause, action: (adviceOn(message)[0] ?? SEE_NODES)(subject) };
+}
+
+const LOWER: Action = { description: 'lower the requests (and limits) of its containers, and recreate the Pod' };
+const SEE_NODES = describeNode('see the resources, labels and taints of the nodes');
+
+const adviceOn = (message: string): Advice[] =>
+  (ADVICE.find(([pattern]) => pattern.test(message))?.slice(1) as Advice[] | undefined) ?? [SEE_NODES];
+
+/** Explains requests that no node can ever satisfy; undefined if no request exceeds the largest node. */
+function impossible(subject: Living): Explanation | undefined {
+  const { name } = subject;
+  const clauses = shortageClauses(subject);
+  if (clauses.length === 0) return undefined;
   return {
     sentence: `${name} can never be scheduled: ${clauses.join('; ')}.`,
     evidence: [],
-    actions: [
-      { description: 'lower the requests (and limits) of its containers, and recreate the Pod' },
-      describeNode('see what the node has (Allocatable)')(subject),
-    ],
+    actions: [LOWER, describeNode('see what the node has (Allocatable)')(subject)],
   };
 }
 

@@ -1,7 +1,7 @@
 /** Explains why a scheduled Pod has not started yet or keeps restarting. Pure. */
 import { parseTime } from '../../machinery/time.ts';
 import { lacksImage } from '../pod-containers.ts';
-import { FAILED_START_REASONS, failedStart, objectFinding } from './failed-start.ts';
+import { FAILED_START_REASONS, failedStart, volumeFinding } from './failed-start.ts';
 import { missingImage } from './images.ts';
 import { processEvidence } from './pid-one.ts';
 import { codeText, endOfRun, hookCause, stopOf } from './run-end.ts';
@@ -134,7 +134,7 @@ function volumes(subject: Living): Explanation | undefined {
   if (!isWaiting) return undefined;
   const message = oneLine(failed?.message ?? event?.message);
   const volume = /for volume "([^"]+)"/.exec(message)?.[1];
-  const found = objectFinding(subject, message);
+  const found = volumeFinding(subject, message);
   return {
     sentence:
       found === undefined
