@@ -9,6 +9,7 @@ import type { IpFamily } from '../machinery/ip.ts';
 import { UserError } from '../platform/files.ts';
 import { findProgram, runCommand } from '../platform/processes.ts';
 import { packageOf } from '../platform/programs/programs.ts';
+import { asRoot } from '../platform/programs/typed-program.ts';
 
 /** ALWAYS: the programs that lifepod runs on every machine. PRIVATE_CONTAINERD: the programs that a private containerd needs, too. */
 const ALWAYS = ['nft', 'conntrack', 'ip', 'flock', 'nsenter', 'setpriv', 'mount', 'umount'];
@@ -67,12 +68,12 @@ export function checkMachine(privateContainerd: () => boolean): void {
   if (missing.length > 0) {
     const [noun, verb] = missing.length === 1 ? ['package', 'is'] : ['packages', 'are'];
     throw new UserError(
-      `the ${noun} ${missing.join(', ')} ${verb} missing: run 'apt-get install ${missing.join(' ')}'`,
+      `the ${noun} ${missing.join(', ')} ${verb} missing: run '${asRoot(`apt-get install ${missing.join(' ')}`, process.env)}'`,
     );
   }
   if (isPrivate && !hasControlGroups())
     throw new UserError(
-      `${NO_CONTROL_GROUPS}, and runc runs no container without them: mount them with 'mount -t cgroup2 cgroup2 /sys/fs/cgroup', or, in a container, give it the control groups of the machine`,
+      `${NO_CONTROL_GROUPS}, and runc runs no container without them: mount them with '${asRoot('mount -t cgroup2 cgroup2 /sys/fs/cgroup', process.env)}', or, in a container, give it the control groups of the machine`,
     );
 }
 

@@ -124,7 +124,7 @@ export function replaceableBy(path: string, trusted?: number): string | undefine
     if (uid !== ROOT && uid !== trusted)
       return `the user ${userName(uid)}, who owns ${parent}, can replace the data folder ${path}, and so become root: ${advice}`;
     if ((mode & WRITABLE_BY_ALL) !== 0 && (mode & STICKY) === 0)
-      return `all users can write to ${parent}, and so replace the data folder ${path} and become root: ${advice}, or run: chmod +t ${quoted(parent)}`;
+      return `all users can write to ${parent}, and so replace the data folder ${path} and become root: ${advice}, or run: ${asRoot(`chmod +t ${quoted(parent)}`, process.env)}`;
     if (parent === dirname(parent)) return undefined;
   }
 }

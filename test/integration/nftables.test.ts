@@ -371,7 +371,7 @@ describe('chains of other programs that drop forwarded packets', () => {
     const [warning = '', ...others] = await warnings();
     expect(others).toEqual([]);
     expect(warning).toMatch(/^the chain FORWARD of the table ip filter drops packets .* the Pod range 10.222.0.0\/16:/);
-    const commands = [...warning.matchAll(/'nft ([^']+)'/g)].map(([, command = '']) => command);
+    const commands = [...warning.matchAll(/'(?:\w+ )?nft ([^']+)'/g)].map(([, command = '']) => command);
     expect(commands).toHaveLength(2);
     for (const command of commands) await namespace.runOk('nft', [command]);
     expect(await warnings()).toEqual([]);

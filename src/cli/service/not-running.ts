@@ -175,7 +175,7 @@ export function logCommand(dataDir: string, pid: number, service = serviceState(
   if (service === 'starting' || service === 'running') return journalCommand(process.env);
   const log = `${dataDir}/lifepod.log`;
   try {
-    return readlinkSync(`/proc/${pid}/fd/2`) === log ? `less ${shellQuoted(log)}` : undefined;
+    return readlinkSync(`/proc/${pid}/fd/2`) === log ? asRoot(`less ${shellQuoted(log)}`, process.env) : undefined;
   } catch {
     return undefined;
   }

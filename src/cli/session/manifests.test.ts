@@ -71,9 +71,14 @@ test.each([
 });
 
 test('text that is not a manifest is reported as such', () => {
-  expect(() => parseManifests('# Title\n\nSome text: and more\nof it', 'README.md')).toThrow(
-    /^README\.md is not valid YAML at line 4, column 1: .*; it has no field apiVersion, so it may not be a manifest: give a file with /,
+  const text = '# Title\n\nSome text: and more\nof it\n';
+  expect(() => parseManifests(`${text}apiVersion: v1`, 'README.md')).toThrow(
+    /^README\.md is not valid YAML at line 4, column 1: .*; its name does not end in .*, so it may not be a manifest: give a file with /,
   );
+  for (const name of ['f.yml', 'standard input'])
+    expect(() => parseManifests(text, name)).toThrow(
+      /; it has no field apiVersion, so it may not be a manifest: give /,
+    );
   expect(() => parseManifests('apiVersion: v1\na: 1\na: 2', 'f.yaml')).toThrow(/: Map keys must be unique$/);
 });
 

@@ -114,10 +114,13 @@ function jsonProblem(text: string): string | undefined {
 }
 
 /** Returns the end of a sentence about text that is not valid, if it is probably not a manifest; otherwise empty. */
-const notAManifest = (text: string): string =>
-  /\bapiVersion\b/.test(text)
-    ? ''
-    : '; it has no field apiVersion, so it may not be a manifest: give a file with Kubernetes objects';
+function notAManifest(text: string, file: string): string {
+  // Other text, such as a README, often contains examples of manifests, so its content does not show what it is.
+  const isOther = /\.(?!ya?ml$|json$)\w+$/.test(file);
+  if (!isOther && /\bapiVersion\b/.test(text)) return '';
+  const why = isOther ? 'its name does not end in .yaml, .yml or .json' : 'it has no field apiVersion';
+  return `; ${why}, so it may not be a manifest: give a file with Kubernetes objects`;
+}
 
 /** Returns, for each document, a function that returns its value or throws a UserError. Errors in files named *.json mention JSON. */
 function yamlDocuments(text: string, file: string): (() => unknown)[] {
@@ -135,7 +138,7 @@ function yamlDocuments(text: string, file: string): (() => unknown)[] {
       const { line, col } = lines.linePos(error.pos[0]);
       const problem = format === 'JSON' ? jsonProblem(text) : undefined;
       throw new UserError(
-        `${file} is not valid ${format}${problem ?? ` at line ${line}, column ${col}: ${error.message}`}${notAManifest(text)}`,
+        `${file} is not valid ${format}${problem ?? ` at line ${line}, column ${col}: ${error.message}`}${notAManifest(text, file)}`,
       );
     }
     try {

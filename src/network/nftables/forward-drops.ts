@@ -9,6 +9,7 @@ import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { ipFamily } from '../../machinery/names.ts';
 import { findProgram, runCommandOk } from '../../platform/processes.ts';
+import { asRoot } from '../../platform/programs/typed-program.ts';
 import { nft, type TableOptions } from './nft.ts';
 
 interface BaseChain {
@@ -55,7 +56,7 @@ const isOfFamily = (range: string, family: string): boolean =>
 
 const warningOf = (chain: string, range: string, commands: readonly string[]): string =>
   `${chain} drops packets that the machine forwards unless a rule accepts them, and no rule names the Pod range ${range}: ` +
-  `if Pods cannot be reached, accept their packets with '${commands.join("' and '")}'`;
+  `if Pods cannot be reached, accept their packets with '${commands.map((each) => asRoot(each, process.env)).join("' and '")}'`;
 
 /** Like forwardWarnings(), for the chain FORWARD of an iptables(8) that does not use nftables. */
 async function legacyWarnings(ranges: readonly string[], { namespace, signal }: TableOptions): Promise<string[]> {

@@ -256,18 +256,10 @@ describe('lifepod up', () => {
     const hide = 'mount --bind /dev/null "$(readlink -f "$(command -v catatonit)")" && exec "$@"';
     const scratch = scratchFolder();
     try {
-      const result = await runCommand('unshare', [
-        '--mount',
-        'sh',
-        '-c',
-        hide,
-        'sh',
-        LAUNCHER,
-        'up',
-        '--data-dir',
-        scratch.path,
-        ...(await freeNetwork()),
-      ]);
+      const command = [LAUNCHER, 'up', '--data-dir', scratch.path, ...(await freeNetwork())];
+      const result = await runCommand('unshare', ['--mount', 'sh', '-c', hide, 'sh', ...command], {
+        env: { ...process.env, SUDO_UID: undefined, DOAS_USER: undefined, PKEXEC_UID: undefined },
+      });
       expect(result).toMatchObject({
         code: 1,
         stderr: `lifepod: the package catatonit is missing: run 'apt-get install catatonit'\n`,
