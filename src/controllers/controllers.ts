@@ -81,7 +81,7 @@ export async function startControllers({
     const own = optionsOf(controller);
     return { ...own, signal: AbortSignal.any([own.signal, noMorePods]) };
   };
-  // Not awaited: there may be many records, and nothing at startup depends on their deletion.
+  // Do not await this call: there may be many records, and nothing at startup depends on their deletion.
   void startRecordLimits({ ...optionsOf('pod-record-controller'), limits: options.recordLimits });
   await Promise.all([
     startNamespaceController({ ...optionsOf('namespace-controller'), resources: catalog.view(namespacedResources) }),

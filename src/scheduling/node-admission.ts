@@ -107,7 +107,9 @@ interface Shortfall {
 
 const inPods = (count: number): Quantity => ({ nano: BigInt(count) * 1_000_000_000n, format: 'DecimalSI' });
 
-/** Yields the requests of the Pod that exceed the node's free resources. Only the first one is reported if the Pod is not critical. */
+/**
+ * Yields the requests of the Pod that exceed the node's free resources. For a Pod that is not critical, only the first of them is reported.
+ */
 function* shortfalls(pod: Pod, { node, others: all }: NodeSide): Generator<Shortfall> {
   const others = all.filter((other) => !hasEnded(other));
   const isKnown = (name: string): boolean =>

@@ -33,8 +33,9 @@ function namespaceOf(name: string): SysctlNamespace | undefined {
 }
 
 /**
- * Parses a comma-separated list of names, and of prefixes that end in `*`. Returns them with dots instead of slashes. Throws if an
- * entry is neither a name nor a prefix, or if its sysctl has no namespace: a Pod would then set the sysctl for the whole machine.
+ * Parses a comma-separated list of names, and of prefixes that end in `*`. Returns them with dots instead of slashes. Throws if an entry is
+ * neither a name nor a prefix, or if the sysctl of an entry is not namespaced, because a Pod would then set the sysctl for the whole
+ * machine.
  */
 export function parseAllowedSysctls(text: string): string[] {
   const patterns = text.split(',').map((part) => part.trim());

@@ -40,9 +40,9 @@ function replacedPods(daemons: Daemons, maxUnavailable: number): Pod[] {
 }
 
 /**
- * Returns the nodes that get a second Pod: all whose old Pod is not available, and as many others as maxSurge permits. Deletes an old Pod
- * once the new Pod on its node is available. On a node that takes no new Pods, an available old Pod remains until the available Pods
- * outnumber the nodes that should have a Pod.
+ * Returns the nodes that get a second Pod: all whose old Pod is not available, and as many others as maxSurge permits. Also returns the old
+ * Pods to delete: those beside an available new Pod and, on nodes that take no new Pods, those that are not available and as many others as
+ * there are available Pods beyond the wanted number.
  */
 function surgeStep(daemons: Daemons, maxSurge: number): UpdateStep {
   let [surged, available] = [0, 0];

@@ -121,7 +121,7 @@ export class DependencyGraph {
       }
   }
 
-  /** Returns the consequences of all objects, for when new kinds have been listed, because their objects were added in any order. */
+  /** Returns the consequences of all objects. Called after new kinds have been listed, because their objects were added in any order. */
   all(): Consequences {
     const result: Consequences = { examine: [], foreign: [] };
     for (const node of this.#nodes.values()) {

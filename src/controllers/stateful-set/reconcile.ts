@@ -124,7 +124,9 @@ interface Turn {
   isOrdered: boolean;
 }
 
-/** Creates, replaces and corrects the Pods in the range. Returns whether the decision may go on to the Pods outside of it. */
+/**
+ * Decides to create, replace and correct the Pods in the range. Returns whether the decision may go on to the Pods outside of the range.
+ */
 function fill(turn: Turn): boolean {
   const { members, decision, isOrdered } = turn;
   for (let index = 0; index < wantedReplicas(members.set); index++) {
@@ -137,8 +139,8 @@ function fill(turn: Turn): boolean {
 }
 
 /**
- * Creates the Pod with the ordinal, unless one of its claims is being deleted or is about to be deleted. Returns false, because later Pods
- * wait for this one.
+ * Decides to create the Pod with the ordinal, unless one of its claims is being deleted or is about to be deleted. Returns false, because
+ * later Pods wait for this one.
  */
 function add({ members: { set }, members, claimNamed, decision }: Turn, ordinal: number): false {
   const pod = newMember(members, ordinal);
@@ -167,7 +169,8 @@ export function failedEvent(
 }
 
 /**
- * Replaces or corrects an existing Pod in the range if necessary. Returns whether the Pod with the next ordinal need not wait for this one.
+ * Decides to replace or correct an existing Pod in the range if necessary. Returns whether the Pod with the next ordinal need not wait for
+ * this one.
  */
 function examine(turn: Turn, pod: Pod): boolean {
   const { members, claimNamed, decision, isOrdered } = turn;
@@ -190,7 +193,7 @@ function examine(turn: Turn, pod: Pod): boolean {
   return true;
 }
 
-/** Gives the claims of the Pod the owners that follow from the retention policy. */
+/** Decides to give the claims of the Pod the owners that follow from the retention policy. */
 function keepOwners({ members: { set }, claimNamed, decision }: Turn, pod: Pod, isScaledDown: boolean): void {
   for (const { metadata } of claimsOf(set, ordinalOf(set, pod) ?? 0)) {
     const claim = claimNamed(metadata.name);
@@ -207,7 +210,7 @@ const conflictEvent = (claim: string): EventDraft => ({
   message: `PersistentVolumeClaim ${claim} has a conflicting OwnerReference that acts as a manging controller, the retention policy is ignored for this claim`,
 });
 
-/** Deletes Pods outside of the range, from the highest ordinal. Returns whether the decision may go on to the update. */
+/** Decides to delete Pods outside of the range, from the highest ordinal. Returns whether the decision may go on to the update. */
 function shrink(turn: Turn): boolean {
   const { members, decision, isOrdered } = turn;
   const { set, condemned, now } = members;

@@ -33,7 +33,7 @@ export async function startTtlAfterFinished({
   async function process(key: string): Promise<void> {
     const [namespace, name] = key.split('/') as [string, string];
     try {
-      // The copy may be older than a change with which a user keeps the Job.
+      // Read the Job from the API, because the copy may be older than a change with which a user keeps the Job.
       const job = await jobClient.get(name, namespace);
       const { uid, resourceVersion } = job.metadata;
       if ((expiresAt(job) ?? Number.POSITIVE_INFINITY) > timers.now()) return;

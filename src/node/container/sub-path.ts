@@ -9,7 +9,7 @@ import { join, relative, sep } from 'node:path';
 /** Linux's O_PATH: opens a handle that identifies a location, without access to the content. Node.js does not define it. */
 const O_PATH = 0o10000000;
 
-/** A missing folder of a subPath cannot be created, for example because it would be outside the volume. */
+/** Thrown if a missing folder of a subPath cannot be created, for example because the folder would be outside the volume. */
 export class SubPathFolderError extends Error {}
 
 /**

@@ -95,7 +95,7 @@ export function createPodWorkers(
         return view;
       },
       execute,
-      // Async, so that an error thrown by sourceOf() becomes a rejection.
+      // This function is async, so that an error thrown by sourceOf() becomes a rejection.
       writeStatus: async (of: Pod, status: PodStatus) => options.sourceOf(of).writeStatus(of, status),
       record: (of, transitions) => recorder.record(of, transitions),
       keep: options.journals.keep,
