@@ -29,8 +29,7 @@ export function conditionsOf(situation: Situation, phase: string, init: Statuses
   const { pod, sandbox, now } = situation.view;
   const old = pod.status?.conditions ?? [];
   const containersReady = containersVerdict(situation, phase, init, apps);
-  // Like upstream, a deleted Pod stays ready while its probes succeed. Any other termination of a Pod with defer containers ends the Pod's
-  // readiness.
+  // Like upstream, a deleted Pod stays ready while its probes succeed. Other terminations with defer containers end a Pod's readiness.
   const endsUnrequested = situation.end?.list !== undefined && pod.metadata.deletionTimestamp === undefined;
   const ready = containersReady.status === 'False' ? containersReady : gatesVerdict(situation);
   const verdicts = defined<Record<string, Verdict | undefined>>({
@@ -67,10 +66,7 @@ function containersVerdict({ view }: Situation, phase: string, init: Statuses, a
   return failsFor(unready, 'ContainersNotReady', 'containers with unready status') ?? holds();
 }
 
-/**
- * Returns the Ready condition of a Pod whose containers are ready: True if each condition that a readiness gate names is True. Source: Pod
- * Lifecycle (v1.33).
- */
+/** Returns the Ready condition once the containers are ready: True if each condition that a readiness gate names is True (v1.33). */
 function gatesVerdict({ view }: Situation): Verdict {
   const closed = (view.spec.readinessGates ?? []).flatMap(({ conditionType }) => {
     const status = view.pod.status?.conditions?.find(({ type }) => type === conditionType)?.status;
@@ -82,10 +78,7 @@ function gatesVerdict({ view }: Situation): Verdict {
 
 const DEFERRING = 'DeferContainersRunning';
 
-/**
- * Returns the Deferred condition, which is final once all defer containers have ended; undefined if the Pod has no defer containers or is
- * not terminating.
- */
+/** Returns the Deferred condition, final once all defer containers have ended; undefined without them or without a termination. */
 export function deferredVerdict({ end, view }: Situation): Verdict | undefined {
   const { list } = end ?? {};
   if (list === undefined) return undefined;
@@ -108,10 +101,7 @@ export function deferredVerdict({ end, view }: Situation): Verdict | undefined {
   );
 }
 
-/**
- * Returns the DisruptionTarget condition that the node sets; undefined if it sets none. Source: Disruptions, "Pod disruption conditions"
- * (v1.33).
- */
+/** Returns the DisruptionTarget condition that the node sets, if any. Source: Disruptions, "Pod disruption conditions" (v1.33). */
 function disruptionVerdict({ view, end }: Situation): Verdict | undefined {
   const { nodeEnd } = view.input;
   const reason = end?.termination.reason;

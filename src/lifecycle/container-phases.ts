@@ -1,6 +1,4 @@
-/**
- * Determines the phase of a container: waiting, in back-off, running, exited or (a defer container) ended. Source: Pod Lifecycle (v1.33).
- */
+/** Determines a container's phase: waiting, in back-off, running, exited or (a defer container) ended. Source: Pod Lifecycle (v1.33). */
 import { pullMessage } from '../api/core/v1/pod/status/pull-progress.ts';
 import { formatDuration, type Millis } from '../machinery/time.ts';
 import { imageActions, imageFound, missingTarget } from './container-steps.ts';
@@ -86,10 +84,7 @@ function whyWaiting(container: ContainerView, view: PodView): Phase | undefined 
   );
 }
 
-/**
- * Returns the waiting state with the last failure to look up or pull the next run's image, or with the progress of the first pull;
- * undefined if there is neither.
- */
+/** Returns the waiting state with the last failure to look up or pull the next run's image, or the first pull's progress, if either. */
 function imagePhase(container: ContainerView, view: PodView): Waiting | undefined {
   const { pull, check } = imageActions(container, container.nextAttempt);
   const failure = view.failureOf(actionKey(pull)) ?? view.failureOf(actionKey(check));

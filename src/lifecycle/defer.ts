@@ -91,20 +91,14 @@ const isBeginning = (container: ContainerView): boolean =>
 /** Returns the init and app containers, without sidecars. */
 export const mainContainers = ({ all }: PodView): ContainerView[] => all.filter((each) => isMain(each));
 
-/**
- * Returns when the last of mainContainers() and the PreExit entries ended; 0 if none has run. A run that the runtime has lost counts as
- * ending now.
- */
+/** Returns when the last of mainContainers() and the PreExit entries ended; 0 if none has run. A lost run counts as ending now. */
 export const lastExit = (view: PodView): Millis => {
   const before = [...mainContainers(view), ...view.defers.filter(({ spec }) => !isPostExit(spec))];
   const ends = before.flatMap(({ isLost, runs }) => (isLost ? [view.now] : runs.map((run) => run.finishedAt ?? 0)));
   return Math.max(0, ...ends);
 };
 
-/**
- * Returns why all entries are skipped: no init or app container has started or is starting, or no time is granted; undefined if not
- * skipped.
- */
+/** Returns why all entries are skipped, if they are: no init or app container has started or is starting, or no time is granted. */
 function whySkipped(view: PodView): string | undefined {
   const { nodeEnd, pod, memory } = view.input;
   if (nodeEnd?.graceSeconds === 0) return NODE_HAD_NO_TIME;
@@ -140,10 +134,7 @@ function whyNotWhen({ apps }: PodView, { when = 'Always' }: DeferContainer): str
   return when === 'Failed' && allSucceeded ? 'the app containers did not fail' : undefined;
 }
 
-/**
- * Returns why a PreExit entry, which needs the app containers, cannot run; undefined if it can run. In a Pod that completed on its own,
- * PreExit entries run although the app containers have ended.
- */
+/** Returns why a PreExit entry, which needs the app containers, cannot run; undefined if it can, also in a Pod that has completed. */
 function whyNoPreExit(view: PodView, so: Termination): string | undefined {
   if (!view.apps.some(hasBegun)) return 'no app container had started';
   if (isCompletion(so)) return undefined;
@@ -155,10 +146,7 @@ function whyNoPreExit(view: PodView, so: Termination): string | undefined {
 export const endsOf = (list: DeferList | undefined): Record<string, EntryEnd> =>
   Object.fromEntries(list?.entries.flatMap(({ spec, end }) => (!end || end.recorded ? [] : [[spec.name, end]])) ?? []);
 
-/**
- * Returns the entry's end in the status; undefined if the status has none. `at` is the runtime's time if known, because it has
- * milliseconds.
- */
+/** Returns the entry's end in the status, if it has one. `at` is the runtime's time if known, because that time has milliseconds. */
 function recordedEnd({ latest, recorded }: ContainerView): EntryEnd | undefined {
   const terminated = recorded?.state?.terminated;
   if (recorded === undefined || terminated === undefined) return undefined;
@@ -250,10 +238,7 @@ export function nextTry(view: PodView, container: ContainerView): Omit<Restart, 
 export const attemptOf = ({ current, nextAttempt }: ContainerView): number =>
   isLive(current) ? current.attempt : nextAttempt;
 
-/**
- * Returns the failure to pull or look up the image of the entry's attempt or to start it, if it occurred since the turn began; else
- * undefined.
- */
+/** Returns the failure to look up or pull the image of the entry's attempt, or to start it, if it occurred since the turn began. */
 export function failureInTurn(view: PodView, { container, since }: Entry): FailedAction | undefined {
   const attempt = attemptOf(container);
   const { pull, check } = imageActions(container, attempt);

@@ -10,9 +10,7 @@ import { type ContainerView, containerOf, type PodView } from './view.ts';
 /** The minimum time between stop signal and kill. Source: v1.33, kubelet. */
 export const MINIMUM_GRACE_MILLIS = 2000;
 
-/**
- * Returns the state of the hook in the run: due (it has no result yet), failed, or done. A hook that the container lacks counts as done.
- */
+/** Returns the hook's state in the run: due (it has no result yet), failed, or done. A hook that the container lacks counts as done. */
 function hookState(view: PodView, { spec }: ContainerView, { id }: ContainerState, hook: HookKind) {
   if (spec.lifecycle?.[hook] === undefined) return 'done';
   const result = view.observed.hooks[runKey(id, hook)];
@@ -62,10 +60,7 @@ export function* endRun(view: PodView, run: ContainerState, end: Millis): Rule {
   yield act({ kind: 'stopContainer', id: run.id, deadline });
 }
 
-/**
- * Returns the effect that kills a run in the state unknown, without a preStop hook. With the creation time as the deadline, the executor
- * sends no stop signal.
- */
+/** Returns the kill of a run in the state unknown, without a preStop hook. No stop signal is sent: the deadline is the creation time. */
 export const kill = ({ id, createdAt: deadline }: ContainerState): Effect =>
   act({ kind: 'stopContainer', id, deadline });
 

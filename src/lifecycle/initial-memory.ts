@@ -53,9 +53,7 @@ export function rebuildMemory(input: Omit<Input, 'memory'>, journal: Journal) {
   return { memory: rebuilt, hooks };
 }
 
-/**
- * Returns the observation, with sandboxes and runs in the states that the status shows, so that newer states are still reported as Events.
- */
+/** Returns the observation, with sandboxes and runs in the states that the status shows, so that newer states are reported as Events. */
 function asShown({ pod, observed }: Pick<Input, 'pod' | 'observed'>): Observed {
   const wasReady = isTrue(pod, 'PodReadyToStartContainers');
   const ran = new Set(recordedStatuses(pod).map((status) => (status.state?.running ? shownId(status) : undefined)));
@@ -67,10 +65,7 @@ function asShown({ pod, observed }: Pick<Input, 'pod' | 'observed'>): Observed {
   };
 }
 
-/**
- * Returns the last run's ID if its start may have been cut off (it never started or was killed, and the status shows no start); else
- * undefined.
- */
+/** Returns the last run's ID if its start may have been cut off: it never started or was killed, and the status shows no start. */
 function cutOff({ latest, recorded }: ContainerView, pod: Pod): string | undefined {
   if (latest === undefined || ['created', 'running'].includes(latest.state) || succeeded(latest)) return undefined;
   if (latest.startedAt !== undefined && (latest.exitCode ?? 128) < 128) return undefined;

@@ -12,10 +12,7 @@ import { type ContainerView, isLive, type PodView, succeeded } from './view.ts';
 /** How a Pod has finished: its app containers have ended for good, or the init container `failedInit` has failed for good. */
 export type Finished = { failedInit?: string };
 
-/**
- * The stage of a Pod that is not terminating: no sandbox is ready, the init container with this index has its turn, or all init containers
- * have had their turn.
- */
+/** The stage of a Pod that is not terminating: no sandbox is ready, this init container has its turn, or all of them have had a turn. */
 export type Progress = 'preparing' | { initializing: number } | 'running';
 
 /**

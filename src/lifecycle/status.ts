@@ -175,10 +175,7 @@ function unknownEnd(when: string): State {
 const hasRun = ({ state, lastState }: ContainerStatus): boolean =>
   state?.waiting === undefined || lastState?.terminated !== undefined;
 
-/**
- * Returns the statuses in which containers of a stopped Pod count as failed if their end is not known, unless their turn never came.
- * Source: TerminatePod of v1.33.
- */
+/** Shows containers of a stopped Pod as failed if their end is not known, unless their turn never came. Source: TerminatePod of v1.33. */
 function withUnknownEnds(init: ContainerStatus[], apps: ContainerStatus[]) {
   const begun = Math.max(1, init.findLastIndex(hasRun) + 1);
   const last = init.at(-1);

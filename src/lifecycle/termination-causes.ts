@@ -87,10 +87,7 @@ function begun(view: PodView, { reason, at, graceMillis, requested, mark }: Caus
   return { reason, startedAt, deadline, preExitDeadline, ...(requested && { requested }), ...mark };
 }
 
-/**
- * Returns R, the time for due PostExit entries: 0 if none is due or the spec grants 0 s. Shorter grace periods scale R to min(R, 2 s) or
- * more.
- */
+/** Returns R, the time for due PostExit entries: 0 if none is due or the spec grants 0 s. Short grace periods scale R to min(R, 2 s) or more. */
 function reserveMillis({ defers, spec, graceMillis: own }: PodView, reason: string, graceMillis: Millis): Millis {
   const entries = defers.map((each) => each.spec as DeferContainer);
   const due = entries.filter((each) => isPostExit(each) && isDue(each, reason));
@@ -110,10 +107,7 @@ export const isDue = ({ onReasons = [] }: DeferContainer, reason: string): boole
 /** Whether the Pod has ended, so nothing moves its deadline: neither an outage nor the final deletion, which has a grace period of 0. */
 const isOver = (view: PodView) => isFinalPhase(view.pod.status?.phase) && !view.observed.containers.some(isRunning);
 
-/**
- * Returns the termination with a later cause. If it moves the deadline earlier, the PostExit reserve R shrinks in proportion, to at least
- * min(R, 2 s).
- */
+/** Returns the termination with a later cause. An earlier deadline scales the PostExit reserve R down, to at least min(R, 2 s). */
 function shortened(view: PodView, so: Termination, { at, graceMillis, mark = {} }: Cause): Termination {
   if (Object.entries(mark).every(([key, value]) => so[key as keyof Termination] === value)) return so;
   const { deadline, preExitDeadline } = so;
@@ -171,9 +165,7 @@ const DISRUPTIONS: Readonly<Record<string, TerminationReason>> = {
   PreemptionByScheduler: 'Preempted',
 };
 
-/**
- * Returns why the Pod was deleted, by the later of the conditions DeletionReason and DisruptionTarget (on a tie, the latter); else Deleted.
- */
+/** Returns why the Pod was deleted: the later of the conditions DeletionReason and DisruptionTarget (the latter on a tie), or Deleted. */
 function deletionReason({ status }: Pod): TerminationReason {
   const given = (status?.conditions ?? []).filter((condition) => condition.status === 'True');
   const [own, disruption] = ['DeletionReason', 'DisruptionTarget'].map((of) => given.find(({ type }) => type === of));

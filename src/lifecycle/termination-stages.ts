@@ -57,10 +57,7 @@ function isRecorded({ pod }: PodView, so: Termination): boolean {
   return recorded !== undefined && recorded.deadline >= so.deadline && recorded.preExitDeadline >= so.preExitDeadline;
 }
 
-/**
- * Returns the termination in which the entry has its turn from now on. The PostExit stage's reserve counts from the time at which the stage
- * could have begun.
- */
+/** Returns the termination with the entry's turn from now on. The PostExit reserve counts from when the PostExit stage could have begun. */
 function withTurn(view: PodView, before: Termination, turn: Entry | undefined): Termination {
   if (turn === undefined || before.turn?.entry === turn.spec.name) return before;
   const { spec } = turn;
@@ -85,10 +82,7 @@ const goesOn = ({ now, stops }: PodView, { reason }: Termination, entry: Entry):
   return end === undefined && !givenUp && now < timeoutAt && isDue(spec, reason) && !isLastRun;
 };
 
-/**
- * Returns the termination with an extended current stage if the end of the stage has passed. `entries` and `turn`: as they would be if the
- * stages had no end.
- */
+/** Returns the termination with its current stage extended if that has ended. `entries` and `turn`: as if the stages had no end. */
 function extended(view: PodView, so: Termination, { entries, turn }: DeferList): Termination {
   const { spec, now } = view;
   const open = entries.filter((each) => goesOn(view, so, each));
@@ -122,9 +116,7 @@ function aliveUntil(view: PodView, entry: Entry): Millis {
   return succeededAt === undefined ? 0 : succeededAt + periodMillis(probe) + timeoutMillis(probe);
 }
 
-/**
- * Returns deadlines with which the stage of `spec` ends at `until`, up to the node's limit; `so` itself if `until` has passed or isFixed().
- */
+/** Returns deadlines with which the stage of `spec` ends at `until`, up to the node's limit; `so` if `until` has passed or isFixed(). */
 function moved(view: PodView, so: Termination, spec: DeferContainer, until: Millis): Termination {
   const had = Math.round((so.extendedSeconds ?? 0) * 1000);
   const millis = Math.round(Math.min(until - stageEnd(so, spec), maxMoveMillis(view) - had));

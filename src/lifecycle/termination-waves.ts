@@ -223,10 +223,7 @@ function* advanceEntry(view: PodView, entry: Entry, skipped: string | undefined)
   if (isAnnounced) yield* startRun(view, container, attempt, nextBackoffSeconds);
 }
 
-/**
- * Returns why a running entry is stopped now: its time or stage is over, it was given up, or the list is skipped; undefined if it is not
- * stopped.
- */
+/** Returns why a running entry is stopped now, if it is: its time or stage is over, it was given up, or the list is skipped. */
 function stopOfEntry(now: Millis, entry: Entry, skipped: string | undefined): Stop | undefined {
   const stop = { at: now, deadline: now, restart: false } as const;
   if (entry.givenUp) return { ...stop, entry: 'GivenUp', message: GIVEN_UP };

@@ -75,10 +75,7 @@ export function announcedAttempt({ status }: Pod, recorded: ContainerStatus | un
   return NOT_STARTING.has(reason) ? undefined : recorded?.restartCount;
 }
 
-/**
- * Returns the run, with its end from the status if the runtime reports the reason `Unknown` because containerd died before it stored the
- * exit.
- */
+/** Returns the run; its end is from the status if the runtime reports `Unknown`, because containerd died before it stored the exit. */
 function asRecorded(run: ContainerState, recorded: ContainerStatus | undefined): ContainerState {
   if (run.state !== 'exited' || run.reason !== 'Unknown') return run;
   const ends = [recorded?.state?.terminated, recorded?.lastState?.terminated];
