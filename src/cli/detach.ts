@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { auditFlags } from '../engine/audit/audit-settings.ts';
 import { authenticationFlags } from '../engine/authentication/authentication-settings.ts';
 import { checkDataFormat } from '../engine/data-folder/format.ts';
+import { refuseLost } from '../engine/data-folder/lost-folder.ts';
 import { refuseUnusableFolder } from '../engine/data-folder/new-folder.ts';
 import { IMAGE_FLAGS } from '../engine/image-settings.ts';
 import { checkMachine } from '../engine/machine-checks.ts';
@@ -54,8 +55,10 @@ export async function startDetached(options: UpOptions, signal?: AbortSignal): P
 async function startUntil(options: UpOptions, stop: AbortSignal): Promise<ReadyEngine> {
   stop.throwIfAborted();
   checkMachine(() => usesPrivateContainerd(options));
-  checkDataFormat(options.dataDir);
   const { dataDir } = options;
+  checkDataFormat(dataDir);
+  await refuseLost(dataDir, systemTimers());
+  stop.throwIfAborted();
   if (settledRecord(dataDir) === undefined) refuseUnusableFolder(dataDir);
   const logPath = join(dataDir, 'lifepod.log');
   const created = ensureDataDir(dataDir);

@@ -32,7 +32,7 @@ import { startDetached } from './detach.ts';
 import { endAllPods, removeRest, runtimeIdle } from './end-pods.ts';
 import { hintsFor, missingKubeconfig } from './hints.ts';
 import { orOtherFolder } from './kubeconfig/engine-folders.ts';
-import { endLost } from './lost/end-lost.ts';
+import { endLost, endLostEngines } from './lost/end-lost.ts';
 import { deleteObjects } from './session/delete-objects.ts';
 import { readRecords, removeRecord } from './session/session-records.ts';
 import { withShortDeletions } from './short-deletions.ts';
@@ -74,9 +74,12 @@ export async function down(
   checkDataFormat(dataDir);
   let pid = dataDirOwner(dataDir);
   if (pid !== undefined) requireLocalEngine(dataDir, pid);
+  const isUsedAgain = pid !== undefined || readEngineRecord(dataDir) !== undefined;
+  const hadLost = isUsedAgain && (await endLostEngines(dataDir, say, signal));
+  if (hadLost) pid = dataDirOwner(dataDir);
   const record = settledRecord(dataDir);
   if (record === undefined) {
-    await endFirstStart(dataDir, pid, say, settings);
+    await endFirstStart(dataDir, pid, hadLost, say, settings);
     return;
   }
   if (pid === undefined && record.state === 'up' && (readRecords(dataDir).length > 0 || (await hasPods(dataDir)))) {
@@ -121,14 +124,18 @@ async function refuseBesideOriginal(dataDir: string, record: EngineRecord, signa
   );
 }
 
-/** Stops an engine whose first start is under way, and removes what this or a killed first start has left on the machine. */
+/**
+ * Stops an engine whose first start is under way, and removes what this or a killed first start has left on the machine. `hadLost`: whether
+ * down() has ended an earlier engine of the folder, whose remains are removed, too.
+ */
 async function endFirstStart(
   dataDir: string,
   pid: number | undefined,
+  hadLost: boolean,
   say: Say,
   settings: DownSettings,
 ): Promise<void> {
-  if (readEngineRecord(dataDir) === undefined && pid === undefined) {
+  if (readEngineRecord(dataDir) === undefined && pid === undefined && !hadLost) {
     if (await endLost(dataDir, say, settings.signal)) return;
     say(`lifepod has never run in ${dataDir}: nothing to do${orOtherFolder(dataDir)}`);
     return;
@@ -145,10 +152,11 @@ async function endFirstStart(
     const lock = lockDataDir(dataDir, 'down');
     try {
       await clearFirstStart(dataDir, nodePlatform('warn'));
+      if (hadLost) await clearMachine(dataDir, nodePlatform('warn'), settings.signal);
     } finally {
       lock.release();
     }
-  }
+  } else if (hadLost) await clearMachine(dataDir, nodePlatform('warn'), settings.signal);
   say(`nothing from ${dataDir} is running or mounted any more`);
 }
 

@@ -2,6 +2,7 @@
 
 import { copyOfInvoker } from '../engine/certificates/user-kubeconfigs.ts';
 import { requireLocalEngine } from '../engine/data-folder/engine-processes.ts';
+import { lostText } from '../engine/data-folder/lost-folder.ts';
 import { requireRoot } from '../engine/machine-checks.ts';
 import { readEngineRecord, type ShutdownOutcome } from '../engine/settings.ts';
 import { dataDirOwner, dataDirReleased, UserError } from '../platform/files.ts';
@@ -22,6 +23,8 @@ export async function shutDownNode(dataDir: string): Promise<void> {
   requireRoot();
   const hints = hintsFor({ dataDir }, process.env);
   const record = readEngineRecord(dataDir);
+  const lost = record?.state === 'up' ? undefined : lostText(dataDir);
+  if (lost !== undefined) throw new UserError(lost);
   if (record?.state !== 'up' || (record.shutdown !== undefined && dataDirOwner(dataDir) === undefined)) {
     say(`no Pod of ${dataDir} is running: nothing to do${orOtherFolder(dataDir)}`);
     return;

@@ -72,10 +72,12 @@ export async function up(options: UpOptions): Promise<void> {
   // In the foreground, a start that is refused prints one sentence only.
   if (!isForeground)
     platform.log.info('lifepod starts', { version: SERVED_VERSION, commit: gitCommit(), dataDir: options.dataDir });
-  const { startEngine, mayRunPods } = await loadEngine();
+  const { startEngine, refuseLost, mayRunPods } = await loadEngine();
   let engine: Engine;
   try {
     const { listening } = service;
+    // startDetached() has checked the same for an engine in the background.
+    if (isForeground) await refuseLost(options.dataDir, platform.timers);
     engine = await startEngine(options, platform, stopping.signal, { waiting: reportWaiting(notices), listening });
   } catch (error) {
     // After an abort, `error` only shows which step was interrupted. Report the signal instead.
@@ -115,11 +117,12 @@ export async function up(options: UpOptions): Promise<void> {
  * that is needed when the engine stops, because another version may have replaced the files by then.
  */
 async function loadEngine() {
-  const [{ startEngine }, { mayRunPods }] = await Promise.all([
+  const [{ startEngine }, { refuseLost }, { mayRunPods }] = await Promise.all([
     import('../engine/engine.ts'),
+    import('../engine/data-folder/lost-folder.ts'),
     import('./service/not-running.ts'),
   ]);
-  return { startEngine, mayRunPods };
+  return { startEngine, refuseLost, mayRunPods };
 }
 
 const readyEngine = ({ server, settings, warnings }: Engine): ReadyEngine => ({

@@ -12,6 +12,7 @@ import { keyFilePath, keyFolder } from '../../apiserver/encryption/key-file.ts';
 import { COPY_STORE_PATH } from '../../apiserver/serve-store-copy.ts';
 import { clientFromKubeconfig } from '../../client/kubeconfig.ts';
 import { checkDataFormat, dataFormatOf } from '../../engine/data-folder/format.ts';
+import { lostText } from '../../engine/data-folder/lost-folder.ts';
 import { finishReplacement, PARTS } from '../../engine/data-folder/replacement.ts';
 import { copyStore, storeCopyFolder, withStoreCopy } from '../../engine/data-folder/store-copy.ts';
 import { requireRoot } from '../../engine/machine-checks.ts';
@@ -54,7 +55,9 @@ export async function backup(
   const target = targetOf(file);
   checkDataFormat(dataDir);
   if (settledRecord(dataDir) === undefined) {
-    throw new UserError(`lifepod has never run in ${dataDir}: there is nothing to back up${orOtherFolder(dataDir)}`);
+    throw new UserError(
+      lostText(dataDir) ?? `lifepod has never run in ${dataDir}: there is nothing to back up${orOtherFolder(dataDir)}`,
+    );
   }
   if (!force && existsSync(target))
     throw new UserError(`the file ${file} exists already: choose another file, or replace it with --force`);

@@ -22,6 +22,7 @@ import {
 import { dirname, join, resolve } from 'node:path';
 import { checkReplaceableFormat } from '../../engine/data-folder/format.ts';
 import { refuseInnerFolder } from '../../engine/data-folder/inner-folder.ts';
+import { refuseLostEngine } from '../../engine/data-folder/lost-folder.ts';
 import { refuseUnusableFolder } from '../../engine/data-folder/new-folder.ts';
 import {
   abandonReplacement,
@@ -41,6 +42,7 @@ import {
   UserError,
   writeFileAtomic,
 } from '../../platform/files.ts';
+import { systemTimers } from '../../platform/node-js.ts';
 import { forgetHistory } from '../../store/lmdb/copy-file.ts';
 import { hintsFor } from '../hints.ts';
 import { readArchive } from './archive-reader.ts';
@@ -78,6 +80,7 @@ export async function restore(
   requireRoot();
   const manifest = await readArchive(file);
   checkReplaceableFormat(dataDir);
+  await refuseLostEngine(dataDir, systemTimers());
   const isNew = !existsSync(dataDir);
   if (isNew) {
     refuseUnusableFolder(dataDir);

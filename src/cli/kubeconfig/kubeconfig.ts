@@ -13,6 +13,7 @@ import type { CertificateAndKey } from '../../apiserver/pki/certificates.ts';
 import { kubeconfigText } from '../../apiserver/pki/kubeconfig.ts';
 import { dateText, expiryOf } from '../../apiserver/pki/validity.ts';
 import { readKubeconfig } from '../../client/kubeconfig.ts';
+import { lostText } from '../../engine/data-folder/lost-folder.ts';
 import { unusableFolder } from '../../engine/data-folder/new-folder.ts';
 import { NeedsRootError } from '../../engine/machine-checks.ts';
 import { resolveApiOptions, signingMillis } from '../../engine/options/api-settings.ts';
@@ -79,7 +80,8 @@ async function kubeconfigOf(options: KubeconfigOptions & { user: string }): Prom
   const record = readEngineRecord(dataDir);
   if (record === undefined)
     throw new UserError(
-      unusableFolder(dataDir) ??
+      lostText(dataDir) ??
+        unusableFolder(dataDir) ??
         `lifepod has never run in ${dataDir}: start it with '${hintsFor({ dataDir }, process.env).start()}' first`,
     );
   const user = newUser(options, signingMillis(resolveApiOptions({}, record)));

@@ -99,3 +99,12 @@ test('the data folder beside a copy is named, also for the copy of another user'
   const error = explainUnread(new UserError('x', { cause }), [OTHER], undefined, USER, engineOf) as Error;
   expect(error.message).toContain(`own with 'eval "$(sudo lifepod kubeconfig --data-dir /elsewhere)"'`);
 });
+
+test('a missing kubeconfig of a data folder that was deleted while its engine ran is explained', () => {
+  const cause = Object.assign(new Error(), { code: 'ENOENT' });
+  const error = new UserError('as it was', { cause });
+  const explained = (path: string): unknown =>
+    explainUnread(error, [path], undefined, USER, none, none, (folder) => (folder === '/d' ? 'deleted' : undefined));
+  expect(explained('/d/kubeconfig')).toMatchObject({ name: 'UserError', message: 'deleted', cause });
+  for (const path of ['/d/config', '/e/kubeconfig']) expect(explained(path)).toBe(error);
+});

@@ -2,8 +2,11 @@
  * Composes the messages for a kubeconfig of lifepod whose engine has stopped or is starting, or that belongs to another user.
  * Boundary: not-running.ts reads the state of the engine and of its service.
  */
+
+import { dirname, resolve } from 'node:path';
 import { userKubeconfigPath } from '../../engine/certificates/user-kubeconfigs.ts';
-import { DEFAULT_DATA_DIR } from '../../engine/settings.ts';
+import { lostText } from '../../engine/data-folder/lost-folder.ts';
+import { DEFAULT_DATA_DIR, kubeconfigPath } from '../../engine/settings.ts';
 import { UserError } from '../../platform/files.ts';
 import { hintsFor, UNKNOWN_FOLDER } from '../hints.ts';
 import { hasStopped, notRunning, startCommand, startingNow } from '../service/not-running.ts';
@@ -24,6 +27,7 @@ export function explainUnread(
   env: NodeJS.ProcessEnv,
   engineOf = dataFolderOf,
   serviceOf = stateOf,
+  lostIn = lostText,
 ): unknown {
   const [path = '', ...others] = paths;
   const known = dataDir ?? engineOf([path]);
@@ -32,6 +36,10 @@ export function explainUnread(
   const isCopy = COPY.test(path);
   const folder = folderOf(path, known);
   const { engine } = hintsFor({ dataDir: folder }, env, undefined, true);
+  // A deleted folder does not show any more that it was a data folder, so the file is recognized by its name.
+  const around = dirname(resolve(path));
+  const lost = code === 'ENOENT' && resolve(path) === kubeconfigPath(around) ? lostIn(around) : undefined;
+  if (lost !== undefined) return new UserError(lost, { cause: error.cause });
   if (code === 'ENOENT' && isCopy) {
     const service = serviceOf(folder);
     const start = startCommand(folder, env, service, true);

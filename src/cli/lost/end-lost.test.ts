@@ -1,10 +1,19 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, realpathSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, realpathSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { endLost } from './end-lost.ts';
+import { refuseLost } from '../../engine/data-folder/lost-folder.ts';
+import { lockDataDir } from '../../platform/files.ts';
+import { rootCommand } from '../../platform/programs/typed-program.ts';
+import { createVirtualTimers } from '../../platform/virtual-timers.ts';
+import { backup } from '../backup/backup.ts';
+import { discard } from '../secrets/discard.ts';
+import { shutDownNode } from '../shutdown-node.ts';
+import { readEngine } from '../status/read-engine.ts';
+import { kubeconfigPaths } from '../target.ts';
+import { endLost, endLostEngines } from './end-lost.ts';
 
 const { signal } = new AbortController();
 
@@ -46,6 +55,40 @@ test.each([
   ]);
   expect(cleared).toEqual([dataDir]);
   expect(await endLost(dataDir, (line) => said.push(line), signal, hasPods, clear)).toBe(false);
+});
+
+const sentence = (dataDir: string, pid: number): string =>
+  `the data folder ${dataDir} was deleted while its engine ran: '${rootCommand('down', dataDir)}' ends the engine (PID ${pid})`;
+
+test('an engine whose data folder was deleted is ended although the folder is used again, and a start is refused before', async () => {
+  const { pid, dataDir } = await lostEngine();
+  mkdirSync(dataDir);
+  onTestFinished(() => rmSync(dataDir, { recursive: true }));
+  const lock = lockDataDir(dataDir);
+  const timers = createVirtualTimers();
+  const refused = refuseLost(dataDir, timers);
+  refused.catch(() => undefined);
+  timers.advance(60_000);
+  await expect(refused).rejects.toMatchObject({ name: 'UserError', message: sentence(dataDir, pid) });
+  const said: string[] = [];
+  expect(await endLostEngines(dataDir, (line) => said.push(line), signal)).toBe(true);
+  expect(said).toEqual([`the data folder ${dataDir} was deleted while its engine ran: ending the engine (PID ${pid})`]);
+  expect(await endLostEngines(dataDir, (line) => said.push(line), signal)).toBe(false);
+  await refuseLost(dataDir, timers);
+  lock.release();
+});
+
+test('commands say that the data folder was deleted while its engine ran, and create nothing', async () => {
+  const { pid, dataDir } = await lostEngine();
+  for (const command of [
+    () => readEngine(dataDir, Date.now()),
+    () => backup(join(tmpdir(), 'lifepod-none.tar.gz'), { dataDir }, signal),
+    () => shutDownNode(dataDir),
+    () => discard(dataDir, false),
+    async () => kubeconfigPaths({ dataDir }, {}, () => false),
+  ])
+    await expect(command()).rejects.toMatchObject({ name: 'UserError', message: sentence(dataDir, pid) });
+  expect(existsSync(dataDir)).toBe(false);
 });
 
 test('lifepod down ends nothing for a folder that no engine has used', async () => {

@@ -1,8 +1,9 @@
 /** Ends an engine whose data folder was deleted while the engine ran, and removes what it has left on the machine, for `lifepod down`. */
 import { lostEngines } from '../../engine/data-folder/engine-processes.ts';
+import { lostWords } from '../../engine/data-folder/lost-folder.ts';
 import { clearMachine, hasProcesses, hasRuntime } from '../../engine/leftovers.ts';
 import { UserError } from '../../platform/files.ts';
-import { nodePlatform } from '../../platform/node-js.ts';
+import { nodePlatform, systemTimers } from '../../platform/node-js.ts';
 import { untilAborted } from '../../platform/on-abort.ts';
 import { haveEnded, sendSignal } from '../../platform/processes.ts';
 import { hintsFor } from '../hints.ts';
@@ -25,25 +26,43 @@ export async function endLost(
 ): Promise<boolean> {
   const pids = lostEngines(dataDir);
   if (pids.length === 0 && !hasProcesses(dataDir)) return false;
-  const platform = nodePlatform('error');
-  const processes = pids.length === 0 ? 'what it has left' : `the engine (PID ${pids.join(', ')})`;
-  say(
-    `the data folder ${dataDir} was deleted while its engine ran: ending ${processes}` +
-      (hasPods ? ', and its Pods without their grace periods' : ''),
-  );
-  for (const pid of pids) sendSignal(pid, 'SIGTERM');
-  if (!(await untilAborted(signal, haveEnded(pids, END_MILLIS, platform.timers)))) {
-    const { asRoot, engine } = hintsFor({ dataDir }, process.env);
-    throw new UserError(
-      `the engine (PID ${pids.join(', ')}) has not ended after ${END_MILLIS / 1000} s: type '${asRoot(`kill -9 ${pids.join(' ')}`)}', ` +
-        `then '${engine('down')}' again`,
-    );
-  }
-  await untilAborted(signal, clear(dataDir, platform, signal));
+  sayEnding(dataDir, pids, hasPods, say);
+  await endEngines(dataDir, pids, signal);
+  await untilAborted(signal, clear(dataDir, nodePlatform('error'), signal));
   say(
     hasPods
       ? `nothing from ${dataDir} is running or mounted any more`
       : "the engine has ended; if it used the machine's own container runtime, containers of its Pods may still run there: 'crictl pods' lists them",
   );
   return true;
+}
+
+/**
+ * Ends only the engines of the deleted folder `dataDir`, in which another engine has started or a backup was restored since. The caller
+ * ends the Pods of that engine, and then removes the remains of all. Resolves with whether there was such an engine. Rejects like endLost().
+ */
+export async function endLostEngines(
+  dataDir: string,
+  say: (line: string) => void,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const pids = lostEngines(dataDir);
+  if (pids.length === 0) return false;
+  sayEnding(dataDir, pids, false, say);
+  await endEngines(dataDir, pids, signal);
+  return true;
+}
+
+function sayEnding(dataDir: string, pids: readonly number[], hasPods: boolean, say: (line: string) => void): void {
+  say(`the data folder ${dataDir} was deleted while its engine ran: ending ${lostWords({ pids, hasPods })}`);
+}
+
+async function endEngines(dataDir: string, pids: number[], signal: AbortSignal): Promise<void> {
+  for (const pid of pids) sendSignal(pid, 'SIGTERM');
+  if (await untilAborted(signal, haveEnded(pids, END_MILLIS, systemTimers()))) return;
+  const { asRoot, engine } = hintsFor({ dataDir }, process.env);
+  throw new UserError(
+    `the engine (PID ${pids.join(', ')}) has not ended after ${END_MILLIS / 1000} s: type '${asRoot(`kill -9 ${pids.join(' ')}`)}', ` +
+      `then '${engine('down')}' again`,
+  );
 }

@@ -2,6 +2,7 @@
 import { join } from 'node:path';
 import { discardUnreadable } from '../../apiserver/encryption/discard.ts';
 import { checkDataFormat } from '../../engine/data-folder/format.ts';
+import { lostText } from '../../engine/data-folder/lost-folder.ts';
 import { readEngineRecord } from '../../engine/settings.ts';
 import { lockDataDir, UserError } from '../../platform/files.ts';
 import { nodePlatform } from '../../platform/node-js.ts';
@@ -15,7 +16,9 @@ import { orOtherFolder } from '../kubeconfig/engine-folders.ts';
 export async function discard(dataDir: string, yes: boolean): Promise<void> {
   const record = readEngineRecord(dataDir);
   if (record === undefined)
-    throw new UserError(`lifepod has never run in ${dataDir}: there is nothing to delete${orOtherFolder(dataDir)}`);
+    throw new UserError(
+      lostText(dataDir) ?? `lifepod has never run in ${dataDir}: there is nothing to delete${orOtherFolder(dataDir)}`,
+    );
   const lock = lockDataDir(dataDir);
   try {
     // This version could wrongly report values that a newer lifepod has encrypted in another way.

@@ -18,6 +18,7 @@ import { humanDuration } from '../../api/table.ts';
 import { createInformer } from '../../client/informer.ts';
 import { clientFromKubeconfig, readKubeconfig } from '../../client/kubeconfig.ts';
 import { requireLocalEngine } from '../../engine/data-folder/engine-processes.ts';
+import { refuseLost } from '../../engine/data-folder/lost-folder.ts';
 import { requireRoot } from '../../engine/machine-checks.ts';
 import { shutdownPeriods } from '../../engine/node-settings.ts';
 import {
@@ -103,6 +104,7 @@ export async function installService(options: UpOptions): Promise<void> {
     );
   const { dataDir } = options;
   requireOwnUnits(dataDir);
+  await refuseLost(dataDir, systemTimers());
   const running = dataDirOwner(dataDir);
   const isService = running !== undefined && running === (await servicePid());
   if (running !== undefined) requireLocalEngine(dataDir, running);

@@ -84,6 +84,7 @@ test('Pods, DNS and network that remain can be removed only while nothing starts
     /, but its DNS and its network remain, and Pods may be running: start .*, or end and remove all of them with 'sudo lifepod down --data-dir \/d'$/,
   );
   expect(notRunning('/d', USER, undefined, 'unknown', false)).not.toContain('down');
+  expect(notRunning('/d', USER, 'running', 2, true, 'the folder was deleted')).toBe('the folder was deleted');
   for (const state of ['starting', 'failing'] as const)
     expect(notRunning('/d', USER, state, pods)).not.toContain('down');
 });

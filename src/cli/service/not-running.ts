@@ -5,6 +5,7 @@
 import { readdirSync, readlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { engineState } from '../../engine/data-folder/engine-processes.ts';
+import { lostText } from '../../engine/data-folder/lost-folder.ts';
 import { unusableFolder } from '../../engine/data-folder/new-folder.ts';
 import { dnsProcesses, type FoundProcess, runtimeProcesses } from '../../engine/leftovers.ts';
 import { type EngineRecord, readEngineRecord } from '../../engine/settings.ts';
@@ -51,7 +52,7 @@ export function waysToStart(
 /**
  * Returns the sentence about an engine that has not locked its data folder, for example because it was killed. If the folder is not one of
  * an engine, and contains other files, returns the sentence about that. `pods` is the number of Pods that may still run, and `hasDns` is
- * whether the DNS process still runs.
+ * whether the DNS process still runs. `lost`: the sentence if the data folder was deleted.
  */
 export function notRunning(
   dataDir: string,
@@ -59,7 +60,9 @@ export function notRunning(
   service: ServiceState | undefined = serviceState(dataDir),
   pods: number | 'unknown' = podsLeftIn(dataDir),
   hasDns = dnsProcesses(dataDir).length > 0,
+  lost = lostText(dataDir),
 ): string {
+  if (lost !== undefined) return lost;
   // The process of a service locks the data folder some time after systemd has started it.
   if (service === 'starting' || service === 'running') return serviceStarts(dataDir);
   if (service === 'failing') {

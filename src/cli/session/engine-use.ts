@@ -12,6 +12,7 @@ import { NODES, PODS } from '../../api/resources.ts';
 import type { HttpClient } from '../../client/http-client.ts';
 import { createInformer } from '../../client/informer.ts';
 import { clientFromKubeconfig } from '../../client/kubeconfig.ts';
+import { refuseLost } from '../../engine/data-folder/lost-folder.ts';
 import { refuseUnusableFolder } from '../../engine/data-folder/new-folder.ts';
 import { checkMachine } from '../../engine/machine-checks.ts';
 import { differentOptions } from '../../engine/options/different-options.ts';
@@ -32,7 +33,7 @@ import {
   UserError,
 } from '../../platform/files.ts';
 import { removeFolders } from '../../platform/folders/folders.ts';
-import { nodePlatform } from '../../platform/node-js.ts';
+import { nodePlatform, systemTimers } from '../../platform/node-js.ts';
 import { onAbort } from '../../platform/on-abort.ts';
 import { startDetached } from '../detach.ts';
 import { down, hasPods } from '../down.ts';
@@ -101,6 +102,7 @@ export function otherOptions(options: UpOptions): string[] {
  */
 export async function joinEngine(options: UpOptions, say: Say, stop: AbortSignal): Promise<EngineUse> {
   const { dataDir } = options;
+  await refuseLost(dataDir, systemTimers());
   if (settledRecord(dataDir) === undefined) refuseUnusableFolder(dataDir);
   const created = ensureDataDir(dataDir);
   const gate = await lockGate(dataDir, stop);

@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Node } from '../../api/generated/types.ts';
 import { requireLocalEngine } from '../../engine/data-folder/engine-processes.ts';
+import { lostText } from '../../engine/data-folder/lost-folder.ts';
 import { unusableFolder } from '../../engine/data-folder/new-folder.ts';
 import { dnsProcesses, residentBytes, runtimeProcesses } from '../../engine/leftovers.ts';
 import { type EngineRecord, kubeconfigPath, readEngineRecord } from '../../engine/settings.ts';
@@ -86,6 +87,8 @@ export async function readEngine(folder: string, now: Millis): Promise<EngineRea
 
 function stoppedText(dataDir: string, record: EngineRecord | undefined): string {
   if (record === undefined) {
+    const lost = lostText(dataDir);
+    if (lost !== undefined) return lost;
     const unusable = unusableFolder(dataDir);
     if (unusable !== undefined) return unusable;
     const isOnly = otherFolders(dataDir, process.env) === undefined;

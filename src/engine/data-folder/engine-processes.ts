@@ -61,7 +61,8 @@ export function engineState(
 }
 
 /**
- * Returns those of `pids` whose processes have the deleted lock file of the data folder open. The folder may have been deleted, too. Only
+ * Returns those of `pids` whose processes have the deleted lock file of the data folder open. The folder may have been deleted, too, or
+ * created again. Omits processes with another root folder, such as those of a container, whose paths belong to another file system. Only
  * root can see the open files of other users' processes.
  */
 export function lostEngines(
@@ -69,7 +70,12 @@ export function lostEngines(
   pids: readonly number[] = engineProcesses().map(({ pid }) => pid),
 ): number[] {
   const lock = `${join(dataDir, 'lock')} (deleted)`;
-  return pids.filter((pid) => openFiles(pid).includes(lock));
+  return pids.filter((pid) => openFiles(pid).includes(lock) && sharesRoot(pid));
+}
+
+function sharesRoot(pid: number): boolean {
+  const [own, other] = ['/', `/proc/${pid}/root`].map((path) => statSync(path, { throwIfNoEntry: false }));
+  return own !== undefined && own.ino === other?.ino && own.dev === other.dev;
 }
 
 /**

@@ -1,10 +1,11 @@
 /** `lifepod down` ends the engine and its Pods, and leaves no processes, mounts or parts of the network behind. */
-import { readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { clearMachine, processesNaming } from '../../../src/engine/leftovers.ts';
 import { dataDirReleased } from '../../../src/platform/files.ts';
 import { nodePlatform } from '../../../src/platform/node-js.ts';
+import { runCommand } from '../../../src/platform/processes.ts';
 import { killContainerd } from '../../support/containerd.ts';
 import { type LeakWatch, watchLeaks } from '../../support/leaks.ts';
 import { launch, scratchFolder, startLifepod } from '../../support/lifepod.ts';
@@ -108,6 +109,59 @@ test('lifepod down after kill -9 of the engine ends the Pods and leaves nothing 
     await clearMachine(lifepod.dataDir, nodePlatform('error'), new AbortController().signal);
     expect(again.parts).toContainEqual(expect.stringMatching(/^record .*-lo$/));
     expect(await again.left()).toEqual([]);
+  } finally {
+    await scratch.remove();
+  }
+});
+
+test('commands say that the data folder was deleted while its engine ran, a start is refused, and lifepod down ends what is left', async () => {
+  const scratch = scratchFolder();
+  try {
+    const lifepod = await startLifepod({ scratch });
+    const { dataDir } = lifepod;
+    // The addresses of the network were in the folder, so that its tracked connections remain until they expire.
+    const left = async ({ left: parts }: LeakWatch) =>
+      (await parts()).filter((part) => !part.startsWith('connection '));
+    const deleteFolder = () => runCommand('rm', ['-rf', dataDir]);
+    const refused = async (what: string, commands: string[][]): Promise<void> => {
+      const results = commands.map(async ([command = '', ...args]) => ({
+        command,
+        ...(await lifepod.cli(command, ...args)),
+      }));
+      for (const result of await Promise.all(results)) {
+        expect(result).toMatchObject({ code: 1 });
+        expect(result.stderr).toContain(`lifepod: the data folder ${dataDir} was deleted while its engine ran: '`);
+        expect(result.stderr).toContain(
+          ` down --data-dir ${dataDir}' ends ${what}, and its Pods without their grace periods`,
+        );
+      }
+      for (const name of ['lock', 'engine.json', 'lifepod.log']) expect(existsSync(join(dataDir, name))).toBe(false);
+    };
+    await lifepod.apply(APP);
+    await lifepod.kubectlOk('wait', '--for=condition=Ready', 'pod/app', '--timeout=60s');
+    const leaks = await watchLeaks(dataDir);
+    const engine = lifepod.pid();
+    await deleteFolder();
+    await refused(`the engine (PID ${engine})`, [
+      ['status'],
+      ['why', 'app'],
+      ['up', '--detach', ...lifepod.options],
+      ['up', ...lifepod.options],
+    ]);
+    expect(processesNaming(dataDir).some(({ pid }) => pid === engine)).toBe(true);
+    expect(await lifepod.cliOk('down')).toBe(
+      `the data folder ${dataDir} was deleted while its engine ran: ending the engine (PID ${engine}), and its Pods without their grace periods\n` +
+        `nothing from ${dataDir} is running or mounted any more\n`,
+    );
+    expect(await left(leaks)).toEqual([]);
+
+    await lifepod.up();
+    const again = await watchLeaks(dataDir);
+    await lifepod.kill('SIGKILL');
+    await deleteFolder();
+    await refused('what it has left', [['status'], ['up', '--detach', ...lifepod.options]]);
+    await lifepod.cliOk('down');
+    expect(await left(again)).toEqual([]);
   } finally {
     await scratch.remove();
   }

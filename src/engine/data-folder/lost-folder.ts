@@ -1,0 +1,89 @@
+/**
+ * Finds what still runs of an engine whose data folder was deleted, and composes the sentence about it. Another engine in the folder would
+ * end the private containerd of the first one, and the Pods in it, so that every start is refused until `lifepod down` has ended them.
+ *
+ * Boundary: the functions read processes and the engine record, and change nothing. Only root can learn which files an engine has open, so
+ * they find nothing for other users.
+ */
+import { UserError } from '../../platform/files.ts';
+import type { Timers } from '../../platform/platform.ts';
+import { haveEnded } from '../../platform/processes.ts';
+import { rootCommand } from '../../platform/programs/typed-program.ts';
+import { hasProcesses, hasRuntime } from '../leftovers.ts';
+import { readEngineRecord } from '../settings.ts';
+import { lostEngines } from './engine-processes.ts';
+
+/** What still runs although its data folder was deleted. */
+export interface LostParts {
+  /** The engines that have the deleted lock open; none if only other processes remain, such as containerd. */
+  pids: readonly number[];
+  /** Whether Pods may run in a private containerd. */
+  hasPods: boolean;
+}
+
+/** Functions that read the state of this machine. */
+export interface LostReaders {
+  engines(dataDir: string): readonly number[];
+  hasRecord(dataDir: string): boolean;
+  hasProcesses(dataDir: string): boolean;
+  hasRuntime(dataDir: string): boolean;
+}
+
+const OF_ROOT: LostReaders = {
+  engines: (dataDir) => lostEngines(dataDir),
+  hasRecord: (dataDir) => readEngineRecord(dataDir) !== undefined,
+  hasProcesses,
+  hasRuntime,
+};
+const OF_OTHERS: LostReaders = {
+  engines: () => [],
+  hasRecord: () => false,
+  hasProcesses: () => false,
+  hasRuntime: () => false,
+};
+
+/** Returns what still runs of an engine whose data folder `dataDir` was deleted; undefined if there is nothing. */
+export function findLost(
+  dataDir: string,
+  readers = process.geteuid?.() === 0 ? OF_ROOT : OF_OTHERS,
+): LostParts | undefined {
+  const pids = readers.engines(dataDir);
+  if (pids.length === 0) {
+    // A first start writes its record before it starts a process, and removes the record last if it fails. Each state is therefore read
+    // twice: the processes of a first start that begins or fails meanwhile are not those of a deleted folder.
+    const isLeft = (): boolean => !readers.hasRecord(dataDir) && readers.hasProcesses(dataDir);
+    if (!isLeft() || !isLeft()) return undefined;
+  }
+  return { pids, hasPods: readers.hasRuntime(dataDir) };
+}
+
+/** Returns the words for what is ended, such as "the engine (PID 7), and its Pods without their grace periods". */
+export const lostWords = ({ pids, hasPods }: LostParts): string =>
+  (pids.length === 0 ? 'what it has left' : `the engine (PID ${pids.join(', ')})`) +
+  (hasPods ? ', and its Pods without their grace periods' : '');
+
+/** Returns the sentence about an engine whose data folder was deleted and what to type; undefined if nothing of such an engine runs. */
+export function lostText(dataDir: string, lost = findLost(dataDir)): string | undefined {
+  if (lost === undefined) return undefined;
+  return `the data folder ${dataDir} was deleted while its engine ran: '${rootCommand('down', dataDir)}' ends ${lostWords(lost)}`;
+}
+
+/** A first start that has failed removes its lock, and then exits within this time. */
+const EXIT_MILLIS = 2_000;
+
+/** Rejects with a UserError if an engine whose data folder was deleted, or anything that it has left, still runs. */
+export async function refuseLost(dataDir: string, timers: Timers, find = findLost): Promise<void> {
+  const lost = find(dataDir);
+  if (lost === undefined) return;
+  if (lost.pids.length > 0 && (await haveEnded([...lost.pids], EXIT_MILLIS, timers)))
+    return refuseLost(dataDir, timers, find);
+  throw new UserError(lostText(dataDir, lost));
+}
+
+/** Rejects with a UserError if an engine runs whose data folder was deleted. The Pods of a stopped engine may run. */
+export function refuseLostEngine(dataDir: string, timers: Timers): Promise<void> {
+  return refuseLost(dataDir, timers, (folder) => {
+    const lost = findLost(folder);
+    return lost === undefined || lost.pids.length === 0 ? undefined : lost;
+  });
+}
