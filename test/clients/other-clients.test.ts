@@ -2,10 +2,10 @@
 import { CoreV1Api, KubeConfig, makeInformer, type V1Pod } from '@kubernetes/client-node';
 import { expect } from 'vitest';
 import { runCommandOk } from '../../src/platform/processes.ts';
-import { untilLine } from '../support/lifepod.ts';
 import { pod, WAIT } from '../support/manifests.ts';
 import { isReady } from '../support/pods.ts';
 import { lifepod, record, test } from '../support/shared-engine.ts';
+import { untilLine } from '../support/until-line.ts';
 
 const session = async (interpreter: string, file: string): Promise<string[]> =>
   (await runCommandOk(interpreter, [`${import.meta.dirname}/${file}`, lifepod.kubeconfig, lifepod.namespace]))

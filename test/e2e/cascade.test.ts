@@ -30,18 +30,18 @@ async function configMap(name: string, ...owners: Owner[]): Promise<Owner> {
 async function ownedPod(name: string, owner: Owner): Promise<Owner> {
   const made = pod(name, { app: [{ name: 'app', script: WAIT }] });
   await lifepod.apply({ ...made, metadata: { name, ownerReferences: await references(owner) } });
-  await lifepod.kubectlOk('wait', '--for=condition=Ready', `pod/${name}`, '--timeout=60s');
+  await lifepod.wait('--for=condition=Ready', `pod/${name}`);
   return { kind: 'Pod', name };
 }
 
 const remaining = (): Promise<string> =>
   lifepod.kubectlOk('get', 'configmaps,pods', '-o', 'name', '--field-selector=metadata.name!=kube-root-ca.crt');
-const gone = (name: string): Promise<string> => lifepod.kubectlOk('wait', '--for=delete', name, '--timeout=60s');
+const gone = (name: string): Promise<void> => lifepod.wait('--for=delete', name);
 
 test('with --cascade=background, an owner is deleted at once, and its Pod and the dependents of the Pod afterwards', async () => {
   const owner = await configMap('owner');
   await configMap('child', await ownedPod('web', owner));
-  await lifepod.kubectlOk('delete', 'configmap', 'owner', '--cascade=background');
+  await lifepod.delete('configmap', 'owner', '--cascade=background');
   await gone('configmap/child');
   expect(await remaining()).toBe('');
 });
@@ -50,7 +50,7 @@ test('with --cascade=foreground, kubectl returns after the dependents have been 
   const owner = await configMap('owner');
   await configMap('child', await ownedPod('web', owner));
   await configMap('other');
-  await lifepod.kubectlOk('delete', 'configmap', 'owner', '--cascade=foreground');
+  await lifepod.delete('configmap', 'owner', '--cascade=foreground');
   expect(await remaining()).toBe('configmap/other\n');
 });
 
@@ -66,7 +66,7 @@ test('a Pod that is deleted with --cascade=foreground remains until its dependen
     '-p',
     '{"metadata":{"finalizers":["x.io/hold"]}}',
   );
-  await lifepod.kubectlOk('delete', 'pod', 'web', '--cascade=foreground', '--wait=false');
+  await lifepod.delete('pod', 'web', '--cascade=foreground', '--wait=false');
   await lifepod.kubectlOk(
     'wait',
     '--for=jsonpath={.metadata.deletionGracePeriodSeconds}=0',
@@ -84,7 +84,7 @@ test('a Pod that is deleted with --cascade=foreground remains until its dependen
 test('with --cascade=orphan, the dependents remain without a reference to the owner', async () => {
   const owner = await configMap('owner');
   await ownedPod('web', owner);
-  await lifepod.kubectlOk('delete', 'configmap', 'owner', '--cascade=orphan');
+  await lifepod.delete('configmap', 'owner', '--cascade=orphan');
   expect(await remaining()).toBe('pod/web\n');
   expect(await lifepod.kubectlOk('get', 'pod', 'web', '-o', 'jsonpath={.metadata.ownerReferences}')).toBe('');
 });
@@ -93,14 +93,14 @@ test('a dependent of two owners remains until both are deleted', async () => {
   await configMap('one');
   await configMap('two');
   await configMap('child', { kind: 'ConfigMap', name: 'one' }, { kind: 'ConfigMap', name: 'two' });
-  await lifepod.kubectlOk('delete', 'configmap', 'one');
+  await lifepod.delete('configmap', 'one');
   await lifepod.kubectlOk(
     'wait',
     '--for=jsonpath={.metadata.ownerReferences[0].name}=two',
     'configmap/child',
     '--timeout=60s',
   );
-  await lifepod.kubectlOk('delete', 'configmap', 'two');
+  await lifepod.delete('configmap', 'two');
   await gone('configmap/child');
   expect(await remaining()).toBe('');
 });

@@ -11,7 +11,7 @@ import { pod, WAIT } from '../support/manifests.ts';
 import { ended, isReady, restarted, runs, signalFirst } from '../support/pods.ts';
 import { lifepod, record, testInFileNamespace as test } from '../support/shared-engine.ts';
 
-const finished = (name: string): Promise<string> => lifepod.kubectlOk('delete', 'pod', name, '--now', '--wait=false');
+const finished = (name: string): Promise<void> => lifepod.delete('pod', name, '--now', '--wait=false');
 const logs = (...args: string[]) => lifepod.cli('logs', ...args);
 const follow = (...args: string[]): ClientCommand => startClient(lifepod, LAUNCHER, ['logs', ...args]);
 
@@ -237,7 +237,7 @@ describe.concurrent('lifepod logs -f', () => {
       'shell',
     );
     await following.printed(/\[shell\] shell/);
-    await lifepod.kubectlOk('delete', 'pod', 'life');
+    await lifepod.delete('pod', 'life');
     const { stdout, stderr, code } = await following.ended;
     expect({ stderr, code }).toEqual({ stderr: '', code: 0 });
     const lines = stdout.trimEnd().split('\n');
@@ -294,7 +294,7 @@ describe.concurrent('lifepod logs -f', () => {
     const own = await startLifepod();
     try {
       await own.apply(pod('left', { app: [{ name: 'app', script: `echo on; ${WAIT}` }] }));
-      await own.kubectlOk('wait', '--for=condition=Ready', 'pod/left', '--timeout=60s');
+      await own.wait('--for=condition=Ready', 'pod/left');
       const following = startClient(own, LAUNCHER, ['logs', 'left', '-f', '--all-containers']);
       await following.printed(/on/);
       await own.kill('SIGKILL');
@@ -498,7 +498,7 @@ describe.concurrent('defer containers', () => {
     const one = follow('leaving', '-f', '-c', 'third');
     const plugin = startClient(lifepod, 'kubectl', ['lifepod', 'logs', 'leaving', '-f', '-c', 'second']);
     await Promise.all([all.printed(/app/), one.printed(/Waiting for third/), plugin.printed(/Waiting for second/)]);
-    await lifepod.kubectlOk('delete', 'pod', 'leaving', '--wait=false');
+    await lifepod.delete('pod', 'leaving', '--wait=false');
     await Promise.all([all.printed(/second\n(.*\n)*.*third/), one.printed(/third/), plugin.printed(/second/)]);
     await lifepod.kubectl('exec', 'leaving', '-c', 'third', '--', 'touch', '/tmp/go');
     const lines = ['[app] app', '[first] first', '[second] second', '[third] third', '[third] gone', ''];
@@ -512,7 +512,7 @@ describe.concurrent('defer containers', () => {
     await record.until('forced', isReady);
     const following = follow('forced', '-f', '-c', 'never');
     await following.printed(/Waiting for never/);
-    await lifepod.kubectlOk('delete', 'pod', 'forced', '--force', '--grace-period=0');
+    await lifepod.delete('pod', 'forced', '--force', '--grace-period=0');
     expect(await following.ended).toMatchObject({
       code: 1,
       stderr: expect.stringMatching(
@@ -534,7 +534,7 @@ describe.concurrent('defer containers', () => {
     await record.until('stubborn', isReady);
     const following = follow('stubborn', '-f', '-c', 'again');
     await following.printed(/Waiting for again/);
-    await lifepod.kubectlOk('delete', 'pod', 'stubborn', '--wait=false');
+    await lifepod.delete('pod', 'stubborn', '--wait=false');
     await following.printed(/attempt\nattempt/);
     expect(await lifepod.cliOk('logs', 'stubborn', '-c', 'again', '-p')).toBe('attempt\n');
     await release('stubborn', 'again');
@@ -581,7 +581,7 @@ describe.concurrent('defer containers', () => {
     expect(before).toMatch(/^Post Exit Grace Period: {2}at most 15s \(default\)\n/m);
     expect(before).not.toContain('Termination:');
 
-    await lifepod.kubectlOk('delete', 'pod', 'shard', '--wait=false');
+    await lifepod.delete('pod', 'shard', '--wait=false');
     await record.until('shard', entry('hand-over', 'running'));
     const during = await sectionOf();
     expect(during).toMatch(/^ {4}Container ID: +containerd:\/\/[0-9a-f]{64}\n/m);
@@ -637,7 +637,7 @@ describe.concurrent('kubectl lifepod', () => {
       '-f',
       '-',
     );
-    await lifepod.kubectlOk('wait', '-n', 'team', '--for=condition=Ready', 'pod/here', '--timeout=60s');
+    await lifepod.wait('-n', 'team', '--for=condition=Ready', 'pod/here');
     expect(await plugin(['logs', 'here', '-n', 'team'])).toEqual({ code: 0, stdout: 'team\n', stderr: '' });
     expect((await plugin(['describe', 'pod', 'here', '-n', 'team'])).stdout).toMatch(
       /^Name: +here\nNamespace: +team\n/,
@@ -660,7 +660,7 @@ describe.concurrent('kubectl lifepod', () => {
     await lifepod.kubectlOk('config', '--kubeconfig', own, 'use-context', 'team');
     expect((await plugin(['logs', 'here'], { KUBECONFIG })).stdout).toBe('team\n');
     expect((await plugin(['describe', 'pod', 'here'], { KUBECONFIG })).stdout).toContain('Namespace:        team\n');
-    await lifepod.kubectlOk('delete', 'namespace', 'team', '--wait=false');
+    await lifepod.delete('namespace', 'team', '--wait=false');
   });
 
   test('kubectl lifepod runs every lifepod command and returns its exit code', async () => {

@@ -6,7 +6,7 @@ import { pod, SHARED, WAIT } from '../support/manifests.ts';
 import { condition, ended, inPhase, isReady, restarted, runs, statusOf, waitsFor } from '../support/pods.ts';
 import { lifepod, record, testInFileNamespace as test } from '../support/shared-engine.ts';
 
-const finished = (name: string): Promise<string> => lifepod.kubectlOk('delete', 'pod', name, '--now', '--wait=false');
+const finished = (name: string): Promise<void> => lifepod.delete('pod', name, '--now', '--wait=false');
 const conditionsOf = ({ status }: Pod): Record<string, string> =>
   Object.fromEntries(
     (status?.conditions ?? []).map(({ type, status, reason }) => [type, reason ? `${status} ${reason}` : status]),
@@ -14,7 +14,7 @@ const conditionsOf = ({ status }: Pod): Record<string, string> =>
 const timesOf = ({ status }: Pod): Record<string, string | undefined> =>
   Object.fromEntries((status?.conditions ?? []).map(({ type, lastTransitionTime }) => [type, lastTransitionTime]));
 const exec = (name: string, script: string): Promise<string> =>
-  lifepod.kubectlOk('exec', name, '-c', 'app', '--', 'sh', '-c', script);
+  lifepod.execOk(name, '-c', 'app', '--', 'sh', '-c', script);
 const terminated = async (name: string, container = 'app') =>
   statusOf(await record.until(name, ended(container)), container).state?.terminated;
 const once = (script: string, more: object = {}): Parameters<typeof pod>[1] => ({
@@ -46,7 +46,7 @@ describe.concurrent('the status of a Pod', () => {
         PodScheduled: 'True',
       });
       // The exit code is not checked: the init container may exit, and end the exec session, before touch returns.
-      await lifepod.kubectl('exec', 'steps', '-c', 'init', '--', 'touch', '/work/go');
+      await lifepod.exec('steps', '-c', 'init', '--', 'touch', '/work/go');
       const initialized = await record.until('steps', runs('app'));
       expect(conditionsOf(initialized)).toMatchObject({ Initialized: 'True', Ready: 'False ContainersNotReady' });
       await exec('steps', 'touch /work/ready');
@@ -207,7 +207,7 @@ describe.concurrent('the status of a Pod', () => {
       await record.until('codes', runs('killed'));
       // The status may show the container as running before its shell has executed sleep.
       const begun = 'until grep -q ^sleep /proc/1/cmdline; do :; done';
-      await lifepod.kubectlOk('exec', 'codes', '-c', 'killed', '--', 'sh', '-c', begun);
+      await lifepod.execOk('codes', '-c', 'killed', '--', 'sh', '-c', begun);
       for (const { pid } of processesNaming(marker)) process.kill(pid, 'SIGKILL');
       const over = await record.until('codes', inPhase('Failed'));
       const state = (name: string) => statusOf(over, name).state?.terminated;
@@ -228,7 +228,7 @@ describe.concurrent('the status of a Pod', () => {
       Object.assign(manifest['metadata'] as object, { finalizers: ['example.com/keep'] });
       await lifepod.apply(manifest);
       await record.until('signalled', isReady);
-      await lifepod.kubectlOk('delete', 'pod', 'signalled', '--wait=false');
+      await lifepod.delete('pod', 'signalled', '--wait=false');
       expect(await terminated('signalled')).toMatchObject({ exitCode: 143, reason: 'Error' });
       await lifepod.kubectlOk('patch', 'pod', 'signalled', '--type=merge', '-p', '{"metadata":{"finalizers":null}}');
     });

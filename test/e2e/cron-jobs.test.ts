@@ -14,11 +14,11 @@ const create = (name: string, schedule: string): Promise<string> =>
     'echo',
     'ticked',
   );
-const jobs = async (): Promise<Job[]> => JSON.parse(await lifepod.kubectlOk('get', 'jobs', '-o', 'json')).items;
+const jobs = async (): Promise<Job[]> => (await lifepod.get<{ items: Job[] }>('jobs')).items;
 
 test('a CronJob creates a Job at the time of its schedule, and none while it is suspended', async () => {
   expect(await create('tick', '@every 1s')).toBe('cronjob.batch/tick created\n');
-  await lifepod.kubectlOk('wait', 'cronjob/tick', '--for=jsonpath={.status.lastScheduleTime}', '--timeout=60s');
+  await lifepod.wait('cronjob/tick', '--for=jsonpath={.status.lastScheduleTime}');
   const suspend = JSON.stringify({ spec: { suspend: true } });
   expect(await lifepod.kubectlOk('patch', 'cronjob', 'tick', '-p', suspend)).toBe('cronjob.batch/tick patched\n');
   await record.event('tick', /^Normal SuccessfulCreate: Created job tick-\d+$/);
@@ -29,10 +29,10 @@ test('a CronJob creates a Job at the time of its schedule, and none while it is 
     name: `tick-${Math.floor(Date.parse(scheduled) / 60_000)}`,
     ownerReferences: [{ apiVersion: 'batch/v1', kind: 'CronJob', name: 'tick', uid: metadata.uid, controller: true }],
   });
-  await lifepod.kubectlOk('wait', `job/${job?.metadata.name}`, '--for=condition=complete', '--timeout=120s');
+  await lifepod.wait(`job/${job?.metadata.name}`, '--for=condition=complete');
   expect(await lifepod.kubectlOk('logs', `job/${job?.metadata.name}`)).toBe('ticked\n');
   await record.event('tick', /^Normal SawCompletedJob: Saw completed job: tick-\d+, condition: Complete$/);
-  await lifepod.kubectlOk('wait', 'cronjob/tick', '--for=jsonpath={.status.lastSuccessfulTime}', '--timeout=60s');
+  await lifepod.wait('cronjob/tick', '--for=jsonpath={.status.lastSuccessfulTime}');
   expect(Date.parse(status?.lastScheduleTime ?? '')).toBeGreaterThanOrEqual(Date.parse(scheduled));
   expect(await lifepod.kubectlOk('get', 'cj', 'tick')).toMatch(/^tick +@every 1s +<none> +True +\d +\S+ +\S+$/m);
 });
@@ -50,7 +50,7 @@ test('kubectl creates a Job from a CronJob, which reports the Job', async () => 
       ],
     }),
   ]);
-  await lifepod.kubectlOk('wait', 'job/now', '--for=condition=complete', '--timeout=120s');
+  await lifepod.wait('job/now', '--for=condition=complete');
   await record.event('yearly', /^Warning UnexpectedJob: Saw a job that the controller did not create or forgot: now$/);
 });
 

@@ -20,8 +20,8 @@ const rolledOut = async (): Promise<void> => {
 const rollout = (...args: string[]): Promise<string> => lifepod.kubectlOk('rollout', ...args);
 const set = (variable: string): Promise<string> => lifepod.kubectlOk('set', 'env', 'daemonset/agent', variable);
 const active = async (): Promise<Pod[]> => {
-  const { items } = JSON.parse(await lifepod.kubectlOk('get', 'pods', '-l', 'app=agent', '-o', 'json'));
-  return (items as Pod[]).filter(({ metadata }) => metadata.deletionTimestamp === undefined);
+  const { items } = await lifepod.get<{ items: Pod[] }>('pods', '-l', 'app=agent');
+  return items.filter(({ metadata }) => metadata.deletionTimestamp === undefined);
 };
 const valuesOf = (pods: readonly Pod[]): (string | undefined)[] =>
   pods.map(({ spec }) => spec?.containers[0]?.env?.find(({ name }) => name === 'V')?.value);

@@ -20,7 +20,7 @@ test('lifepod skip stops a running defer container, skips one that has not start
     stdout: '',
     stderr: expect.stringMatching(/^lifepod: Pod stuck is not terminating, so there is nothing to skip: [^\n]+\n$/),
   });
-  await lifepod.kubectlOk('delete', 'pod', 'stuck', '--wait=false');
+  await lifepod.delete('pod', 'stuck', '--wait=false');
   await record.until('stuck', runs('hang'));
   expect(await lifepod.cli('skip', 'stuck', 'none')).toMatchObject({
     code: 1,
@@ -65,7 +65,7 @@ test('lifepod why and lifepod status report while the Pod runs that the image of
     ),
   );
   expect(await lifepod.cliOk('logs', 'early', '--all-containers')).toBe('');
-  await lifepod.kubectlOk('delete', 'pod', 'early', '--wait=false');
+  await lifepod.delete('pod', 'early', '--wait=false');
   await record.gone('early');
   expect(await lifepod.cliOk('why', 'early')).toMatch(
     /; its defer container bye failed\.\n(.*\n)* {2}- defer container bye: could not start, /,

@@ -6,7 +6,7 @@ import { deferPod, entry, gate, logOf, openGate, POST } from '../support/defer-p
 import { isReady, runs, statusOf, waitsFor } from '../support/pods.ts';
 import { lifepod, record, test } from '../support/shared-engine.ts';
 
-const deletion = (name: string): Promise<string> => lifepod.kubectlOk('delete', 'pod', name, '--wait=false');
+const deletion = (name: string): Promise<void> => lifepod.delete('pod', name, '--wait=false');
 const log = (name: string): string[] => logOf(lifepod, name);
 
 /** Returns a ConfigMap, a Secret, and a Pod whose defer containers read both with envFrom, single keys and an optional key. */
@@ -41,9 +41,9 @@ test('defer containers read the ConfigMap and Secret of a namespace that is bein
   await lifepod.kubectlOk('create', 'namespace', 'leaving');
   const { items, ...list } = application('inside') as { items: Record<string, unknown>[] };
   await lifepod.apply({ ...list, items: items.map((item) => inNamespace(item, 'leaving')) });
-  await lifepod.kubectlOk('wait', '-n', 'leaving', 'pod/inside', '--for=condition=Ready', '--timeout=60s');
+  await lifepod.wait('-n', 'leaving', 'pod/inside', '--for=condition=Ready');
   openGate(lifepod, 'inside', 'one');
-  await lifepod.kubectlOk('delete', 'namespace', 'leaving');
+  await lifepod.delete('namespace', 'leaving');
   expect(log('inside')).toEqual(EXPECTED);
 });
 
@@ -99,6 +99,6 @@ test('copies of the objects that defer containers refer to survive kill -9 of th
   await lifepod.kill('SIGKILL');
   openGate(lifepod, 'killed', 'one');
   await lifepod.up();
-  await lifepod.kubectlOk('delete', 'pod', 'killed', '--ignore-not-found');
+  await lifepod.delete('pod', 'killed', '--ignore-not-found');
   expect(log('killed')).toEqual(EXPECTED);
 });

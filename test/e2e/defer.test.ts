@@ -15,8 +15,8 @@ async function started(...args: DropFirst<Parameters<typeof deferPod>>): Promise
 }
 type DropFirst<T extends unknown[]> = T extends [unknown, ...infer Rest] ? Rest : never;
 
-const deletion = (name: string, ...options: string[]): Promise<string> =>
-  lifepod.kubectlOk('delete', 'pod', name, '--wait=false', ...options);
+const deletion = (name: string, ...options: string[]): Promise<void> =>
+  lifepod.delete('pod', name, '--wait=false', ...options);
 const log = (name: string): string[] => logOf(lifepod, name);
 const open = (name: string, ...gates: string[]): void => openGate(lifepod, name, ...gates);
 const end = (name: string, container: string) => statusOf(record.now(name), container).state?.terminated;
@@ -46,7 +46,7 @@ describe.concurrent('defer containers', () => {
     await deletion('ordered');
     await watch.printed(/^ordered +1\/1 +Defer:0\/3 /m);
     await record.until('ordered', runs('one'));
-    expect(await lifepod.kubectlOk('exec', 'ordered', '-c', 'one', '--', 'cat', '/work/log')).toBe('begin one\n');
+    expect(await lifepod.execOk('ordered', '-c', 'one', '--', 'cat', '/work/log')).toBe('begin one\n');
     expect(await lifepod.cliOk('logs', 'ordered', '-c', 'one')).toBe('told by one\n');
     open('ordered', 'one');
     await watch.printed(/^ordered +1\/1 +Defer:1\/3 /m);
@@ -128,7 +128,7 @@ describe.concurrent('defer containers', () => {
 
   test('a deletion with --grace-period=0 --force runs no defer container', async () => {
     await started('forced', [entry('one'), entry('two', ':', POST)]);
-    await lifepod.kubectlOk('delete', 'pod', 'forced', '--grace-period=0', '--force');
+    await lifepod.delete('pod', 'forced', '--grace-period=0', '--force');
     await record.gone('forced');
     await started('after-forced', []);
     expect(log('forced').filter((line) => line !== 'app stops')).toEqual([]);

@@ -19,17 +19,16 @@ const rolledOut = async (): Promise<void> => {
 const set = (variable: string): Promise<string> => lifepod.kubectlOk('set', 'env', 'deployment/web', variable);
 const rollout = (...args: string[]): Promise<string> => lifepod.kubectlOk('rollout', ...args);
 const items = async <T>(plural: string): Promise<T[]> =>
-  JSON.parse(await lifepod.kubectlOk('get', plural, '-l', 'app=web', '-o', 'json')).items;
+  (await lifepod.get<{ items: T[] }>(plural, '-l', 'app=web')).items;
 const replicaSets = (): Promise<ReplicaSet[]> => items<ReplicaSet>('replicasets');
 const pods = async (): Promise<Pod[]> =>
   (await items<Pod>('pods')).filter(({ metadata }) => metadata.deletionTimestamp === undefined);
-const web = async (): Promise<Deployment> =>
-  JSON.parse(await lifepod.kubectlOk('get', 'deployment', 'web', '-o', 'json'));
+const web = (): Promise<Deployment> => lifepod.get<Deployment>('deployment', 'web');
 const patch = (spec: object): Promise<string> =>
   lifepod.kubectlOk('patch', 'deployment', 'web', '-p', JSON.stringify({ spec }));
 /** Waits until the status of the Deployment has the value. */
-const until = (path: string, value: string): Promise<string> =>
-  lifepod.kubectlOk('wait', 'deployment/web', `--for=jsonpath={.status.${path}}=${value}`, '--timeout=60s');
+const until = (path: string, value: string): Promise<void> =>
+  lifepod.wait('deployment/web', `--for=jsonpath={.status.${path}}=${value}`);
 const valuesOf = (all: readonly Pod[]): (string | undefined)[] =>
   all.map(({ spec }) => spec?.containers[0]?.env?.find(({ name }) => name === 'V')?.value);
 

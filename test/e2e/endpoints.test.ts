@@ -60,7 +60,7 @@ test('endpoints follow the readiness, the labels and the termination of Pods', a
   const [unready] = await endpointsOnce('web', (all) => all.length === 1);
   expect(unready?.conditions).toEqual({ ready: false, serving: false, terminating: false });
 
-  await lifepod.kubectlOk('exec', 'one', '--', 'touch', '/tmp/ready');
+  await lifepod.execOk('one', '--', 'touch', '/tmp/ready');
   const [ready] = await endpointsOnce('web', ([one]) => one?.conditions?.ready === true);
   const { status, spec, metadata } = await record.until('one', isReady);
   expect(ready).toEqual({
@@ -85,9 +85,9 @@ test('endpoints follow the readiness, the labels and the termination of Pods', a
   expect(await lifepod.kubectlOk('get', 'endpoints', 'web')).toMatch(/^web +<none> +\d+s$/m);
   await lifepod.kubectlOk('label', 'pod', 'one', '--overwrite', 'app=web');
   await endpointsOnce('web', ([one]) => one?.conditions?.ready === true);
-  await lifepod.kubectlOk('delete', 'pod', 'one');
+  await lifepod.delete('pod', 'one');
   await endpointsOnce('web', (all) => all.length === 0);
-  await lifepod.kubectlOk('delete', 'service', 'web');
+  await lifepod.delete('service', 'web');
   await slicesOnce('web', (slices) => slices.length === 0);
   expect((await lifepod.kubectl('get', 'endpoints', 'web')).stderr).toContain('endpoints "web" not found');
 });
@@ -102,14 +102,14 @@ test('a Pod serves while its readiness probe succeeds during its PreExit entries
   const spec = { volumes: [{ name: 'work', emptyDir: {} }], terminationGracePeriodSeconds: 90 };
   await lifepod.apply(pod('one', { app: [app], defer: [leave], labels, spec }));
   await endpointsOnce('web', ([one]) => one?.conditions?.ready === true);
-  await lifepod.kubectlOk('delete', 'pod', 'one', '--wait=false');
+  await lifepod.delete('pod', 'one', '--wait=false');
   const [serving] = await endpointsOnce('web', ([one]) => one?.conditions?.terminating === true);
   expect(serving?.conditions).toEqual({ ready: false, serving: true, terminating: true });
   expect(await lifepod.kubectlOk('get', 'endpoints', 'web')).toMatch(/^web +<none> +\d+s$/m);
-  await lifepod.kubectlOk('exec', 'one', '-c', 'app', '--', 'touch', '/work/stop');
+  await lifepod.execOk('one', '-c', 'app', '--', 'touch', '/work/stop');
   const [left] = await endpointsOnce('web', ([one]) => one?.conditions?.serving === false);
   expect(left?.conditions).toEqual({ ready: false, serving: false, terminating: true });
-  await lifepod.kubectlOk('exec', 'one', '-c', 'app', '--', 'touch', '/work/end');
+  await lifepod.execOk('one', '-c', 'app', '--', 'touch', '/work/end');
   await endpointsOnce('web', (all) => all.length === 0);
 });
 
@@ -180,7 +180,7 @@ test('Endpoints by hand are mirrored, slices by hand are left alone, and both ar
   expect(await lifepod.kubectlOk('describe', 'service', 'db')).toMatch(/^Endpoints: .*192\.0\.2\.8:5432/m);
   await lifepod.apply({ ...endpoints, subsets: [{ ...subsets[0], addresses: [{ ip: '192.0.2.7' }] }] });
   await slicesOnce('db', (slices) => endpointsOf(slices).length === 2);
-  await lifepod.kubectlOk('delete', 'endpoints', 'db');
+  await lifepod.delete('endpoints', 'db');
   const left = await slicesOnce('db', (slices) => slices.length === 1);
   expect(left).toMatchObject([
     { metadata: { name: 'by-hand', generation: 1 }, endpoints: [{ addresses: ['192.0.2.8'] }] },

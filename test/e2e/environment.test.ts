@@ -265,7 +265,7 @@ describe('ConfigMaps and Secrets', () => {
   test('a container that waits for a missing ConfigMap starts when the ConfigMap is created', async () => {
     await lifepod.kubectlOk('create', 'configmap', 'later', '--from-literal=a=b');
     await record.until('no-map', isReady);
-    expect(await lifepod.kubectlOk('exec', 'no-map', '--', 'sh', '-c', 'echo $a')).toBe('b\n');
+    expect(await lifepod.execOk('no-map', '--', 'sh', '-c', 'echo $a')).toBe('b\n');
   });
 });
 

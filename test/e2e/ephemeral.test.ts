@@ -8,7 +8,7 @@ import { pod, WAIT } from '../support/manifests.ts';
 import { ended, inPhase, isReady, restarted, runs, signalFirst, statusOf, waitsFor } from '../support/pods.ts';
 import { lifepod, record, testInFileNamespace as test } from '../support/shared-engine.ts';
 
-const finished = (name: string): Promise<string> => lifepod.kubectlOk('delete', 'pod', name, '--now', '--wait=false');
+const finished = (name: string): Promise<void> => lifepod.delete('pod', name, '--now', '--wait=false');
 const debug = (name: string, container: string, options: string[], ...command: string[]): Promise<string> =>
   lifepod.kubectlOk(
     'debug',
@@ -128,7 +128,7 @@ describe.concurrent('ephemeral containers', () => {
       const waiting = await record.until('patient', waitsFor('absent', 'ErrImagePull', 'ImagePullBackOff'));
       expect(isReady(waiting)).toBe(true);
       const began = Date.now();
-      await lifepod.kubectlOk('delete', 'pod', 'patient', '--wait=false');
+      await lifepod.delete('pod', 'patient', '--wait=false');
       expect((await record.gone('patient')) - began).toBeLessThan(10_000);
     });
   });
@@ -229,5 +229,5 @@ test('kill -9 of the engine leaves running and ended ephemeral containers unchan
   for (const name of ['brief', 'long', 'app']) expect(statusOf(after, name)).toEqual(statusOf(before, name));
   expect(await lifepod.kubectlOk('logs', 'lasting', '-c', 'brief')).toBe('once\n');
   expect(await lifepod.kubectlOk('logs', 'lasting', '-c', 'long')).toBe('begun\n');
-  await lifepod.kubectlOk('delete', 'pod', 'lasting');
+  await lifepod.delete('pod', 'lasting');
 });

@@ -20,7 +20,7 @@ const sh = (script: string): object => ({ exec: { command: ['sh', '-c', script] 
 const ask = (path: string, more: object = {}): Record<string, unknown> => ({
   httpGet: { host: '127.0.0.1', port: server.port, path, ...more },
 });
-const finished = (name: string): Promise<string> => lifepod.kubectlOk('delete', 'pod', name, '--now', '--wait=false');
+const finished = (name: string): Promise<void> => lifepod.delete('pod', name, '--now', '--wait=false');
 /** Returns fields of a Pod with a hostPath volume, whose files the test reads after the Pod is deleted. */
 const outliving = (name: string): Record<string, unknown> => ({
   volumes: [{ name: 'work', hostPath: { path: join(lifepod.dataDir, name), type: 'DirectoryOrCreate' } }],
@@ -29,7 +29,7 @@ const logOf = (name: string): string => readFileSync(join(lifepod.dataDir, name,
 /** Deletes the Pod. Returns the time from the request until the API object is deleted, in milliseconds. */
 async function deletion(name: string): Promise<number> {
   const begin = Date.now();
-  await lifepod.kubectlOk('delete', 'pod', name, '--wait=false');
+  await lifepod.delete('pod', name, '--wait=false');
   return (await record.gone(name)) - begin;
 }
 const DEAF = 'trap "" TERM; while :; do sleep 1; done';

@@ -3,8 +3,7 @@ import { describe, expect } from 'vitest';
 import { pod, SHARED, WAIT } from '../support/manifests.ts';
 import { lifepod, test } from '../support/shared-engine.ts';
 
-const waitFor = (name: string, what: string): Promise<string> =>
-  lifepod.kubectlOk('wait', `--for=${what}`, `pod/${name}`, '--timeout=100s');
+const waitFor = (name: string, what: string): Promise<void> => lifepod.wait(`--for=${what}`, `pod/${name}`);
 const statusOf = async (name: string): Promise<Record<string, never>> =>
   (await lifepod.get<{ status: Record<string, never> }>('pod', name)).status;
 /** Watches the Pod until kubectl prints `status` in the column STATUS. Returns the values of this column, without repetition. */
@@ -15,7 +14,7 @@ async function shownUntil(name: string, status: string): Promise<string[]> {
   return shown.filter((entry, index) => entry !== shown[index - 1]);
 }
 const finished = async (name: string): Promise<void> => {
-  await lifepod.kubectlOk('delete', 'pod', name, '--now', '--wait=false');
+  await lifepod.delete('pod', name, '--now', '--wait=false');
 };
 
 test('init containers run one after the other, and the app containers start after all of them have succeeded', async () => {

@@ -6,11 +6,10 @@ import { lifepod, record, test } from '../support/shared-engine.ts';
 const IMAGE = 'busybox:1.28';
 const INDEX = 'batch.kubernetes.io/job-completion-index';
 
-const job = async (name: string): Promise<Job> => JSON.parse(await lifepod.kubectlOk('get', 'job', name, '-o', 'json'));
+const job = async (name: string): Promise<Job> => lifepod.get<Job>('job', name);
 const pods = async (name: string): Promise<Pod[]> =>
-  JSON.parse(await lifepod.kubectlOk('get', 'pods', '-l', `batch.kubernetes.io/job-name=${name}`, '-o', 'json')).items;
-const wait = (name: string, condition: string): Promise<string> =>
-  lifepod.kubectlOk('wait', `job/${name}`, `--for=${condition}`, '--timeout=120s');
+  (await lifepod.get<{ items: Pod[] }>('pods', '-l', `batch.kubernetes.io/job-name=${name}`)).items;
+const wait = (name: string, condition: string): Promise<void> => lifepod.wait(`job/${name}`, `--for=${condition}`);
 const patch = (name: string, spec: object): Promise<string> =>
   lifepod.kubectlOk('patch', 'job', name, '-p', JSON.stringify({ spec }));
 const apply = (name: string, script: string, spec: object = {}, podSpec: object = {}): Promise<unknown> => {
@@ -23,7 +22,9 @@ test('kubectl creates a Job, waits for it, shows it and its log, and deletes it 
   expect(await lifepod.kubectlOk('create', 'job', 'hello', `--image=${IMAGE}`, '--', 'echo', 'hello')).toBe(
     'job.batch/hello created\n',
   );
-  expect(await wait('hello', 'condition=complete')).toBe('job.batch/hello condition met\n');
+  expect(await lifepod.kubectlOk('wait', 'job/hello', '--for=condition=complete', '--timeout=120s')).toBe(
+    'job.batch/hello condition met\n',
+  );
   expect(await lifepod.kubectlOk('get', 'job', 'hello')).toMatch(/^hello +Complete +1\/1 +\S+ +\S+$/m);
   expect(await lifepod.kubectlOk('logs', 'job/hello')).toBe('hello\n');
   // The Event is written after the status.
@@ -58,7 +59,7 @@ test('an indexed Job runs each index once, fails an index on its own, and is del
   const names = (await pods('parts')).map(({ metadata }) => metadata.name);
   await patch('parts', { ttlSecondsAfterFinished: 0 });
   for (const name of names) await record.gone(name);
-  await lifepod.kubectlOk('wait', '--for=delete', 'job/parts', '--timeout=60s');
+  await lifepod.wait('--for=delete', 'job/parts');
 });
 
 test('a Job is suspended and resumed, and counts a Pod only after its defer container, whose failure it tries again', async () => {
@@ -85,7 +86,7 @@ test('a Job is suspended and resumed, and counts a Pod only after its defer cont
   await patch('upload', { suspend: false });
   await wait('upload', 'jsonpath={.status.ready}=1');
   const [first] = await pods('upload');
-  await lifepod.kubectlOk('exec', first?.metadata.name ?? '', '-c', 'app', '--', 'touch', '/shared/go');
+  await lifepod.execOk(first?.metadata.name ?? '', '-c', 'app', '--', 'touch', '/shared/go');
   await wait('upload', 'condition=complete');
   expect((await job('upload')).status).toMatchObject({ failed: 1, succeeded: 1 });
   const failed = (await pods('upload')).find(({ status }) => status?.phase === 'Failed');

@@ -6,8 +6,8 @@ const balanced = (name: string, port: string) =>
   lifepod.kubectlOk('create', 'service', 'loadbalancer', name, `--tcp=${port}`);
 const addressOf = (name: string): Promise<string> =>
   lifepod.kubectlOk('get', 'service', name, '-o', 'jsonpath={.status.loadBalancer.ingress[0].ip}');
-const hasAddress = (name: string): Promise<string> =>
-  lifepod.kubectlOk('wait', `service/${name}`, '--for=jsonpath={.status.loadBalancer.ingress[0].ip}', '--timeout=60s');
+const hasAddress = (name: string): Promise<void> =>
+  lifepod.wait(`service/${name}`, '--for=jsonpath={.status.loadBalancer.ingress[0].ip}');
 
 test('a Service of type LoadBalancer gets the address of the node, and waits while another one has its port', async () => {
   await balanced('first', '27017');
@@ -23,7 +23,7 @@ test('a Service of type LoadBalancer gets the address of the node, and waits whi
     .toMatch(
       /SyncLoadBalancerFailed .* Error syncing load balancer: port TCP\/27017 is in use by the Service .*\/first/,
     );
-  await lifepod.kubectlOk('delete', 'service', 'first');
+  await lifepod.delete('service', 'first');
   await hasAddress('second');
 });
 

@@ -28,7 +28,7 @@ test('a Pod is reached only as its NetworkPolicy allows it, from its first conta
   // Until the rules contain the policy, the kernel drops the first packets, and the client sends them again.
   get[get.indexOf('2')] = '30';
   expect(await lifepod.kubectlOk(...get)).toBe('hello\n');
-  await lifepod.kubectlOk('delete', 'networkpolicy', 'web');
+  await lifepod.delete('networkpolicy', 'web');
   expect(await lifepod.kubectlOk(...get)).toBe('hello\n');
 });
 
@@ -44,7 +44,7 @@ test('policies by Pods, ports up to endPort and address blocks apply, and a conn
   const { status: client } = await record.until('client', isReady);
   await record.until('guest', isReady);
   const sh = async (from: string, script: string): Promise<string> =>
-    (await lifepod.kubectl('exec', from, '--', 'sh', '-c', script)).stdout.trim();
+    (await lifepod.exec(from, '--', 'sh', '-c', script)).stdout.trim();
   const ask = (from: string, port: number): Promise<string> =>
     sh(from, `echo hi | timeout 3 nc -w 2 ${web?.podIP} ${port}`);
   const podSelector = { matchLabels: { app: 'web' } };
@@ -80,7 +80,7 @@ test('a Pod without allowed egress reaches the cluster DNS, but no other Pod', a
   await record.until('client', isReady);
   const { status } = await record.until('other', isReady);
   const name = 'kubernetes.default.svc.cluster.local';
-  expect(await lifepod.kubectlOk('exec', 'client', '--', 'nslookup', name)).toContain(name);
-  const ping = await lifepod.kubectl('exec', 'client', '--', 'ping', '-c', '1', '-W', '1', status?.podIP ?? '');
+  expect(await lifepod.execOk('client', '--', 'nslookup', name)).toContain(name);
+  const ping = await lifepod.exec('client', '--', 'ping', '-c', '1', '-W', '1', status?.podIP ?? '');
   expect(ping.stdout).toContain('100% packet loss');
 });

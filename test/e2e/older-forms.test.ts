@@ -8,8 +8,7 @@ const BETA = 'pod.beta.kubernetes.io/init-containers';
 const ALPHA = 'pod.alpha.kubernetes.io/init-containers';
 const statusesOf = (key: string): string => key.replace('init-containers', 'init-container-statuses');
 
-const waitFor = (name: string, what: string): Promise<string> =>
-  lifepod.kubectlOk('wait', `--for=${what}`, `pod/${name}`, '--timeout=100s');
+const waitFor = (name: string, what: string): Promise<void> => lifepod.wait(`--for=${what}`, `pod/${name}`);
 const create = (manifest: string | object) =>
   lifepod.kubectlInput(typeof manifest === 'string' ? manifest : JSON.stringify(manifest), 'create', '-f', '-');
 
@@ -90,7 +89,7 @@ test('init containers in the beta annotation cause a warning, run in order, have
   expect(changed.stderr).toContain(
     `metadata.annotations[${BETA}]: Forbidden: may not remove or update init container annotations`,
   );
-  await lifepod.kubectlOk('delete', 'pod', 'myapp-pod');
+  await lifepod.delete('pod', 'myapp-pod');
 });
 
 test('init containers in the alpha annotation run, and their statuses are mirrored in the alpha annotation for statuses', async () => {
@@ -102,7 +101,7 @@ test('init containers in the alpha annotation run, and their statuses are mirror
   expect(await lifepod.kubectlOk('logs', 'alpha', '-c', 'one')).toBe('old\n');
   const { metadata, status } = await lifepod.get<Pod>('pod', 'alpha');
   expect(JSON.parse(metadata.annotations?.[statusesOf(ALPHA)] ?? '')).toEqual(status?.initContainerStatuses);
-  await lifepod.kubectlOk('delete', 'pod', 'alpha', '--now');
+  await lifepod.delete('pod', 'alpha', '--now');
 });
 
 test('an init container annotation is rejected if it is invalid or contradicts spec.initContainers', async () => {

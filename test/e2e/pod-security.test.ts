@@ -138,7 +138,7 @@ test('a baseline namespace rejects what each control forbids, and runs other Pod
     'Invalid value: "Unmasked": `hostUsers` must be false to use `Unmasked`',
   );
   await lifepod.apply(pod('plain'));
-  await lifepod.kubectlOk('wait', '--for=condition=Ready', 'pod/plain', '--timeout=60s');
+  await lifepod.wait('--for=condition=Ready', 'pod/plain');
   const debugged = await lifepod.kubectl(
     ...['debug', 'plain', '--image=busybox:1.28', '--profile=sysadmin', '-c', 'debugger', '--', 'true'],
   );
@@ -152,8 +152,8 @@ test('a restricted namespace rejects what each control forbids, and runs a Pod w
   await label('enforce=restricted', 'enforce-version=v1.33');
   await expectRefusals('restricted:v1.33', RESTRICTED, RESTRICTED_PODS);
   await lifepod.apply(safePod('safe'));
-  await lifepod.kubectlOk('wait', '--for=condition=Ready', 'pod/safe', '--timeout=60s');
-  await lifepod.kubectlOk('delete', 'pod', 'safe');
+  await lifepod.wait('--for=condition=Ready', 'pod/safe');
+  await lifepod.delete('pod', 'safe');
   const entries = record.history('safe').at(-1)?.pod.status?.deferContainerStatuses;
   expect(entries?.map(({ state }) => state?.terminated?.exitCode)).toEqual([0]);
 });
@@ -172,7 +172,7 @@ test('a label that begins to enforce a level warns about existing Pods, which co
   expect(invalid.stderr).toContain(
     'metadata.labels[pod-security.kubernetes.io/warn]: Invalid value: "strict": must be one of privileged, baseline, restricted',
   );
-  await lifepod.kubectlOk('wait', '--for=condition=Ready', 'pod/a', 'pod/b', '--timeout=60s');
+  await lifepod.wait('--for=condition=Ready', 'pod/a', 'pod/b');
   await lifepod.kubectlOk('annotate', 'pod', 'a', 'changed=yes');
 });
 
@@ -203,13 +203,13 @@ test('kubectl apply of a Deployment shows the warning, and the Pods are rejected
   await lifepod.kubectlOk('rollout', 'status', 'deployment/web', '--timeout=60s');
   await label('enforce=restricted');
   await lifepod.kubectlOk('rollout', 'restart', 'deployment/web');
-  await lifepod.kubectlOk('wait', '--for=condition=ReplicaFailure', 'deployment/web', '--timeout=60s');
+  await lifepod.wait('--for=condition=ReplicaFailure', 'deployment/web');
   const events = await lifepod.kubectlOk('get', 'events', '--field-selector=reason=FailedCreate');
   expect(events).toContain(`is forbidden: violates PodSecurity "restricted:latest": ${detail}`);
 });
 
 test('a namespace without labels runs a privileged Pod', async () => {
   await lifepod.apply(pod('a', { app: [{ name: 'app', script: WAIT, securityContext: { privileged: true } }] }));
-  await lifepod.kubectlOk('wait', '--for=condition=Ready', 'pod/a', '--timeout=60s');
+  await lifepod.wait('--for=condition=Ready', 'pod/a');
   expect((await lifepod.get<Pod>('pod', 'a')).spec?.containers[0]?.securityContext).toEqual({ privileged: true });
 });

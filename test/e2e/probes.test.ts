@@ -26,8 +26,8 @@ const ask = (path: string, more: object = {}): object => ({
   httpGet: { host: '127.0.0.1', port: server.port, path, ...more },
 });
 const exec = (name: string, script: string): Promise<string> =>
-  lifepod.kubectlOk('exec', name, '-c', 'app', '--', 'sh', '-c', script);
-const finished = (name: string): Promise<string> => lifepod.kubectlOk('delete', 'pod', name, '--now', '--wait=false');
+  lifepod.execOk(name, '-c', 'app', '--', 'sh', '-c', script);
+const finished = (name: string): Promise<void> => lifepod.delete('pod', name, '--now', '--wait=false');
 /** Settings of a probe with short intervals. The timeout of 10 s is long enough for a busy machine. */
 const EVERY_SECOND = { periodSeconds: 1, failureThreshold: 1, timeoutSeconds: 10 };
 
@@ -297,7 +297,7 @@ describe.concurrent('probes', () => {
         'Warning Unhealthy: Readiness probe failed: error: health rpc probe failed: rpc error: code = NotFound desc = unknown service',
       );
       expect(statusOf(record.now('grpc'), 'sick').ready).toBe(false);
-      await lifepod.kubectlOk('delete', 'pod', 'grpc', '--now');
+      await lifepod.delete('pod', 'grpc', '--now');
       health.close();
     });
 
@@ -365,7 +365,7 @@ describe.concurrent('probes', () => {
       };
       await lifepod.apply(pod('ending', { app: [app] }));
       await server.untilAsked('/live', 2);
-      await lifepod.kubectlOk('delete', 'pod', 'ending', '--wait=false');
+      await lifepod.delete('pod', 'ending', '--wait=false');
       const deletedAt = record.history('ending').find(({ pod }) => pod.metadata.deletionTimestamp)?.at ?? Date.now();
       await record.gone('ending');
       expect(server.asked('/live').filter(({ at }) => at > deletedAt + 100)).toEqual([]);

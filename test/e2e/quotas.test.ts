@@ -10,7 +10,7 @@ const used = async (): Promise<Record<string, string> | undefined> =>
 /** Creates the quota with kubectl, and waits until its usage has been counted. */
 async function createQuota(hard: string): Promise<void> {
   await lifepod.kubectlOk('create', 'quota', 'q', `--hard=${hard}`);
-  await lifepod.kubectlOk('wait', '--for=jsonpath={.status.used}', 'quota/q', '--timeout=60s');
+  await lifepod.wait('--for=jsonpath={.status.used}', 'quota/q');
 }
 
 /** Returns a Pod whose app and init container request these amounts of CPU. */
@@ -29,10 +29,10 @@ test('a quota rejects a Pod because of the request of an init container, and the
   );
   await lifepod.apply(requesting('small', '1m', '40m'));
   expect(await used()).toEqual({ pods: '1', 'requests.cpu': '40m' });
-  await lifepod.kubectlOk('wait', '--for=condition=Ready', 'pod/small', '--timeout=60s');
+  await lifepod.wait('--for=condition=Ready', 'pod/small');
   expect(await lifepod.kubectlOk('describe', 'quota', 'q')).toMatch(/requests\.cpu +40m +50m/);
-  await lifepod.kubectlOk('delete', 'pod', 'small', '--now');
-  await lifepod.kubectlOk('wait', '--for=jsonpath={.status.used.pods}=0', 'quota/q', '--timeout=60s');
+  await lifepod.delete('pod', 'small', '--now');
+  await lifepod.wait('--for=jsonpath={.status.used.pods}=0', 'quota/q');
   expect(await used()).toEqual({ pods: '0', 'requests.cpu': '0' });
 });
 
@@ -49,7 +49,7 @@ test('a Deployment shows in its conditions that a quota rejects its Pods', async
     '-c',
     WAIT,
   );
-  await lifepod.kubectlOk('wait', '--for=condition=ReplicaFailure', 'deployment/web', '--timeout=60s');
+  await lifepod.wait('--for=condition=ReplicaFailure', 'deployment/web');
   expect(await lifepod.kubectlOk('describe', 'deployment', 'web')).toMatch(/ReplicaFailure +True +FailedCreate/);
   const events = await lifepod.kubectlOk('get', 'events');
   expect(events).toMatch(/FailedCreate.*exceeded quota: q, requested: pods=1, used: pods=1, limited: pods=1/);

@@ -6,10 +6,11 @@ import { join } from 'node:path';
 import { describe, expect } from 'vitest';
 import type { Pod, PodRecord, PodTransition } from '../../src/api/generated/types.ts';
 import { runCommand } from '../../src/platform/processes.ts';
-import { LAUNCHER, untilLine } from '../support/lifepod.ts';
+import { LAUNCHER } from '../support/lifepod.ts';
 import { pod, WAIT } from '../support/manifests.ts';
 import { condition, ended, isReady, runs, waitsFor } from '../support/pods.ts';
 import { lifepod, record, testInFileNamespace as test } from '../support/shared-engine.ts';
+import { untilLine } from '../support/until-line.ts';
 
 interface Timeline {
   pod: string;
@@ -25,7 +26,7 @@ const lineOf = ({ container, attempt, type, exitCode }: PodTransition): string =
     .filter((part) => part !== undefined && part !== '')
     .join(' ');
 const deleted = async (name: string): Promise<void> => {
-  await lifepod.kubectlOk('delete', 'pod', name, '--wait=false');
+  await lifepod.delete('pod', name, '--wait=false');
 };
 const sh = (script: string): object => ({ exec: { command: ['sh', '-c', script] } });
 const defer = (name: string, script: string, more: object = {}): object => ({
@@ -75,7 +76,7 @@ describe('timeline and the record of a whole life', () => {
     );
     uid = (await record.until('whole', runs('app'))).metadata.uid ?? '';
     await record.event('whole', /Readiness probe failed/);
-    await lifepod.kubectlOk('exec', 'whole', '-c', 'app', '--', 'touch', '/tmp/ready');
+    await lifepod.execOk('whole', '-c', 'app', '--', 'touch', '/tmp/ready');
     await record.until('whole', isReady);
     const living = await lifepod.cliOk('timeline', 'whole');
     expect(living).toMatch(new RegExp(`^whole \\(${lifepod.namespace}, UID [0-9a-f]{8}\\)$`, 'm'));
@@ -162,9 +163,9 @@ describe('timeline and the record of a whole life', () => {
     const deferContainers = [defer('bye', 'exit 0'), defer('after', 'exit 4', { trigger: 'PostExit' })];
     const { metadata, ...rest } = pod('inside', { spec: { deferContainers } });
     await lifepod.apply({ ...rest, metadata: { ...(metadata as object), namespace: 'going' } });
-    await lifepod.kubectlOk('wait', '-n', 'going', 'pod/inside', '--for=condition=Ready', '--timeout=60s');
+    await lifepod.wait('-n', 'going', 'pod/inside', '--for=condition=Ready');
     const { metadata: inside } = await lifepod.get<Pod>('pod', 'inside', '-n', 'going');
-    await lifepod.kubectlOk('delete', 'namespace', 'going');
+    await lifepod.delete('namespace', 'going');
     const { transitions, ...whose } = await timelineOf(inside.uid ?? '');
     expect(whose).toMatchObject({ pod: 'inside', namespace: 'going' });
     const wanted = LIFE.filter((line) => !/one#0|Hook|Probe/.test(line));
@@ -280,7 +281,7 @@ describe('why', () => {
     expect(await why('staying')).toMatch(
       /^staying is not gone yet: its defer container slow \(2 of 2\) has been running for [\d.]+s; deadline \d\d:\d\d:\d\d UTC \(in [\d.]+s\)\.\n/,
     );
-    await lifepod.kubectlOk('exec', 'staying', '-c', 'slow', '--', 'touch', '/tmp/go');
+    await lifepod.execOk('staying', '-c', 'slow', '--', 'touch', '/tmp/go');
     await record.until('staying', ended('slow'));
     await untilLine(
       LAUNCHER,
@@ -291,7 +292,7 @@ describe('why', () => {
     expect(await why('staying')).toMatch(
       /^staying is not gone yet: (PID 1 of container app has ignored its stop signal for|container app was just sent its stop signal).*it will be killed at/,
     );
-    await lifepod.kubectlOk('delete', 'pod', 'staying', '--grace-period=1', '--wait=false');
+    await lifepod.delete('pod', 'staying', '--grace-period=1', '--wait=false');
     await record.gone('staying');
     expect(await why('staying')).toMatch(/^staying has been gone since \d\d:\d\d:\d\d UTC: it was deleted, and took /);
     expect(await lifepod.cliOk('timeline', 'staying')).toMatch(/▓+.*137.* exit 137$/m);

@@ -18,7 +18,7 @@ import {
 } from '../support/pods.ts';
 import { lifepod, record, testInFileNamespace as test } from '../support/shared-engine.ts';
 
-const finished = (name: string): Promise<string> => lifepod.kubectlOk('delete', 'pod', name, '--now', '--wait=false');
+const finished = (name: string): Promise<void> => lifepod.delete('pod', name, '--now', '--wait=false');
 /** Returns fields of a Pod with a hostPath volume, whose files the test reads after the Pod is deleted. */
 const outliving = (name: string): Record<string, unknown> => ({
   volumes: [{ name: 'work', hostPath: { path: join(lifepod.dataDir, name), type: 'DirectoryOrCreate' } }],
@@ -133,7 +133,7 @@ describe.concurrent('restarts', () => {
       expect(condition(ready, 'Initialized')?.status).toBe('True');
       // The column READY counts sidecars.
       expect((await shown).at(-1)).toMatch(/^order +\d\/3 +Running +0 /);
-      await lifepod.kubectlOk('delete', 'pod', 'order', '--wait=false');
+      await lifepod.delete('pod', 'order', '--wait=false');
       await record.gone('order');
       expect(logOf('order').split('\n')).toEqual([
         'init-1',
@@ -171,7 +171,7 @@ describe.concurrent('restarts', () => {
         status: 'False',
         message: 'containers with incomplete status: [side]',
       });
-      await lifepod.kubectlOk('exec', 'gated', '-c', 'side', '--', 'touch', '/work/up');
+      await lifepod.execOk('gated', '-c', 'side', '--', 'touch', '/work/up');
       const ready = await record.until('gated', isReady);
       expect(statusOf(ready, 'side')).toMatchObject({ started: true, restartCount: 0 });
       await finished('gated');
@@ -193,7 +193,7 @@ describe.concurrent('restarts', () => {
         const again = await record.until(name, (pod) => restarted('side', 1)(pod) && runs('side')(pod));
         expect(statusOf(again, 'side').lastState?.terminated).toMatchObject({ exitCode: 0, reason: 'Completed' });
         expect(statusOf(again, 'app')).toMatchObject({ restartCount: 0, state: { running: {} } });
-        await lifepod.kubectlOk('exec', name, '-c', 'side', '--', 'touch', '/work/proceed');
+        await lifepod.execOk(name, '-c', 'side', '--', 'touch', '/work/proceed');
         const over = await record.until(name, (pod) => inPhase('Succeeded')(pod) && ended('side')(pod));
         expect(statusOf(over, 'app').state?.terminated?.exitCode).toBe(0);
         expect(record.history(name).some(({ pod }) => inPhase('Succeeded')(pod) && runs('side')(pod))).toBe(false);
@@ -234,7 +234,7 @@ describe.concurrent('restarts', () => {
       // Two containers that each request 60 % of the node's CPUs fit only if one runs after the other.
       await lifepod.apply(pod('in-turn', { init: [{ ...once, ...cpu(0.6) }, side], app: [{ ...app, ...cpu(0.6) }] }));
       await record.until('in-turn', isReady);
-      await lifepod.kubectlOk('delete', 'pod', 'in-turn', '--now');
+      await lifepod.delete('pod', 'in-turn', '--now');
       await lifepod.apply(pod('with-app', { init: [{ ...side, ...cpu(0.6) }], app: [{ ...app, ...cpu(0.6) }] }));
       await lifepod.apply(
         pod('with-init', {

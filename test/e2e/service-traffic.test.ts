@@ -37,7 +37,7 @@ function ask(address: string, port: number): Promise<string> {
 }
 
 const inClient = async (script: string): Promise<string> =>
-  (await lifepod.kubectl('exec', 'client', '--', 'sh', '-c', script)).stdout.trim();
+  (await lifepod.exec('client', '--', 'sh', '-c', script)).stdout.trim();
 const askFromPod = (address: string, port: number): Promise<string> => inClient(`nc -w 10 ${address} ${port}`);
 
 type Cleanup = Pick<TestContext, 'onTestFinished'>;
@@ -134,16 +134,16 @@ describe.concurrent('traffic through Services', () => {
     ] as const) {
       await expect.poll(() => ask(address, port), SOON).toBe('leaving');
     }
-    await lifepod.kubectlOk('delete', 'pod', 'leaving', '--wait=false');
+    await lifepod.delete('pod', 'leaving', '--wait=false');
     await expect.poll(health, SOON).toEqual({ ...healthy, status: 503, localEndpoints: 0 });
     await record.until('leaving', runs('leave'));
     expect(await askFromPod(clusterIP, 27_100)).toBe('leaving');
     expect(await ask(clusterIP, 27_100)).toBe('leaving');
     expect(await ask(node, nodePort)).toBe('leaving');
     expect(await ask(node, 27_100)).toBe('leaving');
-    await lifepod.kubectlOk('exec', 'leaving', '-c', 'app', '--', 'touch', '/work/end');
+    await lifepod.execOk('leaving', '-c', 'app', '--', 'touch', '/work/end');
     await record.gone('leaving');
-    await lifepod.kubectlOk('delete', 'service', 'leaving');
+    await lifepod.delete('service', 'leaving');
     await expect.poll(health, SOON).toEqual({ status: undefined });
   });
 

@@ -38,8 +38,8 @@ const rollout = (...args: string[]): Promise<string> => lifepod.kubectlOk('rollo
 const rolledOut = async (): Promise<string> => rollout('status', 'statefulset/db', '--timeout=180s');
 const set = (variable: string): Promise<string> => lifepod.kubectlOk('set', 'env', 'statefulset/db', variable);
 const pods = async (): Promise<Pod[]> => {
-  const { items } = JSON.parse(await lifepod.kubectlOk('get', 'pods', '-l', 'app=db', '-o', 'json'));
-  return items as Pod[];
+  const { items } = await lifepod.get<{ items: Pod[] }>('pods', '-l', 'app=db');
+  return items;
 };
 const valuesOf = (all: readonly Pod[]): (string | undefined)[] =>
   all.map(({ spec }) => spec?.containers[0]?.env?.find(({ name }) => name === 'V')?.value);
@@ -55,12 +55,12 @@ test('a StatefulSet is scaled up and down in order, and its Pods keep their name
     ['db-2', 'db-2', 'db'],
   ]);
   await lifepod.kubectlOk('scale', 'statefulset/db', '--replicas=1');
-  await lifepod.kubectlOk('wait', 'pod/db-2', 'pod/db-1', '--for=delete', '--timeout=120s');
+  await lifepod.wait('pod/db-2', 'pod/db-1', '--for=delete');
   const claims = await lifepod.kubectlOk('get', 'persistentvolumeclaims', '-o', 'name');
   expect(claims.match(/data-db-\d/g)).toEqual(['data-db-0', 'data-db-1', 'data-db-2']);
   await lifepod.kubectlOk('scale', 'statefulset/db', '--replicas=2');
   await rolledOut();
-  expect(await lifepod.kubectlOk('exec', 'db-1', '--', 'cat', '/data/names')).toBe('db-1\ndb-1\n');
+  expect(await lifepod.execOk('db-1', '--', 'cat', '/data/names')).toBe('db-1\ndb-1\n');
   expect(await lifepod.kubectlOk('describe', 'statefulset', 'db')).toMatch(
     /Normal +SuccessfulDelete .* statefulset-controller +delete Pod db-2 in StatefulSet db successful/,
   );
@@ -89,5 +89,5 @@ test('a StatefulSet is updated from the highest ordinal to a partition, and is u
   await rolledOut();
   const before = undone.map(({ metadata }) => metadata.uid);
   expect((await pods()).filter(({ metadata }) => before.includes(metadata.uid))).toEqual([]);
-  expect(await lifepod.kubectlOk('exec', 'db-0', '--', 'cat', '/data/names')).toBe('db-0\n'.repeat(4));
+  expect(await lifepod.execOk('db-0', '--', 'cat', '/data/names')).toBe('db-0\n'.repeat(4));
 });

@@ -60,7 +60,7 @@ async function applySickPods(): Promise<void> {
     ].map((each) => lifepod.apply(each)),
   );
   await record.until('retrying', isReady);
-  await lifepod.kubectlOk('delete', 'pod', 'retrying', '--wait=false');
+  await lifepod.delete('pod', 'retrying', '--wait=false');
 }
 
 /** Resolves when the API shows the trouble of every Pod. */

@@ -46,8 +46,8 @@ test.beforeAll(async () => {
     }),
   );
   await lifepod.apply(pod('over', { app: [{ name: 'app', script: 'true' }], spec: { restartPolicy: 'Never' } }));
-  await lifepod.kubectlOk('wait', '--for=condition=Ready', 'pod/box', '--timeout=60s');
-  await lifepod.kubectlOk('wait', '--for=jsonpath={.status.phase}=Succeeded', 'pod/over', '--timeout=60s');
+  await lifepod.wait('--for=condition=Ready', 'pod/box');
+  await lifepod.wait('--for=jsonpath={.status.phase}=Succeeded', 'pod/over');
   await lifepod.kubectlOk(
     'wait',
     '--for=jsonpath={.status.containerStatuses[1].state.terminated}',
@@ -253,7 +253,7 @@ describe.each([
       const name = `attached-${transport.toLowerCase()}`;
       const script = 'while read line; do echo "out $line"; echo "err $line" >&2; done';
       await lifepod.apply(pod(name, { app: [{ name: 'app', script, stdin: true }] }));
-      await lifepod.kubectlOk('wait', '--for=condition=Ready', `pod/${name}`, '--timeout=30s');
+      await lifepod.wait('--for=condition=Ready', `pod/${name}`);
       const before = await containersOf(name);
       for (const word of ['first', 'second']) {
         const attached = start(env, KUBECTL, ['attach', '-i', name], 'open');
@@ -263,7 +263,7 @@ describe.each([
         expect(await attached.ended).toMatchObject({ code: 0, stdout: Buffer.from(`out ${word}\n`) });
       }
       expect(await containersOf(name)).toEqual(before);
-      await lifepod.kubectlOk('delete', 'pod', name, '--grace-period=1');
+      await lifepod.delete('pod', name, '--grace-period=1');
     });
 
     test('kubectl run -i --rm passes on input, output and exit code, and deletes the Pod', async () => {
@@ -283,7 +283,7 @@ describe.each([
       const { code, stdout } = await start(env, KUBECTL, args, random).ended;
       expect(stdout.toString()).toContain(`${sha256(random)}  -\n`);
       expect(code).toBe(4);
-      await lifepod.kubectlOk('wait', '--for=delete', `pod/${name}`, '--timeout=30s');
+      await lifepod.wait('--for=delete', `pod/${name}`, '--timeout=30s');
     });
 
     test('kubectl run -it --rm opens a shell in a terminal', async () => {
@@ -293,7 +293,7 @@ describe.each([
       session.child.stdin?.write('tty; echo $((6 * 7)); exit 5\n');
       await session.printed(/\/dev\/pts\/0\s+42/);
       expect(await session.ended).toMatchObject({ code: 5 });
-      await lifepod.kubectlOk('wait', '--for=delete', `pod/${name}`, '--timeout=30s');
+      await lifepod.wait('--for=delete', `pod/${name}`, '--timeout=30s');
     });
   });
 
@@ -384,7 +384,7 @@ describe.each([
         expect(catEnded.stderr).toContain('the API server is shutting down');
       }
       await lifepod.up();
-      await lifepod.kubectlOk('wait', '--for=condition=Ready', 'pod/box', '--timeout=60s');
+      await lifepod.wait('--for=condition=Ready', 'pod/box');
       expect(await containersOf('box')).toEqual(before);
       expect(await execInput(random, 'cat')).toMatchObject({ code: 0 });
     },

@@ -17,7 +17,7 @@ test.afterAll(async () => {
 
 /** A shell script that ignores SIGTERM and runs until SIGKILL. */
 const DEAF = 'trap "" TERM; while :; do sleep 1; done';
-const finished = (name: string): Promise<string> => lifepod.kubectlOk('delete', 'pod', name, '--now', '--wait=false');
+const finished = (name: string): Promise<void> => lifepod.delete('pod', name, '--now', '--wait=false');
 /** Returns fields of a Pod with a hostPath volume, whose files the test reads after the Pod is deleted. */
 const outliving = (name: string): Record<string, unknown> => ({
   volumes: [{ name: 'work', hostPath: { path: join(lifepod.dataDir, name), type: 'DirectoryOrCreate' } }],
@@ -39,11 +39,11 @@ describe.concurrent('termination of Pods', () => {
           pod(name, { app: [{ name: 'app', script: DEAF }], spec: { terminationGracePeriodSeconds: 600 } }),
         );
       for (const name of ['shortened', 'not-longer']) await record.until(name, isReady);
-      await lifepod.kubectlOk('delete', 'pod', 'shortened', '--wait=false');
-      await lifepod.kubectlOk('delete', 'pod', 'not-longer', '--grace-period=3', '--wait=false');
+      await lifepod.delete('pod', 'shortened', '--wait=false');
+      await lifepod.delete('pod', 'not-longer', '--grace-period=3', '--wait=false');
       const began = Date.now();
-      await lifepod.kubectlOk('delete', 'pod', 'shortened', '--grace-period=3', '--wait=false');
-      await lifepod.kubectlOk('delete', 'pod', 'not-longer', '--grace-period=600', '--wait=false');
+      await lifepod.delete('pod', 'shortened', '--grace-period=3', '--wait=false');
+      await lifepod.delete('pod', 'not-longer', '--grace-period=600', '--wait=false');
       const { deletionGracePeriodSeconds } = record.now('not-longer').metadata;
       expect(deletionGracePeriodSeconds).toBe(3);
       for (const name of ['shortened', 'not-longer']) {
@@ -83,7 +83,7 @@ describe.concurrent('termination of Pods', () => {
         }),
       );
       await record.until('usr1', isReady);
-      await lifepod.kubectlOk('delete', 'pod', 'usr1');
+      await lifepod.delete('pod', 'usr1');
       expect(logOf('usr1')).toBe('USR1\n');
     });
 
@@ -100,7 +100,7 @@ describe.concurrent('termination of Pods', () => {
       const killed = once(socket, 'close');
       await record.until('forced', isReady);
       const began = Date.now();
-      await lifepod.kubectlOk('delete', 'pod', 'forced', '--force', '--grace-period=0');
+      await lifepod.delete('pod', 'forced', '--force', '--grace-period=0');
       expect(await record.gone('forced')).toBeLessThan(began + 20_000);
       await killed;
       expect(Date.now() - began).toBeLessThan(20_000);
@@ -153,7 +153,7 @@ describe.concurrent('termination of Pods', () => {
       Object.assign(manifest['metadata'] as object, { finalizers: ['example.com/keep'] });
       await lifepod.apply(manifest);
       await record.until('kept', isReady);
-      await lifepod.kubectlOk('delete', 'pod', 'kept', '--wait=false');
+      await lifepod.delete('pod', 'kept', '--wait=false');
       expect(await lifepod.kubectlOk('get', 'pod', 'kept')).toMatch(/^kept +1\/1 +Terminating +0 /m);
       writeFileSync(join(lifepod.dataDir, 'kept', 'proceed'), '');
       const over = await record.until('kept', (pod) => pod.metadata.deletionGracePeriodSeconds === 0);
@@ -172,7 +172,7 @@ describe.concurrent('termination of Pods', () => {
       Object.assign(manifest['metadata'] as object, { finalizers: ['example.com/keep'] });
       await lifepod.apply(manifest);
       await record.until('held', isReady);
-      await lifepod.kubectlOk('delete', 'pod', 'held', '--force', '--grace-period=0', '--wait=false');
+      await lifepod.delete('pod', 'held', '--force', '--grace-period=0', '--wait=false');
       const over = await record.until('held', ended('app'));
       expect(statusOf(over, 'app').state?.terminated?.exitCode).toBe(137);
       await lifepod.kubectlOk('patch', 'pod', 'held', '--type=merge', '-p', '{"metadata":{"finalizers":null}}');
@@ -195,7 +195,7 @@ describe.concurrent('termination of Pods', () => {
         `Normal Pulling: Pulling image "127.0.0.1:${port}/never:1"`,
       );
       const began = Date.now();
-      await lifepod.kubectlOk('delete', 'pod', 'pulling', '--wait=false');
+      await lifepod.delete('pod', 'pulling', '--wait=false');
       // The Pod is deleted long before its grace period of ten minutes ends.
       expect((await record.gone('pulling')) - began).toBeLessThan(50_000);
       await givenUp;
@@ -214,7 +214,7 @@ describe.concurrent('termination of Pods', () => {
         }),
       );
       await record.until('half', runs('app'));
-      await lifepod.kubectlOk('delete', 'pod', 'half');
+      await lifepod.delete('pod', 'half');
       expect(logOf('half')).toBe('done\n');
     });
   });

@@ -26,7 +26,7 @@ test.afterAll(async () => {
   await scratch?.remove();
 });
 
-const deleteNow = (name: string): Promise<string> => lifepod.kubectlOk('delete', 'pod', name, '--now');
+const deleteNow = (name: string): Promise<void> => lifepod.delete('pod', name, '--now');
 /** Runs a Pod with one container until the container ends, deletes the Pod, and returns the lines of the container's log. */
 async function output(
   name: string,
@@ -220,7 +220,7 @@ describe.concurrent('volumes', () => {
         await lifepod.until(['logs', '-f', 'spread', '-c', 'follower'], (line) => line === 'follows');
         writeFileSync(join(shared, 'go'), '');
         await lifepod.until(['logs', '-f', 'spread', '-c', 'follower'], (line) => line === 'both');
-        expect(await lifepod.kubectlOk('exec', 'spread', '-c', 'alone', '--', 'ls', '/s/later', '/s/out')).toBe(
+        expect(await lifepod.execOk('spread', '-c', 'alone', '--', 'ls', '/s/later', '/s/out')).toBe(
           '/s/later:\n\n/s/out:\n',
         );
       } finally {
@@ -279,7 +279,7 @@ describe.concurrent('volumes', () => {
       // The tag moves to another image, so only the volume still keeps the first image.
       await writeImageArchive(archive, IMAGE, [folder, { ...file, content: 'other\n' }], { env: [] });
       await lifepod.cliOk('image', 'load', archive);
-      expect(await lifepod.kubectlOk('exec', 'content', '-c', 'app', '--', 'cat', '/i/data/greeting')).toBe('hello\n');
+      expect(await lifepod.execOk('content', '-c', 'app', '--', 'cat', '/i/data/greeting')).toBe('hello\n');
       const next = { script: 'cat /i/data/greeting', volumeMounts: [at('i', '/i')] };
       expect(await output('next-content', [volume('Never')], next)).toEqual(['other']);
       await deleteNow('content');

@@ -89,7 +89,7 @@ describe.concurrent('volumes with the content of objects', () => {
     );
     expect(lines[0]).toBe('old,old,x, old old old');
     for (const line of lines) expect(line).toMatch(/^(old,old,x,|new,new,) (old|new) (old|new) old$/);
-    await lifepod.kubectlOk('delete', 'pod', 'updated', '--now', '--wait=false');
+    await lifepod.delete('pod', 'updated', '--now', '--wait=false');
   });
 
   test("files with the Pod's labels and annotations are updated when the Pod's metadata changes", async () => {
@@ -119,7 +119,7 @@ describe.concurrent('volumes with the content of objects', () => {
       /note=hello/,
     );
     expect(lines).toEqual(['tier="one" note=', 'tier="two" note=hello']);
-    await lifepod.kubectlOk('delete', 'pod', 'labelled', '--now', '--wait=false');
+    await lifepod.delete('pod', 'labelled', '--now', '--wait=false');
   });
 
   test('an Event and the waiting message name a missing ConfigMap or key, and the Pod starts when it exists', async () => {
@@ -152,7 +152,7 @@ describe.concurrent('volumes with the content of objects', () => {
       '440',
       '0',
     ]);
-    await lifepod.kubectlOk('delete', 'pod', 'waiting', '--now', '--wait=false');
+    await lifepod.delete('pod', 'waiting', '--now', '--wait=false');
   });
 
   test('an optional Secret that is created later appears in the running container, and the deletion of the Secret empties the volume', async () => {
@@ -171,9 +171,9 @@ describe.concurrent('volumes with the content of objects', () => {
     );
     await record.until('optional', runs('app'));
     await linesAfter('optional', () => lifepod.apply(object('Secret', 'opt', { one: '1' })), /^now one,$/);
-    await lifepod.kubectlOk('delete', 'secret', 'opt');
+    await lifepod.delete('secret', 'opt');
     await lifepod.until(['logs', '-f', 'optional'], (line, lines) => line === 'now ' && lines.length > 1);
-    await lifepod.kubectlOk('delete', 'pod', 'optional', '--now', '--wait=false');
+    await lifepod.delete('pod', 'optional', '--now', '--wait=false');
   });
 });
 
@@ -234,5 +234,5 @@ test('the volumes of a Pod are kept when their objects are deleted and the engin
     message: 'two key began go ca.crt namespace token\n',
   });
   await record.gone('survivor');
-  await lifepod.kubectlOk('wait', 'pv', '--all', '--for=delete', '--timeout=60s');
+  await lifepod.wait('pv', '--all', '--for=delete');
 });

@@ -78,7 +78,7 @@ test.each(CONNECTIONS)('a watch over WebSocket through $through sends the events
     if (object.status.phase === 'Running') break;
   }
   expect(seen[0]).toBe('ADDED Pending');
-  await lifepod.kubectlOk('delete', 'pod', name, '--now');
+  await lifepod.delete('pod', name, '--now');
   for (;;) if (JSON.parse(String(await next())).type === 'DELETED') break;
   close();
   await closed;

@@ -61,8 +61,8 @@ test('lifepod why leads with the cause of each failure, and its hints keep the o
   const applied = await lifepod.kubectlInput(JSON.stringify(list), 'apply', '-f', '-');
   expect(applied.stderr).not.toContain('error');
   await Promise.all(['forced', 'deaf'].map((name) => record.until(name, isReady)));
-  await lifepod.kubectlOk('delete', 'pod', 'forced', '--force', '--grace-period=0');
-  await lifepod.kubectlOk('delete', 'pod', 'deaf', '--wait=false');
+  await lifepod.delete('pod', 'forced', '--force', '--grace-period=0');
+  await lifepod.delete('pod', 'deaf', '--wait=false');
   await Promise.all([
     recorded({ forced: 'Removed', deaf: 'StopSignal', sick: 'Finished', hooked: 'Finished', commandless: 'Finished' }),
     record.until('greedy', inPhase('Failed')),
@@ -74,7 +74,7 @@ test('lifepod why leads with the cause of each failure, and its hints keep the o
 
   const deaf = await why('deaf');
   // The Pod must not delay the end of the engine if the test fails.
-  await lifepod.kubectlOk('delete', 'pod', 'deaf', '--grace-period=1', '--wait=false');
+  await lifepod.delete('pod', 'deaf', '--grace-period=1', '--wait=false');
   expect(deaf).toMatch(
     /^deaf is not gone yet: (PID 1 of container app has ignored its stop signal for|container app was just sent its stop signal).*it will be killed at/,
   );

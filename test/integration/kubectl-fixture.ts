@@ -18,7 +18,7 @@ import { createLog, systemTimers } from '../../src/platform/node-js.ts';
 import { apiFor } from '../../src/ports/api-for.ts';
 import type { ResourceApi } from '../../src/ports/backend.ts';
 import { createMemoryStore } from '../../src/store/memory/memory-store.ts';
-import { KUBECTL } from '../support/kubectl.ts';
+import { FEW_COLLECTIONS, KUBECTL } from '../support/kubectl.ts';
 
 const SERVICE_CIDR = '10.99.0.0/24';
 
@@ -108,6 +108,7 @@ export async function startKubectlFixture(program = KUBECTL): Promise<KubectlFix
 
 function callers(program: string, folder: string, running: Set<ChildProcess>) {
   const environment = (extra: Record<string, string> = {}): NodeJS.ProcessEnv => ({
+    ...FEW_COLLECTIONS,
     PATH: process.env['PATH'],
     HOME: join(folder, 'home'),
     TMPDIR: folder,

@@ -7,7 +7,6 @@ import { once } from 'node:events';
 import { existsSync, mkdtempSync, readFileSync, realpathSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline';
 import { down } from '../../src/cli/down.ts';
 import { REFUSED } from '../../src/engine/authorization/components.ts';
 import { chooseFreeRanges } from '../../src/engine/free-ranges.ts';
@@ -20,12 +19,16 @@ import { containerdPaths } from '../../src/runtime/containerd/paths.ts';
 import { loadImageArchives } from '../../src/runtime/images/load.ts';
 import { applier } from './apply.ts';
 import { connector } from './connection.ts';
+import { deleter } from './delete-objects.ts';
 import { followLog, keepLogEnd, printLogEnds } from './engine-logs.ts';
 import { busyboxArchive } from './images.ts';
 import { killEngine } from './kill-engine.ts';
-import { KUBECTL } from './kubectl.ts';
+import { FEW_COLLECTIONS, KUBECTL } from './kubectl.ts';
 import { LAUNCHER, REPOSITORY } from './launcher.ts';
 import { objectReader } from './read-objects.ts';
+import { containerRunner } from './run-in-container.ts';
+import { untilLine } from './until-line.ts';
+import { waiter } from './wait-for-objects.ts';
 
 export { LAUNCHER, REPOSITORY };
 
@@ -85,6 +88,14 @@ export interface LifepodClient {
   until(args: string[], done: (line: string, lines: readonly string[]) => boolean): Promise<string[]>;
   /** Resolves with what `kubectl get -o json` prints, without kubectl: see read-objects.ts. */
   get<T = Record<string, unknown>>(...args: string[]): Promise<T>;
+  /** Does what `kubectl delete` does, without kubectl: see delete-objects.ts. */
+  delete(...args: string[]): Promise<void>;
+  /** Does what `kubectl exec` does, without kubectl: see run-in-container.ts. */
+  exec(...args: string[]): Promise<CommandResult>;
+  /** Like exec(), but rejects if the exit code is not 0, and resolves with standard output. */
+  execOk(...args: string[]): Promise<string>;
+  /** Does what `kubectl wait` does, without kubectl: see wait-for-objects.ts. */
+  wait(...args: string[]): Promise<void>;
 }
 
 export interface RunningLifepod extends LifepodClient {
@@ -186,9 +197,6 @@ const refusalsIn = (dataDir: string): string[] =>
 /** Commands of lifepod that accept --namespace. */
 const NAMESPACED_COMMANDS = ['describe', 'logs', 'skip', 'status', 'timeline', 'why'];
 
-/** With this environment, a program in Go collects garbage only if it uses much memory, which saves a fifth of kubectl's processor time. */
-const FEW_COLLECTIONS = { GOGC: 'off', GOMEMLIMIT: '256MiB' };
-
 /** Returns a client of an engine. `namespace` is the default namespace for kubectl and lifepod. */
 export function clientOf(dataDir: string, kubeconfig: string, namespace?: string): LifepodClient {
   const env = { ...process.env, ...FEW_COLLECTIONS, KUBECONFIG: kubeconfig, HOME: dataDir };
@@ -196,6 +204,7 @@ export function clientOf(dataDir: string, kubeconfig: string, namespace?: string
     runCommand(KUBECTL, args, { env, signal: AbortSignal.timeout(DEADLINE_MILLIS), input });
   const connect = connector(kubeconfig);
   const read = objectReader(connect);
+  const run = containerRunner(kubeconfig);
   const self: LifepodClient = {
     dataDir,
     kubeconfig,
@@ -213,6 +222,10 @@ export function clientOf(dataDir: string, kubeconfig: string, namespace?: string
     apply: applier(connect),
     until: (args, done) => untilLine(KUBECTL, args, env, done),
     get: async <T>(...args: string[]) => (await read(...args)) as T,
+    delete: deleter(connect),
+    exec: run,
+    execOk: async (...args) => succeeded(`exec ${args.join(' ')}`, await run(...args)),
+    wait: waiter(connect),
   };
   return self;
 }
@@ -247,47 +260,4 @@ function lifepodOf(scratch: Scratch, options: string[]): Lifepod {
     },
   };
   return self;
-}
-
-/**
- * Runs a program in its own process group until `done` returns true for a line of its output, then kills the process group and resolves
- * with the lines so far. Rejects if the program ends before that.
- */
-export async function untilLine(
-  command: string,
-  args: string[],
-  env: NodeJS.ProcessEnv,
-  done: (line: string, lines: readonly string[]) => boolean,
-): Promise<string[]> {
-  const child = spawn(command, args, { env, stdio: ['ignore', 'pipe', 'pipe'], detached: true });
-  const killGroup = (): void => {
-    // Other processes of the group may still run after the program has ended. If there are none, the group does not exist.
-    if (child.pid !== undefined && processGroupExists(child.pid)) process.kill(-child.pid, 'SIGKILL');
-  };
-  const deadline = setTimeout(killGroup, DEADLINE_MILLIS);
-  const closed = once(child, 'close');
-  const lines: string[] = [];
-  let errors = '';
-  child.stderr.on('data', (chunk: Buffer) => {
-    errors += chunk.toString();
-  });
-  try {
-    for await (const line of createInterface({ input: child.stdout })) {
-      lines.push(line);
-      if (done(line, lines)) return lines;
-    }
-    throw new Error(`${command} ${args.join(' ')} ended before the expected line:\n${lines.join('\n')}\n${errors}`);
-  } finally {
-    clearTimeout(deadline);
-    killGroup();
-    await closed;
-  }
-}
-
-function processGroupExists(id: number): boolean {
-  try {
-    return process.kill(-id, 0);
-  } catch {
-    return false;
-  }
 }

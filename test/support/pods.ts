@@ -157,14 +157,14 @@ export async function recordPods(
   };
 }
 
-/** Sends the signal to the container's first process. Ignores the exit code of kubectl exec, because the signal may end the command too. */
+/** Sends the signal to the container's first process. Ignores the exit code, because the signal may end the command too. */
 export async function signalFirst(
   lifepod: LifepodClient,
   name: string,
   container: string,
   signal: string,
 ): Promise<void> {
-  await lifepod.kubectl('exec', name, '-c', container, '--', 'kill', `-${signal}`, '1');
+  await lifepod.exec(name, '-c', container, '--', 'kill', `-${signal}`, '1');
 }
 
 /** Returns the status of a container of any kind. Throws if the Pod has no status for the container. */

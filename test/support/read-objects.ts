@@ -3,9 +3,9 @@
  * connection takes a small part of the processor time that kubectl takes to start.
  */
 import { parseArgs } from 'node:util';
-import { kinds } from '../../src/api/kinds.ts';
 import type { KubeObject } from '../../src/machinery/meta.ts';
 import type { Connect } from './connection.ts';
+import { kindNamed } from './object-arguments.ts';
 
 /**
  * Returns a function that takes the arguments of `kubectl get` (`KIND NAME`, `KIND/NAME` or `KIND`, -n, -l, --field-selector,
@@ -26,11 +26,9 @@ export const objectReader =
       },
     });
     const [word = '', name = positionals[1]] = (positionals[0] ?? '').split('/');
-    const kind = kinds.find(({ plural, singular, shortNames }) => [plural, singular, ...shortNames].includes(word));
-    if (kind === undefined) throw new Error(`no built-in kind is named ${word}`);
-    const ref = { group: kind.group, version: kind.version, resource: kind.plural };
+    const { ref, namespaced } = kindNamed(word);
     const { api, namespace: own } = await connect();
-    const namespace = kind.namespaced ? (values.namespace ?? own) : undefined;
+    const namespace = namespaced ? (values.namespace ?? own) : undefined;
     const shown = (object: KubeObject): KubeObject => {
       const { managedFields, ...metadata } = object.metadata;
       return values['show-managed-fields'] === true ? object : { ...object, metadata };

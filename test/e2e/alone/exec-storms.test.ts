@@ -16,7 +16,7 @@ useOwnEngine();
 beforeAll(async () => {
   const livenessProbe = { exec: { command: ['true'] }, periodSeconds: 1, timeoutSeconds: 5, failureThreshold: 1 };
   await lifepod.apply(pod('box', { app: [{ name: 'app', script: WAIT, livenessProbe }] }));
-  await lifepod.kubectlOk('wait', '--for=condition=Ready', 'pod/box', '--timeout=60s');
+  await lifepod.wait('--for=condition=Ready', 'pod/box');
 });
 
 /** Functions that run the command over one transport each, and resolve with the received status. */

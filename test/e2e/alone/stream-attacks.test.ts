@@ -41,7 +41,7 @@ let containerd: number;
 useOwnEngine();
 beforeAll(async () => {
   await lifepod.apply(pod('box', { app: [{ name: 'app', script: WAIT }] }));
-  await lifepod.kubectlOk('wait', '--for=condition=Ready', 'pod/box', '--timeout=60s');
+  await lifepod.wait('--for=condition=Ready', 'pod/box');
 });
 
 beforeEach(() => {
@@ -145,7 +145,7 @@ test.each(endings)(
   async (how, ending) => {
     const name = how.replaceAll(' ', '-');
     await lifepod.apply(pod(name, { app: [{ name: 'app', script: WAIT }] }));
-    await lifepod.kubectlOk('wait', '--for=condition=Ready', `pod/${name}`, '--timeout=60s');
+    await lifepod.wait('--for=condition=Ready', `pod/${name}`);
     const path = `/api/v1/namespaces/default/pods/${name}/attach?container=app&stdout=true`;
     for (let i = 0; i < 50; i++) {
       const { socket, closed } = await upgrade(lifepod.kubeconfig, path, SPDY);
@@ -153,7 +153,7 @@ test.each(endings)(
       await closed;
     }
     // If the connections kept the container from exiting, the deletion would take longer than its grace period of 30 s.
-    await lifepod.kubectlOk('delete', 'pod', name, '--timeout=20s');
+    await lifepod.delete('pod', name, '--timeout=20s');
   },
 );
 

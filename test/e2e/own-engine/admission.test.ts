@@ -53,10 +53,10 @@ describe('a Pod bound to the node', () => {
     await record.until('first', isReady);
     await lifepod.apply(bound('second', {}, resources));
     expect(await rejection('second')).toMatchObject({ reason: 'OutOfcpu' });
-    await lifepod.kubectlOk('delete', 'pod', 'first', 'second', '--now');
+    await lifepod.delete('pod', 'first', 'second', '--now');
     await lifepod.apply(bound('second', {}, resources));
     await record.until('second', isReady);
-    await lifepod.kubectlOk('delete', 'pod', 'second', '--now');
+    await lifepod.delete('pod', 'second', '--now');
   });
 
   test('a bound Pod whose hostPort is in use is rejected', async () => {
@@ -132,7 +132,7 @@ describe('a Pod bound to the node', () => {
   test.runIf(appArmor)('the AppArmor profile RuntimeDefault is enforced on a machine with AppArmor', async () => {
     await lifepod.apply(bound('confined', { securityContext: { appArmorProfile: { type: 'RuntimeDefault' } } }));
     await record.until('confined', isReady);
-    const profile = await lifepod.kubectlOk('exec', 'confined', '--', 'cat', '/proc/self/attr/current');
+    const profile = await lifepod.execOk('confined', '--', 'cat', '/proc/self/attr/current');
     expect(profile).toMatch(/\(enforce\)/);
   });
 
@@ -143,7 +143,7 @@ describe('a Pod bound to the node', () => {
     await lifepod.up();
     await recordAgain();
     expect(outcome(await lifepod.get<Pod>('pod', 'much-cpu'))).toEqual(before);
-    await lifepod.kubectlOk('delete', 'pod', 'much-cpu', '--timeout=30s');
+    await lifepod.delete('pod', 'much-cpu', '--timeout=30s');
   });
 });
 
@@ -174,7 +174,7 @@ test('a critical Pod starts on a full node after another Pod is preempted and it
   expect(Date.parse(begun.status?.startTime ?? '')).toBeGreaterThanOrEqual(
     Date.parse(String(statusOf(ended, 'last').state?.terminated?.finishedAt)),
   );
-  await lifepod.kubectlOk('delete', 'pod', 'critical', 'makes-way', '--now');
+  await lifepod.delete('pod', 'critical', 'makes-way', '--now');
 });
 
 test('the scheduler preempts a Pod of a lower priority, and the defer containers of this Pod run first', async () => {
@@ -200,7 +200,7 @@ test('the scheduler preempts a Pod of a lower priority, and the defer containers
   expect(await record.event('common', /Preempted/)).toBe(
     `Normal Preempted: Preempted by pod ${important.metadata.uid} on node node-1`,
   );
-  await lifepod.kubectlOk('delete', 'pod', 'important', '--now');
+  await lifepod.delete('pod', 'important', '--now');
 });
 
 describe('a static Pod', () => {

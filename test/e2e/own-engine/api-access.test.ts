@@ -54,7 +54,7 @@ const parsed = (output: string): Reached[] =>
     .map((line) => JSON.parse(line) as Reached);
 
 async function fromPod(name: string, urls: string[]): Promise<Reached[]> {
-  return parsed(await lifepod.kubectlOk('exec', name, '--', ...nodeCommand(PROGRAM, ...urls)));
+  return parsed(await lifepod.execOk(name, '--', ...nodeCommand(PROGRAM, ...urls)));
 }
 
 /** Runs the client on the machine, or in the network namespace. */
@@ -87,7 +87,7 @@ beforeAll(async () => {
   mkdirSync(credentials);
   for (const file of ['ca.crt', 'token']) {
     const path = `/var/run/secrets/kubernetes.io/serviceaccount/${file}`;
-    writeFileSync(join(credentials, file), await lifepod.kubectlOk('exec', 'client', '--', 'cat', path));
+    writeFileSync(join(credentials, file), await lifepod.execOk('client', '--', 'cat', path));
   }
   neighbor = await createNeighbor();
   ({ machineIp } = neighbor);
@@ -103,7 +103,7 @@ test('the Service kubernetes leads to the address of the node in the Pod range, 
   const slice = () => lifepod.get<EndpointSlice>('endpointslice', 'kubernetes');
   const before = await slice();
   expect(before.endpoints?.map(({ addresses }) => addresses)).toEqual([[gateway]]);
-  await lifepod.kubectlOk('delete', 'endpoints,endpointslices', 'kubernetes');
+  await lifepod.delete('endpoints,endpointslices', 'kubernetes');
   await expect
     .poll(() => slice().catch(() => undefined), { timeout: 20_000 })
     .toMatchObject({ endpoints: before.endpoints });
@@ -129,7 +129,7 @@ test.each(['client', 'on-host'])(
     await lifepod.kubectlOk('create', 'rolebinding', name, `--role=${name}`, '--serviceaccount=default:default');
     const listed = [{ status: 200, kind: 'PodList' }, refused, refused];
     await expect.poll(() => fromPod(name, urls), { timeout: 30_000 }).toEqual(listed);
-    await lifepod.kubectlOk('delete', 'rolebinding', name);
+    await lifepod.delete('rolebinding', name);
     await expect.poll(() => fromPod(name, urls), { timeout: 30_000 }).toEqual([refused, refused, refused]);
   },
 );
@@ -138,12 +138,12 @@ test('the token of a Pod is refused when the Pod is gone, also if another Pod se
   const mounted = '/var/run/secrets/kubernetes.io/serviceaccount';
   await lifepod.apply(pod('gone', ['sleep', '36000']));
   await record.until('gone', isReady);
-  const token = await lifepod.kubectlOk('exec', 'gone', '--', 'cat', `${mounted}/token`);
+  const token = await lifepod.execOk('gone', '--', 'cat', `${mounted}/token`);
   // containerd discards input that arrives after the command has closed its output, so tee keeps the output open.
   const take = `mkdir /taken && cp ${mounted}/ca.crt /taken && tee /taken/token`;
   const url = 'https://kubernetes.default.svc';
   const withToken = async (name: string): Promise<Reached[]> =>
-    parsed(await lifepod.kubectlOk('exec', name, '--', 'env', 'CREDENTIALS=/taken', ...nodeCommand(PROGRAM, url)));
+    parsed(await lifepod.execOk(name, '--', 'env', 'CREDENTIALS=/taken', ...nodeCommand(PROGRAM, url)));
   for (const name of ['client', 'on-host']) {
     expect(await lifepod.kubectlInput(token, 'exec', '-i', name, '--', 'sh', '-c', take)).toMatchObject({
       code: 0,
@@ -151,7 +151,7 @@ test('the token of a Pod is refused when the Pod is gone, also if another Pod se
     });
     expect(await withToken(name)).toEqual([{ status: 403, kind: 'Status' }]);
   }
-  await lifepod.kubectlOk('delete', 'pod', 'gone', '--now');
+  await lifepod.delete('pod', 'gone', '--now');
   for (const name of ['client', 'on-host']) expect(await withToken(name)).toEqual([{ status: 401, kind: 'Status' }]);
 });
 
@@ -171,7 +171,7 @@ test('a NetworkPolicy that allows no traffic of a Pod leaves the API reachable, 
   const url = `https://${record.now('peer').status?.podIP}:1`;
   await expect.poll(() => fromPod('client', [url]), { timeout: 30_000 }).toEqual([{ error: 'timeout' }]);
   expect(await fromPod('client', ['https://kubernetes.default.svc'])).toEqual([ANSWERED]);
-  await lifepod.kubectlOk('delete', 'networkpolicy', 'none');
+  await lifepod.delete('networkpolicy', 'none');
   await expect.poll(() => fromPod('client', [url]), { timeout: 30_000 }).toEqual([{ error: 'ECONNREFUSED' }]);
 });
 
@@ -229,7 +229,7 @@ test('connections fail while the engine is dead, and work when it runs again', a
   await recordAgain();
   await expect.poll(lines, { timeout: 60_000 }).toMatch(/"status".*"ECONNREFUSED".*"status"/s);
   expect(await fromPod('on-host', [url])).toEqual([ANSWERED]);
-  await lifepod.kubectlOk('delete', 'pod', 'loop', '--now');
+  await lifepod.delete('pod', 'loop', '--now');
 });
 
 const restart = async (...options: string[]): Promise<void> => {

@@ -101,9 +101,9 @@ test('an expired token gets 401', async () => {
 
 test('the token of a Pod authenticates, and is refused as soon as the Pod is deleted', async () => {
   await lifepod.apply(pod('holder'));
-  await lifepod.kubectlOk('wait', '--for=condition=Ready', 'pod/holder', '--timeout=60s');
+  await lifepod.wait('--for=condition=Ready', 'pod/holder');
   const path = '/var/run/secrets/kubernetes.io/serviceaccount/token';
-  const mounted = (await lifepod.kubectlOk('exec', 'holder', '--', 'cat', path)).trim();
+  const mounted = (await lifepod.execOk('holder', '--', 'cat', path)).trim();
   const bound = await createToken('--bound-object-kind=Pod', '--bound-object-name=holder');
   const { metadata, spec } = await lifepod.get<{ metadata: { uid: string }; spec: { nodeName: string } }>(
     'pod',
@@ -122,7 +122,7 @@ test('the token of a Pod authenticates, and is refused as soon as the Pod is del
     });
     expect((await reviewed(token)).user).toEqual(user);
   }
-  await lifepod.kubectlOk('delete', 'pod', 'holder');
+  await lifepod.delete('pod', 'holder');
   for (const token of [mounted, bound]) {
     expect(await whoami(token)).toMatch(UNAUTHORIZED);
     expect(await refusal(token)).toMatch(UNAUTHORIZED);
@@ -136,12 +136,12 @@ test('a token in a Secret authenticates its ServiceAccount until the Secret is d
     metadata: { name: 'legacy', annotations: { 'kubernetes.io/service-account.name': 'default' } },
     type: 'kubernetes.io/service-account-token',
   });
-  await lifepod.kubectlOk('wait', '--for=jsonpath={.data.token}', 'secret/legacy', '--timeout=30s');
+  await lifepod.wait('--for=jsonpath={.data.token}', 'secret/legacy');
   const { data } = await lifepod.get<{ data: Record<string, string> }>('secret', 'legacy');
   const token = Buffer.from(data['token'] ?? '', 'base64').toString();
   expect(Object.keys(data).sort()).toEqual(['ca.crt', 'namespace', 'token']);
   expect(await refusal(token)).toContain('User "system:serviceaccount:default:default" cannot list');
-  await lifepod.kubectlOk('delete', 'secret', 'legacy');
+  await lifepod.delete('secret', 'legacy');
   expect(await refusal(token)).toMatch(UNAUTHORIZED);
 });
 

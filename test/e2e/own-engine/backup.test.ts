@@ -24,8 +24,7 @@ let laterRevision: string;
 
 const PODS = '/api/v1/namespaces/default/pods';
 
-const ready = (name: string): Promise<string> =>
-  lifepod.kubectlOk('wait', '--for=condition=Ready', `pod/${name}`, '--timeout=100s');
+const ready = (name: string): Promise<void> => lifepod.wait('--for=condition=Ready', `pod/${name}`);
 
 /** Returns the ID of the process that has the text as an argument. */
 function processWith(text: string): number {
@@ -40,8 +39,8 @@ beforeAll(async () => {
   await lifepod.kubectlOk('create', 'secret', 'generic', 'db', '--from-literal=password=secret');
   await lifepod.apply(pod('kept', { app: [{ name: 'app', script: WAIT }] }));
   await lifepod.apply(pod('gone', { app: [{ name: 'app', script: 'exit 0' }], spec: { restartPolicy: 'Never' } }));
-  await lifepod.kubectlOk('wait', '--for=jsonpath={.status.phase}=Succeeded', 'pod/gone', '--timeout=100s');
-  await lifepod.kubectlOk('delete', 'pod', 'gone');
+  await lifepod.wait('--for=jsonpath={.status.phase}=Succeeded', 'pod/gone');
+  await lifepod.delete('pod', 'gone');
   await ready('kept');
   const printed = await lifepod.cliOk('backup', file);
   expect(printed).toMatch(/^backed up .* to .*: \d+ objects at revision \d+\nthe file contains the keys/);
@@ -118,7 +117,7 @@ test('another data folder with a restored backup has its Secrets and records, an
     await other.cliOk('restore', file);
     await other.cliOk('up', '--detach', '--port', '0');
     await other.cliOk('image', 'load', await busyboxArchive());
-    await other.kubectlOk('wait', '--for=condition=Ready', 'pod/kept', '--timeout=100s');
+    await other.wait('--for=condition=Ready', 'pod/kept');
     const { data } = await other.get<Secret>('secret', 'db');
     expect(Buffer.from(data?.['password'] ?? '', 'base64').toString()).toBe('secret');
     expect((await other.kubectl('get', 'pod', 'later')).stderr).toContain('NotFound');

@@ -110,7 +110,7 @@ async function nodeCertificate(name: string, credentials: string[]): Promise<str
   const request = { apiVersion: 'certificates.k8s.io/v1', kind: 'CertificateSigningRequest', metadata: { name }, spec };
   const created = await lifepod.kubectlInput(JSON.stringify(request), ...credentials, 'create', '-f', '-');
   expect(created.stderr).toBe('');
-  await lifepod.kubectlOk('wait', '--for=jsonpath={.status.certificate}', `csr/${name}`, '--timeout=30s');
+  await lifepod.wait('--for=jsonpath={.status.certificate}', `csr/${name}`);
   const { status } = await lifepod.get<{ status: { certificate: string } }>('csr', name);
   const user = {
     'client-certificate-data': status.certificate,

@@ -50,7 +50,7 @@ test('volumes stay mounted until all defer containers have ended, even if the en
     ),
   );
   await record.until('mounted', isReady);
-  await lifepod.kubectlOk('delete', 'pod', 'mounted', '--wait=false');
+  await lifepod.delete('pod', 'mounted', '--wait=false');
   const before = await record.until('mounted', runs('one'));
   await restart();
   const after = await record.until('mounted', runs('one'));
@@ -86,7 +86,7 @@ test('with --terminating-phase=false, the phase stays Running while defer contai
   await restart();
   await lifepod.apply(deferPod(lifepod, 'plain', [entry('one', gate('one')), entry('two', ':', POST)]));
   await record.until('plain', isReady);
-  await lifepod.kubectlOk('delete', 'pod', 'plain', '--wait=false');
+  await lifepod.delete('pod', 'plain', '--wait=false');
   const during = await record.until('plain', runs('one'));
   expect(condition(during, 'Deferred')).toMatchObject({ status: 'False', reason: 'DeferContainersRunning' });
   expect(await lifepod.kubectlOk('get', 'pod', 'plain')).toMatch(/^plain +1\/1 +Defer:0\/2 /m);
@@ -108,7 +108,7 @@ test('lifepod down runs the defer containers of all Pods and waits until they ha
   await lifepod.apply(gated('living'));
   for (const name of ['begun', 'living', 'static-2-node-1']) await record.until(name, isReady);
   const leaks = await watchLeaks(lifepod.dataDir);
-  await lifepod.kubectlOk('delete', 'pod', 'begun', '--wait=false');
+  await lifepod.delete('pod', 'begun', '--wait=false');
   await record.until('begun', runs('one'));
   record.end();
   const pid = lifepod.pid();

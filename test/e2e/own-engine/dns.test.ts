@@ -43,15 +43,14 @@ const pod = (name: string, more: object = {}, command = ['sleep', '3600']) => ({
   },
 });
 const service = (name: string, spec: object) => ({ apiVersion: 'v1', kind: 'Service', metadata: { name }, spec });
-const lookUp = async (name: string): Promise<string> =>
-  (await lifepod.kubectl('exec', 'client', '--', 'nslookup', name)).stdout;
+const lookUp = async (name: string): Promise<string> => (await lifepod.exec('client', '--', 'nslookup', name)).stdout;
 
 test('Pods resolve Services, hosts of headless Services, Pods and addresses, and the names of the cluster itself', async () => {
   await lifepod.apply(pod('client'));
   await lifepod.apply(pod('server', { hostname: 'web-0', subdomain: 'db' }));
   await lifepod.apply(service('db', { clusterIP: 'None', selector: { app: 'server' }, ports: [{ port: 80 }] }));
   await lifepod.apply(service('web', { selector: { app: 'server' }, ports: [{ port: 80 }] }));
-  await lifepod.kubectlOk('wait', '--for=condition=Ready', 'pod/client', 'pod/server', '--timeout=60s');
+  await lifepod.wait('--for=condition=Ready', 'pod/client', 'pod/server');
   const { status } = await lifepod.get<{ status: { podIP: string } }>('pod', 'server');
   const { spec } = await lifepod.get<{ spec: { clusterIP: string } }>('service', 'web');
   const dashed = status.podIP.replaceAll('.', '-');
@@ -75,7 +74,7 @@ test('the Service kube-dns answers at its cluster IP over UDP and TCP, and is cr
   const slice = await lifepod.get<EndpointSlice>(...inSystem, 'endpointslice', 'kube-dns');
   expect(slice.endpoints?.map(({ addresses }) => addresses)).toEqual([[clusterIP]]);
   expect(await lifepod.kubectlOk('cluster-info')).toContain('CoreDNS is running at');
-  const inClient = async (...command: string[]) => (await lifepod.kubectlOk('exec', 'client', '--', ...command)).trim();
+  const inClient = async (...command: string[]) => (await lifepod.execOk('client', '--', ...command)).trim();
   const found = new RegExp(`Name:\\s+${KUBE_DNS}\\s+Address: ${clusterIP}$`, 'm');
   expect(await inClient('nslookup', KUBE_DNS)).toMatch(found);
   expect(await inClient('nslookup', KUBE_DNS, clusterIP)).toMatch(found);
@@ -147,7 +146,7 @@ test('the DNS answers while the engine does not run at all', async () => {
 test('a Pod resolves without a failure while the engine is killed and started again', async () => {
   const loop = 'while :; do nslookup web.default.svc.cluster.local >/dev/null && echo ok || echo failed; done';
   await lifepod.apply(pod('loop', {}, ['sh', '-c', loop]));
-  await lifepod.kubectlOk('wait', '--for=condition=Ready', 'pod/loop', '--timeout=60s');
+  await lifepod.wait('--for=condition=Ready', 'pod/loop');
   const [pid] = dnsProcesses(lifepod.dataDir);
   await lifepod.kill('SIGKILL');
   await lifepod.up();

@@ -19,9 +19,9 @@ test('lifepod down ends the Pods gracefully and leaves no process, mount, interf
     const lifepod = await startLifepod({ scratch });
     await lifepod.apply(APP);
     await lifepod.apply(pod('memory', { spec: { volumes: [{ name: 'm', emptyDir: { medium: 'Memory' } }] } }));
-    await lifepod.kubectlOk('wait', '--for=condition=Ready', 'pod/app', 'pod/memory', '--timeout=60s');
+    await lifepod.wait('--for=condition=Ready', 'pod/app', 'pod/memory');
     // The kernel tracks this connection with the DNS of the machine.
-    await lifepod.kubectlOk('exec', 'app', '--', 'nslookup', 'kubernetes.default.svc.cluster.local');
+    await lifepod.execOk('app', '--', 'nslookup', 'kubernetes.default.svc.cluster.local');
     const leaks = await watchLeaks(lifepod.dataDir);
     for (const kind of [
       /^link lp/,
@@ -80,7 +80,7 @@ test('lifepod down after kill -9 of the engine ends the Pods and leaves nothing 
   try {
     const lifepod = await startLifepod({ scratch });
     await lifepod.apply(APP);
-    await lifepod.kubectlOk('wait', '--for=condition=Ready', 'pod/app', '--timeout=60s');
+    await lifepod.wait('--for=condition=Ready', 'pod/app');
     const leaks = await watchLeaks(lifepod.dataDir);
     await lifepod.kill('SIGKILL');
     await lifepod.cliOk('down');
@@ -89,7 +89,7 @@ test('lifepod down after kill -9 of the engine ends the Pods and leaves nothing 
     const runAgain = async (): Promise<LeakWatch> => {
       await lifepod.up();
       await lifepod.apply(APP);
-      await lifepod.kubectlOk('wait', '--for=condition=Ready', 'pod/app', '--timeout=60s');
+      await lifepod.wait('--for=condition=Ready', 'pod/app');
       return watchLeaks(lifepod.dataDir);
     };
     // An engine and a containerd that start after both were killed detach the sandbox.
@@ -97,7 +97,7 @@ test('lifepod down after kill -9 of the engine ends the Pods and leaves nothing 
     await lifepod.kill('SIGKILL');
     killContainerd(lifepod);
     const restarted = await runAgain();
-    await lifepod.kubectlOk('delete', 'pod', 'app', '--now');
+    await lifepod.delete('pod', 'app', '--now');
     const attached = async () => (await restarted.left()).filter((part) => /^(record|lease|link veth)/.test(part));
     expect(await attached()).toEqual([]);
 
@@ -199,8 +199,8 @@ test('lifepod down waits until the containers of a Pod that was deleted by force
   try {
     const marker = '16180339';
     await lifepod.apply(pod('deaf', { app: [{ name: 'app', script: `trap "" TERM; sleep ${marker}` }] }));
-    await lifepod.kubectlOk('wait', '--for=condition=Ready', 'pod/deaf', '--timeout=60s');
-    await lifepod.kubectlOk('delete', 'pod', 'deaf', '--force', '--grace-period=0', '--wait=false');
+    await lifepod.wait('--for=condition=Ready', 'pod/deaf');
+    await lifepod.delete('pod', 'deaf', '--force', '--grace-period=0', '--wait=false');
     const { stderr } = await lifepod.cli('down');
     // If containers still ran after the end of the engine, `lifepod down` would kill them and print a warning.
     expect(stderr).toBe('');
@@ -235,14 +235,14 @@ test('two engines with different data folders and networks can run at the same t
       await Promise.all(
         [first, second].map(async (lifepod) => {
           await lifepod.apply(APP);
-          await lifepod.kubectlOk('wait', '--for=condition=Ready', 'pod/app', '--timeout=60s');
+          await lifepod.wait('--for=condition=Ready', 'pod/app');
         }),
       );
     } finally {
       await second.stop();
     }
     expect(await first.kubectlOk('get', 'pod', 'app')).toMatch(/^app +1\/1 +Running +0 /m);
-    await first.kubectlOk('delete', 'pod', 'app');
+    await first.delete('pod', 'app');
   } finally {
     await first.stop();
   }

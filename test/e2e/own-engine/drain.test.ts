@@ -11,12 +11,11 @@ useOwnEngine();
 const DEADLINE_MILLIS = 150_000;
 const REFUSAL = "Cannot evict pod as it would violate the pod's disruption budget.";
 
-const waitFor = (path: string, value: number): Promise<string> =>
-  lifepod.kubectlOk('wait', 'pdb/web', `--for=jsonpath={.status.${path}}=${value}`, '--timeout=100s');
+const waitFor = (path: string, value: number): Promise<void> =>
+  lifepod.wait('pdb/web', `--for=jsonpath={.status.${path}}=${value}`);
 const allow = (minAvailable: number): Promise<string> =>
   lifepod.kubectlOk('patch', 'pdb', 'web', '--type=merge', '-p', JSON.stringify({ spec: { minAvailable } }));
-const pods = async (): Promise<Pod[]> =>
-  JSON.parse(await lifepod.kubectlOk('get', 'pods', '-l', 'app=web', '-o', 'json')).items;
+const pods = async (): Promise<Pod[]> => (await lifepod.get<{ items: Pod[] }>('pods', '-l', 'app=web')).items;
 const remaining = (all: readonly Pod[]): string[] =>
   all
     .filter(({ metadata, spec }) => spec?.nodeName !== undefined && metadata.deletionTimestamp === undefined)

@@ -57,7 +57,7 @@ async function create(name: string, spec: object): Promise<NonNullable<Service['
 }
 
 const inPod = async (name: string, script: string): Promise<string> =>
-  (await lifepod.kubectl('exec', name, '--', 'sh', '-c', script)).stdout.trim();
+  (await lifepod.exec(name, '--', 'sh', '-c', script)).stdout.trim();
 const askFrom = (name: string, address: string, port: number): Promise<string> =>
   inPod(name, `timeout 5 nc -w 5 ${address} ${port}`);
 const askFromMachine = async (address: string, port: number): Promise<string> =>
@@ -186,6 +186,6 @@ test('a NetworkPolicy with an IPv6 ipBlock allows this block only, and nothing o
   await Promise.all([ipv4, ipv6].map((ip) => expect.poll(() => askFrom('other', ip, 8080), SOON).toBe('')));
   expect(await askFrom('client', ipv6, 8080)).toBe('web');
   expect(await askFrom('client', ipv4, 8080)).toBe('');
-  await lifepod.kubectlOk('delete', 'networkpolicy', 'six');
+  await lifepod.delete('networkpolicy', 'six');
   for (const ip of [ipv4, ipv6]) await expect.poll(() => askFrom('other', ip, 8080), SOON).toBe('web');
 });

@@ -19,7 +19,7 @@ async function start(name: string, more: object = {}): Promise<Pod> {
     periodSeconds: 1,
   };
   await lifepod.apply(pod(name, { app: [{ name: 'app', script: SERVE, readinessProbe: listens, ...more }] }));
-  await lifepod.kubectlOk('wait', '--for=condition=Ready', `pod/${name}`, '--timeout=60s');
+  await lifepod.wait('--for=condition=Ready', `pod/${name}`);
   return lifepod.get<Pod>('pod', name);
 }
 const namespaceOf = (of: Pod): string => `/proc/${processesOf(containerGroup(lifepod.dataDir, of, 'app'))[0]}/ns/net`;
@@ -49,6 +49,6 @@ test('the node reaches a hostPort on loopback, and Pods reach no loopback addres
   await lifepod.up();
   expect(await fromTheMachine()).toBe('hello from inside\n');
   await expectClosed();
-  await lifepod.kubectlOk('delete', 'pod', 'ported', '--now');
+  await lifepod.delete('pod', 'ported', '--now');
   await expectClosed();
 });

@@ -17,7 +17,7 @@ import { inPhase, isReady, statusOf, waitsFor } from '../../support/pods.ts';
 useOwnEngine({ options: ['--allowed-unsafe-sysctls', 'kernel.msg*,net.core.somaxconn'] });
 
 const inside = (name: string, container: string, script: string): Promise<string> =>
-  lifepod.kubectlOk('exec', name, '-c', container, '--', 'sh', '-c', script);
+  lifepod.execOk(name, '-c', container, '--', 'sh', '-c', script);
 /** Parses the text of /proc/PID/status. Returns the values by name, with single spaces. */
 const statusLines = (text: string): Record<string, string> =>
   Object.fromEntries(
@@ -280,7 +280,7 @@ describe('names', () => {
     expect(await record.event('too-long', /FailedCreatePodSandBox/)).toContain(
       `failed to construct FQDN from pod hostname and cluster domain, FQDN ${full} is too long (64 characters is the max, ${full.length} characters requested)`,
     );
-    await lifepod.kubectlOk('delete', 'pod', 'too-long', '--now');
+    await lifepod.delete('pod', 'too-long', '--now');
   });
 
   test("a Pod with hostNetwork and ClusterFirstWithHostNet uses the cluster's DNS, and its dnsConfig is added", async () => {
@@ -372,7 +372,7 @@ describe('host ports', () => {
     await ported('ported', { hostPort: 28_083 });
     const { status } = await record.until('ported', isReady);
     expect(await hear(status?.hostIP ?? '', 28_083)).toBe('hello from inside\n');
-    await lifepod.kubectlOk('delete', 'pod', 'ported', '--now');
+    await lifepod.delete('pod', 'ported', '--now');
     await ported('ported-again', { hostPort: 28_083 });
     const next = await record.until('ported-again', isReady);
     expect(await hear(next.status?.hostIP ?? '', 28_083)).toBe('hello from inside\n');

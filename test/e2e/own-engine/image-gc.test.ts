@@ -73,7 +73,7 @@ it('unused images are removed after their minimum age, and images that container
   expect(list).not.toContain('example.com/unused:1');
 
   await removal('example.com/to-come:1', async () => {
-    await lifepod.kubectlOk('delete', 'pod', 'user');
+    await lifepod.delete('pod', 'user');
   });
   expect(await lifepod.cliOk('image', 'list')).toContain('localhost/lifepod/pause:1');
 });

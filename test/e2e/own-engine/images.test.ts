@@ -241,7 +241,7 @@ describe('lifepod image', () => {
     const left = await lifepod.cliOk('image', 'list');
     expect(left).toContain(kept);
     expect(left).not.toContain(gone);
-    await lifepod.kubectlOk('delete', 'pod', 'ends-with-kept', '--grace-period=1');
+    await lifepod.delete('pod', 'ends-with-kept', '--grace-period=1');
   });
 });
 

@@ -31,11 +31,11 @@ const untilExists = (file: string): string => `until [ -e ${file} ]; do usleep 5
 const LEAVE = untilExists('/tmp/leave');
 const SCRIPT = `echo ready; ${untilExists('/tmp/begin')}; seq 1 ${FIRST}; ${untilExists('/tmp/go')}; seq ${FIRST + 1} ${LAST}; echo end; ${LEAVE}`;
 /** Creates the file in the container. The exit code is ignored, because the container may end, and kill touch, before touch has ended. */
-const touch = (pod: string, file: string) => lifepod.kubectl('exec', pod, '--', 'touch', file);
+const touch = (pod: string, file: string) => lifepod.exec(pod, '--', 'touch', file);
 
 test('a log of more than 10 MiB is rotated, and logs -f loses no line', async () => {
   await lifepod.apply(pod('writer', { app: [{ name: 'app', script: SCRIPT }], spec: { restartPolicy: 'Never' } }));
-  await lifepod.kubectlOk('wait', '--for=jsonpath={.status.containerStatuses[0].started}=true', 'pod/writer');
+  await lifepod.wait('--for=jsonpath={.status.containerStatuses[0].started}=true', 'pod/writer');
   const { uid } = (await lifepod.get<Pod>('pod', 'writer')).metadata;
   const folder = join(lifepod.dataDir, 'logs', 'pods', `default_writer_${uid}`, 'app');
   const follows = Promise.withResolvers<void>();
@@ -52,7 +52,7 @@ test('a log of more than 10 MiB is rotated, and logs -f loses no line', async ()
   expect(lines).toHaveLength(LAST + 1);
   expect(lines.findIndex((line, index) => line !== String(index + 1))).toBe(LAST);
 
-  await lifepod.kubectlOk('wait', '--for=jsonpath={.status.phase}=Succeeded', 'pod/writer', '--timeout=60s');
+  await lifepod.wait('--for=jsonpath={.status.phase}=Succeeded', 'pod/writer');
   // Without -f, kubectl logs prints only the newest file.
   const written = readFileSync(join(folder, '0.log'), 'utf8').split('\n').length - 1;
   expect(written).toBeLessThan(FIRST);
@@ -82,14 +82,14 @@ test('the logs of a container that writes as fast as possible exceed their limit
     if (bytes > 0) first ||= performance.now();
     most = Math.max(most, bytes);
   }, 20);
-  await lifepod.kubectlOk('wait', '--for=jsonpath={.status.containerStatuses[0].started}=true', 'pod/flood');
+  await lifepod.wait('--for=jsonpath={.status.containerStatuses[0].started}=true', 'pod/flood');
   await until(folder, () => hasEnded(folder));
   clearInterval(sampler);
   const perSecond = WRITTEN_BYTES / ((performance.now() - first) / 1_000);
   expect(most).toBeGreaterThan(LIMIT_BYTES / 5);
   expect(most).toBeLessThan(LIMIT_BYTES + perSecond);
   await touch('flood', '/tmp/leave');
-  await lifepod.kubectlOk('wait', '--for=jsonpath={.status.phase}=Succeeded', 'pod/flood', '--timeout=60s');
+  await lifepod.wait('--for=jsonpath={.status.phase}=Succeeded', 'pod/flood');
   // If the container ends before the first check of its log, the size is limited only after the end.
   await until(folder, () => bytesIn(folder) <= LIMIT_BYTES);
 });
@@ -101,7 +101,7 @@ test('the next engine limits the logs that a container wrote while no engine ran
   await lifepod.apply(
     pod('alone', { app, spec: { restartPolicy: 'Never', volumes: [{ name: 'gate', emptyDir: {} }] } }),
   );
-  await lifepod.kubectlOk('wait', '--for=jsonpath={.status.containerStatuses[0].started}=true', 'pod/alone');
+  await lifepod.wait('--for=jsonpath={.status.containerStatuses[0].started}=true', 'pod/alone');
   const { uid } = (await lifepod.get<Pod>('pod', 'alone')).metadata;
   const folder = join(lifepod.dataDir, 'logs', 'pods', `default_alone_${uid}`, 'app');
   await touch('alone', '/tmp/go');
@@ -113,7 +113,7 @@ test('the next engine limits the logs that a container wrote while no engine ran
   await until(gate, () => !existsSync(join(gate, 'leave')));
   await lifepod.up();
   await until(folder, () => bytesIn(folder) <= LIMIT_BYTES);
-  await lifepod.kubectlOk('wait', '--for=jsonpath={.status.phase}=Succeeded', 'pod/alone', '--timeout=60s');
+  await lifepod.wait('--for=jsonpath={.status.phase}=Succeeded', 'pod/alone');
   expect(bytesIn(folder)).toBeGreaterThan(LIMIT_BYTES / 2);
   expect(await lifepod.kubectlOk('logs', 'alone', '--tail=1')).toBe('end\n');
 });

@@ -69,7 +69,7 @@ test('each line of the log is one JSON object without repeated keys, and the end
   await lifepod.kubectlOk('-n', 'gone', 'rollout', 'status', 'deployment/web', '--timeout=100s');
   const failed = (line: string): boolean => /ErrImagePull|ImagePullBackOff/.test(line);
   await lifepod.until(['-n', 'gone', 'get', 'pod', 'unpulled', '-w', '--no-headers'], failed);
-  await lifepod.kubectlOk('delete', 'namespace', 'gone', '--timeout=110s');
+  await lifepod.delete('namespace', 'gone');
   await lifepod.cliOk('down');
   const lines = readFileSync(join(lifepod.dataDir, 'lifepod.log'), 'utf8').trimEnd().split('\n');
   expect(lines.length).toBeGreaterThan(5);

@@ -57,7 +57,7 @@ test('lifepod up waits for containerd or SIGINT, and an init container that ends
   const volumes = [{ name: 'trace', hostPath: { path: trace } }];
   await lifepod.apply(pod('kept', { init: [{ name: 'init', script, volumeMounts: [mount] }], spec: { volumes } }));
   const started = '{.status.initContainerStatuses[0].state.running.startedAt}';
-  await lifepod.kubectlOk('wait', `--for=jsonpath=${started}`, 'pod/kept', '--timeout=60s');
+  await lifepod.wait(`--for=jsonpath=${started}`, 'pod/kept');
   await lifepod.kill('SIGKILL');
   await machine.containerd.stop();
 
@@ -74,7 +74,7 @@ test('lifepod up waits for containerd or SIGINT, and an init container that ends
   watcher.close();
   next = await startContainerd(machine.where.options);
   expect(await ended, lines.join('\n')).toEqual([0, null]);
-  await lifepod.kubectlOk('wait', '--for=condition=Ready', 'pod/kept', '--timeout=60s');
+  await lifepod.wait('--for=condition=Ready', 'pod/kept');
   const { status } = await lifepod.get<Pod>('pod', 'kept');
   expect(status?.initContainerStatuses?.[0]).toMatchObject({
     restartCount: 0,

@@ -159,7 +159,7 @@ test('--max-parallel-image-pulls limits the number of parallel pulls, and the ne
   } finally {
     await gate.stop();
   }
-  await lifepod.kubectlOk('delete', 'pod', 'one', 'two', 'three', '--force');
+  await lifepod.delete('pod', 'one', 'two', 'three', '--force');
 });
 
 test('an engine that restarts without options uses the same runtime and keeps the containers', async () => {

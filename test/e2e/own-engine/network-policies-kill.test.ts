@@ -18,7 +18,7 @@ useOwnEngine();
 
 async function start(name: string): Promise<Pod> {
   await lifepod.apply(pod(name, { labels: { app: name } }));
-  await lifepod.kubectlOk('wait', '--for=condition=Ready', `pod/${name}`, '--timeout=60s');
+  await lifepod.wait('--for=condition=Ready', `pod/${name}`);
   return lifepod.get<Pod>('pod', name);
 }
 
@@ -93,7 +93,7 @@ test('a socket that a NetworkPolicy refuses is refused all the time while the en
   await received.more(ALLOWED, 20);
   expect(received.count(REFUSED)).toBe(0);
 
-  await lifepod.kubectlOk('delete', 'networkpolicy', 'web');
+  await lifepod.delete('networkpolicy', 'web');
   await received.more(REFUSED, 20);
   await lifepod.apply({ apiVersion: 'networking.k8s.io/v1', kind: 'NetworkPolicy', metadata: { name: 'web' }, spec });
   await lifepod.cliOk('down');

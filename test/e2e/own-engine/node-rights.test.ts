@@ -56,7 +56,7 @@ describe('the user of a node', () => {
     expect(await as(own, 'get', 'secrets')).toContain('No Object name found');
     expect(await as(own, 'get', 'pods', '--field-selector', `spec.nodeName=${own}`, '-o', 'name')).toBe('pod/uses');
     expect(await as(own, 'get', 'pods')).toContain('can only list/watch pods with spec.nodeName field selector');
-    await lifepod.kubectlOk('delete', 'pod', 'uses', '--grace-period=0', '--force');
+    await lifepod.delete('pod', 'uses', '--grace-period=0', '--force');
     expect(await as(own, 'get', 'secret', 'used')).toContain(NO_RELATION(own));
   });
 

@@ -64,7 +64,7 @@ it('the node rejects Pods above --max-pods', async () => {
     reason: 'OutOfpods',
     message: "Pod was rejected: Node didn't have enough resource: pods, requested: 1, used: 4, capacity: 4",
   });
-  await lifepod.kubectlOk('delete', 'pod', '--all', '--now');
+  await lifepod.delete('pod', '--all', '--now');
 });
 
 it('the oldest terminated Pods above --terminated-pod-gc-threshold are deleted', async () => {
@@ -76,7 +76,7 @@ it('the oldest terminated Pods above --terminated-pod-gc-threshold are deleted',
   await pods.gone('first');
   await pods.until('third', inPhase('Succeeded'));
   expect(pods.now('second').metadata.deletionTimestamp).toBeUndefined();
-  await lifepod.kubectlOk('delete', 'pod', 'second', 'third', '--now');
+  await lifepod.delete('pod', 'second', 'third', '--now');
 });
 
 describe('taints', () => {

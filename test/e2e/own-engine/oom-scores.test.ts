@@ -49,14 +49,14 @@ test('the OOM scores of the engine, containerd and shims are lowered if permitte
     }),
   );
   await lifepod.apply(pod('burstable', { app: [{ name: 'app', script: `${SHOW}; ${WAIT}`, ...resources }] }));
-  await lifepod.kubectlOk('wait', '--for=condition=Ready', 'pod/best-effort', 'pod/burstable', '--timeout=60s');
+  await lifepod.wait('--for=condition=Ready', 'pod/best-effort', 'pod/burstable');
   expectLowered();
   const shown = async (name: string, container: string): Promise<string> =>
     (await lifepod.kubectlOk('logs', name, '-c', container)).trim();
   expect(await shown('best-effort', 'init')).toBe('1000');
   expect(await shown('best-effort', 'app')).toBe('1000');
   expect(await shown('burstable', 'app')).toBe('999');
-  expect(await lifepod.kubectlOk('exec', 'burstable', '--', 'cat', '/proc/self/oom_score_adj')).toBe('999\n');
+  expect(await lifepod.execOk('burstable', '--', 'cat', '/proc/self/oom_score_adj')).toBe('999\n');
 });
 
 test('the OOM scores of a new engine, a new containerd and the existing shims are lowered', async () => {
@@ -67,7 +67,7 @@ test('the OOM scores of a new engine, a new containerd and the existing shims ar
   const [before] = findContainerd(paths());
   killContainerd(lifepod);
   await lifepod.apply(pod('later', { app: [{ name: 'app', script: `${SHOW}; ${WAIT}` }] }));
-  await lifepod.kubectlOk('wait', '--for=condition=Ready', 'pod/later', '--timeout=60s');
+  await lifepod.wait('--for=condition=Ready', 'pod/later');
   expect(findContainerd(paths())).not.toContain(before);
   expectLowered();
   expect(await lifepod.kubectlOk('logs', 'later')).toBe('1000\n');

@@ -128,7 +128,7 @@ describe('the control groups of Pods', () => {
       quotaMicros: '30000',
       memoryBytes: String(256 * MIB),
     });
-    await lifepod.kubectlOk('delete', 'pod', 'listed', '--wait=false');
+    await lifepod.delete('pod', 'listed', '--wait=false');
   });
 
   test('a Pod whose app container has no limit has no limit either, even if its init container has one', async () => {
@@ -145,7 +145,7 @@ describe('the control groups of Pods', () => {
       quotaMicros: 'none',
       memoryBytes: 'none',
     });
-    await lifepod.kubectlOk('delete', 'pod', 'worked-2', '--now');
+    await lifepod.delete('pod', 'worked-2', '--now');
   });
 
   test('the CPU weight of a Pod includes its sidecars, whose OOM scores are not higher than those of the app containers', async () => {
@@ -165,7 +165,7 @@ describe('the control groups of Pods', () => {
     expect(scoreOf(containerGroup(lifepod.dataDir, ready, 'app'))).toBe(app);
     expect(await lifepod.kubectlOk('logs', 'sidecars', '-c', 'side')).toBe(`${app}\n`);
     expect(await lifepod.kubectlOk('logs', 'sidecars', '-c', 'i')).toBe(`${score(999)}\n`);
-    await lifepod.kubectlOk('delete', 'pod', 'sidecars', '--now');
+    await lifepod.delete('pod', 'sidecars', '--now');
   });
 
   test('the control group of a Pod is removed with the Pod, whether its containers were running or had exited', async () => {
@@ -173,7 +173,7 @@ describe('the control groups of Pods', () => {
     await lifepod.apply(pod('long', { app: [waiting('app', request('100m', '8Mi'))] }));
     const long = podGroup(lifepod.dataDir, await record.until('long', isReady));
     expect(groupExists(long)).toBe(true);
-    await lifepod.kubectlOk('delete', 'pod', 'short', 'long');
+    await lifepod.delete('pod', 'short', 'long');
     expect(groupExists(long)).toBe(false);
     expect(groupExists(podGroup(lifepod.dataDir, record.history('short').at(-1)?.pod as never))).toBe(false);
   });

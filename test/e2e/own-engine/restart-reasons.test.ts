@@ -33,7 +33,7 @@ beforeAll(async () => {
 afterAll(() => runtime?.close());
 
 const signal = AbortSignal.timeout(170_000);
-const finished = (name: string): Promise<string> => lifepod.kubectlOk('delete', 'pod', name, '--now', '--wait=false');
+const finished = (name: string): Promise<void> => lifepod.delete('pod', name, '--now', '--wait=false');
 /** Waits until the containers have written `count` lines, and returns the lines. A container may be ready before it writes. */
 async function written(name: string, count: number): Promise<string[]> {
   const log = join(lifepod.dataDir, name, 'log');
@@ -196,5 +196,5 @@ test('init containers do not run again when all are removed from the runtime, ev
   const later = await record.until('collected', (pod) => restarted('other', 1)(pod) && isReady(pod));
   for (const name of ['init-1', 'init-2', 'side']) expect(statusOf(later, name)).toEqual(statusOf(before, name));
   expect((await written('collected', 7)).slice(5).sort()).toEqual(['app', 'other']);
-  await lifepod.kubectlOk('delete', 'pod', 'collected', '--now');
+  await lifepod.delete('pod', 'collected', '--now');
 });

@@ -75,8 +75,8 @@ test('a Pod with a missing RuntimeClass is rejected, and an Event reports a miss
   expect(await record.event('no-handler', /FailedCreatePodSandBox/)).toContain(
     'no runtime for "unknown" is configured',
   );
-  await lifepod.kubectlOk('delete', 'runtimeclass', 'second');
-  await lifepod.kubectlOk('delete', 'pod', 'no-handler', '--now');
+  await lifepod.delete('runtimeclass', 'second');
+  await lifepod.delete('pod', 'no-handler', '--now');
 });
 
 test('an engine that restarts without options still has the runtime handler of its first start', async () => {

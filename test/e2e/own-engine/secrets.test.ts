@@ -66,7 +66,7 @@ beforeAll(async () => {
       spec: { volumes: [{ name: 'secret', secret: { secretName: 'db' } }] },
     }),
   );
-  await lifepod.kubectlOk('wait', '--for=condition=Ready', 'pod/reader', '--timeout=60s');
+  await lifepod.wait('--for=condition=Ready', 'pod/reader');
 });
 
 test('no file shows a Secret before and after a rotation of the key, and Pods and clients read the Secrets', async () => {
@@ -80,7 +80,7 @@ test('no file shows a Secret before and after a rotation of the key, and Pods an
   expect(keyNames()).not.toContain(old);
   expect(filesWith(PASSWORD, encoded)).toEqual([]);
   expect([await passwordOf('db'), await passwordOf('applied')]).toEqual([encoded, encoded]);
-  expect(await lifepod.kubectlOk('exec', 'reader', '--', 'cat', '/secret/password')).toBe(PASSWORD);
+  expect(await lifepod.execOk('reader', '--', 'cat', '/secret/password')).toBe(PASSWORD);
 });
 
 test('a rotation that is interrupted by kill -9 continues at the next start, and loses nothing', async () => {
@@ -137,5 +137,5 @@ test('without its key file, the engine does not start, says what to do, and crea
   renameSync(elsewhere, folder());
   await lifepod.up();
   expect(await passwordOf('db')).toBe(encoded);
-  expect(await lifepod.kubectlOk('exec', 'reader', '--', 'cat', '/secret/password')).toBe(PASSWORD);
+  expect(await lifepod.execOk('reader', '--', 'cat', '/secret/password')).toBe(PASSWORD);
 });

@@ -63,7 +63,7 @@ async function answersTo(address: string, port: number): Promise<string[]> {
 
 const fromPod = async (address: string, port: number): Promise<string> => {
   const script = `echo hello | timeout 10 nc -w 5 ${address} ${port}`;
-  return (await lifepod.kubectl('exec', 'client', '--', 'sh', '-c', script)).stdout.trim();
+  return (await lifepod.exec('client', '--', 'sh', '-c', script)).stdout.trim();
 };
 
 const podNames = async (): Promise<string[]> => {
@@ -75,7 +75,7 @@ test('the machine and Pods reach a Deployment through its Service, and connectio
   await lifepod.apply(pod('client', { app: [{ name: 'app', script: WAIT }] }));
   await deploy(2);
   await lifepod.kubectlOk('expose', 'deployment', 'web', '--port=80', '--target-port=8080', '--type=NodePort');
-  await lifepod.kubectlOk('wait', '--for=condition=Ready', 'pod/client', '--timeout=60s');
+  await lifepod.wait('--for=condition=Ready', 'pod/client');
   const { spec } = await lifepod.get<Service>('service', 'web');
   const clusterIp = spec?.clusterIP as string;
   const nodePort = spec?.ports?.[0]?.nodePort as number;
@@ -87,7 +87,7 @@ test('the machine and Pods reach a Deployment through its Service, and connectio
   // A Pod of the Service reaches itself, too.
   const [first = ''] = names;
   const own = `for i in 1 2 3 4 5 6 7 8 9 10; do echo hello | timeout 10 nc -w 5 ${clusterIp} 80; done`;
-  const answers = await lifepod.kubectlOk('exec', first, '--', 'sh', '-c', own);
+  const answers = await lifepod.execOk(first, '--', 'sh', '-c', own);
   expect([...new Set(answers.trim().split('\n'))].sort()).toEqual(names);
 
   const connections = [open('127.0.0.1', nodePort), open(clusterIp, 80)];
@@ -95,7 +95,7 @@ test('the machine and Pods reach a Deployment through its Service, and connectio
   for (const connection of connections) before.push(await say(connection));
   // This connection of a Pod stays open.
   const inClient = async (script: string): Promise<string> =>
-    (await lifepod.kubectl('exec', 'client', '--', 'sh', '-c', script)).stdout.trim();
+    (await lifepod.exec('client', '--', 'sh', '-c', script)).stdout.trim();
   await inClient(`(while :; do echo hi; sleep 0.1; done | nc ${clusterIp} 80 >/tmp/answers) >/dev/null 2>&1 &`);
   const answered = async (): Promise<string[]> => (await inClient('cat /tmp/answers')).split('\n');
   await expect.poll(async () => (await answered()).length, { timeout: 30_000 }).toBeGreaterThan(3);
@@ -110,14 +110,14 @@ test('the machine and Pods reach a Deployment through its Service, and connectio
   expect(new Set(await answered()).size).toBe(1);
 
   await lifepod.kubectlOk('scale', 'deployment', 'web', '--replicas=0');
-  await lifepod.kubectlOk('wait', '--for=delete', 'pod', '-l', 'app=web', '--timeout=60s');
+  await lifepod.wait('--for=delete', 'pod', '-l', 'app=web');
   const refused = async (): Promise<string> => {
     const socket = open('127.0.0.1', nodePort);
     const [error] = (await once(socket, 'error').catch((error) => [error])) as [NodeJS.ErrnoException];
     return error.code ?? '';
   };
   await expect.poll(refused, { timeout: 10_000, interval: 200 }).toBe('ECONNREFUSED');
-  await lifepod.kubectlOk('delete', 'service', 'web');
+  await lifepod.delete('service', 'web');
 });
 
 test('a Pod with hostNetwork is reached through its Service by Pods and the machine', async () => {
@@ -126,13 +126,13 @@ test('a Pod with hostNetwork is reached through its Service by Pods and the mach
   const app = { name: 'app', script, readinessProbe: { tcpSocket: { port }, periodSeconds: 1 } };
   const spec = { hostNetwork: true, terminationGracePeriodSeconds: 1 };
   await lifepod.apply(pod('hosted', { app: [app], labels: { app: 'hosted' }, spec }));
-  await lifepod.kubectlOk('wait', '--for=condition=Ready', 'pod/hosted', '--timeout=60s');
+  await lifepod.wait('--for=condition=Ready', 'pod/hosted');
   await lifepod.kubectlOk('expose', 'pod', 'hosted', '--port=80', `--target-port=${port}`, '--type=NodePort');
   const { clusterIP = '', ports } = (await lifepod.get<Service>('service', 'hosted')).spec ?? {};
   await expect.poll(() => fromPod(clusterIP, 80), { timeout: 30_000, interval: 200 }).toBe('host');
   expect(await answersTo(clusterIP, 80)).toEqual(['host']);
   expect(await answersTo('127.0.0.1', ports?.[0]?.nodePort as number)).toEqual(['host']);
-  await lifepod.kubectlOk('delete', 'service,pod', 'hosted', '--now');
+  await lifepod.delete('service,pod', 'hosted', '--now');
 });
 
 const HOST_PORT = 28_087;
@@ -162,7 +162,7 @@ test('127.0.0.1 reaches host ports and node ports while the engine is killed and
       spec: { terminationGracePeriodSeconds: 1 },
     }),
   );
-  await lifepod.kubectlOk('wait', '--for=condition=Ready', 'pod/ported', '--timeout=60s');
+  await lifepod.wait('--for=condition=Ready', 'pod/ported');
   await lifepod.kubectlOk('expose', 'pod', 'ported', '--port=80', '--target-port=8080', '--type=NodePort');
   const { spec } = await lifepod.get<Service>('service', 'ported');
   const ports = [HOST_PORT, spec?.ports?.[0]?.nodePort as number];
@@ -183,7 +183,7 @@ test('127.0.0.1 reaches host ports and node ports while the engine is killed and
   expect(answers.length).toBeGreaterThan(10);
   expect(new Set(answers)).toEqual(new Set(['ported']));
   expect(await all()).toEqual(['ported', 'ported', 'ported', 'ported']);
-  await lifepod.kubectlOk('delete', 'service,pod', 'ported', '--now');
+  await lifepod.delete('service,pod', 'ported', '--now');
 });
 
 test('no rules are left after down', async () => {

@@ -111,7 +111,7 @@ test('up --detach takes over the engine that a session leaves running for a Pod 
   expect((await session.ended).stderr).toContain('no session has created these Pods: default/keep; ');
 
   await lifepod.cliOk('up', '--detach');
-  await lifepod.kubectlOk('delete', 'pod', 'keep');
+  await lifepod.delete('pod', 'keep');
   const last = await startSession(lifepod.dataDir, 'run', ['busybox:1.28', '--', 'true']).ended;
   expect([last.code, engineRuns(lifepod)], last.stderr).toEqual([0, true]);
 });

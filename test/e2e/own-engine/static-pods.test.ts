@@ -5,9 +5,10 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { stringify } from 'yaml';
 import type { Node, Pod } from '../../../src/api/generated/types.ts';
-import { launch, untilLine } from '../../support/lifepod.ts';
+import { launch } from '../../support/lifepod.ts';
 import { pod, WAIT } from '../../support/manifests.ts';
 import { lifepod, useOwnEngine } from '../../support/own-engine.ts';
+import { untilLine } from '../../support/until-line.ts';
 
 const MIRROR = 'kubernetes.io/config.mirror';
 
@@ -18,8 +19,7 @@ const write = (file: string, content: object): void => writeFileSync(manifest(fi
 const says = (name: string, word: string): Record<string, unknown> =>
   pod(name, { app: [{ name: 'app', script: `echo ${word}; ${WAIT}` }], labels: { app: name } });
 const get = (name: string): Promise<Pod> => lifepod.get<Pod>('pod', name);
-const gone = (name: string): Promise<string> =>
-  lifepod.kubectlOk('wait', '--for=delete', `pod/${name}`, '--timeout=60s');
+const gone = (name: string): Promise<void> => lifepod.wait('--for=delete', `pod/${name}`);
 /** Waits until the Pod, which may not exist yet, is Ready, and returns it. `not`: the UID of an earlier Pod of the same name. */
 async function ready(name: string, not?: string): Promise<Pod> {
   const watch = ['get', 'pods', '-w', `--field-selector=metadata.name=${name}`, '-o', 'json', '--output-watch-events'];
@@ -62,12 +62,12 @@ test('the mirror of a running static Pod has the name of the node as suffix, and
   expect(described).toMatch(/^Controlled By: +Node\/node-1$/m);
   await lifepod.until(['get', 'events', '-w', '-o', 'wide'], (line) => line.includes('Started container app'));
   expect(await lifepod.kubectlOk('describe', 'pod', 'web-node-1')).toMatch(/Normal +Started .* Started container app/);
-  expect(await lifepod.kubectlOk('exec', 'web-node-1', '--', 'hostname')).toBe('web-node-1\n');
+  expect(await lifepod.execOk('web-node-1', '--', 'hostname')).toBe('web-node-1\n');
 });
 
 test('deleting the mirror of a static Pod does not stop its containers, and the mirror is created again', async () => {
   const before = await get('web-node-1');
-  await lifepod.kubectlOk('delete', 'pod', 'web-node-1', '--wait=false');
+  await lifepod.delete('pod', 'web-node-1', '--wait=false');
   const after = await ready('web-node-1', before.metadata.uid);
   expect(after.metadata.uid).not.toBe(before.metadata.uid);
   expect(runningId(after)).toBe(runningId(before));

@@ -37,7 +37,7 @@ const ask = ({ ip, port }: Address): string => `echo hello | timeout 10 nc -w 5 
 const fromMachine = async (address: Address): Promise<string> =>
   (await runCommand('busybox', ['sh', '-c', ask(address)])).stdout.trim();
 const fromPodOf = async (lifepod: Lifepod, address: Address): Promise<string> =>
-  (await lifepod.kubectl('exec', 'client', '--', 'sh', '-c', ask(address))).stdout.trim();
+  (await lifepod.exec('client', '--', 'sh', '-c', ask(address))).stdout.trim();
 
 /** Starts a client and a server with a host port, and exposes the server as a Service. */
 async function deploy(lifepod: Lifepod, name: Name): Promise<void> {
@@ -51,7 +51,7 @@ async function deploy(lifepod: Lifepod, name: Name): Promise<void> {
   const spec = { terminationGracePeriodSeconds: 1 };
   const app = [{ name: 'app', script: SERVE, ports, readinessProbe }];
   await lifepod.apply(pod(name, { app, labels: { app: name }, spec }));
-  await lifepod.kubectlOk('wait', '--for=condition=Ready', 'pod/client', `pod/${name}`, '--timeout=60s');
+  await lifepod.wait('--for=condition=Ready', 'pod/client', `pod/${name}`);
   await lifepod.kubectlOk('create', 'service', 'nodeport', name, '--tcp=80:8080', `--node-port=${nodePort}`);
 }
 

@@ -54,8 +54,8 @@ test.each([1, 2])('an engine continues the Pods of a data folder of format %i', 
     expect(await lifepod.cliOk('timeline', 'gone')).toContain('exit');
 
     // Running Pods start again, with their volumes; a completed Pod does not.
-    await lifepod.kubectlOk('wait', '--for=condition=Ready', 'pod/keeper', 'pod/static-node-1', '--timeout=100s');
-    expect(await lifepod.kubectlOk('exec', 'keeper', '--', 'cat', '/db/password')).toBe(PASSWORD);
+    await lifepod.wait('--for=condition=Ready', 'pod/keeper', 'pod/static-node-1');
+    expect(await lifepod.execOk('keeper', '--', 'cat', '/db/password')).toBe(PASSWORD);
     expect((await lifepod.get<Pod>('pod', 'finished')).status).toMatchObject({
       phase: 'Succeeded',
       containerStatuses: [{ restartCount: 0 }],
@@ -86,7 +86,7 @@ test.each([1, 2])('an engine continues the Pods of a data folder of format %i', 
     for (const name of ['half-run', 'half-drained']) {
       await lifepod.kubectlOk('patch', 'pod', name, '--type=merge', `--patch=${patch}`);
     }
-    await lifepod.kubectlOk('wait', '--for=delete', 'pod/half-run', 'pod/half-drained', '--timeout=100s');
+    await lifepod.wait('--for=delete', 'pod/half-run', 'pod/half-drained');
   } finally {
     await launch(['down', '--data-dir', dataDir]);
     await scratch.remove();

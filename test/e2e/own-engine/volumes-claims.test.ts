@@ -57,10 +57,9 @@ const hostVolume = (name: string, path: string, spec: object = {}): object => ({
 });
 const getClaim = (name: string): Promise<PersistentVolumeClaim> => lifepod.get<PersistentVolumeClaim>('pvc', name);
 const getVolume = (name: string): Promise<PersistentVolume> => lifepod.get<PersistentVolume>('pv', name);
-const settled = (what: string, jsonpath: string): Promise<string> =>
-  lifepod.kubectlOk('wait', what, `--for=jsonpath=${jsonpath}`, '--timeout=60s');
-const deleted = (what: string): Promise<string> => lifepod.kubectlOk('wait', what, '--for=delete', '--timeout=60s');
-const deleteNow = (name: string): Promise<string> => lifepod.kubectlOk('delete', 'pod', name, '--now');
+const settled = (what: string, jsonpath: string): Promise<void> => lifepod.wait(what, `--for=jsonpath=${jsonpath}`);
+const deleted = (what: string): Promise<void> => lifepod.wait(what, '--for=delete');
+const deleteNow = (name: string): Promise<void> => lifepod.delete('pod', name, '--now');
 
 describe.concurrent('claims', () => {
   test('kubectl shows the default StorageClass', async () => {
@@ -139,7 +138,7 @@ describe.concurrent('claims', () => {
     ]);
 
     // A deleted claim that is in use exists until its Pod is deleted. No new Pod can use the claim.
-    await lifepod.kubectlOk('delete', 'pvc', 'notes', '--wait=false');
+    await lifepod.delete('pvc', 'notes', '--wait=false');
     expect((await lifepod.kubectlOk('get', 'pvc', 'notes')).split('\n')[1]).toMatch(/^notes +Terminating /);
     await lifepod.apply(user('late', 'notes', 'true'));
     expect(await record.event('late', /FailedScheduling/)).toBe(
@@ -176,9 +175,9 @@ describe.concurrent('claims', () => {
     expect((await getClaim('manual')).spec?.volumeName).toBe('large');
     expect((await getVolume('small')).status?.phase).toBe('Available');
     await deleteNow('hand');
-    await lifepod.kubectlOk('delete', 'pvc', 'manual');
+    await lifepod.delete('pvc', 'manual');
     await settled('pv/large', '{.status.phase}=Released');
-    await lifepod.kubectlOk('delete', 'pv', 'large', 'small');
+    await lifepod.delete('pv', 'large', 'small');
     expect(readFileSync(join(path, 'k'), 'utf8')).toBe('kept\n');
   });
 
@@ -186,7 +185,7 @@ describe.concurrent('claims', () => {
     await lifepod.apply(hostVolume('precious', join(lifepod.dataDir, 'precious'), { storageClassName: 'precious' }));
     await lifepod.apply(claim('holder', { storageClassName: 'precious', volumeName: 'precious' }));
     await settled('pvc/holder', '{.status.phase}=Bound');
-    await lifepod.kubectlOk('delete', 'pv', 'precious', '--wait=false');
+    await lifepod.delete('pv', 'precious', '--wait=false');
     expect((await lifepod.kubectlOk('get', 'pv', 'precious')).split('\n')[1]).toContain('Terminating');
     await lifepod.kubectlOk('patch', 'pv', 'precious', '--type=merge', '-p', '{"metadata":{"finalizers":null}}');
     await settled('pvc/holder', '{.status.phase}=Lost');
@@ -302,9 +301,9 @@ describe.concurrent('claims', () => {
     await lifepod.apply(user('keeper', 'kept', 'echo kept >/data/k'));
     await record.until('keeper', inPhase('Succeeded'));
     await deleteNow('keeper');
-    await lifepod.kubectlOk('delete', 'pvc', 'kept');
+    await lifepod.delete('pvc', 'kept');
     await settled(`pv/${name}`, '{.status.phase}=Released');
-    await lifepod.kubectlOk('delete', 'pv', name);
+    await lifepod.delete('pv', name);
     expect(readFileSync(join(folder, 'k'), 'utf8')).toBe('kept\n');
   });
 
@@ -351,9 +350,9 @@ describe.concurrent('claims', () => {
     await record.until('local-user', inPhase('Succeeded'));
     expect(readFileSync(join(realpathSync(path), 'x'), 'utf8')).toBe('here\n');
     await deleteNow('local-user');
-    await lifepod.kubectlOk('delete', 'pvc', 'local-hand');
+    await lifepod.delete('pvc', 'local-hand');
     await settled('pv/local-one', '{.status.phase}=Released');
-    await lifepod.kubectlOk('delete', 'pv', 'local-one');
+    await lifepod.delete('pv', 'local-one');
     expect(readFileSync(join(path, 'x'), 'utf8')).toBe('here\n');
   });
 
