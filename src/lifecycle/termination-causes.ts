@@ -87,7 +87,7 @@ function begun(view: PodView, { reason, at, graceMillis, requested, mark }: Caus
   return { reason, startedAt, deadline, preExitDeadline, ...(requested && { requested }), ...mark };
 }
 
-/** Returns R, the time for due PostExit entries: 0 if none is due or the spec grants 0 s. Short grace periods scale R to min(R, 2 s) or more. */
+/** Returns R, the time for due PostExit entries: 0 if none is due or the spec grants 0 s. Short grace scales R to min(R, 2 s) or more. */
 function reserveMillis({ defers, spec, graceMillis: own }: PodView, reason: string, graceMillis: Millis): Millis {
   const entries = defers.map((each) => each.spec as DeferContainer);
   const due = entries.filter((each) => isPostExit(each) && isDue(each, reason));
