@@ -1,6 +1,14 @@
 import { expect, test } from 'vitest';
 import type { ContainerState, ContainerStatus, Pod } from '../api/generated/types.ts';
-import { containerNames, imageOf, podContainers, ranBefore, waitsForItsTurn } from './pod-containers.ts';
+import {
+  containerNames,
+  imageOf,
+  itsImage,
+  podContainers,
+  ranBefore,
+  waitsForItsTurn,
+  wantedImage,
+} from './pod-containers.ts';
 
 const status = (state: ContainerState, containerID?: string): ContainerStatus => ({
   name: 'bye',
@@ -83,4 +91,26 @@ test.each<[string, boolean, ContainerStatus]>([
   ],
 ])('an entry %s has run before: %s', (_what, ran, found) => {
   expect(ranBefore(found)).toBe(ran);
+});
+
+test.each<[message: string, reference: string, volume?: string]>([
+  ['Back-off pulling image "data:1": ErrImagePull: no', 'data:1', 'v'],
+  ['failed to pull and unpack image "docker.io/library/data:1": no', 'data:1', 'v'],
+  ['Container image "data:1" is not present with pull policy of Never', 'data:1', 'v'],
+  ['Back-off pulling image "app:1": ErrImagePull: blob "data:1"', 'app:1'],
+  ['Back-off pulling image "other:1"', 'app:1'],
+  ['failed to do request: Head "https://r/v2/": no', 'app:1'],
+  ['', 'app:1'],
+])('a container that waits with the message %j waits for the image %s', (message, reference, volume) => {
+  const volumes = [
+    { name: 'token', projected: {} },
+    { name: 'v', image: { reference: 'data:1' } },
+  ];
+  const status = { state: { waiting: { reason: 'ErrImagePull', message } } };
+  const pod = { spec: { containers: [{ name: 'app', image: 'app:1' }], volumes } } as Pod;
+  const wanted = wantedImage(pod, { name: 'app', status });
+  expect([wanted.reference, wanted.volume?.name]).toEqual([reference, volume]);
+  expect(itsImage(pod, { name: 'app', status })).toBe(
+    volume === undefined ? 'its image app:1' : 'the image data:1 of its volume v',
+  );
 });

@@ -1,5 +1,6 @@
 /** Queries about the containers of a Pod and their statuses. Pure. */
-import type { Container, ContainerStatus, EphemeralContainer, Pod } from '../api/generated/types.ts';
+import type { Container, ContainerStatus, EphemeralContainer, Pod, Volume } from '../api/generated/types.ts';
+import { normalizeReference, referenceError } from '../runtime/images/references.ts';
 
 export type ContainerKind = 'init' | 'app' | 'defer' | 'ephemeral';
 
@@ -70,6 +71,41 @@ export function imageOf({ spec, status }: Pod, { name }: { name: string }): stri
   const own = all.find((each) => each.name === name);
   const shown = podContainers({ spec, status } as Pod).find((each) => each.name === name)?.status?.image;
   return shown || own?.image || all.find((each) => each.name === own?.imageFrom)?.image || '';
+}
+
+/** A container, and its status if it has one. */
+interface Waiting {
+  name: string;
+  status?: Pick<ContainerStatus, 'state'> | undefined;
+}
+
+export interface WantedImage {
+  reference: string;
+  /** The volume whose image this is; undefined: it is the image of the container. */
+  volume?: Volume;
+}
+
+/**
+ * Returns the image that the message of the waiting container quotes, if it is that of a volume of the Pod; else the image of the container.
+ * Source: the messages of the node, which quote the reference, and those of the runtimes, which quote its complete form.
+ */
+export function wantedImage(pod: Pod, { name, status }: Waiting): WantedImage {
+  const own = imageOf(pod, { name });
+  const texts = (status?.state?.waiting?.message ?? '').matchAll(/"([^"\\]+)"/g);
+  const quoted = new Set<string | undefined>([...texts].flatMap(([, text = '']) => completed(text) ?? []));
+  const volume = quoted.has(completed(own))
+    ? undefined
+    : pod.spec?.volumes?.find(({ image }) => quoted.has(completed(image?.reference)));
+  return volume === undefined ? { reference: own } : { reference: volume.image?.reference ?? '', volume };
+}
+
+const completed = (reference = ''): string | undefined =>
+  referenceError(reference) === undefined ? normalizeReference(reference) : undefined;
+
+/** Returns a phrase such as `its image i`, or `the image i of its volume v`. */
+export function itsImage(pod: Pod, waiting: Waiting): string {
+  const { reference, volume } = wantedImage(pod, waiting);
+  return volume === undefined ? `its image ${reference}` : `the image ${reference} of its volume ${volume.name}`;
 }
 
 /** The reasons of the state `waiting` of a container whose image cannot be obtained. */

@@ -48,6 +48,19 @@ describe('the steps of a Pod', () => {
   ])('%s is a step', (_, given, expected) => {
     expect(brief(given, expected[0] as string)).toEqual([expected]);
   });
+  it('a failure to mount a volume is a step with the time of the next pull if the pull of its image has failed', () => {
+    const mountFailed = (more: Partial<FailedAction>) =>
+      steps(
+        { observed: { volumes: 'pending', failures: [failed({ kind: 'mountVolumes' }, -2, more)] } },
+        'MountFailed',
+      );
+    expect(mountFailed({ reason: 'ErrImagePull', image: 'v' })).toEqual([
+      { key: `mountVolumes/Failed/${at(-2)}`, at: at(-2), type: 'MountFailed', message: 'no', deadline: at(8) },
+    ]);
+    expect(mountFailed({ reason: 'FailedMount' })).toEqual([
+      { key: `mountVolumes@${at(-2)}`, at: at(-2), type: 'MountFailed', message: 'no' },
+    ]);
+  });
   it('a Pod that runs has no step about a creation time that is unknown or about an end that has not come', () => {
     const given: Given = { runs: [app], observed: { volumes: 'pending' } };
     const types = ['Created', 'VolumesMounted', 'DeletionRequested', 'TerminationBegan', 'Finished', 'Removed', 'Gone'];

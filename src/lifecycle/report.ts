@@ -73,7 +73,8 @@ function failures(facts: Facts): void {
     // Failed stops of the same run are reported as one action, even if their deadlines differ.
     const name = action.kind === 'stopContainer' ? `stopContainer/${action.id}` : actionKey(action);
     const key = `${name}/${count}`;
-    facts.step(type, { key: `${name}@${at}`, at, message });
+    const deadline = image === undefined ? undefined : pullRetryAt(failure);
+    facts.step(type, { key: `${name}${deadline === undefined ? '@' : '/Failed/'}${at}`, at, message, deadline });
     if (action.kind === 'mountVolumes' && reason !== event) facts.warning('Failed', `Error: ${reason}`, key);
     else facts.warning(event, words + message, key);
     pullBackOff(facts, failure, image, key);
@@ -175,8 +176,7 @@ function startFailed(facts: Facts, reference: string, tried: string): void {
   if (failure === undefined) return;
   const { reason, message, at, count } = failure;
   const key = `${tried}/${count}`;
-  const look = LOOK_EVENTS[reason];
-  const isPull = failure.action.kind === 'pullImage';
+  const [look, isPull] = [LOOK_EVENTS[reason], failure.action.kind === 'pullImage'];
   if (isPull) step('PullFailed', { key: `${tried}/Failed/${at}`, at, reason, message, deadline: pullRetryAt(failure) });
   else step('StartFailed', { key: `${tried}@${at}`, at, reason, message });
   if (look !== undefined) warning(look, message, key);

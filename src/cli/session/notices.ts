@@ -3,7 +3,7 @@ import { hasEnded } from '../../api/core/v1/pod/status/final-phase.ts';
 import type { Node, Pod } from '../../api/generated/types.ts';
 import { uidOf } from '../../machinery/meta.ts';
 import type { Hints } from '../hints.ts';
-import { imageOf, lacksImage, podContainers } from '../pod-containers.ts';
+import { imageOf, lacksImage, podContainers, wantedImage } from '../pod-containers.ts';
 import { endOfEntry, endText, isMissed, remainingWork, withoutImage } from '../why/entries.ts';
 import { actionsText, imageHint, lackOfImage } from '../why/images.ts';
 
@@ -25,7 +25,7 @@ export function entryNotices(pod: Pod, hints: Hints, node: Node | undefined): En
   const waited = new Set(
     podContainers(pod)
       .filter(({ kind, status }) => kind !== 'defer' && status !== undefined && lacksImage(status))
-      .map((each) => imageOf(pod, each)),
+      .map((each) => wantedImage(pod, each).reference),
   );
   return podContainers(pod).flatMap(({ kind, name, status }): EntryNotice[] => {
     if (kind !== 'defer' || status === undefined) return [];

@@ -137,6 +137,10 @@ describe('an obstacle', () => {
   const HINTS = hintsFor({ dataDir: '/d' }, {});
   const LOAD =
     "load it from an archive, without a registry, such as 'docker save i > FILE' writes on another machine: lifepod image load FILE --data-dir /d";
+  const withVolume = (given: Pod): Pod => {
+    const volumes = [{ name: 'v', image: { reference: 'data:1' } }];
+    return { ...given, spec: { containers: [], ...given.spec, volumes } };
+  };
   const unschedulable: Pod = {
     ...pod('p', 'Pending'),
     status: {
@@ -160,6 +164,16 @@ describe('an obstacle', () => {
         text: 'container a: the image i cannot be pulled (no)',
         cause: 'container a: image',
         hint: LOAD,
+        isFinal: false,
+      },
+    ],
+    [
+      'the image of a volume',
+      withVolume(pod('p', 'Pending', { app: [waits('a', 'ImagePullBackOff', 'Back-off pulling image "data:1"')] })),
+      {
+        text: 'volume v: the image data:1 cannot be pulled',
+        cause: 'volume v: image',
+        hint: LOAD.replace('save i', 'save data:1'),
         isFinal: false,
       },
     ],

@@ -8,7 +8,7 @@ import { hasEnded } from '../../api/core/v1/pod/status/final-phase.ts';
 import type { ContainerStateTerminated, CoreV1Event, Job, Node, Pod } from '../../api/generated/types.ts';
 import { uidOf } from '../../machinery/meta.ts';
 import type { Hints } from '../hints.ts';
-import { imageOf, lacksImage, type PodContainer, podContainers } from '../pod-containers.ts';
+import { imageOf, lacksImage, type PodContainer, podContainers, wantedImage } from '../pod-containers.ts';
 import { commandError, FAILED_START_REASONS, startFinding } from '../why/failed-start.ts';
 import { actionsText, IMAGE_NAME_RULE, imageHint, invalidNameText, lackOfImage } from '../why/images.ts';
 import { unschedulable } from '../why/scheduling.ts';
@@ -176,9 +176,11 @@ function waitingOf(pod: Pod, container: PodContainer, facts: PodFacts): Obstacle
   const { reason = '', message = '' } = status?.state?.waiting ?? {};
   const isFinal = FINAL_REASONS.includes(reason);
   if (status !== undefined && lacksImage(status) && reason !== 'InvalidImageName') {
-    const text = `container ${name}: the image ${imageOf(pod, { name })} ${lackOfImage(status)}`;
+    const { reference, volume } = wantedImage(pod, { name, status });
+    const owner = volume === undefined ? `container ${name}` : `volume ${volume.name}`;
+    const text = `${owner}: the image ${reference} ${lackOfImage(status)}`;
     // The reason alternates between ErrImagePull and ImagePullBackOff.
-    const cause = `container ${name}: image`;
+    const cause = `${owner}: image`;
     if (message.includes(REFUSED_NAME)) return { text, cause, hint: IMAGE_NAME_RULE, isFinal: true };
     return { text, cause, hint: imageHint({ pod, hints, node }, { kind, name, status }), isFinal };
   }

@@ -2,7 +2,7 @@
 import { isMirrorPod } from '../../api/core/v1/pod/mirror.ts';
 import type { DeferContainer } from '../../api/generated/types.ts';
 import { type Millis, parseTime } from '../../machinery/time.ts';
-import { imageOf, lacksImage } from '../pod-containers.ts';
+import { itsImage, lacksImage } from '../pod-containers.ts';
 import { begun, deadlineOf, hurry, preExitDeadlineOf, still, untilText } from './ending-phrases.ts';
 import { endOfEntry, endText } from './entries.ts';
 import { failedRun } from './failed-start.ts';
@@ -165,7 +165,7 @@ function starts(subject: Living, { shown, place, evidence, limit }: Turn): Expla
       : isStarting
         ? 'is about to start'
         : isLacking
-          ? `cannot run, because its image ${imageOf(subject.pod, shown)} ${lackOfImage(shown.status)}`
+          ? `cannot run, because ${itsImage(subject.pod, shown)} ${lackOfImage(shown.status)}`
           : `cannot run, ${oneLine(waiting.message) || waiting.reason}`;
   return {
     sentence: `${still(subject)}: its ${place} ${said}${untilText(limit.at, subject)}.`,

@@ -136,6 +136,35 @@ explains({
     evidence: ['ImagePullBackOff: not found', '2 attempts failed, the last one 5.00s ago'],
     advice: /lifepod image load/,
   },
+  'the image of a volume that cannot be pulled': {
+    spec: {
+      containers: [{ name: 'app', image: 'busybox:1.28', imagePullPolicy: 'Always' }],
+      volumes: [{ name: 'v', image: { reference: 'data:1', pullPolicy: 'IfNotPresent' } }],
+    },
+    status: {
+      conditions: UNREADY,
+      containerStatuses: [
+        waiting(
+          'app',
+          'ImagePullBackOff',
+          'Back-off pulling image "data:1": ErrImagePull: failed to resolve reference "docker.io/library/data:1": not found',
+          { image: '', containerID: '' },
+        ),
+      ],
+    },
+    steps: [
+      [30, 'MountFailed', until(-20)],
+      [5, 'MountFailed', until(15)],
+    ],
+    sentence:
+      'p waits for the image data:1 of its volume v: it cannot be pulled (not found), the next attempt is in 15.0s.',
+    evidence: [
+      'ImagePullBackOff: Back-off pulling image "data:1": ErrImagePull: failed to resolve reference "docker.io/library/data:1": not found',
+      '2 attempts failed, the last one 5.00s ago',
+    ],
+    advice:
+      /^check the name, and whether the registry answers\nload it from an archive, without a registry, such as 'docker save data:1 > FILE' writes on another machine: lifepod image load FILE$/,
+  },
   'an image that the machine can make': {
     spec: { containers: [{ name: 'app', image: 'busybox:1.28' }] },
     status: { conditions: UNREADY, containerStatuses: [waiting('app', 'ErrImagePull', 'not found', { image: '' })] },

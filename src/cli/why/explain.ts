@@ -6,7 +6,7 @@
  * running Pod.
  */
 import { isFinalPhase } from '../../api/core/v1/pod/status/final-phase.ts';
-import { waitingProblem } from '../pod-containers.ts';
+import { waitingProblem, wantedImage } from '../pod-containers.ts';
 import { explainEnding } from './ending.ts';
 import { explainGone } from './gone.ts';
 import { explainEntryImages } from './images.ts';
@@ -51,8 +51,10 @@ function withOthers(subject: Living, explanation: Explanation): Explanation {
     return explanation;
   const lines = shownContainers(subject).flatMap((shown) => {
     const problem = shown.kind === 'defer' ? undefined : waitingProblem(shown.status);
+    const { volume } = wantedImage(subject.pod, shown);
+    const cause = volume === undefined ? `container ${shown.name}` : `volume ${volume.name}`;
     // A name contains only letters, digits and hyphens.
-    const isNamed = new RegExp(`container ${shown.name}(?![\\w-])`).test(explanation.sentence);
+    const isNamed = new RegExp(`${cause}(?![\\w-])`).test(explanation.sentence);
     const message = oneLine(shown.status.state?.waiting?.message);
     return problem === undefined || isNamed ? [] : [`also ${called(shown)}: ${problem}${message && `, ${message}`}`];
   });

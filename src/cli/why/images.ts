@@ -1,9 +1,10 @@
 /** Explains which images of a Pod cannot be obtained. Pure. */
 import { containersOf } from '../../api/core/v1/pod/containers.ts';
 import type { ContainerStatus } from '../../api/generated/types.ts';
+import type { Transition } from '../../lifecycle/types.ts';
 import { normalizeReference, referenceError } from '../../runtime/images/references.ts';
 import { isMakeable } from '../make-image/makeable.ts';
-import { imageOf, lacksImage } from '../pod-containers.ts';
+import { lacksImage, wantedImage } from '../pod-containers.ts';
 import { isProxyFailure, isUnreachable, pullReason, stoppedRegistry } from '../pull-reason.ts';
 import {
   type Action,
@@ -12,7 +13,6 @@ import {
   type Explanation,
   inTime,
   type Living,
-  lastStep,
   listed,
   loadImage,
   oneLine,
@@ -22,10 +22,10 @@ import {
 
 export function missingImage(subject: Living, shown: Shown): Explanation {
   const { reason = '', message } = shown.status.state?.waiting ?? {};
-  const image = imageOf(subject.pod, shown);
+  const { reference: image, volume } = wantedImage(subject.pod, shown);
   if (reason === 'InvalidImageName') return invalidName(subject, shown, image, message);
   return {
-    sentence: `${subject.name} waits for the image ${image} of its ${called(shown)}: it ${noImage(subject, shown)}.`,
+    sentence: `${subject.name} waits for the image ${image} of its ${volume === undefined ? called(shown) : `volume ${volume.name}`}: it ${noImage(subject, shown)}.`,
     evidence: imageEvidence(subject, shown, reason, message),
     actions: imageActions(subject, [shown]),
   };
@@ -66,16 +66,27 @@ export function lackOfImage({ state }: Pick<ContainerStatus, 'state'>): string {
 }
 
 /** Returns a phrase such as `cannot be pulled (not found), the next attempt is in 15.0s`. */
-function noImage(subject: Living, { name, status }: Shown): string {
-  const next = lastStep(subject, ['PullFailed'], name)?.deadline;
+function noImage(subject: Living, shown: Shown): string {
+  const { status } = shown;
+  const next = failedPulls(subject, shown).at(-1)?.deadline;
   const { reason = '' } = status.state?.waiting ?? {};
   const isRepeated = !['ErrImageNeverPull', 'InvalidImageName'].includes(reason) && next !== undefined;
   return `${lackOfImage(status)}${isRepeated ? `, the next attempt is ${inTime(next, subject.now)}` : ''}`;
 }
 
+/** Returns the recorded failures to pull the image that the container waits for, the oldest first. Only those of a pull have a deadline. */
+function failedPulls({ pod, transitions }: Living, shown: Shown): Transition[] {
+  const isOfVolume = wantedImage(pod, shown).volume !== undefined;
+  return transitions
+    .filter(({ type, container, deadline }) =>
+      isOfVolume ? type === 'MountFailed' && deadline !== undefined : type === 'PullFailed' && container === shown.name,
+    )
+    .sort((a, b) => a.at - b.at);
+}
+
 function imageEvidence(subject: Living, shown: Shown, reason: string, message: string | undefined): string[] {
-  const failed = lastStep(subject, ['PullFailed'], shown.name);
-  const tries = subject.transitions.filter(({ type, container }) => type === 'PullFailed' && container === shown.name);
+  const tries = failedPulls(subject, shown);
+  const failed = tries.at(-1);
   const count = `${tries.length} ${tries.length === 1 ? 'attempt' : 'attempts'} failed`;
   return [
     `${reason}: ${oneLine(message)}`,
@@ -122,16 +133,15 @@ const mayPull = ({ status }: Shown): boolean => status.state?.waiting?.reason !=
 
 /** Returns the actions for images that are on the node, but are pulled because of imagePullPolicy Always, and for all other images. */
 function remedies(subject: Advised, shown: readonly Shown[]): { ofPresent: Action[]; ofMissing: Action[] } {
-  const isAlways = ({ name }: Shown): boolean =>
-    containersOf(subject.pod).some((each) => each.name === name && each.imagePullPolicy === 'Always');
+  const isAlways = (each: Shown): boolean => policyOf(subject, each) === 'Always';
   const present = shown.filter((each) => isAlways(each) && isOnNode(subject, each));
   const missing = shown.filter((each) => !present.includes(each));
   const always = missing.some(isAlways)
-    ? `its imagePullPolicy is Always, so loading the image is not enough: also ${neverAlways(subject, missing)}`
+    ? `its ${policyField(subject, missing)} is Always, so loading the image is not enough: also ${neverAlways(subject, missing)}`
     : undefined;
   const never = shown.some(mayPull)
     ? undefined
-    : 'or let the node pull it: set imagePullPolicy: IfNotPresent, and recreate the Pod';
+    : `or let the node pull it: set ${policyField(subject, shown)}: IfNotPresent, and recreate the Pod`;
   const action = (description: string | undefined): Action[] => (description === undefined ? [] : [{ description }]);
   return {
     ofPresent: action(present.length === 0 ? undefined : `it is on this node: ${neverAlways(subject, present)}`),
@@ -142,10 +152,19 @@ function remedies(subject: Advised, shown: readonly Shown[]): { ofPresent: Actio
   };
 }
 
+function policyOf({ pod }: Advised, shown: Shown): string | undefined {
+  const { volume } = wantedImage(pod, shown);
+  const container = containersOf(pod).find(({ name }) => name === shown.name);
+  return volume === undefined ? container?.imagePullPolicy : volume.image?.pullPolicy;
+}
+
+const policyField = ({ pod }: Advised, shown: readonly Shown[]): string =>
+  shown.some((each) => wantedImage(pod, each).volume !== undefined) ? 'pullPolicy' : 'imagePullPolicy';
+
 /** Returns the action to load an archive, and how to get one. An archive of docker save does not have the digests of images. */
 function loadArchive(subject: Advised, shown: readonly Shown[]): Action {
   // Only valid names are part of the command: another user may have chosen the names, and a shell would run parts of an invalid one.
-  const images = [...new Set(shown.map((each) => imageOf(subject.pod, each)))].filter(
+  const images = [...new Set(shown.map((each) => wantedImage(subject.pod, each).reference))].filter(
     (each) => referenceError(each) === undefined && !each.includes('@'),
   );
   const how = images.length === 0 ? '' : `, such as 'docker save ${images.join(' ')} > FILE' writes on another machine`;
@@ -173,14 +192,14 @@ function checkRegistry(shown: readonly Shown[]): Action {
 }
 
 /** Returns the advice to change imagePullPolicy, which is Always by default for the tag latest, even an implied one. Source: v1.33. */
-function neverAlways({ pod }: Advised, shown: readonly Shown[]): string {
-  const isLatest = shown.some((each) => /:latest$/.test(storedImage(pod, each)));
-  return `set imagePullPolicy: IfNotPresent${isLatest ? ' (or use a tag other than latest)' : ''}, and recreate the Pod`;
+function neverAlways(subject: Advised, shown: readonly Shown[]): string {
+  const isLatest = shown.some((each) => /:latest$/.test(storedImage(subject.pod, each)));
+  return `set ${policyField(subject, shown)}: IfNotPresent${isLatest ? ' (or use a tag other than latest)' : ''}, and recreate the Pod`;
 }
 
 /** Returns the name with which the node lists the image; empty if the reference is not valid. */
 function storedImage(pod: Living['pod'], shown: Shown): string {
-  const image = imageOf(pod, shown);
+  const image = wantedImage(pod, shown).reference;
   return referenceError(image) === undefined ? normalizeReference(image) : '';
 }
 
@@ -188,7 +207,7 @@ const isOnNode = ({ pod, node }: Advised, shown: Shown): boolean =>
   (node?.status?.images ?? []).some(({ names }) => names?.includes(storedImage(pod, shown)));
 
 function makeImage({ pod, hints }: Advised, shown: readonly Shown[]): Action[] {
-  const images = new Set(shown.map((each) => imageOf(pod, each)).filter(isMakeable));
+  const images = new Set(shown.map((each) => wantedImage(pod, each).reference).filter(isMakeable));
   if (images.size === 0) return [];
   return [
     {
@@ -205,7 +224,7 @@ export function explainEntryImages(subject: Living): Explanation | undefined {
   if (first === undefined) return undefined;
   const others = entries.slice(1).map(({ name }) => name);
   return {
-    sentence: `${subject.name} runs, but the image ${imageOf(subject.pod, first)} of its ${called(first)} ${noImage(subject, first)}${others.length === 0 ? '' : `; images are also missing for ${listed(others)}`}.`,
+    sentence: `${subject.name} runs, but the image ${wantedImage(subject.pod, first).reference} of its ${called(first)} ${noImage(subject, first)}${others.length === 0 ? '' : `; images are also missing for ${listed(others)}`}.`,
     evidence: [
       ...entries.flatMap((shown) => {
         const { waiting } = shown.status.state ?? {};
