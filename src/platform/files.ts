@@ -22,6 +22,7 @@ import {
 import { basename, dirname, join, resolve } from 'node:path';
 import { foreignContent, foreignFolder, foreignLink } from './folder-owners.ts';
 import { createFolders, isOtherThanFolder } from './folders/folders.ts';
+import { namingFile } from './folders/written-file.ts';
 import { missingProgram } from './programs/programs.ts';
 
 /** An error that a user of the command line can fix. The user sees only the message, which explains the cause and, if known, the fix. */
@@ -226,7 +227,7 @@ export function lockDataDir(dataDir: string, role: DataDirRole = 'engine'): Data
     return lockDataDir(dataDir, role);
   }
   // The file is overwritten in place, because that needs no space on a full disk.
-  const written = writeSync(fd, `${process.pid} ${role}\n`, 0);
+  const written = namingFile(lockPath(dataDir), () => writeSync(fd, `${process.pid} ${role}\n`, 0));
   ftruncateSync(fd, written);
   return { release: () => closeSync(fd) };
 }

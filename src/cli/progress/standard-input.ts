@@ -28,7 +28,10 @@ export async function withArchiveFrom<T>(
   try {
     rmSync(name);
     const path = `/proc/self/fd/${fd}`;
-    await copy(input, path, show);
+    await copy(input, path, show).catch((error: Error) => {
+      // The error of a failed write does not include the path.
+      throw Object.assign(error, { path: name });
+    });
     return await use(path).catch((error: unknown) => {
       if (!(error instanceof UserError)) throw error;
       throw new UserError(error.message.replaceAll(path, STANDARD_INPUT));

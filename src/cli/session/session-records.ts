@@ -14,6 +14,7 @@ import { join } from 'node:path';
 import type { ResourceRef } from '../../machinery/meta.ts';
 import { ensurePrivateFolder, readTextIfPresent } from '../../platform/files.ts';
 import { removeIfEmpty } from '../../platform/folders/folders.ts';
+import { namingFile } from '../../platform/folders/written-file.ts';
 import { type FileLock, lockFile, tryLockFile } from './file-locks.ts';
 
 /** An object that a session has created, or may have created. */
@@ -95,7 +96,8 @@ export function createRecord(dataDir: string): OwnRecord {
     write(objects) {
       self.objects = objects;
       // The file is overwritten in place, because the lock belongs to the open file.
-      const written = writeSync(lock.fd, `${JSON.stringify({ pid: process.pid, objects })}\n`, 0);
+      const line = `${JSON.stringify({ pid: process.pid, objects })}\n`;
+      const written = namingFile(path, () => writeSync(lock.fd, line, 0));
       ftruncateSync(lock.fd, written);
       fsyncSync(lock.fd);
     },

@@ -37,6 +37,7 @@ import {
 } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import { realFolder } from '../../platform/files.ts';
+import { namingFile } from '../../platform/folders/written-file.ts';
 import type { Log } from '../../platform/platform.ts';
 import { kubeconfigPath } from '../settings.ts';
 
@@ -119,7 +120,7 @@ function replaceFile(path: string, content: Buffer | string, mode: number, owner
   try {
     if (owner !== undefined) fchownSync(fd, owner.uid, owner.gid);
     fchmodSync(fd, mode);
-    writeFileSync(fd, content);
+    namingFile(path, () => writeFileSync(fd, content));
     fsyncSync(fd);
   } finally {
     closeSync(fd);

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
@@ -120,4 +120,10 @@ test('an archive is private to its owner, replaces an earlier file, and leaves n
   await written([]);
   expect(statSync(file).mode & 0o777).toBe(0o600);
   expect(existsSync(`${file}.new`)).toBe(false);
+});
+
+test('the error of a full disk names the archive', async () => {
+  symlinkSync('/dev/full', `${file}.new`);
+  const failure = await writeImageArchive(file, 'a:1', [], { env: [] }).catch((error: unknown) => error);
+  expect(failure).toMatchObject({ code: 'ENOSPC', path: file });
 });

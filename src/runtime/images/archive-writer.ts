@@ -88,7 +88,10 @@ export async function writeImageArchive(
   addEntry(archive, { type: 'file', path: 'manifest.json', mode: 0o644, content: manifest });
   archive.finalize();
   const temporary = `${file}.new`;
-  await pipeline(archive, createWriteStream(temporary, { mode: 0o600 }));
+  await pipeline(archive, createWriteStream(temporary, { mode: 0o600 })).catch((error: Error) => {
+    // The error of a failed write does not include the path.
+    throw Object.assign(error, { path: file });
+  });
   chmodSync(temporary, 0o600);
   renameSync(temporary, file);
 }
