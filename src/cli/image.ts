@@ -82,9 +82,12 @@ async function loadFiles(
   const named = loadProgress(terminalLine, say, () => timers.now());
   const progress = (step: LoadStep): void => named(step.file === inputPath ? { ...step, file: STANDARD_INPUT } : step);
   const paths = files.map((file) => (file === '-' ? inputPath : resolve(file)));
-  const loaded = await loadImageArchives({ endpoint, timers, progress }, paths, new AbortController().signal);
-  terminalLine.show('');
-  for (const reference of loaded) print(`loaded ${reference}`);
+  // The archives are loaded one by one, so that the user learns which of them were loaded if a later one is broken.
+  for (const path of paths) {
+    const loaded = await loadImageArchives({ endpoint, timers, progress }, [path], new AbortController().signal);
+    terminalLine.show('');
+    for (const reference of loaded) print(`loaded ${reference}`);
+  }
 }
 
 /** Prints a table with a line for each name of each image, or all images as JSON. */

@@ -105,7 +105,9 @@ describe('an image whose layer cannot be unpacked', () => {
   ])('an image is not listed if its layer %s', async (_, layer, content) => {
     const before = await listed();
     await broken('example.com/broken:1', layer, content);
-    expect(await refusal('broken.tar')).toMatch(/^containerd does not accept the image archive .*broken\.tar: /);
+    expect(await refusal('broken.tar')).toMatch(
+      /^the image archive .*broken\.tar is damaged \(its layer sha256:\w+ is /,
+    );
     expect(await real.runtime.imageStatus('example.com/broken:1', never)).toBeUndefined();
     expect(await listed()).toEqual(before);
   });
@@ -119,7 +121,9 @@ describe('an image whose layer cannot be unpacked', () => {
     rmSync(path(`layout/blobs/sha256/${blobs.split('\n')[0]}`));
     await runCommandOk('tar', ['-C', path('layout'), '-cf', path('lacking.tar'), ...readdirSync(path('layout'))]);
     const before = await listed();
-    expect(await refusal('lacking.tar')).toMatch(/^containerd does not accept the image archive .*lacking\.tar: /);
+    expect(await refusal('lacking.tar')).toMatch(
+      /^the image archive .*lacking\.tar is damaged \(its layer sha256:\w+ is /,
+    );
     expect(await listed()).toEqual(before);
   });
 

@@ -31,7 +31,11 @@ export async function makeImages(dataDir: string, references: readonly string[])
   await withTemporaryFolder('lifepod-image-', async (folder) => {
     const archive = join(folder, 'image.tar');
     await makeBusyboxArchive(archive, { reference: names });
-    await loadImages(dataDir, [archive], () => undefined);
+    await loadImages(dataDir, [archive], () => undefined).catch((error: unknown) => {
+      if (!(error instanceof UserError)) throw error;
+      // Users do not know the temporary file.
+      throw new UserError(error.message.replaceAll(archive, `of ${references.join(', ')}`));
+    });
   });
   for (const name of names.filter((each) => each.endsWith(':latest')))
     process.stderr.write(`lifepod: ${pulledAnyway(name)}\n`);

@@ -14,6 +14,7 @@ import { type Connection, CRI_NAMESPACE, connect, delay } from '../cri/connectio
 import { imageStatus } from '../cri/images/image-service.ts';
 import { archiveReferences, type OnRead, openArchive } from './archive-reader.ts';
 import { guardImport, type ImportGuard, listNames } from './failed-import.ts';
+import { importFailure } from './import-failure.ts';
 import { normalizeReference } from './references.ts';
 
 export interface LoadOptions {
@@ -38,7 +39,7 @@ const LISTED_WITHIN_MILLIS = 30_000;
 
 /**
  * Loads the files in order. Resolves with the loaded references in complete form (docker.io/library/busybox:1.28). Rejects
- * with a UserError if ctr is not installed, if a file is not an archive of named images, if containerd does not accept the
+ * with a UserError if ctr is not installed, if a file is not an archive of named images, if containerd cannot import the
  * file, or if CRI does not list one of its images within 30 s. The images of the preceding files remain loaded.
  */
 export async function loadImageArchives(options: LoadOptions, files: string[], signal: AbortSignal): Promise<string[]> {
@@ -93,7 +94,8 @@ async function loadArchive(load: Load, file: string): Promise<string[]> {
     }
     await listed(load, reference, guard.idsBefore.get(reference));
   }
-  return complete;
+  // An archive may have the same name in its manifest.json and, in another form, in its index.json.
+  return [...new Set(complete)];
 }
 
 /** Calls `run`, which imports an archive. If the import fails, for example because of a damaged layer, restores the image names. */
@@ -133,7 +135,7 @@ async function importArchive({ ctr, args, signal }: Load, file: string, onRead: 
     throw new UserError(
       `the image archive ${file} has no image for the CPU of this machine (${architecture()}): build or save it for linux/${architecture()}`,
     );
-  throw new UserError(`containerd does not accept the image archive ${file}: ${stderr.trim()}`);
+  throw new UserError(importFailure(file, stderr, code));
 }
 
 /**

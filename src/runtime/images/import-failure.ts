@@ -1,0 +1,41 @@
+/**
+ * Explains why containerd could not import an image archive, from the error output of ctr. Pure.
+ * Source: the messages of ctr of containerd 1.6 to 2.x, which also prints log lines of containerd's client.
+ */
+
+/** Matches the path of a file that could not be written, up to the folder of all data of containerd. */
+const FULL_DISK =
+  /(?:(\/[^":]*?)\/(?:io\.containerd\.|tmpmounts\/)\S*: )?(?:no space left on device|disk quota exceeded)/;
+const DIGEST = 'sha256:[0-9a-f]+';
+const DAMAGES: readonly [pattern: RegExp, kind: string][] = [
+  [new RegExp(`content digest (${DIGEST}): not found`), 'layer'],
+  [/layer "([^"]+)" not found/, 'layer'],
+  [/image config "([^"]+)" not found/, 'configuration'],
+  [
+    new RegExp(
+      `failed to extract layer (?:\\([^)]*\\b)?(${DIGEST})\\b.*(?:unexpected EOF|archive/tar: |gzip: |flate: |zlib: |magic number mismatch)`,
+    ),
+    'layer',
+  ],
+  // Only the log line contains the expected digest.
+  [new RegExp(`wrong diff id calculated on extraction.*\\bkey="extract-\\S+ (${DIGEST})"`), 'layer'],
+  [/wrong diff id calculated on extraction/, 'layer'],
+  [new RegExp(`unexpected commit (?:digest ${DIGEST}|size \\d+), expected (${DIGEST})?`), 'blob'],
+];
+
+/** Returns one sentence. `code`: the exit code of ctr; null if a signal ended it. */
+export function importFailure(file: string, stderr: string, code: number | null): string {
+  const [, folder] = FULL_DISK.exec(stderr) ?? [];
+  if (FULL_DISK.test(stderr))
+    return `the image archive ${file} cannot be loaded: the disk of ${folder === undefined ? "containerd's folder" : `the folder ${folder}, where containerd keeps images,`} is full; free some space and try again`;
+  for (const [pattern, kind] of DAMAGES) {
+    const found = pattern.exec(stderr);
+    if (found === null) continue;
+    const what = found[1] === undefined ? `a ${kind}` : `its ${kind} ${found[1]}`;
+    return `the image archive ${file} is damaged (${what} is missing or damaged): create it or copy it again`;
+  }
+  const lines = stderr.split('\n').map((line) => line.replace(/^ctr: /, '').trim());
+  const cause = lines.filter((line) => line !== '' && !/^time="[^"]*" level=\w+ /.test(line)).join('; ');
+  const end = code === null ? 'ctr was killed' : `ctr ended with exit code ${code}`;
+  return `containerd does not accept the image archive ${file}: ${cause || end}`;
+}
