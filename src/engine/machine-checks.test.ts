@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import { expect, test } from 'vitest';
-import { checkPortFree, hasControlGroups, missingPackages } from './machine-checks.ts';
+import { checkPortFree, missingPackages } from './machine-checks.ts';
 
 test('a port in use is refused with the options to change, and accepted once it is free', async () => {
   const server = createServer().listen(0, '127.0.0.1');
@@ -18,14 +18,6 @@ test('a port in use is refused with the options to change, and accepted once it 
 test('an address that the machine does not have is refused, also with port 0', async () => {
   const message = 'this machine does not have the address 192.0.2.77: choose another with --bind-address';
   for (const port of [0, 6443]) await expect(checkPortFree('192.0.2.77', port)).rejects.toThrow(message);
-});
-
-test.each([
-  ['version 1', '34 31 0:31 / /sys/fs/cgroup/pids rw,nosuid - cgroup cgroup rw,pids', true],
-  ['version 2', '30 24 0:26 / /sys/fs/cgroup rw,nosuid shared:4 - cgroup2 cgroup2 rw', true],
-  ['no version', '24 1 0:22 / /sys rw,nosuid - sysfs sysfs rw\n25 1 0:23 / /cgroup rw - tmpfs cgroup rw', false],
-])('control groups of %s are found among the mounts', (_, mountinfo, found) => {
-  expect(hasControlGroups(mountinfo)).toBe(found);
 });
 
 test('only the private containerd needs the packages of containerd, runc, catatonit and the CNI plugins', () => {

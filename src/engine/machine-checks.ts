@@ -2,10 +2,10 @@
  * Checks that the machine meets the requirements of lifepod. Each UserError says in one sentence what to do. Also finds the CNI plugins
  * and the address of the machine.
  */
-import { readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { loopbackDown } from '../apiserver/listeners.ts';
 import type { IpFamily } from '../machinery/ip.ts';
+import { controlGroupProblem } from '../platform/control-groups/available.ts';
 import { UserError } from '../platform/files.ts';
 import { findProgram, runCommand } from '../platform/processes.ts';
 import { packageOf } from '../platform/programs/programs.ts';
@@ -71,18 +71,10 @@ export function checkMachine(privateContainerd: () => boolean): void {
       `the ${noun} ${missing.join(', ')} ${verb} missing: run '${asRoot(`apt-get install ${missing.join(' ')}`, process.env)}'`,
     );
   }
-  if (isPrivate && !hasControlGroups())
-    throw new UserError(
-      `${NO_CONTROL_GROUPS}, and runc runs no container without them: mount them with '${asRoot('mount -t cgroup2 cgroup2 /sys/fs/cgroup', process.env)}', or, in a container, give it the control groups of the machine`,
-    );
+  const problem = isPrivate ? controlGroupProblem() : undefined;
+  if (problem !== undefined)
+    throw new UserError(`${problem.what}, and runc runs no container without them: ${problem.advice}`);
 }
-
-/** Begins a sentence about a machine on which hasControlGroups() returns false. */
-export const NO_CONTROL_GROUPS = 'no control groups are mounted at /sys/fs/cgroup';
-
-/** Returns whether a hierarchy of control groups is mounted. Source: proc_pid_mountinfo(5). */
-export const hasControlGroups = (mountinfo = readFileSync('/proc/self/mountinfo', 'utf8')): boolean =>
-  / - cgroup2? /.test(mountinfo);
 
 /** The error about a port of the API on which something listens already. */
 export class PortInUseError extends UserError {

@@ -1,0 +1,85 @@
+/**
+ * Checks that this machine offers the control groups without which runc runs no container.
+ * Sources: proc_pid_mountinfo(5), cgroups(7). runc uses version 2 if it is mounted at /sys/fs/cgroup itself, else version 1.
+ */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { asRoot } from '../programs/typed-program.ts';
+import { CGROUP_ROOT } from './cgroups.ts';
+
+/** The contents of files of the kernel. */
+export interface ControlGroupFacts {
+  /** /proc/self/mountinfo. */
+  mountinfo: string;
+  /** The file cgroup.controllers at /sys/fs/cgroup; undefined: version 2 is not mounted there. */
+  offered: string | undefined;
+  /** /proc/cgroups; empty if the kernel has no such file. */
+  hierarchies: string;
+}
+
+export interface ControlGroupProblem {
+  /** The first part of a sentence, such as `no control groups are mounted at /sys/fs/cgroup`. */
+  what: string;
+  /** What the user can do. */
+  advice: string;
+}
+
+/** A machine that lacks only some of these runs Pods, for example a Raspberry Pi without `memory`. */
+const USED = ['cpu', 'memory', 'pids'];
+const IN_CONTAINER = 'in a container, give it the control groups of the machine';
+
+/** Returns why runc would run no container; undefined if it finds at least one controller of those that containers use. */
+export function controlGroupProblem(
+  env: NodeJS.ProcessEnv = process.env,
+  facts = readFacts(),
+): ControlGroupProblem | undefined {
+  const { mountinfo, offered, hierarchies } = facts;
+  const mounted = offered === undefined ? controllersOfMounts(mountinfo) : offered.trim().split(' ');
+  if (USED.some((name) => mounted.includes(name))) return undefined;
+  const groups = v1Groups(hierarchies);
+  const isV1 = groups.some((group) => group.some((name) => USED.includes(name)));
+  const mountV1 = `mount -t tmpfs cgroup ${CGROUP_ROOT}; for c in ${groups.map((names) => names.join()).join(' ')}; do mkdir ${CGROUP_ROOT}/\${c%%,*}; mount -t cgroup -o $c cgroup ${CGROUP_ROOT}/\${c%%,*}; done`;
+  const reboot = 'or boot with the kernel parameter cgroup_no_v1=all';
+  if (offered !== undefined)
+    return {
+      what: `the control groups at ${CGROUP_ROOT} have none of the controllers ${USED.join(', ')}`,
+      advice: isV1
+        ? `these are in hierarchies of cgroup v1: mount those as root with 'umount ${CGROUP_ROOT}; ${mountV1}', ${reboot}`
+        : `boot without the kernel parameter cgroup_disable, or, ${IN_CONTAINER}`,
+    };
+  const mountV2 = asRoot(`mount -t cgroup2 cgroup2 ${CGROUP_ROOT}`, env);
+  const mount = isV1 ? `as root with '${mountV1}', ${reboot}` : `with '${mountV2}'`;
+  return {
+    what: `no control groups are mounted at ${CGROUP_ROOT}`,
+    advice: `mount them ${mount}, or, ${IN_CONTAINER}`,
+  };
+}
+
+/** Returns the controllers of the mounted hierarchies of version 1, and words that are no controllers. */
+const controllersOfMounts = (mountinfo: string): string[] =>
+  [...mountinfo.matchAll(/ - cgroup \S+ (\S+)$/gm)].flatMap(([, options = '']) => options.split(','));
+
+/** Returns the enabled controllers that are in hierarchies of version 1, grouped by hierarchy. */
+function v1Groups(hierarchies: string): string[][] {
+  const groups = new Map<string, string[]>();
+  for (const line of hierarchies.split('\n')) {
+    const [name = '', id = '0', , enabled] = line.split(/\s+/);
+    if (name === '' || name.startsWith('#') || id === '0' || enabled !== '1') continue;
+    groups.set(id, [...(groups.get(id) ?? []), name]);
+  }
+  return [...groups.values()];
+}
+
+const readFacts = (): ControlGroupFacts => ({
+  mountinfo: readFileSync('/proc/self/mountinfo', 'utf8'),
+  offered: readIfPresent(join(CGROUP_ROOT, 'cgroup.controllers')),
+  hierarchies: readIfPresent('/proc/cgroups') ?? '',
+});
+
+function readIfPresent(path: string): string | undefined {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch {
+    return undefined;
+  }
+}
