@@ -3,10 +3,10 @@
  * libcni writes a record before the runtime reports the sandbox, and deletes it when the sandbox has been detached, so that the records are
  * complete whichever engine reads them. Source: libcni 0.8 to 1.x (the cache version cniCacheV1); all runtimes use its default folder.
  */
-import { existsSync } from 'node:fs';
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { canonicalIp } from '../../machinery/ip.ts';
+import { hasLink } from './links.ts';
 
 export const CNI_CACHE = '/var/lib/cni/results';
 
@@ -116,7 +116,7 @@ export async function recordsOf(network: string, namespaceFolder: string): Promi
   return paths.filter((_, index) => own[index]);
 }
 
-const exists = ({ link }: Attachment): boolean => existsSync(`/sys/class/net/${link}`);
+const exists = ({ link }: Attachment): boolean => hasLink(link);
 
 /**
  * Returns the addresses of the sandboxes of all CNI networks, in canonical form, by the name of their record. Reads only records that are

@@ -1,5 +1,12 @@
-/** Reads network interfaces and routes with ip(8), and runs commands of ip(8), also in other network namespaces. */
+/** Reads network interfaces and routes, mainly with ip(8), and runs commands of ip(8), also in other network namespaces. */
+import { existsSync } from 'node:fs';
 import { runCommand, runCommandOk } from '../../platform/processes.ts';
+
+/**
+ * Returns whether the network namespace of this process has the interface. Does not look in /sys, which may show another namespace, for
+ * example after `nsenter --net`; /proc/sys/net always shows that of the process.
+ */
+export const hasLink = (name: string): boolean => existsSync(`/proc/sys/net/ipv4/conf/${name}`);
 
 export interface Link {
   ifname: string;

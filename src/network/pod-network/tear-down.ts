@@ -1,12 +1,11 @@
 /** Removes the network of an instance from the machine, also if its engine and its runtime were killed. */
-import { existsSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { runCommand } from '../../platform/processes.ts';
 import { deleteTable } from '../nftables/table.ts';
 import { readAttachments, recordsOf } from './attachments.ts';
 import { leasedAddresses } from './leases.ts';
-import { readLinks, readRoutes } from './links.ts';
+import { hasLink, readLinks, readRoutes } from './links.ts';
 import { type Instance, networkNames } from './names.ts';
 import { configuredRanges } from './ranges.ts';
 import { forgetConnections } from './tracked-connections.ts';
@@ -41,7 +40,7 @@ export async function tearDownNetwork(options: TearDownOptions): Promise<void> {
   await forgotten.catch(() => signal.throwIfAborted());
   for (const path of await recordsOf(names.network, options.runtimeFolder)) await rm(path, { force: true });
   await rm(join(options.dataDir, 'cni'), { recursive: true, force: true });
-  const left = all.filter((link) => existsSync(`/sys/class/net/${link}`));
+  const left = all.filter(hasLink);
   if (left.length > 0) throw new Error(`these interfaces could not be removed: ${left.join(', ')}`);
 }
 
