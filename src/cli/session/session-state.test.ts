@@ -111,6 +111,10 @@ describe('the cause of a failure', () => {
     const given = pod('p', 'Failed', { app });
     return { ...given, status: { ...given.status, ...status } as Pod['status'] };
   };
+  const deletedPod = (more: Partial<ContainerStatus> = {}): Pod => {
+    const given = failed({}, { ...ended('ContainerStatusUnknown', 'not located'), ...more });
+    return { ...given, metadata: { ...given.metadata, deletionTimestamp: '2026-01-01T00:00:00Z' } };
+  };
   test.each<[string, Pod, string | undefined]>([
     ['the program failed', failed({}, ended('Error')), undefined],
     ['the program failed with a message', failed({}, ended('Error', 'log')), undefined],
@@ -127,6 +131,12 @@ describe('the cause of a failure', () => {
       'container a cannot execute its command nosuch: there is no such file in the PATH of its image',
     ],
     ['the program used too much memory', failed({}, ended('OOMKilled')), 'OOMKilled'],
+    ['the Pod was deleted before its container started', deletedPod(), 'it was deleted before a container had started'],
+    [
+      'the Pod was deleted, and its container had run',
+      deletedPod({ containerID: 'c://1' }),
+      'ContainerStatusUnknown: not located',
+    ],
     ['the Pod was evicted', failed({ reason: 'Evicted', message: 'no memory' }), 'Evicted: no memory'],
   ])('%s', (_, given, cause) => {
     expect(firstFailure(state([given]))?.cause).toBe(cause);

@@ -8,7 +8,7 @@ import { hasEnded } from '../../api/core/v1/pod/status/final-phase.ts';
 import type { ContainerStateTerminated, CoreV1Event, Job, Node, Pod } from '../../api/generated/types.ts';
 import { uidOf } from '../../machinery/meta.ts';
 import type { Hints } from '../hints.ts';
-import { imageOf, lacksImage, type PodContainer, podContainers, wantedImage } from '../pod-containers.ts';
+import { imageOf, lacksImage, type PodContainer, podContainers, runOf, wantedImage } from '../pod-containers.ts';
 import { commandError, FAILED_START_REASONS, startFinding } from '../why/failed-start.ts';
 import { actionsText, IMAGE_NAME_RULE, imageHint, invalidNameText, lackOfImage } from '../why/images.ts';
 import { unschedulable } from '../why/scheduling.ts';
@@ -77,11 +77,20 @@ export interface Failure {
 export function firstFailure({ pods, jobs }: SessionState): Failure | undefined {
   const failed = [...pods.values()].filter((each) => hasFailed(each, jobs)).map(({ object }) => object);
   const [first] = failed.sort((a, b) => endOf(a).localeCompare(endOf(b)));
-  if (first !== undefined)
-    return { title: `pod/${first.metadata.name}`, exitCode: exitCodeOf(first), ...causeOf(first) };
+  if (first !== undefined) {
+    const title = `pod/${first.metadata.name}`;
+    return isDeletedUnstarted(first)
+      ? { title, exitCode: 1, cause: 'it was deleted before a container had started' }
+      : { title, exitCode: exitCodeOf(first), ...causeOf(first) };
+  }
   const job = [...jobs.values()].find(({ object }) => conditionOf(object, 'Failed'));
   return job && { title: `job/${job.object.metadata.name}`, exitCode: 1 };
 }
+
+/** Returns whether the Pod was deleted before one of its containers ran. Its containers then have exit codes that no program has returned. */
+const isDeletedUnstarted = (pod: Pod): boolean =>
+  pod.metadata.deletionTimestamp !== undefined &&
+  podContainers(pod).every(({ status }) => runOf(status) === undefined && status?.state?.running === undefined);
 
 type FailedExit = ContainerStateTerminated & { finishedAt: string; container: string };
 
