@@ -158,7 +158,8 @@ test('a restore replaces data only with --force, keeps the former data, and leav
 test('a restore refuses folders in use, and folders of other programs and of newer versions', async () => {
   await backup(file, { dataDir }, never);
   const lock = lockDataDir(dataDir);
-  await expect(restore(file, { dataDir, force: true }, never)).rejects.toThrow('is in use by a running lifepod');
+  for (const force of [true, false])
+    await expect(restore(file, { dataDir, force }, never)).rejects.toThrow('is in use by a running lifepod');
   lock.release();
   const foreign = join(folder, 'foreign');
   mkdirSync(join(foreign, 'documents'), { recursive: true });

@@ -35,7 +35,9 @@ import {
 import { requireRoot } from '../../engine/machine-checks.ts';
 import type { EngineRecord } from '../../engine/settings.ts';
 import {
+  dataDirOwner,
   ensureDataDir,
+  FolderInUseError,
   lockDataDir,
   readTextIfPresent,
   syncFolder,
@@ -88,6 +90,9 @@ export async function restore(
   } else {
     // Only the folders above are searched: in a folder below, an interrupted restore may have left the record of this engine.
     if (!existsSync(join(dataDir, 'engine.json'))) refuseInnerFolder(dataDir);
+    // The message about a folder that is not empty would advise --force, which does not help while an engine runs.
+    const pid = dataDirOwner(dataDir);
+    if (pid !== undefined) throw new FolderInUseError(dataDir, pid);
     checkContent(dataDir, force);
   }
   ensureDataDir(dataDir);

@@ -110,7 +110,7 @@ explains({
     /on another node: .*: kubectl describe pvc -n n$/,
   ),
   'a taint that the Pod does not tolerate': tainted('a: b', /toleration/),
-  'a node with disk pressure': tainted('node.kubernetes.io/disk-pressure: ', /--eviction-hard/),
+  'a node with disk pressure': tainted('node.kubernetes.io/disk-pressure: ', /--eviction-hard\): lifepod status$/),
   'a cordoned node': tainted('node.kubernetes.io/unschedulable: ', /uncordon/),
   'a node that is not ready': tainted('node.kubernetes.io/not-ready: ', /lifepod status/),
   'scheduling gates': {

@@ -47,8 +47,11 @@ const ADVICE: readonly [RegExp, ...Advice[]][] = [
   // lifepod sets these taints again as long as the pressure lasts, so removing them does not help.
   [
     /taint \{node\.kubernetes\.io\/(disk|memory|pid)-pressure/,
-    say('free the resource that the machine is short of, or lower its threshold: lifepod up --eviction-hard'),
-    describeNode('see which resource it is'),
+    (subject) =>
+      seeStatus(
+        subject,
+        'see which resource the machine is short of; free it, or start the engine with a lower threshold (--eviction-hard)',
+      ),
   ],
   [/taint \{node\.kubernetes\.io\/unschedulable/, uncordon],
   [
