@@ -208,12 +208,14 @@ function summary(
   const until = deadline === undefined ? '' : `, deadline ${after(deadline)} later${moved}${reserved}`;
   const gone = steps.find(({ type }) => type === 'Gone') ?? steps.find(({ type }) => type === 'Removed');
   const ended = gone === undefined ? finished : endOfTermination(inOrder(steps))?.at;
-  const isLater = gone === undefined || ended !== gone.at;
-  const end = ended === undefined || !isLater ? '' : `, ended after ${after(ended)}`;
-  const goneText = gone === undefined ? '' : `, gone after ${after(gone.at)}`;
+  const ends = [
+    ...(ended === undefined || ended === gone?.at ? [] : [{ what: 'ended', at: ended }]),
+    ...(gone === undefined ? [] : [{ what: 'gone', at: gone.at }]),
+  ];
+  const end = ends.sort((a, b) => a.at - b.at).map(({ what, at }) => `, ${what} after ${after(at)}`);
   return [
     ...lines,
-    ...wrapped(`${ending.reason} at +${shortDuration(ending.at - from)}${until}${end}${goneText}`, width),
+    ...wrapped(`${ending.reason} at +${shortDuration(ending.at - from)}${until}${end.join('')}`, width),
   ];
 }
 
