@@ -76,7 +76,7 @@ function addRuntimeOptions(command: Command): void {
   command
     .option(
       '--container-runtime-endpoint <url>',
-      'socket of the CRI runtime to use, as unix:///… or a path (default: a private containerd)',
+      "socket of the CRI runtime to use, as unix:///… or a path; '' returns to the default (default: a private containerd)",
     )
     .option(
       '--runtime-handler <name=runtime>',

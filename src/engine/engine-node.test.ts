@@ -5,7 +5,11 @@ const containerRuntimeEndpoint = 'unix:///run/c.sock';
 
 test.each([
   [10, 'systemd', undefined],
-  [10, undefined, 'the runtime at unix:///run/c.sock does not report its cgroup driver'],
+  [
+    10,
+    undefined,
+    "the runtime at unix:///run/c.sock does not report its cgroup driver; start with --pod-pids-limit -1; --container-runtime-endpoint '' returns to a private containerd",
+  ],
   [10, 'cgroupfs', undefined],
   [-1, 'systemd', undefined],
 ] as const)('--pod-pids-limit %i with the cgroup driver %s causes the error: $2', (podPidsLimit, driver, cause) => {

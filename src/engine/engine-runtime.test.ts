@@ -4,7 +4,9 @@ import { join } from 'node:path';
 import { Server, ServerCredentials } from '@grpc/grpc-js';
 import { expect, test } from 'vitest';
 import { nodePlatform } from '../platform/node-js.ts';
+import { serviceCommands } from '../platform/programs/service-commands.ts';
 import { connectOwnRuntime } from './engine-runtime.ts';
+import { startRuntimeHint, WITHOUT_RUNTIME } from './options/runtime-endpoint.ts';
 
 test('connecting to a containerd without its CRI plugin fails with the setting to change', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'lifepod-no-cri-'));
@@ -23,9 +25,23 @@ test('connecting to a containerd without its CRI plugin fails with the setting t
   }
 });
 
+test('the remedy names the commands of systemd for a known socket, and what else the user can do', () => {
+  const commands = (unit: string) => ({ start: `sudo systemctl start ${unit}`, log: `sudo journalctl -u ${unit}` });
+  expect(startRuntimeHint('unix:///run/containerd/containerd.sock', commands)).toBe(
+    "start it with 'sudo systemctl start containerd' ('sudo journalctl -u containerd' prints its log)",
+  );
+  expect(startRuntimeHint('unix:///run/containerd/containerd.sock', () => undefined)).toBe('start it');
+  expect(startRuntimeHint('unix:///run/k3s/containerd/containerd.sock', commands)).toBe('start it');
+  expect(serviceCommands('containerd', { SUDO_UID: '1000' }, true)).toEqual(commands('containerd'));
+  expect(serviceCommands('containerd', {}, false)).toBeUndefined();
+});
+
 test('connecting to a socket that does not exist fails with the reason and the remedy', async () => {
   const endpoint = `unix://${join(tmpdir(), 'lifepod-none', 'c.sock')}`;
   await expect(connectOwnRuntime(endpoint, '/d', nodePlatform('error'))).rejects.toThrow(
-    /^the container runtime at \S+ does not answer: [^;]*ENOENT [^;]*lifepod-none\/c\.sock; start it$/,
+    /^the container runtime at \S+ does not answer: connect ENOENT [^;]*lifepod-none\/c\.sock; start it$/,
+  );
+  await expect(connectOwnRuntime(endpoint, '/d', nodePlatform('error'), {}, WITHOUT_RUNTIME)).rejects.toThrow(
+    /; start it; --container-runtime-endpoint '' returns to a private containerd$/,
   );
 });

@@ -15,11 +15,13 @@ import { connect, hasCode, runtimeInitialized } from '../runtime/cri/connection.
 import { type CriRuntime, connectRuntime, type RuntimeOptions } from '../runtime/cri/cri-runtime.ts';
 import type { Labels } from '../runtime/cri/labels.ts';
 import { type RuntimeConfig, readRuntimeConfig } from '../runtime/cri/runtime-config.ts';
+import { shortCallError } from '../runtime/error-text.ts';
 import { loadImageArchives } from '../runtime/images/load.ts';
 import { makePauseArchive } from '../runtime/images/local-images.ts';
 import type { ContainerRuntime, RuntimeEvent } from '../runtime/runtime.ts';
 import { findCniFolder } from './machine-checks.ts';
 import type { Waiting } from './node-ready.ts';
+import { startRuntimeHint, WITHOUT_RUNTIME } from './options/runtime-endpoint.ts';
 import type { Settings } from './settings.ts';
 
 /** The sandbox image of the private containerd. lifepod builds it from this machine's catatonit, so that no registry is needed. */
@@ -56,7 +58,7 @@ export async function startRuntime(
     containerRuntimeEndpoint === undefined ? await startPrivate(settings, platform, closers, signal) : undefined;
   const endpoint = containerRuntimeEndpoint ?? containerd?.endpoint ?? '';
   const shimExits = containerd?.shimExits ?? (await watchShims(endpoint, platform, closers, signal, waiting));
-  const runtime = await connectOwnRuntime(endpoint, dataDir, platform, { metrics, shimExits });
+  const runtime = await connectOwnRuntime(endpoint, dataDir, platform, { metrics, shimExits }, WITHOUT_RUNTIME);
   closers.defer(() => runtime.close());
   if (containerd !== undefined) await ensureSandboxImage(runtime, endpoint, dataDir, platform, signal);
   const { name } = await runtime.version(signal);
@@ -92,22 +94,41 @@ export const instanceLabels = (dataDir: string): Labels => ({ 'lifepod.io/instan
 
 /**
  * Connects to the runtime at `endpoint`. The connection shows only sandboxes and containers that the engine of the data folder created,
- * because several engines may share a runtime. Rejects with a UserError if the runtime does not answer or does not offer CRI v1.
+ * because several engines may share a runtime. Rejects with a UserError if the runtime does not answer or does not offer CRI v1; `otherwise`
+ * is what the user can do instead of starting the runtime.
  */
 export function connectOwnRuntime(
   endpoint: string,
   dataDir: string,
   platform: Platform,
   options: Pick<RuntimeOptions, 'metrics' | 'shimExits'> = {},
+  otherwise?: string,
 ): Promise<EngineRuntime['runtime']> {
   const namespaceLabels = instanceLabels(dataDir);
   return connectRuntime({ endpoint, ...platform, namespaceLabels, ...options }).catch((error: Error) => {
     throw new UserError(
       hasCode(error, 'Unimplemented')
         ? `the container runtime at ${endpoint} does not offer CRI v1: remove "cri" from disabled_plugins in its configuration (containerd: /etc/containerd/config.toml), and restart it`
-        : `the container runtime at ${endpoint} does not answer: ${error.message}; start it`,
+        : `the container runtime at ${endpoint} does not answer: ${shortCallError(error.message)}; ${startRuntimeHint(endpoint)}${otherwise === undefined ? '' : `; ${otherwise}`}`,
     );
   });
+}
+
+/**
+ * Resolves with whether the machine's runtime has sandboxes of the engine of the data folder, running or not. A runtime that does not
+ * answer counts as having none.
+ */
+export async function hasSandboxes(endpoint: string, dataDir: string, platform: Platform): Promise<boolean> {
+  try {
+    const runtime = await connectOwnRuntime(endpoint, dataDir, platform);
+    try {
+      return (await runtime.observeAll(new AbortController().signal)).size > 0;
+    } finally {
+      await runtime.close();
+    }
+  } catch {
+    return false;
+  }
 }
 
 /** How long to wait until systemd has restarted the machine's containerd. Debian's unit restarts it after 5 s. */
@@ -134,7 +155,7 @@ async function watchShims(
     const enough = AbortSignal.any([signal, AbortSignal.timeout(RUNTIME_BACK_MILLIS)]);
     const late = platform.timers.at(platform.timers.now() + ANSWER_MILLIS, () => {
       platform.log.warn('the container runtime does not answer; waiting for it', { endpoint });
-      waiting(`the container runtime at ${endpoint} does not answer; start it`);
+      waiting(`the container runtime at ${endpoint} does not answer; ${startRuntimeHint(endpoint)}`);
     });
     // If containerd does not answer in time, connectOwnRuntime() fails later and reports the error.
     await runtimeAnswers(endpoint, platform.timers, enough);

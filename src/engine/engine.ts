@@ -126,7 +126,7 @@ export async function startEngine(
     progress.begin();
     const warnings = startWarnings(settings, platform, signal);
     const { port, ...parts } = await startParts(settings, platform, closers, signal, { ...reports, progress });
-    progress.settle();
+    progress.succeed();
     flushCompileCache();
     keepBallast(settings.dataDir);
     return {

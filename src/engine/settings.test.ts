@@ -117,7 +117,10 @@ test.each([
 test.each([
   [{ port: 70000 }, '--port 70000 is not a port'],
   [{ maxPods: '0' }, '--max-pods 0 would let no Pod run: give 1 or more'],
-  [{ containerRuntimeEndpoint: '' }, '--container-runtime-endpoint "" is not a socket of a runtime: give its path'],
+  [
+    { containerRuntimeEndpoint: 'c.sock' },
+    '"c.sock" is not a socket of a runtime: give its path, such as unix:///run/',
+  ],
   [{ containerRuntimeEndpoint: 'tcp://h:1' }, '--container-runtime-endpoint "tcp://h:1" is not a socket of a runtime'],
   [{ recordAge: 'a day' }, '--record-age "a day" is not a valid age of records: give one minute or more, such as 30m'],
   [{ recordAge: '' }, '--record-age "" is not a valid age'],
@@ -167,6 +170,7 @@ test('the engine record is read as it was written, and a damaged one is refused'
     expect(usesPrivateContainerd({ dataDir })).toBe(record.containerRuntimeEndpoint === undefined);
     writeEngineRecord(dataDir, { ...record, containerRuntimeEndpoint: 'unix:///run/c.sock' });
     expect(usesPrivateContainerd({ dataDir })).toBe(false);
+    expect(usesPrivateContainerd({ dataDir, containerRuntimeEndpoint: '' })).toBe(true);
     writeFileSync(join(dataDir, 'engine.json'), '{');
     expect(usesPrivateContainerd({ dataDir })).toBe(true);
     expect(() => readEngineRecord(dataDir)).toThrow(/is damaged/);
@@ -182,6 +186,15 @@ test.each(['/run/c.sock', 'unix:/run/c.sock', 'unix:///run/c.sock'])(
     expect(settings.containerRuntimeEndpoint).toBe('unix:///run/c.sock');
   },
 );
+
+test('an empty endpoint of the runtime returns to a private containerd, which is recorded', () => {
+  const former = { ...record, containerRuntimeEndpoint: 'unix:///run/c.sock' };
+  const given = resolveSettings({ dataDir: '/d', containerRuntimeEndpoint: '' }, former);
+  expect(given.containerRuntimeEndpoint).toBeUndefined();
+  expect(resolveSettings({ dataDir: '/d' }, recordOf(given, 7000)).containerRuntimeEndpoint).toBeUndefined();
+  const runtimeHandler = { crun: '/usr/bin/crun' };
+  expect(() => resolveSettings({ dataDir: '/d', containerRuntimeEndpoint: '', runtimeHandler }, former)).not.toThrow();
+});
 
 test('a recorded --max-pods 0 of an older lifepod still works', () => {
   expect(recordOf(resolveSettings({ dataDir: '/d' }, { ...record, maxPods: '0' }), 7000).maxPods).toBe('0');

@@ -60,6 +60,7 @@ export interface UpOptions
   podCidr?: string;
   serviceCidr?: string;
   nodeName?: string;
+  /** Empty: a private containerd. */
   containerRuntimeEndpoint?: string;
   recordAge?: string;
   recordSize?: string;
@@ -189,7 +190,7 @@ export const recordOf = (settings: Settings, port: number): EngineRecord => ({
  * the start reports this error.
  */
 export function usesPrivateContainerd({ dataDir, containerRuntimeEndpoint }: UpOptions): boolean {
-  if (containerRuntimeEndpoint !== undefined) return false;
+  if (containerRuntimeEndpoint !== undefined) return containerRuntimeEndpoint === '';
   try {
     const record = readEngineRecord(dataDir);
     return record?.state === 'starting' || record?.containerRuntimeEndpoint === undefined;
@@ -227,8 +228,8 @@ export function resolveSettings(options: UpOptions, record: EngineRecord | undef
     logLevel: options.logLevel ?? 'info',
   };
   if (options.anyPort === true && record !== undefined) settings.recordedPort = record.port;
-  const given = options.containerRuntimeEndpoint ?? record?.containerRuntimeEndpoint;
-  if (given !== undefined) {
+  const given = options.containerRuntimeEndpoint ?? record?.containerRuntimeEndpoint ?? '';
+  if (given !== '') {
     const endpoint = runtimeEndpoint(given);
     settings.containerRuntimeEndpoint = endpoint;
     if (options.runtimeHandler !== undefined) {

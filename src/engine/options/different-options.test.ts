@@ -12,6 +12,11 @@ test('an option counts as different only if the engine runs with another value',
 test('the runtime of the machine is another one than the private containerd', () => {
   const options = { dataDir: '/d', containerRuntimeEndpoint: '/run/containerd/containerd.sock' };
   expect(differentOptions(options, record)).toEqual(['--container-runtime-endpoint']);
+  const back = { dataDir: '/d', containerRuntimeEndpoint: '' };
+  expect(differentOptions(back, recordOf(resolveSettings(options, record), 7000))).toEqual([
+    '--container-runtime-endpoint',
+  ]);
+  expect(differentOptions(back, record)).toEqual([]);
 });
 
 test('options that are not recorded apply only if the command line of the engine has them', () => {

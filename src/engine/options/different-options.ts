@@ -16,7 +16,12 @@ export function differentOptions(options: UpOptions, record: EngineRecord | unde
   const running = resolveSettings({ dataDir: options.dataDir }, record);
   return Object.entries(options).flatMap(([key, value]) => {
     const name = SETTING_NAMES[key] ?? (key as keyof Settings);
-    if (NOT_OF_ENGINE.includes(key) || value === undefined || !(name in asked) || (key === 'port' && value === 0))
+    if (
+      NOT_OF_ENGINE.includes(key) ||
+      value === undefined ||
+      !(name in asked || name in running) ||
+      (key === 'port' && value === 0)
+    )
       return [];
     const isSame = JSON.stringify(asked[name]) === JSON.stringify(running[name]);
     return isSame ? [] : [flagOf(key)];

@@ -11,7 +11,7 @@ export interface EncryptionOptions {
 
 export const ENCRYPTION_FLAG = '--encryption-provider-config';
 export const ENCRYPTION_DESCRIPTION =
-  'EncryptionConfiguration with the keys that encrypt objects in the store (default: a key in the data folder, for Secrets)';
+  "EncryptionConfiguration with the keys that encrypt objects in the store; '' returns to the default (default: a key in the data folder, for Secrets)";
 
 /** Returns the value from `options`, else from `record`, else the default; a relative path becomes absolute. */
 export function resolveEncryptionOptions(

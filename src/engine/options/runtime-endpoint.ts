@@ -1,17 +1,36 @@
 /**
- * Parses the option --container-runtime-endpoint of `lifepod up`. Source: the kubelet's option of the same name of v1.33, which also
- * accepts paths.
+ * Parses the option --container-runtime-endpoint of `lifepod up`, and names the commands that help if the runtime does not answer.
+ * Source: the kubelet's option of the same name of v1.33, which also accepts paths.
  */
 import { UserError } from '../../platform/files.ts';
+import { serviceCommands } from '../../platform/programs/service-commands.ts';
 
 const SCHEME = 'unix://';
 
-/** Converts an absolute path or an endpoint to the form unix:///PATH. Throws a UserError for any other text. */
+/** Converts an absolute path or an endpoint to the form unix:///PATH. Throws a UserError for any other text. The caller handles ''. */
 export function runtimeEndpoint(text: string): string {
   // gRPC also accepts unix:/path, which an older lifepod may have recorded.
   const endpoint = text.replace(/^(unix:)?(?=\/(?!\/))/, SCHEME);
   if (endpoint.startsWith(`${SCHEME}/`)) return endpoint;
   throw new UserError(
-    `--container-runtime-endpoint ${JSON.stringify(text)} is not a socket of a runtime: give its path, such as unix:///run/containerd/containerd.sock`,
+    `--container-runtime-endpoint ${JSON.stringify(text)} is not a socket of a runtime: give its path, such as unix:///run/containerd/containerd.sock, or '' for a private containerd`,
   );
+}
+
+/** The end of a sentence about a runtime that does not answer: how to use a private containerd, although an endpoint is recorded. */
+export const WITHOUT_RUNTIME = "--container-runtime-endpoint '' returns to a private containerd";
+
+/** The units of the runtimes in Debian's and upstream's packages, by their sockets. */
+const UNITS: Readonly<Record<string, string>> = {
+  'unix:///run/containerd/containerd.sock': 'containerd',
+  'unix:///var/run/containerd/containerd.sock': 'containerd',
+  'unix:///run/crio/crio.sock': 'crio',
+  'unix:///var/run/crio/crio.sock': 'crio',
+};
+
+/** Returns what to do about a runtime that does not answer, such as `start it with 'systemctl start containerd' ('…' prints its log)`. */
+export function startRuntimeHint(endpoint: string, commandsOf = serviceCommands): string {
+  const unit = UNITS[endpoint];
+  const commands = unit === undefined ? undefined : commandsOf(unit);
+  return commands === undefined ? 'start it' : `start it with '${commands.start}' ('${commands.log}' prints its log)`;
 }

@@ -89,6 +89,31 @@ test('a later start that fails keeps the recorded settings, except those with wh
   expect(readEngineRecord(dataDir)?.recordAge).toBe('1h');
   progress.listening(7001);
   expect(readEngineRecord(dataDir)).toMatchObject({ recordAge: '2h', port: 7001, state: 'up' });
+  progress.settle();
+  await progress.undo();
+  expect(readEngineRecord(dataDir)).toEqual({ ...former, serviceCidr, encryptionProviderConfig, state: 'up' });
+});
+
+test('a later start that has succeeded keeps its settings when the engine stops', async () => {
+  writeEngineRecord(dataDir, recordOf(settingsWith({ recordAge: '1h' }), 7000));
+  const progress = await start({ recordAge: '2h' });
+  progress.begin();
+  progress.listening(7001);
+  progress.succeed();
+  await progress.undo();
+  expect(readEngineRecord(dataDir)).toMatchObject({ recordAge: '2h', port: 7001 });
+});
+
+test('a later start that fails with another runtime returns to the former one, also if a Pod has a folder', async () => {
+  const containerRuntimeEndpoint = `unix://${path('none.sock')}`;
+  writeEngineRecord(dataDir, recordOf(settingsWith({}), 7000));
+  mkdirSync(path('pods/1234'), { recursive: true });
+  const progress = await start({ containerRuntimeEndpoint });
+  progress.begin();
+  progress.listening(7001);
+  expect(readEngineRecord(dataDir)).toMatchObject({ containerRuntimeEndpoint });
+  await progress.undo();
+  expect(readEngineRecord(dataDir)).toEqual(recordOf(settingsWith({}), 7000));
 });
 
 test('a write of a client settles the start before it reaches the backend, and other requests do not', async () => {

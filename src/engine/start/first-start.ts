@@ -8,7 +8,8 @@
  *  2. An object that a client has written successfully is never removed: the first start counts as successful before the first write of a
  *     client takes effect, and when the folder of a Pod exists.
  *  3. Files that existed before a first start, and those of the user, are never removed.
- *  4. A later start that fails keeps the recorded settings, except those with which it has already written to the store.
+ *  4. A later start that fails keeps the recorded settings, except those with which it has already written to the store, and the runtime if
+ *     it has already created sandboxes in another one. While such a start runs, the record has its settings, because `lifepod down` needs them.
  */
 import { existsSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -17,7 +18,8 @@ import type { Platform } from '../../platform/platform.ts';
 import { removeTree } from '../../platform/remove-tree.ts';
 import type { ResourceBackend } from '../../ports/backend.ts';
 import type { RequestContext } from '../../ports/request.ts';
-import { clearMachine } from '../leftovers.ts';
+import { hasSandboxes } from '../engine-runtime.ts';
+import { clearMachine, hasRuntime } from '../leftovers.ts';
 import { type EngineRecord, readEngineRecord, recordOf, type Settings, writeEngineRecord } from '../settings.ts';
 
 /** Returns whether the data folder contains the folder of a Pod. */
@@ -71,8 +73,10 @@ export interface StartProgress {
   begin(): void;
   /** Call this when the API server listens on the port. */
   listening(port: number): void;
-  /** Call this when the start has succeeded, and before anything happens that must outlive a failed start. */
+  /** Call this before anything happens that must outlive a failed first start. */
   settle(): void;
+  /** Call this when the start has succeeded. */
+  succeed(): void;
   /** Call this when a failed start has stopped all its parts. Removes what a first start has created, unless the start is settled. */
   undo(): Promise<void>;
 }
@@ -89,24 +93,45 @@ export async function openDataFolder(
   platform: Platform,
 ): Promise<StartProgress> {
   const { dataDir } = settings;
-  if (settledRecord(dataDir) !== undefined) return laterStart(settings, record);
+  if (settledRecord(dataDir) !== undefined) return laterStart(settings, record, platform);
   await clearFirstStart(dataDir, platform);
   const before = readdirSync(dataDir).filter((name) => !LAST.includes(name));
   return firstStart(settings, before, created, platform);
 }
 
-function laterStart(settings: Settings, record: EngineRecord | undefined): StartProgress {
+function laterStart(settings: Settings, record: EngineRecord | undefined, platform: Platform): StartProgress {
   const { dataDir, serviceCidr, encryptionProviderConfig } = settings;
+  const { shutdown: _, ...given } = record ?? recordOf(settings, settings.port);
+  const former: EngineRecord = { ...given, serviceCidr, encryptionProviderConfig, state: 'up' };
   const write = (content: EngineRecord): void => writeEngineRecord(dataDir, content);
+  let mustRestore = false;
   return {
-    begin() {
-      const { shutdown: _, ...former } = record ?? recordOf(settings, settings.port);
-      write({ ...former, serviceCidr, encryptionProviderConfig, state: 'up' });
+    begin: () => write(former),
+    listening(port) {
+      mustRestore = record !== undefined;
+      write(recordOf(settings, port));
     },
-    listening: (port) => write(recordOf(settings, port)),
     settle: () => undefined,
-    undo: async () => undefined,
+    succeed() {
+      mustRestore = false;
+    },
+    async undo() {
+      if (!mustRestore) return;
+      const { containerRuntimeEndpoint } = settings;
+      const isUsed = await usesNewRuntime(settings, former, platform);
+      write(isUsed ? { ...former, containerRuntimeEndpoint } : former);
+    },
   };
+}
+
+/** Resolves with whether the start uses another runtime than the one in the record, and Pods may have begun in it. */
+async function usesNewRuntime(
+  { dataDir, containerRuntimeEndpoint: endpoint }: Settings,
+  former: EngineRecord,
+  platform: Platform,
+): Promise<boolean> {
+  if (endpoint === former.containerRuntimeEndpoint || !hasPodFolders(dataDir)) return false;
+  return endpoint === undefined ? hasRuntime(dataDir) : hasSandboxes(endpoint, dataDir, platform);
 }
 
 function firstStart(
@@ -138,6 +163,7 @@ function firstStart(
       write();
     },
     settle,
+    succeed: settle,
     async undo() {
       if (!isSettled && hasBegun && hasPodFolders(dataDir)) settle();
       if (isSettled) return;

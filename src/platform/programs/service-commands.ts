@@ -1,0 +1,20 @@
+/** Names the commands with which a user starts a service of systemd and reads its log. Source: sd_booted(3). */
+import { existsSync } from 'node:fs';
+import { asRoot } from './typed-program.ts';
+
+export interface ServiceCommands {
+  /** Such as `sudo systemctl start containerd`. */
+  start: string;
+  /** Such as `sudo journalctl -u containerd`. The journal shows a user who is not root only messages of that user. */
+  log: string;
+}
+
+/** Returns the commands for a unit such as `containerd`; undefined if systemd does not run this machine. */
+export function serviceCommands(
+  unit: string,
+  env: NodeJS.ProcessEnv = process.env,
+  isBooted = existsSync('/run/systemd/system'),
+): ServiceCommands | undefined {
+  if (!isBooted) return undefined;
+  return { start: asRoot(`systemctl start ${unit}`, env), log: asRoot(`journalctl -u ${unit}`, env) };
+}
