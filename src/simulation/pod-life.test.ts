@@ -146,6 +146,29 @@ describe('the life of a Pod in virtual time', () => {
     }
   });
 
+  it('a pull that fails after its image has appeared is followed by a look for the image, and otherwise by its back-off', async () => {
+    const imageActionsWith = async (imageAppears?: { at: number; name: string }) => {
+      const result = await live({
+        pod: simulatedPod({ apps: ['app'] }),
+        scripts: { app: forever },
+        absentImages: true,
+        pullable: () => false,
+        ...(imageAppears && { imageAppears }),
+        limitMillis: 9000,
+      });
+      return result.actions
+        .filter(({ action }) => action.kind === 'checkImage' || action.kind === 'pullImage')
+        .map(({ at, action }) => ({ kind: action.kind, at: at - result.start }));
+    };
+    const usual = await imageActionsWith();
+    expect(usual.map(({ kind }) => kind)).toEqual(['checkImage', 'pullImage']);
+    const during = { at: (usual.at(-1)?.at ?? 0) + 1, name: 'docker.io/library/busybox:1.28' };
+    const seen = await imageActionsWith(during);
+    expect(seen.map(({ kind }) => kind)).toEqual(['checkImage', 'pullImage', 'checkImage']);
+    expect(seen.at(-1)?.at).toBeLessThan(during.at + 1000);
+    expect(await imageActionsWith({ ...during, name: 'docker.io/library/other:1' })).toEqual(usual);
+  });
+
   it('each try of a pull is reported once, even if two pulls fail at the same time', async () => {
     const result = await live({
       pod: simulatedPod({ apps: ['app-1', 'app-2'] }),

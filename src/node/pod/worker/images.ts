@@ -1,4 +1,4 @@
-/** Tracks the images of a Pod for its worker: their states, the progress of pulls, and images that appeared after a failure. */
+/** Tracks the images of a Pod for its worker: their states, the progress of pulls, and images that appeared without a pull. */
 import { containersOf } from '../../../api/core/v1/pod/containers.ts';
 import type { PullProgress } from '../../../api/core/v1/pod/status/pull-progress.ts';
 import type { Pod } from '../../../api/generated/types.ts';
@@ -17,9 +17,10 @@ export interface WorkerImages {
   ended(action: Action, key: string): void;
   /**
    * Records that an image with this name (from storedName()) has appeared in the runtime; undefined: any image may have appeared.
-   * `failures`: the Pod's failed actions. Returns whether a container of the Pod waits for an image that has appeared.
+   * `failures`: the Pod's failed actions. `underWay`: its actions that have not ended: a pull that began before may still fail.
+   * Returns whether a container of the Pod waits for an image that has appeared.
    */
-  appeared(pod: Pod, name: string | undefined, failures: readonly FailedAction[]): boolean;
+  appeared(pod: Pod, name: string | undefined, failures: readonly FailedAction[], underWay: readonly Action[]): boolean;
 }
 
 /** Whether a volume of the Pod mounts the image with this name (from storedName()); undefined: any image. */
@@ -37,6 +38,7 @@ export function createWorkerImages(): WorkerImages {
     found({ container, state }) {
       images[container] = state;
       const { attempt, image } = state;
+      if (state.state === 'present') appeared.delete(image);
       return state.state === 'present' ? { kind: 'pullImage', container, attempt, image } : undefined;
     },
     progress(key, progress) {
@@ -46,12 +48,13 @@ export function createWorkerImages(): WorkerImages {
       delete pulls[key];
       if (action.kind === 'checkImage') appeared.delete(action.image);
     },
-    appeared(pod, name, failures) {
-      // The failed actions may be, for example, pulls, or checks with the pull policy Never.
-      const failed = new Set(failures.flatMap(({ action }) => ('image' in action ? [action.image] : [])));
+    appeared(pod, name, failures, underWay) {
+      // The actions may be, for example, pulls, or checks with the pull policy Never.
+      const unfinished = [...failures.map(({ action }) => action), ...underWay];
+      const wanted = new Set(unfinished.flatMap((action) => ('image' in action ? [action.image] : [])));
       for (const { image = '' } of containersOf(pod)) {
         const isMeant = name === undefined || storedName(image) === name;
-        if (isMeant && failed.has(image)) appeared.add(image);
+        if (isMeant && wanted.has(image)) appeared.add(image);
       }
       return appeared.size > 0;
     },
