@@ -33,6 +33,7 @@ import { endAllPods, removeRest, runtimeIdle } from './end-pods.ts';
 import { hintsFor, missingKubeconfig } from './hints.ts';
 import { orOtherFolder } from './kubeconfig/engine-folders.ts';
 import { endLost, endLostEngines } from './lost/end-lost.ts';
+import { serviceStart } from './service/service-start.ts';
 import { deleteObjects } from './session/delete-objects.ts';
 import { readRecords, removeRecord } from './session/session-records.ts';
 import { withShortDeletions } from './short-deletions.ts';
@@ -72,6 +73,7 @@ export async function down(
   const { signal } = settings;
   requireRoot();
   checkDataFormat(dataDir);
+  if (dataDirOwner(dataDir) === undefined) await serviceStart(dataDir, say, signal);
   let pid = dataDirOwner(dataDir);
   if (pid !== undefined) requireLocalEngine(dataDir, pid);
   const isUsedAgain = pid !== undefined || readEngineRecord(dataDir) !== undefined;

@@ -1,6 +1,6 @@
 import { expect, test, vi } from 'vitest';
-import type { Pod } from '../api/generated/types.ts';
-import { PODS } from '../api/resources.ts';
+import type { Node, Pod } from '../api/generated/types.ts';
+import { NODES, PODS } from '../api/resources.ts';
 import { registryBackend } from '../client/registry-fixture.ts';
 import { clientOf } from '../client/typed-client.ts';
 import { type ApiError, forbidden, insufficientStorage } from '../machinery/status.ts';
@@ -129,6 +129,35 @@ test('endAllPods reports how many Pods it waits for, how long at most, and the l
     expect.stringMatching(/^ended default\/short after \S+ s; waiting for default\/long$/),
     expect.stringMatching(/^ended default\/long after \S+ s$/),
   ]);
+});
+
+test('endAllPods reports once that the container runtime does not answer, and when it answers again', async () => {
+  const backend = await registryBackend();
+  const spec = { nodeName: 'n', containers: [{ name: 'app', image: 'x' }] };
+  await backend.set<Pod>(PODS, {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name: 'web', namespace: 'default' },
+    spec,
+  });
+  const nodeWith = (status: string, message: string): Node => {
+    const conditions = [{ type: 'Ready', status, reason: 'r', message }];
+    return { apiVersion: 'v1', kind: 'Node', metadata: { name: 'n' }, status: { conditions } };
+  };
+  const said: string[] = [];
+  const heard = (text: string) => vi.waitFor(() => expect(said.join()).toContain(text));
+  const { signal } = new AbortController();
+  const platform = { timers: systemTimers(), log: silentLog };
+  const ended = endAllPods(clientOf(backend), platform, 'n', (line) => said.push(line), signal);
+  const why = 'container runtime is down: rpc error: code = Unavailable desc = connect ENOENT /c.sock';
+  await backend.set<Node>(NODES, nodeWith('False', why));
+  await heard('waiting: container runtime is down: connect ENOENT /c.sock; start it');
+  await backend.set<Node>(NODES, nodeWith('False', `${why} again`));
+  await backend.set<Node>(NODES, nodeWith('True', ''));
+  await heard('the container runtime answers again');
+  await backend.remove(PODS, 'default', 'web');
+  await ended;
+  expect(said.filter((line) => line.includes('runtime'))).toHaveLength(2);
 });
 
 const sandboxOf = (name: string) => ({

@@ -1,15 +1,17 @@
 /** Ends the Pods for `lifepod down`: deletes them gracefully through the API, waits for their containers, and removes what remains. */
 
 import { isMirrorPod } from '../api/core/v1/pod/mirror.ts';
-import type { Pod } from '../api/generated/types.ts';
-import { PODS } from '../api/resources.ts';
+import type { Node, Pod } from '../api/generated/types.ts';
+import { NODES, PODS } from '../api/resources.ts';
 import type { Client } from '../client/client.ts';
 import { createInformer } from '../client/informer.ts';
+import { startRuntimeHint } from '../engine/options/runtime-endpoint.ts';
 import { type KubeObject, uidOf } from '../machinery/meta.ts';
 import type { Platform, Timers } from '../platform/platform.ts';
 import type { DeleteOptions } from '../ports/backend.ts';
 import type { ContainerRuntime, PodObservation } from '../runtime/runtime.ts';
 import { deletePatiently } from './delete-patiently.ts';
+import { downRuntime } from './why/node-troubles.ts';
 
 const nameOf = (pod: Pod): string => `${pod.metadata.namespace}/${pod.metadata.name}`;
 
@@ -28,12 +30,21 @@ const SOONER = ': to end them sooner, press Ctrl+C, and type the command again w
 const remaining = (pods: readonly { name: string }[]): string =>
   pods.length === 0 || pods.length > MOST_NAMED ? '' : `; waiting for ${pods.map(({ name }) => name).join(', ')}`;
 
+/** Returns the line about the wait for Pods with these grace periods, if one is needed. `isOwn`: whether the grace periods are the Pods' own. */
+function waitLines(graces: readonly number[], isOwn: boolean): string[] {
+  const longest = Math.max(...graces);
+  const sooner = isOwn && longest > LONG_SECONDS ? SOONER : '';
+  if (graces.length > 1)
+    return [`waiting for ${graces.length} Pods, whose longest grace period is ${longest} s${sooner}`];
+  return sooner === '' ? [] : [`waiting up to ${longest} s${sooner}`];
+}
+
 /**
  * Deletes all Pods, including those that are created during the call, and resolves when no Pod exists, except Pods that only finalizers
  * keep. Static Pods cannot be deleted through the API, so the function only waits until the engine has ended them and their mirror Pods do
  * not exist any more. Pods bound to a node other than `nodeName` are deleted with a grace period of 0, because this engine runs none of
  * their containers. For other Pods, `gracePeriodSeconds` replaces the Pod's own grace period. Calls `say` with a line when a Pod begins to
- * end, cannot be deleted yet, makes progress or has ended.
+ * end, cannot be deleted yet, makes progress or has ended, and when the container runtime of the node stops or begins to answer.
  * Rejects if the API refuses a delete with an error other than NotFound or 5xx, or if `signal` aborts.
  */
 export async function endAllPods(
@@ -94,16 +105,32 @@ export async function endAllPods(
     await Promise.race([informer.synced, ended.promise]);
     synced = true;
     const graces = [...open.values()].map(({ grace }) => grace);
-    const longest = Math.max(...graces);
-    const sooner = gracePeriodSeconds === undefined && longest > LONG_SECONDS ? SOONER : '';
-    if (graces.length > 1)
-      say(`waiting for ${graces.length} Pods, whose longest grace period is ${longest} s${sooner}`);
-    else if (sooner !== '') say(`waiting up to ${longest} s${sooner}`);
-    if (open.size > 0) await ended.promise;
+    for (const line of waitLines(graces, gracePeriodSeconds === undefined)) say(line);
+    if (open.size === 0) return;
+    reportRuntime(client, nodeName, { ...platform, signal: watching.signal }, say);
+    await ended.promise;
   } finally {
     watching.abort();
     signal.removeEventListener('abort', stop);
   }
+}
+
+/** Calls `say` when the node reports that its container runtime does not answer, so that no Pod can end, and when it answers again. */
+function reportRuntime(
+  client: Client,
+  nodeName: string,
+  options: Platform & { signal: AbortSignal },
+  say: (line: string) => void,
+): void {
+  let isDown = false;
+  const look = (node: Node): void => {
+    if (node.metadata.name !== nodeName) return;
+    const down = downRuntime(node);
+    if (down !== undefined && !isDown) say(`waiting: ${down.message}; ${startRuntimeHint(down.message)}`);
+    if (down === undefined && isDown) say('the container runtime answers again');
+    isDown = down !== undefined;
+  };
+  createInformer(client.resource<Node>(NODES), options, { added: look, updated: look });
 }
 
 /**

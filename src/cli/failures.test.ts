@@ -44,7 +44,7 @@ test.each<[unknown, string]>([
   [coded('EACCES', '/d/lock'), '/d/lock cannot be opened: permission denied'],
   [
     new RuntimeCallError('Unavailable', 'connection refused'),
-    'the container runtime failed or did not answer: rpc error: code = Unavailable desc = connection refused',
+    'the container runtime failed or did not answer: connection refused',
   ],
   [
     new CommandError('nft -f ended with exit code 1: bad\n  ^^^\nrule'),

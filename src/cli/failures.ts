@@ -1,10 +1,12 @@
 /** Composes the error message of a command that failed. */
 import { NeedsRootError } from '../engine/machine-checks.ts';
+import { runtimeCommands, startRuntimeHint } from '../engine/options/runtime-endpoint.ts';
 import { DEFAULT_DATA_DIR } from '../engine/settings.ts';
 import { isApiError } from '../machinery/status.ts';
 import { FolderInUseError, UserError } from '../platform/files.ts';
 import { CommandError } from '../platform/processes.ts';
 import { rootProgram, shellQuoted } from '../platform/programs/typed-program.ts';
+import { shortCallError } from '../runtime/error-text.ts';
 import { StorageFullError } from '../store/store.ts';
 import { waysToStop } from './hints.ts';
 import { foldersOfUser, orOtherFolder } from './kubeconfig/engine-folders.ts';
@@ -42,12 +44,16 @@ export function failureText(
   if (error instanceof UserError || error instanceof StorageFullError || isApiError(error)) return message;
   // These errors are recognized by their names, because importing the class RuntimeCallError would load gRPC.
   if (name === 'RuntimeCallError' || name === 'OutcomeUnknownError')
-    return `the container runtime failed or did not answer: ${message}`;
+    return `the container runtime failed or did not answer: ${shortCallError(message)}${runtimeAdvice(message)}`;
   if (error instanceof CommandError) return oneLine(message) + rightsFor(message);
   const systemError = SYSTEM_ERRORS[code ?? ''];
   if (systemError === undefined) return stack ?? String(error);
   return `${path ?? 'a file'} ${systemError}`;
 }
+
+/** Returns the commands to start the machine's runtime and to read its log; empty if the message does not name its socket. */
+const runtimeAdvice = (message: string): string =>
+  runtimeCommands(message) === undefined ? '' : `; ${startRuntimeHint(message)}`;
 
 const foldersInKubeconfig = (env: NodeJS.ProcessEnv): string[] => foldersOfUser(env, () => []);
 

@@ -12,8 +12,10 @@ import { homedir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { copyOfInvoker } from '../engine/certificates/user-kubeconfigs.ts';
 import { hasLockOpen } from '../engine/data-folder/engine-processes.ts';
+import { runtimeCommands } from '../engine/options/runtime-endpoint.ts';
 import { DEFAULT_DATA_DIR, isKubectlPlugin, kubeconfigPath } from '../engine/settings.ts';
 import { hasArgument } from '../platform/processes.ts';
+import { type ServiceCommands, serviceCommands } from '../platform/programs/service-commands.ts';
 import {
   asRoot,
   isThroughSudo,
@@ -56,6 +58,8 @@ export interface Hints {
   start(): string;
   /** Returns a command of another program that runs as root: after sudo, doas or pkexec if the user is not root. */
   asRoot(command: string): string;
+  /** Returns the commands for the machine's container runtime whose socket the text names; undefined without systemd. */
+  runtime(text: string): ServiceCommands | undefined;
   /**
    * Returns a command of kubectl that reaches the same server, with sudo in front if only root can read the kubeconfig. `words` begins with
    * the name of kubectl's command.
@@ -120,6 +124,7 @@ export function hintsFor(
       return sudo ? `eval "$(${command})"` : command;
     },
     asRoot: (command) => asRoot(command, env, sudo),
+    runtime: (text) => runtimeCommands(text, (unit) => serviceCommands(unit, env, sudo)),
     get isService() {
       return options.isService?.() === true;
     },

@@ -40,7 +40,7 @@ export async function shutDownNode(dataDir: string): Promise<void> {
       isEnding = true;
     });
     if (outcome !== undefined) {
-      printOutcome(outcome, hints);
+      printOutcome(outcome);
       const removed = removedCopy(copy);
       if (removed !== undefined) say(removed);
       return;
@@ -79,11 +79,9 @@ async function shutDownEngine(dataDir: string, began: () => void): Promise<Shutd
   return readEngineRecord(dataDir)?.shutdown;
 }
 
-function printOutcome({ podsLeft }: ShutdownOutcome, hints: Hints): void {
+function printOutcome({ podsLeft }: ShutdownOutcome): void {
   if (podsLeft.length > 0) say(`these Pods had not ended when their grace period was over: ${podsLeft.join(', ')}`);
   say(
-    podsLeft.length > 0
-      ? `the other Pods have ended; the next '${hints.engine('up')}' runs those that are still wanted`
-      : `the Pods have ended; the next '${hints.engine('up')}' runs those that are still wanted`,
+    `the ${podsLeft.length > 0 ? 'other ' : ''}Pods have ended; static Pods and those of controllers run again from the next start of lifepod on`,
   );
 }

@@ -31,9 +31,11 @@ test('the remedy names the commands of systemd for a known socket, and what else
     "start it with 'sudo systemctl start containerd' ('sudo journalctl -u containerd' prints its log)",
   );
   expect(startRuntimeHint('unix:///run/containerd/containerd.sock', () => undefined)).toBe('start it');
+  const failed = 'container runtime is down: connect ECONNREFUSED /run/crio/crio.sock';
+  expect(startRuntimeHint(failed, commands)).toContain("'sudo systemctl start crio'");
   expect(startRuntimeHint('unix:///run/k3s/containerd/containerd.sock', commands)).toBe('start it');
-  expect(serviceCommands('containerd', { SUDO_UID: '1000' }, true)).toEqual(commands('containerd'));
-  expect(serviceCommands('containerd', {}, false)).toBeUndefined();
+  expect(serviceCommands('containerd', { SUDO_UID: '1000' }, true, true)).toEqual(commands('containerd'));
+  expect(serviceCommands('containerd', {}, false, false)).toBeUndefined();
 });
 
 test('connecting to a socket that does not exist fails with the reason and the remedy', async () => {

@@ -37,10 +37,14 @@ test('nodeReady reports the reason after 5 s and again when it changes, and reso
   for (const message of ['one', 'two']) await backend.set(NODES, node('False', message));
   await settled();
   expect(said).toEqual(['one', 'two']);
+  const lookup = (port: number): string => `lookup r: read udp 10.0.2.15:${port}->10.0.2.3:53: i/o timeout`;
+  for (const port of [47311, 5500]) await backend.set(NODES, node('False', lookup(port)));
+  await settled();
+  expect(said).toEqual(['one', 'two', lookup(47311)]);
   await backend.set(NODES, node('True', ''));
   await ready;
   timers.advance(60_000);
-  expect(said).toEqual(['one', 'two']);
+  expect(said).toHaveLength(3);
 });
 
 test('nodeReady reports that the node has not reported yet', async () => {
@@ -57,6 +61,9 @@ test('withRemedy adds what to do to the messages about a missing CNI configurati
   expect(withRemedy(message)).toMatch(/^container runtime .*initialized; write a CNI configuration to /);
   expect(withRemedy('the container runtime pulls its sandbox image: r/pause:3.10')).toMatch(
     /pause:3\.10; if the runtime cannot reach the image's registry, load the image /,
+  );
+  expect(withRemedy('the container runtime has no sandbox image', { SUDO_UID: '1000' })).toContain(
+    "(containerd: 'sudo ctr -n k8s.io images import FILE')",
   );
   expect(withRemedy('PLEG is not healthy')).toBe('PLEG is not healthy');
 });

@@ -5,24 +5,25 @@ import { NODES } from '../api/resources.ts';
 import type { Client } from '../client/client.ts';
 import type { Millis } from '../machinery/time.ts';
 import type { Timers } from '../platform/platform.ts';
+import { asRoot } from '../platform/programs/typed-program.ts';
 
 const SAID_AFTER_MILLIS: Millis = 5_000;
 
-/** Patterns for the message of the condition Ready, each with an instruction for the user. */
-const REMEDIES: readonly [RegExp, string][] = [
+/** Patterns for the message of the condition Ready, each with an instruction for the user, who imports an image with the command. */
+const remediesWith = (load: string): readonly [RegExp, string][] => [
   [
     /cni (plugin|config)|NetworkPluginNotReady/i,
     'write a CNI configuration to the folder that the runtime reads, by default /etc/cni/net.d: README has an example in the section "On a machine\'s own runtime"',
   ],
   [
     /pulls its sandbox image/,
-    "if the runtime cannot reach the image's registry, load the image (containerd: 'ctr -n k8s.io images import FILE')",
+    `if the runtime cannot reach the image's registry, load the image (containerd: '${load}')`,
   ],
-  [
-    /no sandbox image/,
-    "load the image (containerd: 'ctr -n k8s.io images import FILE'), or configure another sandbox image in the runtime",
-  ],
+  [/no sandbox image/, `load the image (containerd: '${load}'), or configure another sandbox image in the runtime`],
 ];
+
+/** Removes the source ports of connections, such as those of queries to a DNS server, which differ each time. */
+const withoutPorts = (text: string): string => text.replaceAll(/:\d+->/g, '->');
 
 /** Called with each reason why the start takes long: by nodeReady() below, and by watchShims() if the runtime does not answer. */
 export type Waiting = (why: string) => void;
@@ -51,8 +52,8 @@ export async function nodeReady(name: string, { client, timers, signal, waiting 
   let said: string | undefined;
   let isLate = false;
   const say = (): void => {
-    if (!isLate || why === said) return;
-    said = why;
+    if (!isLate || withoutPorts(why) === said) return;
+    said = withoutPorts(why);
     waiting(why);
   };
   const timer = timers.at(timers.now() + SAID_AFTER_MILLIS, () => {
@@ -80,7 +81,8 @@ export async function nodeReady(name: string, { client, timers, signal, waiting 
 }
 
 /** Returns the message, followed by an instruction for the user if one of the patterns matches. */
-export function withRemedy(message: string): string {
-  const remedy = REMEDIES.find(([part]) => part.test(message))?.[1];
+export function withRemedy(message: string, env: NodeJS.ProcessEnv = process.env): string {
+  const load = asRoot('ctr -n k8s.io images import FILE', env);
+  const remedy = remediesWith(load).find(([part]) => part.test(message))?.[1];
   return remedy === undefined ? message : `${message}; ${remedy}`;
 }

@@ -188,7 +188,10 @@ async function startOutsideService(options: UpOptions): Promise<ReadyEngine> {
     if (isInstalled) await systemctl('stop', ENGINE_UNIT);
     return await startDetached(options);
   } catch (error) {
-    if (wasRunning) await systemctl('start', '--no-block', ENGINE_UNIT);
+    if (wasRunning) {
+      await systemctl('start', '--no-block', ENGINE_UNIT);
+      process.stderr.write('this start has failed: the service lifepod is started again with its former options\n');
+    }
     throw error;
   } finally {
     process.off('SIGINT', ignore);

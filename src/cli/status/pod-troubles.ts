@@ -13,7 +13,7 @@ import type { Transition } from '../../lifecycle/types.ts';
 import { type Millis, parseTime } from '../../machinery/time.ts';
 import { waitingProblem } from '../pod-containers.ts';
 import { deadlineOf, isDeleted } from '../why/ending-phrases.ts';
-import { explainLostNode, explainNode } from '../why/node-troubles.ts';
+import { downRuntime, explainDownRuntime, explainLostNode, explainNode } from '../why/node-troubles.ts';
 import {
   conditionOf,
   controllerOf,
@@ -89,6 +89,9 @@ const ofNode: Rule = (subject) => {
   return { reason: subject.nodes?.length === 0 ? 'NodeNotFound' : 'NodeNotReady', since };
 };
 
+const ofRuntime: Rule = (subject) =>
+  explainDownRuntime(subject) && { reason: 'NodeNotReady', since: downRuntime(subject.node)?.since };
+
 const ofWaiting: Rule = (subject) => {
   for (const { kind, name, status } of shownContainers(subject)) {
     const reason = kind === 'defer' ? undefined : waitingProblem(status);
@@ -144,6 +147,7 @@ const RULES: readonly Rule[] = [
   ofOutcome,
   ofScheduling,
   ofNode,
+  ofRuntime,
   ofWaiting,
   ofSummary,
   ofReadiness,

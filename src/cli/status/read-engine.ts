@@ -55,7 +55,12 @@ export async function readEngine(folder: string, now: Millis): Promise<EngineRea
   const upMillis = processAgeMillis(pid);
   return {
     kubeconfig: kubeconfigPath(folder),
-    start: { nodeName: record.nodeName, startedAt: now - upMillis, now },
+    start: {
+      nodeName: record.nodeName,
+      startedAt: now - upMillis,
+      now,
+      runtimeEndpoint: record.containerRuntimeEndpoint,
+    },
     engine: {
       version: record.version ?? LIFEPOD_VERSION,
       pid,

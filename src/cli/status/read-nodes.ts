@@ -1,12 +1,15 @@
 /** Reads the Nodes and the version of an API server, for `lifepod status`. */
 import { text } from 'node:stream/consumers';
-import type { Node } from '../../api/generated/types.ts';
+import type { Node, NodeCondition } from '../../api/generated/types.ts';
 import { NODES } from '../../api/resources.ts';
 import { humanDuration } from '../../api/table.ts';
 import type { Client } from '../../client/client.ts';
 import type { HttpClient } from '../../client/http-client.ts';
+import { runtimeCommands, startRuntimeHint } from '../../engine/options/runtime-endpoint.ts';
 import { isApiError } from '../../machinery/status.ts';
 import { type Millis, parseTime } from '../../machinery/time.ts';
+import { shortCallError } from '../../runtime/error-text.ts';
+import { downRuntime } from '../why/node-troubles.ts';
 import type { StatusReport, Trouble } from './report.ts';
 
 const DEADLINE_MILLIS = 30_000;
@@ -23,6 +26,8 @@ export interface EngineStart {
   nodeName: string | undefined;
   startedAt: Millis;
   now: Millis;
+  /** The endpoint of the machine's runtime; undefined if the engine uses a private containerd. */
+  runtimeEndpoint?: string | undefined;
 }
 
 /** Reads the Nodes, or resolves with a sentence if the user may not read them. `engine` is the engine of this machine, if there is one. */
@@ -74,16 +79,29 @@ export function nodeTroubles(node: Node, engine?: EngineStart): Trouble[] {
   if (isFormer) {
     const { startedAt, now } = engine;
     const time = humanDuration(Math.max(0, now - startedAt));
-    const message = `node ${metadata.name}: Ready: Starting: it has not reported its state since lifepod started ${time} ago`;
+    const message = `node ${metadata.name} is starting: it has not reported its state since lifepod started ${time} ago`;
     return [{ kind: 'Node', name: metadata.name, reason: 'Starting', since: startedAt, message }];
   }
   return (status?.conditions ?? [])
     .filter(({ type, status: value }) => (type === 'Ready' ? value !== 'True' : value === 'True'))
-    .map(({ type, reason, message, lastTransitionTime }) => ({
+    .map((condition) => ({
       kind: 'Node',
       name: metadata.name,
-      reason: reason || type,
-      since: parseTime(lastTransitionTime),
-      message: `node ${metadata.name}: ${type}: ${reason}: ${message}`,
+      reason: condition.reason || condition.type,
+      since: parseTime(condition.lastTransitionTime),
+      message: `node ${metadata.name}${conditionText(condition)}${startHint(node, condition, engine)}`,
     }));
+}
+
+const conditionText = ({ type, status, reason, message = '' }: NodeCondition): string =>
+  type === 'Ready'
+    ? ` ${status === 'Unknown' ? 'does not answer' : 'is not ready'}: ${shortCallError(message) || reason}`
+    : `: ${type}: ${reason}: ${message}`;
+
+/** Returns what to do about a runtime of this machine that does not answer; empty for other troubles. */
+function startHint(node: Node, { type, message }: NodeCondition, engine: EngineStart | undefined): string {
+  if (type !== 'Ready' || downRuntime(node) === undefined) return '';
+  const ofEngine = engine?.nodeName === node.metadata.name ? (engine.runtimeEndpoint ?? '') : '';
+  const named = `${message} ${ofEngine}`;
+  return runtimeCommands(named) === undefined && ofEngine === '' ? '' : `; ${startRuntimeHint(named)}`;
 }

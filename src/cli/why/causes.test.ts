@@ -5,6 +5,7 @@ import {
   condition,
   container,
   DELETED,
+  DOWN,
   ENDING,
   entry,
   explains,
@@ -480,6 +481,30 @@ explains({
       'its containers were ready when the node reported them last',
     ],
     advice: /^see why the node is not ready: lifepod status/,
+  },
+  'a Pod that waits for an image while the runtime of its node is down': {
+    notReady: DOWN,
+    status: {
+      phase: 'Pending',
+      startTime: time(60),
+      conditions: UNREADY,
+      containerStatuses: [waiting('app', 'ImagePullBackOff', 'Back-off pulling image "i": ErrImagePull: no such host')],
+    },
+    sentence:
+      'p waits: its node node has not been ready for 12.0s, container runtime is down: connect ENOENT /run/containerd/containerd.sock.',
+    evidence: [
+      'condition Ready of the node is False (KubeletNotReady)',
+      'also container app: ImagePullBackOff, Back-off pulling image "i": ErrImagePull: no such host',
+    ],
+    advice: /^start the container runtime of the node node: systemctl start containerd\n/,
+  },
+  'a healthy Pod whose node is not ready': {
+    notReady: DOWN,
+    status: { phase: 'Running', startTime: time(60), conditions: READY, containerStatuses: [running('app')] },
+    sentence:
+      'p is running: its container is ready, for 30.0s, but its node node is not ready, container runtime is down: connect ENOENT /run/containerd/containerd.sock.',
+    evidence: ['container app: never restarted', 'condition Ready of the node is False (KubeletNotReady)'],
+    advice: /^start the container runtime .*\nread its log: .*\nsee why the node is not ready: lifepod status$/,
   },
   'a running Pod that tolerates a NoExecute taint for a limited time': {
     spec: { tolerations: [{ key: 'repair', operator: 'Exists', effect: 'NoExecute', tolerationSeconds: 1000 }] },

@@ -30,8 +30,9 @@ export function deadlineOf(subject: Living): Millis | undefined {
 export const preExitDeadlineOf = (subject: Living): Millis | undefined =>
   parseTime(subject.pod.status?.termination?.preExitDeadline) ?? deadlineOf(subject);
 
-export const untilText = (deadline: Millis | undefined, { now }: Living): string =>
-  deadline === undefined ? '' : `; deadline ${clock(deadline)} (${inTime(deadline, now)})`;
+/** Returns the end of a sentence about the time limit of a termination, or about another limit that `what` names. */
+export const untilText = (deadline: Millis | undefined, { now }: Living, what = 'deadline'): string =>
+  deadline === undefined ? '' : `; ${what} ${clock(deadline)} (${inTime(deadline, now)})`;
 
 /** Returns the evidence that is shown for every terminating Pod. */
 export function begun(subject: Living): string[] {

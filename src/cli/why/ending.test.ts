@@ -1,6 +1,7 @@
 import {
   container,
   DELETED,
+  DOWN,
   ENDING,
   entry,
   explains,
@@ -156,7 +157,7 @@ explains({
     },
     steps: ENDING,
     sentence:
-      'p is not gone yet: its defer container bye (3 of 3) has been running for 20.0s; deadline 12:00:05 UTC (in 5.00s).',
+      'p is not gone yet: its defer container bye (3 of 3) has been running for 20.0s; its timeoutSeconds end at 12:00:05 UTC (in 5.00s).',
     evidence: [
       'its termination began 8.00s ago: Deleted',
       'defer container undue: did not run, not due on Deleted',
@@ -268,10 +269,24 @@ explains({
     sentence: 'p is not gone yet: the container runtime of its node node has not answered for 12.0s.',
     evidence: [
       'its termination began 8.00s ago: Deleted',
-      'condition Ready of the node is False: container runtime is down: it has not answered for 30 s',
+      'the node is not ready: container runtime is down: it has not answered for 30 s',
       'its termination continues when the runtime answers; until then its grace period does not count',
     ],
     advice: /^see what runs: lifepod status/,
+  },
+  'a containerd of the machine that has stopped': {
+    metadata: DELETED,
+    status: { containerStatuses: [running('app')] },
+    steps: ENDING,
+    notReady: DOWN,
+    sentence: 'p is not gone yet: the container runtime of its node node has not answered for 12.0s.',
+    evidence: [
+      'its termination began 8.00s ago: Deleted',
+      'the node is not ready: container runtime is down: connect ENOENT /run/containerd/containerd.sock',
+      'its termination continues when the runtime answers; until then its grace period does not count',
+    ],
+    advice:
+      /^start the container runtime of the node node: systemctl start containerd\nread its log: journalctl -u containerd\nsee what runs: lifepod status$/,
   },
   'a node that is not ready for another reason': {
     metadata: DELETED,

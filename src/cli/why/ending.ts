@@ -2,9 +2,10 @@
 import { isFinalPhase } from '../../api/core/v1/pod/status/final-phase.ts';
 import type { CoreV1Event } from '../../api/generated/types.ts';
 import type { Transition } from '../../lifecycle/types.ts';
-import { type Millis, parseTime } from '../../machinery/time.ts';
+import type { Millis } from '../../machinery/time.ts';
 import { begun, deadlineOf, hurry, isDeleted, preExitDeadlineOf, still, untilText } from './ending-phrases.ts';
 import { explainTurn } from './entry-turn.ts';
+import { downRuntime, runtimeActions } from './node-troubles.ts';
 import { firstProcess, hearSignals, processEvidence } from './pid-one.ts';
 import {
   ago,
@@ -70,22 +71,22 @@ function finalizersOf(subject: Living, finalizers: readonly string[]): Explanati
 
 /** Explains a termination that cannot proceed because the container runtime does not answer; undefined if the runtime answers. */
 function silentRuntime(subject: Living): Explanation | undefined {
-  const { node, now } = subject;
-  const ready = node?.status?.conditions?.find(({ type }) => type === 'Ready');
-  if (ready === undefined || ready.status === 'True' || !/container runtime is down/.test(ready.message ?? ''))
-    return undefined;
-  const since = parseTime(ready.lastTransitionTime);
-  const time = since === undefined ? 'does not answer' : `has not answered for ${forTime(since, now)}`;
+  const down = downRuntime(subject.node);
+  if (down === undefined) return undefined;
+  const { name, message, since } = down;
+  const time = since === undefined ? 'does not answer' : `has not answered for ${forTime(since, subject.now)}`;
+  const actions = runtimeActions(subject);
   return {
-    sentence: `${still(subject)}: the container runtime of its node ${node?.metadata.name} ${time}.`,
+    sentence: `${still(subject)}: the container runtime of its node ${name} ${time}.`,
     evidence: [
       ...begun(subject),
-      `condition Ready of the node is ${ready.status}: ${oneLine(ready.message)}`,
+      `the node is not ready: ${message}`,
       'its termination continues when the runtime answers; until then its grace period does not count',
     ],
     actions: [
+      ...actions,
       seeStatus(subject, 'see what runs'),
-      { description: 'read the log of containerd, which says why it does not answer' },
+      ...(actions.length > 0 ? [] : [{ description: 'read the log of containerd, which says why it does not answer' }]),
     ],
   };
 }

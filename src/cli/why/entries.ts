@@ -70,7 +70,8 @@ export function endText(end: EntryEnd): string {
   const why = oneLine(message);
   const because = why === '' ? '' : `, ${why}`;
   if (reason === 'Skipped') return ran ? `was cut off${because}` : `did not run${because}`;
-  if (!ran && why !== '' && reason !== 'Completed') return `could not start${because}`;
+  if (!ran && why !== '' && reason !== 'Completed')
+    return reason === 'DeadlineExceeded' ? `timed out before it had started${because}` : `could not start${because}`;
   const deadline = reason === 'DeadlineExceeded' && why !== '' ? `: ${why}` : '';
   const said = OWN_ENDS.includes(reason) && why !== '' ? `: ${lastLinesOf(message)}` : '';
   const loss = reason === 'SandboxLost' ? `: its sandbox was lost, ${PROBABLE_LOSS}` : '';

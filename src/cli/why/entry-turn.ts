@@ -33,8 +33,8 @@ interface Turn {
   place: string;
   /** Evidence about the termination of the Pod, about the earlier entries, and about `limit`. */
   evidence: string[];
-  /** The latest time at which the entry is stopped, undefined if it is not known, and the evidence for this time. */
-  limit: { at: Millis | undefined; because: string[] };
+  /** The latest time at which the entry is stopped, undefined if it is not known, what ends then, and the evidence for this time. */
+  limit: { at: Millis | undefined; what: 'deadline' | 'its timeoutSeconds end at'; because: string[] };
 }
 
 /**
@@ -80,10 +80,11 @@ function limitOf(subject: Living, { name, trigger, timeoutSeconds }: DeferContai
   const since = turn?.entry === name ? parseTime(turn.since) : undefined;
   const timeout = since === undefined || timeoutSeconds === undefined ? undefined : since + timeoutSeconds * 1000;
   if (timeout !== undefined && (stage === undefined || timeout < stage))
-    return { at: timeout, because: [`its timeoutSeconds is ${timeoutSeconds}`] };
+    return { at: timeout, what: 'its timeoutSeconds end at', because: [`its timeoutSeconds is ${timeoutSeconds}`] };
   const isReserved = stage !== undefined && deadline !== undefined && stage < deadline;
   return {
     at: stage,
+    what: 'deadline',
     because: isReserved ? [`the time from ${clock(stage)} on is reserved for PostExit entries`] : [],
   };
 }
@@ -126,7 +127,7 @@ function runs(subject: Living, { shown, place, evidence, limit }: Turn): Explana
   const { restartCount, state } = shown.status;
   const since = lastStep(subject, ['Started'], shown.name)?.at ?? parseTime(state?.running?.startedAt);
   return {
-    sentence: `${still(subject)}: its ${place} ${since === undefined ? 'is running' : `has been running for ${forTime(since, now)}`}${untilText(limit.at, subject)}.`,
+    sentence: `${still(subject)}: its ${place} ${since === undefined ? 'is running' : `has been running for ${forTime(since, now)}`}${untilText(limit.at, subject, limit.what)}.`,
     evidence: [...evidence, ...(restartCount > 0 ? [`this is attempt ${restartCount + 1}`] : [])],
     actions: [seeOutput(subject, shown.name, '-f'), hurry(subject), ...giveUp(subject, shown.name)],
   };
@@ -143,7 +144,7 @@ function retried(subject: Living, { shown, place, evidence, limit }: Turn): Expl
   const next = lastStep(subject, ['BackOff'], shown.name)?.deadline;
   const again = `will be retried${next === undefined ? '' : ` ${inTime(next, now)}`}`;
   return {
-    sentence: `${still(subject)}: its ${place} ${start === undefined ? `failed with exit code ${failed.exitCode} and` : `${start.cause}; it`} ${again}${untilText(limit.at, subject)}.`,
+    sentence: `${still(subject)}: its ${place} ${start === undefined ? `failed with exit code ${failed.exitCode} and` : `${start.cause}; it`} ${again}${untilText(limit.at, subject, limit.what)}.`,
     evidence: [
       ...evidence,
       `${attempts} ${attempts === 1 ? 'attempt' : 'attempts'}, the last one: ${oneLine(failed.message) || failed.reason}`,
@@ -168,7 +169,7 @@ function starts(subject: Living, { shown, place, evidence, limit }: Turn): Expla
           ? `cannot run, because ${itsImage(subject.pod, shown)} ${lackOfImage(shown.status)}`
           : `cannot run, ${oneLine(waiting.message) || waiting.reason}`;
   return {
-    sentence: `${still(subject)}: its ${place} ${said}${untilText(limit.at, subject)}.`,
+    sentence: `${still(subject)}: its ${place} ${said}${untilText(limit.at, subject, limit.what)}.`,
     evidence: [
       ...evidence,
       ...(isStarting

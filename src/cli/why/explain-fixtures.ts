@@ -1,12 +1,15 @@
 /** Builds test cases for explain(): Pods with their Events, records and logs. */
 import { expect, test } from 'vitest';
 import type { Container, ContainerStatus, CoreV1Event, Node, Pod, Taint } from '../../api/generated/types.ts';
+import { runtimeCommands } from '../../engine/options/runtime-endpoint.ts';
 import { DEFAULT_DATA_DIR, kubeconfigPath } from '../../engine/settings.ts';
 import type { Transition } from '../../lifecycle/types.ts';
 import { hintsFor } from '../hints.ts';
 import { explain } from './explain.ts';
 
 const HINTS = hintsFor({}, { KUBECONFIG: kubeconfigPath(DEFAULT_DATA_DIR) }, undefined, false);
+const runtime = (text: string) =>
+  runtimeCommands(text, (unit) => ({ start: `systemctl start ${unit}`, log: `journalctl -u ${unit}` }));
 export const NOW = Date.UTC(2026, 0, 31, 12);
 export const time = (secondsAgo: number): string => new Date(NOW - secondsAgo * 1000).toISOString();
 
@@ -72,6 +75,9 @@ export const UNREADY = [
 export const of = (name: string): Partial<Transition> => ({ container: name, containerKind: 'app', attempt: 0 });
 export const entry = (name: string): Partial<Transition> => ({ container: name, containerKind: 'defer' });
 export const until = (secondsAhead: number): Partial<Transition> => ({ deadline: NOW + secondsAhead * 1000 });
+/** The message of a node whose containerd has stopped. */
+export const DOWN =
+  'container runtime is down: rpc error: code = Unavailable desc = No connection established. Last error: Error: connect ENOENT /run/containerd/containerd.sock';
 export const DELETED = { deletionTimestamp: time(-22), deletionGracePeriodSeconds: 30 };
 export const ENDING: Case['steps'] = [
   [8, 'TerminationBegan', { reason: 'Deleted', ...until(22) }],
@@ -126,7 +132,7 @@ export function explains(cases: Record<string, Case>): void {
         node: given.notReady === undefined ? given.nodes?.[0] : unreadyNode(given.notReady),
         nodes: given.nodes,
         rebootedAt: given.rebooted === undefined ? undefined : NOW - given.rebooted * 1000,
-        hints: { ...HINTS, isService: given.service === true },
+        hints: { ...HINTS, runtime, isService: given.service === true },
         now: NOW,
         transitions: steps.map(([secondsAgo, type, more], i) => ({
           key: String(i),

@@ -10,7 +10,7 @@ import { waitingProblem, wantedImage } from '../pod-containers.ts';
 import { explainEnding } from './ending.ts';
 import { explainGone } from './gone.ts';
 import { explainEntryImages } from './images.ts';
-import { explainLostNode, explainNode, explainTaint } from './node-troubles.ts';
+import { explainDownRuntime, explainLostNode, explainNode, explainTaint, withUnreadyNode } from './node-troubles.ts';
 import { explainOutcome } from './outcome.ts';
 import { explainReadiness, explainRunning } from './running.ts';
 import { explainScheduling } from './scheduling.ts';
@@ -22,6 +22,7 @@ const RULES: readonly ((subject: Living) => Explanation | undefined)[] = [
   explainOutcome,
   explainScheduling,
   explainNode,
+  explainDownRuntime,
   explainWaiting,
   explainStopping,
   explainStarting,
@@ -39,7 +40,7 @@ export function explain(subject: Subject): Explanation {
     const explanation = rule(living);
     if (explanation !== undefined) return withOthers(living, explanation);
   }
-  return explainRunning(living);
+  return withUnreadyNode(living, explainRunning(living));
 }
 
 /**

@@ -1,12 +1,14 @@
 /** Explains troubles of the node of a Pod: it does not exist, is not ready, or has NoExecute taints that evict the Pod. Pure. */
-import type { Node, Taint } from '../../api/generated/types.ts';
-import { formatDuration, parseTime } from '../../machinery/time.ts';
+import type { Node, NodeCondition, Taint } from '../../api/generated/types.ts';
+import { formatDuration, type Millis, parseTime } from '../../machinery/time.ts';
+import { shortCallError } from '../../runtime/error-text.ts';
 import { limitedStays } from '../../scheduling/node-taints.ts';
 import {
   type Action,
   clock,
   conditionOf,
   type Explanation,
+  forTime,
   inTime,
   type Living,
   oneLine,
@@ -34,6 +36,80 @@ export function evictingTaint({ pod, node }: Living): { node: Node; taint: Taint
   return first === undefined || node === undefined ? undefined : { node, ...first };
 }
 
+/** A node whose container runtime does not answer. */
+interface DownRuntime {
+  name: string;
+  /** The message of the condition Ready, shortened. */
+  message: string;
+  since: Millis | undefined;
+}
+
+const readyOf = (node: Node | undefined) => node?.status?.conditions?.find(({ type }) => type === 'Ready');
+
+const whyNotReady = ({ message, reason }: NodeCondition): string | undefined =>
+  shortCallError(oneLine(message)) || reason;
+
+/** Returns the trouble of a node whose container runtime does not answer; undefined for other nodes. */
+export function downRuntime(node: Node | undefined): DownRuntime | undefined {
+  const ready = readyOf(node);
+  if (node === undefined || ready === undefined || ready.status === 'True') return undefined;
+  if (!/container runtime is down/.test(ready.message ?? '')) return undefined;
+  const message = shortCallError(oneLine(ready.message));
+  return { name: node.metadata.name, message, since: parseTime(ready.lastTransitionTime) };
+}
+
+/** Returns the actions to start the machine's runtime and to read its log; none if the node's message does not name its socket. */
+export function runtimeActions({ node, hints }: Subject): Action[] {
+  const commands = hints.runtime(readyOf(node)?.message ?? '');
+  if (commands === undefined || downRuntime(node) === undefined) return [];
+  return [
+    { description: `start the container runtime of the node ${node?.metadata.name}`, command: commands.start },
+    { description: 'read its log', command: commands.log },
+  ];
+}
+
+const seeNode = (subject: Subject): Action[] => [
+  ...runtimeActions(subject),
+  seeStatus(subject, 'see why the node is not ready'),
+];
+
+/** Returns a phrase such as `its node n is not ready, MESSAGE`; undefined if the node is ready or not known. */
+function unreadyNode({ node }: Subject): string | undefined {
+  const ready = readyOf(node);
+  if (ready === undefined || ready.status === 'True') return undefined;
+  return `its node ${node?.metadata.name} ${ready.status === 'Unknown' ? 'does not answer' : 'is not ready'}, ${whyNotReady(ready)}`;
+}
+
+const nodeEvidence = (node: Node | undefined): string[] => {
+  const ready = readyOf(node);
+  return ready === undefined ? [] : [`condition Ready of the node is ${ready.status} (${ready.reason})`];
+};
+
+/** Explains a Pod with waiting containers, for which its node does nothing because its container runtime does not answer. */
+export function explainDownRuntime(subject: Living): Explanation | undefined {
+  const { name, node, now } = subject;
+  const down = downRuntime(node);
+  const waits = shownContainers(subject).some(({ kind, status }) => kind !== 'defer' && status.state?.waiting);
+  if (down === undefined || !waits) return undefined;
+  const time = down.since === undefined ? '' : ` for ${forTime(down.since, now)}`;
+  return {
+    sentence: `${name} waits: its node ${down.name} has not been ready${time}, ${down.message}.`,
+    evidence: nodeEvidence(node),
+    actions: seeNode(subject),
+  };
+}
+
+/** Adds to the explanation of a running Pod that its node is not ready. */
+export function withUnreadyNode(subject: Living, explanation: Explanation): Explanation {
+  const unready = unreadyNode(subject);
+  if (unready === undefined) return explanation;
+  return {
+    sentence: `${explanation.sentence.replace(/\.$/, '')}, but ${unready}.`,
+    evidence: [...explanation.evidence, ...nodeEvidence(subject.node)],
+    actions: [...explanation.actions, ...seeNode(subject)],
+  };
+}
+
 /** Explains a Pod that has not started because its node does not exist or is not ready; undefined for other Pods. */
 export function explainNode(subject: Living): Explanation | undefined {
   const { name, pod, node, nodes, hints } = subject;
@@ -48,30 +124,25 @@ export function explainNode(subject: Living): Explanation | undefined {
         { description: 'see which nodes exist', command: hints.kubectl('get nodes') },
       ],
     };
-  const ready = node?.status?.conditions?.find(({ type }) => type === 'Ready');
+  const ready = readyOf(node);
   if (ready === undefined || ready.status === 'True') return undefined;
   return {
-    sentence: `${name} waits: its node ${nodeName} is not ready, ${oneLine(ready.message) || ready.reason}.`,
-    evidence: [`condition Ready of the node is ${ready.status} (${ready.reason})`],
-    actions: [seeStatus(subject, 'see why the node is not ready')],
+    sentence: `${name} waits: its node ${nodeName} is not ready, ${whyNotReady(ready)}.`,
+    evidence: nodeEvidence(node),
+    actions: seeNode(subject),
   };
 }
 
 /** Explains a Pod that has started, and that counts as not ready only because its node is not ready; undefined for other Pods. */
 export function explainLostNode(subject: Living): Explanation | undefined {
-  const { name, pod, node } = subject;
-  const ofNode = node?.status?.conditions?.find(({ type }) => type === 'Ready');
+  const { name, node } = subject;
+  const unready = unreadyNode(subject);
   const isWell = shownContainers(subject).every(({ kind, status }) => kind !== 'app' || status.ready);
-  if (ofNode === undefined || ofNode.status === 'True' || conditionOf(subject, 'Ready')?.status !== 'False' || !isWell)
-    return undefined;
-  const cause = `its node ${pod.spec?.nodeName} ${ofNode.status === 'Unknown' ? 'does not answer' : 'is not ready'}`;
+  if (unready === undefined || conditionOf(subject, 'Ready')?.status !== 'False' || !isWell) return undefined;
   return {
-    sentence: `${name} is not ready: ${cause}, ${oneLine(ofNode.message) || ofNode.reason}.`,
-    evidence: [
-      `condition Ready of the node is ${ofNode.status} (${ofNode.reason})`,
-      'its containers were ready when the node reported them last',
-    ],
-    actions: [seeStatus(subject, 'see why the node is not ready')],
+    sentence: `${name} is not ready: ${unready}.`,
+    evidence: [...nodeEvidence(node), 'its containers were ready when the node reported them last'],
+    actions: seeNode(subject),
   };
 }
 

@@ -51,7 +51,7 @@ export function createNodeEvictions(options: {
     if (zones.areAllDown() === wereAllDown) return;
     wereAllDown = zones.areAllDown();
     if (!wereAllDown) countsFrom = timers.now();
-    log.info('node-taints: whether any node is ready has changed', { evictions: !wereAllDown });
+    log.debug(`node-taints: ${wereAllDown ? 'no node is ready: no Pod is evicted for that' : 'a node is ready'}`);
     for (const name of names) due(name);
   };
 

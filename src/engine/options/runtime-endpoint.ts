@@ -3,7 +3,7 @@
  * Source: the kubelet's option of the same name of v1.33, which also accepts paths.
  */
 import { UserError } from '../../platform/files.ts';
-import { serviceCommands } from '../../platform/programs/service-commands.ts';
+import { type ServiceCommands, serviceCommands } from '../../platform/programs/service-commands.ts';
 
 const SCHEME = 'unix://';
 
@@ -20,17 +20,17 @@ export function runtimeEndpoint(text: string): string {
 /** The end of a sentence about a runtime that does not answer: how to use a private containerd, although an endpoint is recorded. */
 export const WITHOUT_RUNTIME = "--container-runtime-endpoint '' returns to a private containerd";
 
-/** The units of the runtimes in Debian's and upstream's packages, by their sockets. */
-const UNITS: Readonly<Record<string, string>> = {
-  'unix:///run/containerd/containerd.sock': 'containerd',
-  'unix:///var/run/containerd/containerd.sock': 'containerd',
-  'unix:///run/crio/crio.sock': 'crio',
-  'unix:///var/run/crio/crio.sock': 'crio',
-};
+/** Matches the sockets of the units of Debian's and upstream's packages, in an endpoint or in a message about a failed call. */
+const SOCKET_OF_UNIT = /(?:^|[\s"'(]|unix:\/\/)(?:\/var)?\/run\/(containerd|crio)\/\1\.sock(?![\w/])/;
+
+/** Returns the commands for the machine's runtime whose socket the text names; undefined without systemd, and for another socket. */
+export function runtimeCommands(text: string, commandsOf = serviceCommands): ServiceCommands | undefined {
+  const [, unit] = SOCKET_OF_UNIT.exec(text) ?? [];
+  return unit === undefined ? undefined : commandsOf(unit);
+}
 
 /** Returns what to do about a runtime that does not answer, such as `start it with 'systemctl start containerd' ('…' prints its log)`. */
-export function startRuntimeHint(endpoint: string, commandsOf = serviceCommands): string {
-  const unit = UNITS[endpoint];
-  const commands = unit === undefined ? undefined : commandsOf(unit);
+export function startRuntimeHint(text: string, commandsOf = serviceCommands): string {
+  const commands = runtimeCommands(text, commandsOf);
   return commands === undefined ? 'start it' : `start it with '${commands.start}' ('${commands.log}' prints its log)`;
 }

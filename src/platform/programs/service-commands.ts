@@ -1,6 +1,6 @@
 /** Names the commands with which a user starts a service of systemd and reads its log. Source: sd_booted(3). */
 import { existsSync } from 'node:fs';
-import { asRoot } from './typed-program.ts';
+import { asRoot, needsSudo } from './typed-program.ts';
 
 export interface ServiceCommands {
   /** Such as `sudo systemctl start containerd`. */
@@ -13,8 +13,9 @@ export interface ServiceCommands {
 export function serviceCommands(
   unit: string,
   env: NodeJS.ProcessEnv = process.env,
+  sudo = needsSudo(env),
   isBooted = existsSync('/run/systemd/system'),
 ): ServiceCommands | undefined {
   if (!isBooted) return undefined;
-  return { start: asRoot(`systemctl start ${unit}`, env), log: asRoot(`journalctl -u ${unit}`, env) };
+  return { start: asRoot(`systemctl start ${unit}`, env, sudo), log: asRoot(`journalctl -u ${unit}`, env, sudo) };
 }
