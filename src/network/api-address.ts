@@ -11,7 +11,7 @@ export interface ApiAddresses {
   port: number;
 }
 
-/** Returns conditions in the syntax of nft(8). A packet to the API meets one of them, other packets meet none. */
+/** Returns conditions in the syntax of nft(8): every packet to the API meets one of them, and no other packet meets any. */
 export function toApi({ ips, port }: ApiAddresses): string[] {
   const local = `fib daddr type local tcp dport ${port}`;
   if (ips.includes(NFT_WORDS.IPv6.anyAddress)) return [local];

@@ -28,11 +28,13 @@ export interface AgentOptions {
 
 export interface Mortal {
   isAlive(): boolean;
-  /** The agent dies, and the next one starts after `millis` (default: 50 ms). `reboot`: the machine reboots, too. */
+  /** Kills the agent, and starts the next one after `millis` (default: 50 ms). `reboot`: the machine reboots, too. */
   crash(millis?: number, reboot?: boolean): void;
 }
 
-/** The ports of one agent's worker. After the agent's death, new actions and writes of status, journal and record have no effect. */
+/**
+ * Returns the ports of one agent's worker. After the agent's death, new actions and writes of status, journal and record have no effect.
+ */
 export function workerPorts(options: AgentOptions, mortal: Mortal, keep: (journal: Journal) => void): WorkerPorts {
   const { life, timers, runtime, api, result } = options;
   const { isAlive } = mortal;
@@ -63,7 +65,10 @@ export function workerPorts(options: AgentOptions, mortal: Mortal, keep: (journa
   };
 }
 
-/** Executes the actions of one agent, which dies at the actions that the life specifies. Actions after its death have no effect. */
+/**
+ * Returns a function that executes the actions of one agent, which dies at the actions that the life specifies. Actions after its death
+ * have no effect.
+ */
 function mortalExecutor(options: AgentOptions, { isAlive, crash }: Mortal): WorkerPorts['execute'] {
   const { life, timers, runtime, result } = options;
   const underWay = new Set<string>();

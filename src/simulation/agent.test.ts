@@ -38,7 +38,7 @@ interface Node {
   create(pod: Partial<Pod['spec']> & object): Promise<Pod>;
 }
 
-/** An API and a simulated runtime, without an agent. */
+/** Creates an API and a simulated runtime, without an agent. */
 async function newNode(options: Partial<SimulatedRuntimeOptions>): Promise<Node> {
   const dataDir = await mkdtemp(join(tmpdir(), 'lifepod-agent-'));
   cleanups.push(() => rm(dataDir, { recursive: true, force: true }));

@@ -23,7 +23,7 @@ const CLOCK_STEPS: [string, NonNullable<Life['clockSteps']>][] = [
   ],
 ];
 
-/** The actions, statuses, Events, probes and hooks of the life, with their times, and when nothing of the Pod was left. */
+/** Resolves with the actions, statuses, Events, probes and hooks of the life as JSON, with their times, and with `goneAt`. */
 const outputOf = async (life: Life): Promise<string> => {
   const { actions, statuses, events, probes, hooks, goneAt } = await live(life);
   return JSON.stringify({ actions, statuses, events, probes, hooks, goneAt });

@@ -49,15 +49,15 @@ const shownTermination = (at: number, { turn, ...termination }: PodTermination):
   };
 };
 
-/** The terminations that the statuses showed, in the order in which they were written. */
+/** Returns the terminations that the statuses showed, in the order in which they were written. */
 export const shownTerminations = ({ statuses }: LifeResult): ShownTermination[] =>
   statuses.flatMap(({ at, status: { termination } }) =>
     termination === undefined ? [] : [shownTermination(at, termination)],
   );
 
 /**
- * The deadlines set by the deletions, `nodeEnd` and the forced deletion that happened by `now`: for each, its time plus its grace period.
- * The status may not show them yet. `nextNodeEnd` is not counted.
+ * Returns the deadlines set by the deletions, `nodeEnd` and the forced deletion that happened by `now`: for each, its time plus its grace
+ * period. The status may not show them yet. `nextNodeEnd` is not counted.
  */
 export const newDeadlines = ({ start }: LifeResult, life: Life, now: number): number[] => {
   const ends = [...(life.deletions ?? [])];
@@ -68,11 +68,11 @@ export const newDeadlines = ({ start }: LifeResult, life: Life, now: number): nu
   return ends.filter(({ at }) => start + at <= now).map(({ at, graceSeconds }) => start + at + graceSeconds * 1000);
 };
 
-/** The maximum number of causes of a termination in a life, in addition to its own completion and its active deadline. */
+/** Returns the maximum number of causes of a termination in a life, in addition to its own completion and its active deadline. */
 export const causesOf = ({ deletions = [], nodeEnd, nextNodeEnd, forcedAt }: Life): number =>
   deletions.length + [nodeEnd, nextNodeEnd, forcedAt].filter((cause) => cause !== undefined).length;
 
-/** When, up to `until`, the last app container, init container or PreExit entry ended; undefined if none had ended. */
+/** Returns when, up to `until`, the last app container, init container or PreExit entry ended; undefined if none had ended. */
 export const lastExitBefore = ({ trace }: LifeResult, life: Life, until: number): number | undefined =>
   trace.findLast(
     ({ at, what, name }) => what === 'exit' && !isPostExit(life, name) && !isCompanion(name) && at <= until,
@@ -82,8 +82,8 @@ export const lastExitBefore = ({ trace }: LifeResult, life: Life, until: number)
 export const OWN_ENDS: ReadonlySet<string> = new Set(['Completed', 'DeadlineExceeded']);
 
 /**
- * The grace period, in milliseconds, of a termination with this reason. If a client or the node caused the termination, the result is
- * exact only for lives in which clients and the node have no second cause.
+ * Returns the grace period, in milliseconds, of a termination with this reason. If a client or the node caused the termination, the result
+ * is exact only for lives in which clients and the node have no second cause.
  */
 export const graceMillisOf = ({ pod, deletions: [deletion] = [], nodeEnd }: Life, reason: string): number => {
   const own = pod.spec?.terminationGracePeriodSeconds ?? 30;
@@ -91,7 +91,7 @@ export const graceMillisOf = ({ pod, deletions: [deletion] = [], nodeEnd }: Life
   return 1000 * (deletion?.graceSeconds ?? Math.min(own, nodeEnd?.by.graceSeconds ?? own));
 };
 
-/** Each start, with the names of the containers that were running at that time (`running`) and the earlier part of the trace (`before`). */
+/** Returns each start, with the names of the containers that were running at that time (`running`) and the earlier trace (`before`). */
 export function starts(trace: readonly TraceEntry[]): { entry: TraceEntry; running: string[]; before: TraceEntry[] }[] {
   const running = new Set<string>();
   return trace.flatMap((entry, index) => {
@@ -103,11 +103,14 @@ export function starts(trace: readonly TraceEntry[]): { entry: TraceEntry; runni
   });
 }
 
-/** Returns when the start was last requested before it took effect; the time of the start if no request is known. */
+/** Returns when the start was last requested before it took effect. If no request is known, returns the time of the start. */
 export const askedAt = ({ actions }: LifeResult, { name, attempt, at }: TraceEntry): number =>
   actions.findLast((each) => each.at <= at && actionKey(each.action) === `startContainer/${name}/${attempt}`)?.at ?? at;
 
-/** Whether the start was requested before an agent died, and took effect after the next agent began: that agent may not know of it. */
+/**
+ * Returns whether the start was requested before an agent died, and took effect after the next agent began. The next agent may not know of
+ * the start.
+ */
 export const isOrphaned = (result: LifeResult, entry: TraceEntry): boolean => {
   const asked = askedAt(result, entry);
   return result.absences.some(({ from, to }) => asked <= from && to <= entry.at);
@@ -116,7 +119,7 @@ export const isOrphaned = (result: LifeResult, entry: TraceEntry): boolean => {
 export const hasReboot = ({ crashes = [], absences = [] }: Life): boolean =>
   [...crashes, ...absences].some(({ reboot }) => reboot === true);
 
-/** Whether processes may end, or records be lost or damaged, for a cause outside the agent and the processes, such as a reboot. */
+/** Returns whether anything but the agent and the processes, such as a reboot, may end processes or lose or damage records. */
 export const losesSomething = (life: Life): boolean =>
   life.sandboxLostAt !== undefined ||
   life.initRecordsLostAt !== undefined ||
@@ -124,8 +127,8 @@ export const losesSomething = (life: Life): boolean =>
   (life.losses ?? []).length > 0;
 
 /**
- * The sum of the times in which no agent ran, the runtime did not respond, or a damaged container record prevented the removal of the
- * sandbox. Overlapping times are counted more than once.
+ * Returns the sum, in milliseconds, of the times in which no agent ran, the runtime did not respond, or a damaged container record
+ * prevented the removal of the sandbox. Overlapping times are counted more than once.
  */
 export const outageMillis = (life: Life, { absences }: Pick<LifeResult, 'absences'>): number => {
   const sum = (all: readonly number[]): number => all.reduce((one, other) => one + other, 0);
@@ -138,7 +141,10 @@ export const outageMillis = (life: Life, { absences }: Pick<LifeResult, 'absence
 
 const MINIMUM_MILLIS = 2000;
 
-/** The reserve of the PostExit stage for a termination with this reason and grace period, as specified; 0 if no PostExit entry is due. */
+/**
+ * Returns the specified reserve of the PostExit stage, in milliseconds, for a termination with this reason and grace period; 0 if no
+ * PostExit entry is due.
+ */
 export function reserveMillis(life: Life, reason: string, graceMillis: number): number {
   const { terminationGracePeriodSeconds: own = 30, postExitGracePeriodSeconds: given } = life.pod.spec ?? {};
   const due = entriesOf(life).filter(

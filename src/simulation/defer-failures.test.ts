@@ -114,7 +114,7 @@ describe('an entry that fails', () => {
     ],
   ])('an entry that was stopped has failed even if it exits 0: %s', async (_why, entry, reason, verdict) => {
     const life: Given = {
-      // In this life, agents crash at actions. While the entry stops, the readiness probe of the app causes these actions.
+      // Agents crash at actions. The readiness probe of the app causes actions while the entry stops.
       pods: { each: { readinessProbe: { ...probe, periodSeconds: 1 } } },
       scripts: { 'defer-1': [{ stopMillis: 1020, stopExitCode: 0 }] },
       probe: ({ probe: kind }) => (kind === 'readiness' ? 'Success' : 'Failure'),

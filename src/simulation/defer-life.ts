@@ -26,7 +26,10 @@ export function lifeOf(defers: Partial<DeferContainer>[], { pods, scripts, ...li
   });
 }
 
-/** The starts, stop signals and exits of the named containers, or of all containers if no name is given. */
+/**
+ * Returns the starts, stop signals and exits of the named containers, or of all containers if no name is given, as texts such as
+ * `start app`.
+ */
 export const steps = ({ trace }: LifeResult, ...names: string[]): string[] =>
   trace
     .filter(

@@ -10,7 +10,7 @@ import type { LifeResult } from './life.ts';
 const reasonOf = (result: LifeResult): string | undefined => termination(result)[0]?.reason;
 const messages = ({ statuses }: LifeResult): (string | undefined)[] =>
   (statuses.at(-1)?.status.deferContainerStatuses ?? []).map(({ state }) => state?.terminated?.message);
-/** Adds the conditions to the Pod 1 s before its deletion. */
+/** Returns a life in which the conditions are added to the Pod 1 s before its deletion. */
 const withConditions = (...conditions: PodCondition[]): Given => ({
   edits: [
     {

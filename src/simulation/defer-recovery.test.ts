@@ -32,7 +32,7 @@ const run = (name: string, more: Partial<ContainerState>): ContainerState => ({
 });
 const waiting = (reason: string): Partial<ContainerStatus> => ({ state: { waiting: { reason } }, restartCount: 0 });
 
-/** The first decision of a new agent about a terminating Pod. `entries` are the statuses of its defer containers. */
+/** Returns the first decision of a new agent about a terminating Pod. `entries` are the statuses of its defer containers. */
 function found(
   entries: Partial<ContainerStatus>[],
   {

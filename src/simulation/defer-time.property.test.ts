@@ -36,7 +36,7 @@ const seed = Number(process.env['LIFEPOD_SEED']);
 const limitMillis = limitMillisOf(numRuns);
 console.log(`defer properties of time: seed ${seed}, ${numRuns} lives (LIFEPOD_SEED and LIFEPOD_DEFER_RUNS set them)`);
 
-/** For each PostExit entry whose turn the status showed, the termination that showed the turn first. */
+/** Returns, for each PostExit entry whose turn the status showed, the termination that showed the turn first. */
 const postExitTurns = (result: LifeResult, life: Life): ShownTermination[] => {
   const seen = new Set<string>();
   return shownTerminations(result).filter(({ turn }) => {
@@ -82,8 +82,8 @@ interface Skipped {
 }
 
 /**
- * Whether the deadline, before later outages moved it, had passed when the status showed the end of the entry or when an agent died that
- * may have written the end to its journal.
+ * Returns whether the deadline, before later outages moved it, had passed when the status showed the end of the entry or when an agent died
+ * that may have written the end to its journal.
  */
 const hadPassed = ({ at, result: { absences } }: Skipped, deadline: number): boolean => {
   const earlier = absences.filter(({ to }) => to <= at);
@@ -100,13 +100,13 @@ const isStartOf =
   ({ what, name }: { what: string; name: string }): boolean =>
     what === 'start' && is(name);
 
-/** Whether the last exit of every app container, before the status showed the end of the entry, was with 0. */
+/** Returns whether every app container exited with 0 at its last exit before the status showed the end of the entry. */
 const didWell = ({ life, result, at }: Skipped): boolean =>
   (life.pod.spec?.containers ?? []).every(({ name }) => lastExitOf(result, name, at)?.exitCode === 0);
 
 /**
- * Whether, before the status showed the end of the entry, an agent requested a start of an app container after the container's last
- * exit, if any; the start may have failed.
+ * Returns whether, before the status showed the end of the entry, an agent requested a start of an app container after the container's last
+ * exit, if any. The start may have failed.
  */
 const wasToRunAgain = ({ life, result, at }: Skipped): boolean =>
   (life.pod.spec?.containers ?? []).some(({ name }) => {

@@ -33,10 +33,13 @@ const numRuns = Number(process.env['LIFEPOD_DEFER_RUNS'] ?? 400);
 const seed = Number(process.env['LIFEPOD_SEED']);
 console.log(`defer properties: seed ${seed}, ${numRuns} lives (LIFEPOD_SEED and LIFEPOD_DEFER_RUNS set them)`);
 
-/** The maximum duration of a run that stays within its timeoutSeconds in spite of crashes; infinite without timeoutSeconds. */
+/**
+ * Returns the maximum duration, in milliseconds, of a run that stays within its timeoutSeconds in spite of crashes; infinite without
+ * timeoutSeconds.
+ */
 const decisiveMillis = (timeoutSeconds = Number.POSITIVE_INFINITY): number => timeoutSeconds * 1000 - 2500;
 
-/** When the status first showed the end of the entry; infinite if it never did. */
+/** Returns when the status first showed the end of the entry; infinite if it never did. */
 const endedAt = ({ statuses }: LifeResult, entry: string): number =>
   statuses.find(({ status }) =>
     status.deferContainerStatuses?.some(({ name, state }) => name === entry && state?.terminated !== undefined),
@@ -46,8 +49,8 @@ const properties: Record<string, Property> = {
   'entries run strictly in order': (result, life) => {
     const names = entriesOf(life).map(({ name }) => name);
     /**
-     * Whether a status had shown the end of the entry at the time `when`. The entry is then exempt: a start that was requested before
-     * this end may take effect afterwards, and an agent then stops the container.
+     * Returns whether a status had shown the end of the entry at the time `when`. The entry is then exempt: a start that was requested
+     * before this end may take effect afterwards, and an agent then stops the container.
      */
     const isGivenUp = (name: string, when: number): boolean => endedAt(result, name) <= when;
     let furthest = 0;

@@ -18,7 +18,7 @@ const startOf = ({ statuses }: LifeResult): number =>
   parseTime(statuses.find(({ status }) => status.termination !== undefined)?.status.termination?.startedAt) ??
   Number.NaN;
 const seconds = (millis: number): number => Math.round(millis / 100) / 10;
-/** The steps from the deletion on, such as `defer-1 TERM 15`, in seconds from T0. KILL is a forced exit, `ends` any other exit. */
+/** Returns the steps from the deletion on, such as `defer-1 TERM 15`, in seconds from T0. KILL is a forced exit, `ends` any other exit. */
 const stepsOf = (result: LifeResult): string[] =>
   result.trace.flatMap(({ at, what, name, cause }) => {
     const step = { signal: 'TERM', start: 'starts', exit: cause === 'kill' ? 'KILL' : 'ends' }[what as string];
@@ -26,7 +26,7 @@ const stepsOf = (result: LifeResult): string[] =>
       ? []
       : [`${name} ${step} ${seconds(at - startOf(result))}`];
   });
-/** The successive values of S (preExitDeadline) or D (deadline) that the status showed, in seconds from T0. */
+/** Returns the successive values of S (preExitDeadline) or D (deadline) that the status showed, in seconds from T0. */
 const shown = (result: LifeResult, field: 'preExitDeadline' | 'deadline'): number[] =>
   result.statuses
     .flatMap(({ status: { termination } }) =>

@@ -113,7 +113,7 @@ function lose(runtime: SimulatedRuntime, uid: string, { what, names, millis = 60
   else runtime.damageRecords(uid, names, millis);
 }
 
-/** The real executor, with probes, hooks and mounts whose results the life determines. */
+/** Returns the real executor with simulated probes, hooks and mounts, whose results the life determines. */
 function executorOf(
   life: Life,
   timers: Timers,

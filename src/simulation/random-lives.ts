@@ -8,7 +8,10 @@ import type { RunScript } from '../runtime/simulated/simulated-runtime.ts';
 import type { Life, LifeResult } from './pod-life.ts';
 import { simulatedPod } from './simulated-pod.ts';
 
-/** A value in one of `lives` cases, otherwise undefined. (`freq` of fc.option() means the opposite: one in `freq` is undefined.) */
+/**
+ * Returns an arbitrary that is undefined except in one of `lives` cases. (`freq` of fc.option() means the opposite: one in `freq` is
+ * undefined.)
+ */
 export const oneIn = <T>(lives: number, arbitrary: fc.Arbitrary<T>): fc.Arbitrary<T | undefined> =>
   fc.oneof({ weight: lives - 1, arbitrary: fc.constant(undefined) }, { weight: 1, arbitrary });
 
@@ -130,7 +133,7 @@ export const stopping = fc
       ...(why === 'postStart' ? { postStart: failing } : {}),
       ...(hookMillis === undefined ? {} : { preStop: failing }),
     };
-    // In these lives, agents crash at actions. While the container stops, its readiness probe causes these actions.
+    // Agents crash at actions. The readiness probe causes actions while the container stops.
     const readinessProbe = { exec: { command: ['check'] }, periodSeconds: 1 };
     const each = {
       readinessProbe,
@@ -156,9 +159,9 @@ export const stopping = fc
   });
 
 /**
- * The latest time from which an agent counts the grace period of the forced deletion; infinite without a forced deletion. Each new agent
- * counts from its start, because the object with the time of the deletion no longer exists. The result is the time of the crash before
- * that start; callers allow for the time in between.
+ * Returns the latest time from which an agent counts the grace period of the forced deletion; infinite without a forced deletion. Each new
+ * agent counts from its start, because the object with the time of the deletion no longer exists. The result is the time of the crash
+ * before that start; callers allow for the time in between.
  */
 export function forcedSince({ actions, start }: LifeResult, { forcedAt, crashes = [] }: Life): number {
   if (forcedAt === undefined) return Number.POSITIVE_INFINITY;

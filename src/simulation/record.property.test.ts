@@ -23,7 +23,7 @@ const UNWRITTEN_MILLIS = 100;
 const UNSEEN_MILLIS = 15_000;
 
 /**
- * The time in the simulation until which the record must have every step of a Pod that still exists at the end. Later steps may be
+ * Returns the time in the simulation until which the record must have every step of a Pod that still exists at the end. Later steps may be
  * missing because no agent has lived long enough to observe and write them: the last agent may have died shortly before the end, or an
  * outage of the runtime may have lasted until the end.
  */
@@ -58,26 +58,26 @@ function hold(properties: Readonly<Record<string, (recorded: Recorded) => void>>
   holdProperties(Object.fromEntries(ofRecords), observed, { numRuns, seed });
 }
 
-/** The lives, with writes of the record that take longer than a runtime call. Steps not written when the agent crashes are lost. */
+/** Returns the lives with writes of the record that take longer than a runtime call. Steps not written when the agent crashes are lost. */
 const written = (arbitrary: fc.Arbitrary<Life>): fc.Arbitrary<Life> =>
   arbitrary.map((life) => ({ ...life, recordMillis: 3 * LATENCY_MILLIS }));
 
-/** Whether the object was removed while no agent ran or just before one died, so that the record may not show why the Pod ended. */
+/** Returns whether the object was removed while no agent ran or just before one died. The record may then not show why the Pod ended. */
 const endsUnseen = ({ absences, start }: LifeResult, { forcedAt }: Life): boolean =>
   forcedAt !== undefined &&
   absences.some(({ from, to }) => start + forcedAt <= to && start + forcedAt >= from - UNWRITTEN_MILLIS);
 
 /**
- * Whether, in a life with a forced deletion, an agent died when nothing in the runtime changed any more, except by a call that it had
- * sent. The agent may have died before it had written the last steps. The next agent does not adopt the Pod, but may complete the record
- * (src/node/record/close-records.ts).
+ * Returns whether, in a life with a forced deletion, an agent died when nothing in the runtime changed any more, except by a call that it
+ * had sent. The agent may have died before it had written the last steps. The next agent does not adopt the Pod, but may complete the
+ * record (src/node/record/close-records.ts).
  */
 const endsUnwritten = ({ absences, trace }: LifeResult, { forcedAt }: Life): boolean =>
   forcedAt !== undefined && absences.some(({ from }) => !trace.some(({ at }) => at > from + LATENCY_MILLIS));
 
 const TYPES = { start: 'Started', exit: 'Exited', sandbox: 'SandboxReady' } as const;
 
-/** A line such as `Exited app-1#0 137 at 12`. */
+/** Returns a line such as `Exited app-1#0 137 at 12`. */
 const lineOf = (type: string, name: string, attempt: number | undefined, exitCode: number | undefined, at: number) =>
   `${type} ${name}#${attempt} ${exitCode ?? ''} at ${at}`;
 

@@ -10,7 +10,7 @@ const LATENCY_MILLIS = 5;
 const never = new AbortController().signal;
 const identity = { uid: 'uid', namespace: 'default', name: 'pod' };
 
-/** A simulated runtime with one sandbox, and functions that create, start and observe containers and let time pass. */
+/** Creates a simulated runtime with one sandbox, and returns functions that create, start and observe containers and let time pass. */
 async function started(scripts: Record<string, RunScript>) {
   const timers = createVirtualTimers(START);
   const runtime = createSimulatedRuntime({
@@ -20,7 +20,7 @@ async function started(scripts: Record<string, RunScript>) {
   });
   const events: string[] = [];
   void runtime.events((event: RuntimeEvent) => void events.push(event.type), never);
-  /** Lets time pass until the call has ended. */
+  /** Lets time pass until the call has ended, and settles like the call. */
   const settled = async <T>(call: Promise<T>): Promise<T> => {
     let ended = false;
     const mark = (): void => {

@@ -27,7 +27,7 @@ export interface SimulatedAgent {
   /** Whether an agent runs and, if the Pod's object was removed, has decided whether to adopt the Pod. */
   readonly settled: boolean;
   worker(): PodWorker | undefined;
-  /** The agent, if one runs, dies, and the next one starts after `millis`. `reboot`: the machine reboots, too. */
+  /** Kills the agent, if one runs, and starts the next one after `millis`. `reboot`: the machine reboots, too. */
   crash(millis?: number, reboot?: boolean): void;
   /** Terminates the Pod as the node would. If no agent runs, the next agent finds this decision. */
   end(by: Omit<NodeEnd, 'at'>): void;
@@ -125,7 +125,7 @@ async function adoptRemoved(
   result.goneAt ??= timers.now();
 }
 
-/** A client with the object that closeRecords() reads: the record as written so far, if any. */
+/** Returns a client with the object that closeRecords() reads: the record as written so far, if any. */
 function clientOf(api: SimulatedApi, { transitions }: LifeResult): Client {
   const { name, namespace, uid = '' } = api.pod.metadata;
   const record: PodRecord = {

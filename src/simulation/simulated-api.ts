@@ -73,8 +73,8 @@ function withDeletionReason(pod: Pod, reason: string, now: number): Pod {
 }
 
 /**
- * The metadata that a delete sets; undefined if it changes nothing. As in src/apiserver/registry/delete.ts, a further delete can
- * only shorten the grace period, and leaves at most 1 s if the shortened grace period has already passed.
+ * Returns the metadata that a delete sets; undefined if the delete changes nothing. As in src/apiserver/registry/delete.ts, a further
+ * delete can only shorten the grace period, and leaves at most 1 s if the shortened grace period has already passed.
  */
 function deletionOf({ metadata }: Pod, graceSeconds: number, now: number): Partial<Pod['metadata']> | undefined {
   const { deletionTimestamp, deletionGracePeriodSeconds = 0 } = metadata;

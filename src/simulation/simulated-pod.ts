@@ -1,6 +1,8 @@
 import type { DeferContainer, Pod } from '../api/generated/types.ts';
 
-/** A Pod of busybox containers as the API would store it. `each` is added to every app container, `defers` are the defer containers. */
+/**
+ * Returns a Pod of busybox containers as the API would store it. `each` is added to every app container, `defers` are the defer containers.
+ */
 export function simulatedPod(given: {
   init?: string[];
   sidecars?: string[];
@@ -10,7 +12,7 @@ export function simulatedPod(given: {
   graceSeconds?: number;
   each?: object;
   defers?: Partial<DeferContainer>[];
-  /** Added to every sidecar. */
+  /** Fields that are added to every sidecar. */
   eachSidecar?: object;
   /** Further fields of the spec. */
   spec?: object;

@@ -11,12 +11,15 @@ const outcome = ({ trace, pod }: LifeResult): string[] => [
     .map(({ what, name, attempt, exitCode }) => `${what} ${name}#${attempt} ${exitCode ?? ''}`.trim()),
   String(pod.status?.phase),
 ];
-/** In these lives, agents crash at actions. While the container stops, this probe causes these actions. */
+/** Agents crash at actions. This probe causes actions while the container stops. */
 const readinessProbe = { ...check, periodSeconds: 1 };
 const failsFirst = ({ attempt, probe }: { attempt: number; probe: string }) =>
   attempt === 0 && probe !== 'readiness' ? 'Failure' : 'Success';
 
-/** The outcomes of the life, of the life with an agent crash just before the stop is requested, and with one during the stop. */
+/**
+ * Resolves with the outcomes of three lives: without a crash, with an agent crash just before the stop is requested, and with one during
+ * the stop.
+ */
 async function withCrashes(life: Life): Promise<string[][]> {
   const whole = await live(life);
   const stop = whole.actions.findIndex(({ action }) => action.kind === 'stopContainer') + 1;

@@ -331,7 +331,8 @@ describe.each([
       took.push(performance.now() - start);
     }
     const median = took.sort((a, b) => a - b)[10] as number;
-    // Two durable writes and their watch events take about 10 ms, on a busy machine up to 120 ms. A check once a second would take longer.
+    // Two durable writes and their watch events take about 10 ms, on a busy machine up to 120 ms. A component that checked only once a
+    // second would take longer.
     expect(median).toBeLessThan(500);
   });
 });

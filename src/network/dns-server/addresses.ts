@@ -36,8 +36,8 @@ export const addressKey = (text: string): string | undefined =>
 const hexByte = (byte: number): string => byte.toString(16).padStart(2, '0');
 
 /**
- * Returns the addressKey() of the address that a reverse name contains. `labels`: the labels before `arpa`, first label first, such as 7,
- * 0, 0, 10, in-addr. Returns undefined if they are not a complete reverse name.
+ * Returns the addressKey() of the address in a reverse name; undefined if the labels are not a complete reverse name. `labels`: the labels
+ * before `arpa`, first label first, such as 7, 0, 0, 10, in-addr.
  */
 export function reverseKey(labels: readonly string[]): string | undefined {
   const reversed = labels.slice(0, -1).reverse();

@@ -1,4 +1,4 @@
-/** A bounded cache of name servers' responses. The responses that were used least recently are dropped first. */
+/** A bounded cache of name servers' responses. If it is full, it drops the responses that were used least recently. */
 import type { ForeignResponse } from './foreign-response.ts';
 
 export interface CacheLimits {
@@ -41,7 +41,10 @@ export class AnswerCache {
     return { response: entry.response, ageSeconds };
   }
 
-  /** Stores the response, if its lifetime and size allow that. */
+  /**
+   * Replaces the response that is stored for the key. Stores none if the response may not be reused or is longer than `messageBytes`. Drops
+   * the responses that were used least recently until all limits are kept.
+   */
   put(key: string, response: ForeignResponse, nowMillis: number): void {
     const old = this.#entries.get(key);
     if (old !== undefined) this.#remove(key, old);

@@ -17,7 +17,7 @@ export interface ControlOptions {
   /** The path of the socket. A socket of another process with this path is replaced. */
   path: string;
   hello: () => Hello;
-  /** Called once, when an engine has sent all records for the first time. */
+  /** The control calls this function once, when an engine has sent all records for the first time. */
   synced: () => void;
   replace: (command: string, args: string[]) => void;
 }
@@ -39,13 +39,16 @@ export class Control {
     return this.#zone;
   }
 
-  /** Sends a message to the engine, or to the next engine if none is connected. */
+  /** Sends a message to the engine. If none is connected, keeps the last MAX_REPORTS messages for the next engine. */
   report(message: ProcessMessage): void {
     if (this.#engine !== undefined) send(this.#engine, message);
     else if (this.#unread.push(message) > MAX_REPORTS) this.#unread.shift();
   }
 
-  /** Listens on the path. May be called again, for example after a process that was started to replace this one has failed. */
+  /**
+   * Listens on the path. The caller may call it again, for example after a process that was started to replace this one has failed. Rejects
+   * with the error of the system call.
+   */
   async listen(): Promise<void> {
     this.#server?.close();
     this.#server = createServer((socket) => this.#connected(socket));

@@ -32,7 +32,10 @@ export async function askUdp(port: number, message: Buffer, host = '127.0.0.1'):
   }
 }
 
-/** Sends the message over TCP and resolves with the response. */
+/**
+ * Sends the message over TCP and resolves with the response. Rejects if nothing listens, or if the server closes the connection without a
+ * response.
+ */
 export async function askTcp(port: number, message: Buffer, host = '127.0.0.1'): Promise<Buffer> {
   const socket = connect(port, host);
   socket.write(withLength(message));

@@ -7,7 +7,7 @@ import { limitOf, responseFlags, type Transport, writeOpt } from './response.ts'
 import type { ZoneRecord } from './zone.ts';
 
 const OPT_BYTES = 11;
-/** The data of an SOA record has at least two names of one byte, and five numbers. */
+/** The shortest data of an SOA record: two names of one byte each, and five numbers of four bytes each. */
 const SHORTEST_SOA_BYTES = 22;
 /** The bit AD: the server has verified the signatures. */
 const AUTHENTIC = 0x0020;
@@ -19,7 +19,7 @@ export interface ForeignResponse {
   isTruncated: boolean;
   /** The positions of the records' times to live in `message`. */
   ttls: readonly number[];
-  /** How long the response may be reused, in seconds; 0 if it may not. */
+  /** How long the response may be reused, in seconds; 0 if it may not be reused. */
   lifetimeSeconds: number;
 }
 
@@ -28,7 +28,7 @@ const LONGEST_SECONDS = 30;
 /** How long a failure is remembered, so that clients that repeat their query do not overload a broken server. Source: RFC 9520. */
 const FAILURE_SECONDS = 1;
 
-/** Returns the query for a name server: with the same question, but none of the client's own EDNS options. */
+/** Returns the query for a name server. It has the question of the client's query, but none of the client's EDNS options. */
 export function forwardedQuery(query: Query): Buffer {
   const { question, flags } = query;
   const message = Buffer.alloc(HEADER_BYTES + question.length + OPT_BYTES);
@@ -79,8 +79,8 @@ export function readForeign(message: Buffer, query: Query): ForeignResponse | un
 }
 
 /**
- * Returns for how many seconds a response may be reused; 0 if it may not. A negative answer may be reused only if it has an SOA record.
- * Source: RFC 2308.
+ * Returns for how many seconds a response may be reused; 0 if it may not be reused. A negative answer may be reused only if it has an SOA
+ * record. Source: RFC 2308.
  */
 function lifetime(
   rcode: number,

@@ -105,7 +105,7 @@ describe('createForwarder', () => {
 
   it('the next server is asked if one refuses, fails, or does not respond, which is then asked last', async () => {
     const third = await start(() => ({ answers: [a(0)] }), '127.0.0.3');
-    // No server listens on 127.0.0.1, and the one on 127.0.0.2 never responds.
+    // No server listens on 127.0.0.1, and the server on 127.0.0.2 never responds.
     const silent = await start(() => undefined, '127.0.0.2', third.port);
     const ask = responder(forwarderTo(third.port, ['127.0.0.1', '127.0.0.2', '127.0.0.3'], { serverMillis: 700 }));
     for (let i = 0; i < 3; i++) expect((await ask(question('example.com'))).answers).toHaveLength(1);
@@ -178,7 +178,7 @@ describe('createForwarder', () => {
     const ask = responder(forwarderTo(server.port, ['127.0.0.1']));
     expect(await ask(question('example.com'))).toMatchObject({ flag_tc: true, answers: [] });
     expect((await ask(question('example.com'), 'tcp')).answers).toHaveLength(100);
-    // The stored response is too long for UDP.
+    // The cache has the response, but it is too long for UDP.
     expect(await ask(question('example.com', 'A', [opt(4096)]))).toMatchObject({
       flag_tc: true,
       answers: [],
@@ -256,7 +256,7 @@ describe('createForwarder', () => {
         authorities: [{ name: 'com', type: 'SOA', ttl: 5, data: { mname: 'a', rname: 'b', serial: 1, minimum: 5 } }],
       };
       expect(await ask('udp')).toMatchObject(expected);
-      // The stored response has the SOA record, too.
+      // The second response comes from the cache.
       expect(await ask('udp')).toMatchObject(expected);
     },
   );

@@ -16,7 +16,7 @@ export interface ForwarderLimits {
   serverMillis: number;
   /** The time for all attempts to get a response. Resolvers give up after 5 s: resolv.conf(5). */
   deadlineMillis: number;
-  /** How long a server that did not respond is asked after the others. */
+  /** How long the forwarder asks a server that did not respond only after the other servers. */
   avoidMillis: number;
   /** The maximum number of questions that are being forwarded. Source: kubeadm's Corefile (`max_concurrent 1000`). */
   questions: number;
@@ -139,7 +139,7 @@ class Upstreams {
   readonly #port: number;
   readonly #limits: ForwarderLimits;
   readonly #nowMillis: () => number;
-  /** By address of a server: the time of the last attempt, if it failed. */
+  /** The time of the last attempt to ask a server, by its address. Only servers that did not respond have an entry. */
   readonly #failedAt = new Map<string, number>();
 
   constructor(servers: MachineServers, port: number, limits: ForwarderLimits, nowMillis: () => number) {
@@ -150,15 +150,15 @@ class Upstreams {
   }
 
   /**
-   * Resolves with the first response that is no failure, or else with the first failure. Rejects if there is no server, or none responds in
-   * time.
+   * Resolves with the first response that is not a failure, or else with the first failure. Rejects if there is no server, or if no server
+   * responds in time.
    */
   async ask(query: Query, transport: Transport): Promise<ForeignResponse> {
     const deadline = this.#nowMillis() + this.#limits.deadlineMillis;
     let failure = new Error('the machine has no name server');
     let failed: ForeignResponse | undefined;
     const once = this.#inOrder();
-    // A lost packet is no reason to give up, so all servers are asked twice.
+    // A packet may have been lost, so each server is asked twice.
     for (const address of [...once, ...once]) {
       const left = deadline - this.#nowMillis();
       if (left <= 0) break;
@@ -167,7 +167,7 @@ class Upstreams {
         this.#failedAt.delete(address);
         if (!isFailure(response)) return response;
         failed ??= response;
-        // The only server would not answer differently now.
+        // A single server that reports a failure would report it again.
         if (once.length === 1) break;
       } catch (error) {
         this.#failedAt.set(address, this.#nowMillis());
@@ -189,7 +189,7 @@ class Upstreams {
     return response as unknown as ForeignResponse;
   }
 
-  /** Returns the servers. Those that recently did not respond come last. */
+  /** Returns the servers in the order in which to ask them: those that recently did not respond come last. */
   #inOrder(): string[] {
     const current = this.#servers.current();
     for (const server of this.#failedAt.keys()) if (!current.includes(server)) this.#failedAt.delete(server);
@@ -201,11 +201,11 @@ class Upstreams {
 
 const isFailure = ({ rcode }: ForeignResponse): boolean => rcode !== RCODE.noError && rcode !== RCODE.nameError;
 
-/** Queries with the same key get the same response. */
+/** Returns the key of a query in the cache. Queries that may get the same response have the same key. */
 const keyOf = ({ key, type, class: ofClass, flags, edns }: Query): string =>
   `${type} ${ofClass} ${flags & (FLAG.recursionDesired | FLAG.checkingDisabled)} ${edns?.wantsSignatures === true} ${key}`;
 
-/** Calls `work` with a signal that aborts after `millis`. */
+/** Settles like `work`, which gets a signal that aborts after `millis`. */
 async function inTime<T>(millis: number, server: string, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
   const limit = new AbortController();
   const timer = setTimeout(() => limit.abort(new Error(`${server} did not respond`)), millis);

@@ -21,7 +21,7 @@ export async function openListener(address: string, port: number): Promise<Liste
   try {
     tcp.listen(port, address);
     await once(tcp, 'listening');
-    // With this lookup, the event may be emitted within bind().
+    // once() precedes bind(), because with alreadyNumeric() the event may be emitted within bind().
     const isBound = once(udp, 'listening');
     udp.bind(portOf(tcp), address);
     await isBound;
@@ -39,7 +39,7 @@ type Lookup = NonNullable<
   Parameters<typeof createSocket>[0] extends infer T ? Extract<T, { lookup?: unknown }>['lookup'] : never
 >;
 
-/** Clients are known by their addresses, so nothing has to be looked up. */
+/** A `lookup` function for UDP sockets. It returns its argument, because all peers are given by their addresses. */
 const alreadyNumeric: Lookup = (host, _, callback) => callback(null, host, host.includes(':') ? 6 : 4);
 
 export interface Serving {
@@ -47,7 +47,7 @@ export interface Serving {
   close(): void;
 }
 
-/** Answers queries from now on, until close() of the result is called. `failed` is called with unexpected errors. */
+/** Answers queries until close() of the result is called. Calls `failed` for unexpected errors. */
 export function serve({ udp, tcp }: Listener, answer: Responder, failed: (error: Error) => void): Serving {
   udp.on('error', failed);
   tcp.on('error', failed);

@@ -70,7 +70,7 @@ async function listen(): Promise<void> {
 }
 
 function handOver(command: string, args: string[]): void {
-  // The other process is about to replace the socket at the path.
+  // The watcher must not end this process when the other process replaces the socket at the path.
   watcher?.close();
   startSuccessor(command, args, listeners, {
     listening() {

@@ -14,7 +14,7 @@ const parsed = (message: Buffer): Query => {
   return result.query;
 };
 
-/** A label of letters, digits, underscores and hyphens, as another library accepts it. */
+/** A label of letters, digits, underscores and hyphens, which dns-packet encodes unchanged. */
 const label = fc.stringMatching(/^[a-zA-Z0-9_-]{1,63}$/);
 const name = fc
   .array(label, { minLength: 1, maxLength: 8 })
@@ -113,7 +113,7 @@ const unreachable: Forwarder = {
 const answer = createResponder({ data: () => zone, forwarder: unreachable, domain: 'cluster.local' });
 
 describe('random messages', () => {
-  /** Bytes of a query, some of which were changed. */
+  /** Encoded queries, up to six bytes of which have been changed. */
   const damaged = fc
     .tuple(
       name,

@@ -73,12 +73,12 @@ export interface Query {
 }
 
 /**
- * The result of parseQuery(). `error`: the client gets a response with the code. `ignored`: the message is no query, and answering it could
- * start an endless exchange.
+ * The result of parseQuery(). `error`: the client gets a response with this code. `ignored`: the message is not a query, and a response
+ * could start an endless exchange.
  */
 export type ParsedQuery = { kind: 'query'; query: Query } | { kind: 'error'; rcode: number } | { kind: 'ignored' };
 
-/** Parses a message that a client has sent. */
+/** Parses a message that a client has sent. Never throws: the result says whether the message is malformed or must be ignored. */
 export function parseQuery(message: Buffer): ParsedQuery {
   if (message.length < HEADER_BYTES) return { kind: 'ignored' };
   const flags = message.readUInt16BE(2);
@@ -187,7 +187,7 @@ function skipName(message: Buffer, from: number): number | undefined {
 }
 
 export interface Name {
-  /** See Query. */
+  /** The labels in lower case, and the key: see Query. */
   labels: string[];
   key: string;
   /** The position after the name. */

@@ -33,7 +33,7 @@ export interface SliceRecord {
   /** The name of the Service. */
   service: string;
   ports: PortRecord[];
-  /** The first address of each ready endpoint with its host name, which is empty for most endpoints. */
+  /** The first address of each ready endpoint, and the host name of the endpoint. The host name is empty for most endpoints. */
   endpoints: [address: string, hostname: string][];
 }
 
@@ -70,5 +70,5 @@ export type ProcessMessage =
   | { hello: Hello }
   | { done: number }
   | { log: { level: 'info' | 'warn' | 'error'; message: string; fields?: Record<string, unknown> } }
-  /** Whether another process now listens on the socket in this process's place. */
+  /** Reports the result of a `replace` message: whether the new process now listens on the socket instead of this one. */
   | { replaced: boolean };

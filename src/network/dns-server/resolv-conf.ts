@@ -5,7 +5,7 @@
 import { readFileSync, statSync } from 'node:fs';
 import { isIP } from 'node:net';
 
-/** The maximum number of servers that are used. resolv.conf(5) allows three. */
+/** The maximum number of servers that are used. The resolver of the C library uses three at most: resolv.conf(5). */
 const MAX_SERVERS = 8;
 
 export interface MachineServers {

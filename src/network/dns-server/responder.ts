@@ -18,7 +18,7 @@ const MOST_RECORDS: Record<Transport, MostRecords> = {
   udp: { addresses: 100, services: 50 },
   tcp: { addresses: 4096, services: 2200 },
 };
-/** The longest chain of aliases that is followed. */
+/** The maximum number of aliases that are followed one after another. */
 const MAX_ALIASES = 8;
 /** The largest number of records of a name server that are added to the answer for an alias. */
 const MAX_ALIAS_RECORDS = 64;
@@ -97,7 +97,7 @@ class Answers {
   }
 
   /**
-   * Returns the stored response of a name server, or a promise of a new response, which has the code serverFailure if the forwarder
+   * Returns the stored response of a name server, or a promise of a new response. The response has the code serverFailure if the forwarder
    * rejects.
    */
   foreign(query: Query, transport: Transport, client: string): Buffer | Promise<Buffer> {
@@ -109,10 +109,10 @@ class Answers {
   }
 
   /**
-   * Returns the response for an alias, with the records of its target and the code of its last name (RFC 6604). If the target cannot be
-   * resolved, if there are more than MAX_ALIASES aliases in a row, or if the question is not for addresses, the response contains only the
-   * aliases that were found. If the target has no addresses, the response contains the SOA record of its zone, without which resolvers do
-   * not cache a negative answer (RFC 2308).
+   * Resolves with the response for an alias, with the records of its target and the code of its last name (RFC 6604). If the target cannot
+   * be resolved, if there are more than MAX_ALIASES aliases in a row, or if the question is not for addresses, the response contains only
+   * the aliases that were found. If the target has no addresses, the response contains the SOA record of its zone, without which resolvers
+   * do not cache a negative answer (RFC 2308).
    */
   async followed(query: Query, first: Alias, transport: Transport, client: string): Promise<Response> {
     const answers = [...first.alias];
@@ -178,7 +178,7 @@ function targetQuery(query: Query, target: string): Query | undefined {
   return { ...query, labels, key, question };
 }
 
-/** Returns the answers. Addresses get another order in each response, because many clients use the first one. */
+/** Returns the answers. Addresses are rotated by `turn`, because many clients use only the first address. */
 function rotated(answers: ZoneRecord[], type: number, turn: number): ZoneRecord[] {
   if (answers.length < 2 || (type !== TYPE.A && type !== TYPE.AAAA)) return answers;
   const first = turn % answers.length;

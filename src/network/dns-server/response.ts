@@ -21,7 +21,10 @@ export interface Response {
   rcode: number;
   /** Whether the answer comes from the cluster's own zone. */
   isAuthoritative: boolean;
-  /** Whether records are missing already, so that the client should repeat the query over TCP. */
+  /**
+   * Whether records are already missing, for example from a truncated response of a name server. The client should repeat the query over
+   * TCP.
+   */
   isTruncated?: boolean;
   answers: ZoneRecord[];
   authorities: ZoneRecord[];
@@ -35,8 +38,8 @@ export const limitOf = ({ edns }: Query, transport: Transport): number =>
     : Math.min(MAX_UDP_BYTES, Math.max(CLASSIC_UDP_BYTES, edns?.udpBytes ?? CLASSIC_UDP_BYTES));
 
 /**
- * Encodes a response. If the answers and authorities do not all fit, the response is marked as truncated and contains the records that fit,
- * because older resolvers use them instead of repeating the query over TCP. Additional records that do not fit are omitted.
+ * Returns the encoded response. If the answers and authorities do not all fit, the response is marked as truncated and contains the records
+ * that fit, because older resolvers use them instead of repeating the query over TCP. Additional records that do not fit are omitted.
  */
 export function respond(query: Query, response: Response, transport: Transport): Buffer {
   const limit = limitOf(query, transport);
@@ -93,13 +96,13 @@ class Writer {
     if (!query.labels.some((label) => label.includes('.'))) this.#addNames(query.labels, HEADER_BYTES);
   }
 
-  /** Adds the record, if it fits. Returns whether it does. */
+  /** Adds the record and returns true if it fits; otherwise returns false. */
   add(record: ZoneRecord): boolean {
     const start = this.#at;
     const known = this.#names.size;
     if (this.#write(record)) return true;
     this.#at = start;
-    // Names of a record that was not written must not be pointed at.
+    // Later names must not point to names of the record, which was not written.
     for (const name of [...this.#names.keys()].slice(known)) this.#names.delete(name);
     return false;
   }
@@ -139,13 +142,13 @@ class Writer {
         const { priority, weight, port, target } = record.data;
         if (!this.#fits(6)) return false;
         for (const value of [priority, weight, port]) this.#number(value, 2);
-        // Source: RFC 2782: the target must not be compressed.
+        // The target must not be compressed. Source: RFC 2782.
         return this.#name(target, false);
       }
       case 'SOA': {
         const { mname, rname, serial } = record.data;
         if (!this.#name(mname, true) || !this.#name(rname, true) || !this.#fits(20)) return false;
-        // refresh, retry, expire, and the time for which a negative answer may be cached: RFC 2308.
+        // After the serial: refresh, retry, expire, and the time for which resolvers may cache a negative answer. Source: RFC 2308.
         for (const value of [serial, 7200, 1800, 86_400, TTL_SECONDS]) this.#number(value, 4);
         return true;
       }
@@ -170,12 +173,12 @@ class Writer {
     return this.#bytes([0]);
   }
 
-  /** Remembers the positions of the first `count` suffixes of a name that was written at `at`. */
+  /** Stores the positions of the first `count` suffixes of a name that was written at `at`, so that later names can point to them. */
   #addNames(labels: readonly string[], at: number, count = labels.length): void {
     let position = at;
     for (let i = 0; i < count && position <= MAX_POINTER; i++) {
       const text = labels.slice(i).join('.').toLowerCase();
-      // The shorter suffixes of a known name are known, too.
+      // If this suffix is known, so are all shorter ones.
       if (this.#names.has(text)) return;
       this.#names.set(text, position);
       position += 1 + (labels[i]?.length ?? 0);
@@ -201,8 +204,8 @@ class Writer {
 }
 
 /**
- * Returns a response with the code, without records and without a question, because the query may have none that can be read. The ID, the
- * opcode and the flag `recursionDesired` are those of the query.
+ * Returns a response with the code and without records. It has no question, because the question of the query may be missing or unreadable.
+ * The ID, the opcode and the flag `recursionDesired` are those of the query.
  */
 export function errorResponse(message: Buffer, rcode: number): Buffer {
   const response = Buffer.alloc(HEADER_BYTES);

@@ -47,7 +47,7 @@ export function readArguments(args: readonly string[]): { socket: string; settin
 export type ChildMessage =
   | { listening: true }
   | { failed: { code?: string; message: string } }
-  /** The process needs the sockets now. */
+  /** The process has all records and now needs the sockets. */
   | { wantsSockets: true }
   /** The process answers queries from now on. */
   | { serving: true };

@@ -75,7 +75,7 @@ export function requestSockets(): Promise<PassedSocket[]> {
       const { address, port, kind } = message;
       const known = passed.get(address) ?? { address, port, releases: [] };
       known.releases.push(hold(socket as EventEmitter, kind === 'udp' ? 'message' : 'connection'));
-      // A passed server does not have this option, which serveConnection() needs.
+      // serveConnection() needs this option, which a server loses when it is passed to another process.
       if (kind === 'tcp') Object.assign(socket as Server, { allowHalfOpen: true });
       passed.set(address, { ...known, [kind]: socket });
     });
@@ -84,8 +84,8 @@ export function requestSockets(): Promise<PassedSocket[]> {
 }
 
 /**
- * Keeps the events of a passed socket, which may receive messages or connections immediately. Returns a function that emits the kept
- * events.
+ * Stores the events of a passed socket, which may receive messages or connections immediately. Returns a function that emits the stored
+ * events and stores no more.
  */
 function hold(socket: EventEmitter, event: string): () => void {
   const held: unknown[][] = [];

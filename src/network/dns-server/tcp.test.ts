@@ -126,7 +126,10 @@ test('while four clients hold all other connections, a client keeps the one that
   await vi.waitFor(() => expect(held.filter(({ destroyed }) => !destroyed)).toHaveLength(254), { timeout: 10_000 });
 });
 
-/** Serves a connection with fake timers. `write` gets a function that reports that the client has read a response. `wait` lets 6 s pass. */
+/**
+ * Serves a connection with fake timers, and returns its socket. `write` gets a function that reports that the client has read a response.
+ * `wait` lets 6 s pass.
+ */
 function connectionOf(
   answer: Buffer,
   write: (done: () => void) => void,

@@ -2,8 +2,8 @@
 import type { Socket } from 'node:net';
 
 /**
- * How long a connection may go without a whole query and without a response that the client has read. Single bytes do not count, because
- * a client could hold a connection with them. Source: RFC 7766, section 6.2.3.
+ * After this time without a whole query and without a response that the client has read, a connection is closed. Single bytes do not count,
+ * because a client could hold a connection with them. Source: RFC 7766, section 6.2.3.
  */
 const IDLE_MILLIS = 10_000;
 /** Maximum number of concurrent queries of one connection, enough for a resolver that sends its A and AAAA queries together. */
@@ -11,7 +11,7 @@ const MAX_UNDER_WAY = 4;
 const MAX_CONNECTIONS = 256;
 const MAX_CONNECTIONS_OF_CLIENT = 64;
 
-/** Prefixes a DNS message with its length, as TCP requires. */
+/** Returns the DNS message with its length in two bytes before it, as TCP requires. */
 export function withLength(message: Buffer): Buffer {
   const length = Buffer.alloc(2);
   length.writeUInt16BE(message.length);
@@ -19,9 +19,8 @@ export function withLength(message: Buffer): Buffer {
 }
 
 /**
- * Answers the messages of the connection. `failed` is called if `answer` rejects, and `used` for each whole query, and for each response
- * that the client has read. The socket must allow half-open connections, so that a client that ends its half still gets the pending
- * responses.
+ * Answers the messages of the connection. Calls `failed` if `answer` rejects, and `used` for each whole query and for each response that
+ * the client has read. The socket must allow half-open connections, so that a client that ends its half still gets the pending responses.
  */
 export function serveConnection(
   socket: Socket,
@@ -108,7 +107,7 @@ export class Connections {
     socket.once('close', () => this.#remove(socket));
   }
 
-  /** Reports that the connection is not idle. */
+  /** Records that the connection has been used, so that it becomes the last one to be closed. */
   used(socket: Socket): void {
     const client = this.#clients.get(socket);
     if (client === undefined) return;

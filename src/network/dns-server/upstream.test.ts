@@ -4,7 +4,7 @@ import { askUdp } from './upstream.ts';
 const query = Buffer.alloc(20);
 
 test('a name server to which the machine has no route is reported as an error', async () => {
-  // The kernel refuses to connect to the broadcast address in the same way as to an address without a route.
+  // The kernel rejects connect() to the broadcast address with EACCES, in the same way as connect() to an address without a route.
   const asked = askUdp(query, { address: '255.255.255.255', port: 53 }, () => true, new AbortController().signal);
   await expect(asked).rejects.toMatchObject({ syscall: 'connect', code: 'EACCES' });
 });
@@ -16,6 +16,6 @@ test('a query that is aborted while it is being sent rejects with the reason', a
     aborting.abort(new Error('enough'));
     await expect(asked).rejects.toThrow('enough');
   }
-  // Let the callbacks of the sockets run, which must not fail.
+  // Runs the callbacks of the sockets. Vitest fails the test if one of them throws.
   await new Promise(setImmediate);
 });

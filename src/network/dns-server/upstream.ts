@@ -38,8 +38,8 @@ export const askUdp: Ask = (query, server, accepts, signal) =>
       if (message.length >= 2 && message.readUInt16BE(0) === own.readUInt16BE(0) && accepts(message))
         end(() => resolve(message));
     });
-    // Contrary to its types, Node.js passes the failure of connect() to the callback, for example if there is no route to the server.
-    // send() would then throw.
+    // Contrary to its types, Node.js passes the failure of connect() to the callback, for example if there is no route to the server. In
+    // that case, send() would throw.
     socket.connect(server.port, server.address, ((error?: Error) => {
       if (error) failed(error);
       else if (!hasEnded) socket.send(own);

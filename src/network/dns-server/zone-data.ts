@@ -12,7 +12,7 @@ export interface NamedEndpoint {
   slice: string;
 }
 
-/** An endpoint that was found by the label of its name. */
+/** An endpoint of a Service, as found by the first label of its name. */
 export interface LabelledEndpoint {
   ip: string;
   ports: readonly PortRecord[];
@@ -28,13 +28,13 @@ export interface ZoneData {
   serviceAt(key: string): ServiceRecord | undefined;
   endpointsAt(key: string): Iterable<NamedEndpoint>;
   slices(namespace: string, service: string): Iterable<SliceRecord>;
-  /** Returns the endpoints of the Service whose names begin with the label, which is in lower case. */
+  /** Returns the endpoints of the Service whose names begin with the label. The label is in lower case. */
   endpointsLabelled(namespace: string, service: string, label: string): Iterable<LabelledEndpoint>;
 }
 
 const NO_SLICES: ReadonlyMap<string, SliceRecord> = new Map();
 
-/** The records in memory, which change one by one. Reading records takes the same time however many other records there are. */
+/** Stores the records in memory, and changes them one by one. The time to read a record does not depend on the number of other records. */
 export class StoredZone implements ZoneData {
   readonly #namespaces = new Set<string>();
   readonly #services = new Map<string, ServiceRecord>();
@@ -45,11 +45,14 @@ export class StoredZone implements ZoneData {
   readonly #byClusterIp = new Map<string, ServiceRecord>();
   /** By addressKey(): the endpoints at the address, by namespace, slice and host name. */
   readonly #byEndpoint = new Map<string, Map<string, NamedEndpoint>>();
-  /** The addresses of each slice by the labels of their names. Filled on demand, because most slices are never searched for a label. */
+  /**
+   * The addresses of each slice by the labels of their names. An entry is created when a slice is first searched for a label, because most
+   * slices never are.
+   */
   readonly #labelled = new WeakMap<SliceRecord, Map<string, string[]>>();
   #serial: number;
 
-  /** `nowSeconds`: the time of the first version of the zone, in seconds since the epoch. */
+  /** Creates an empty zone. `nowSeconds`: the time in seconds since the epoch, which becomes the first serial. */
   constructor(nowSeconds: number) {
     this.#serial = nowSeconds % 2 ** 32;
   }

@@ -26,7 +26,7 @@ export type ZoneRecord = { name?: string } & (
 
 export type ZoneAnswer =
   | { kind: 'records'; answers: ZoneRecord[]; additionals: ZoneRecord[] }
-  /** The name exists, but has no records of this type. */
+  /** The name exists, but has no records of the type that was asked for. */
   | { kind: 'noData' }
   | { kind: 'nxDomain' }
   /** The name belongs to a Service of type ExternalName: it is an alias (CNAME) of `target`. */
@@ -34,7 +34,7 @@ export type ZoneAnswer =
   /** The name is neither a cluster name nor the reverse name of a Service or an endpoint, so the question must be forwarded. */
   | { kind: 'foreign' };
 
-/** The numbers of records after which an answer may end, because the message has no room for more: of addresses, and of SRV records. */
+/** The maximum numbers of addresses and of SRV records in an answer. More records would not fit into the message. */
 export interface MostRecords {
   addresses: number;
   services: number;
@@ -113,7 +113,7 @@ export const startOfAuthority = (labels: readonly string[], domain: string, data
 const apexAnswer = (type: number, domain: string, data: ZoneData): ZoneAnswer =>
   ofType(type, [startOf(domain, data), { name: domain, type: 'NS', data: `ns.dns.${domain}` }]);
 
-/** Answers questions for names below `dns`: the name server ns.dns has the addresses of the Service kube-dns. */
+/** Returns the answer for a name below `dns`: the name server ns.dns has the addresses of the Service kube-dns. */
 function nameServerAnswer(labels: string[], type: number, data: ZoneData): ZoneAnswer {
   if (labels.length === 0) return { kind: 'noData' };
   if (labels.length > 1 || labels[0] !== 'ns') return { kind: 'nxDomain' };
@@ -124,8 +124,8 @@ function nameServerAnswer(labels: string[], type: number, data: ZoneData): ZoneA
 }
 
 /**
- * Answers questions for names below `svc`. `labels`: the labels before `svc`, last label first: namespace, Service, and either protocol and
- * port or an endpoint.
+ * Returns the answer for a name below `svc`. `labels`: the labels before `svc`, last label first: namespace, Service, and either protocol
+ * and port or an endpoint.
  */
 function serviceAnswer(
   labels: string[],
@@ -140,7 +140,7 @@ function serviceAnswer(
   if (service === undefined || rest.length > 2) return { kind: 'nxDomain' };
   const { externalName } = service;
   if (externalName !== undefined) {
-    // Source: "DNS for Services and Pods": names that look like an address are not resolved.
+    // Names that look like an address are not resolved. Source: "DNS for Services and Pods".
     if (externalName === '' || rest.length > 0 || isIP(externalName) !== 0) return { kind: 'nxDomain' };
     return { kind: 'alias', answers: [{ type: 'CNAME', data: externalName }], target: externalName };
   }
@@ -201,7 +201,7 @@ function wholeService(found: Found, type: number): ZoneAnswer {
   );
 }
 
-/** Answers questions for names of the form _port._protocol.service.namespace.svc. `port` is undefined if the first label is missing. */
+/** Returns the answer for a name of the form _port._protocol.service.namespace.svc. `port` is undefined if its label is missing. */
 function ports(found: Found, protocol: string, port: string | undefined, type: number): ZoneAnswer {
   const isAsked = port !== undefined && isOfType(type, 'SRV');
   const offers = offersOf(
@@ -235,7 +235,9 @@ function* offersOf(found: Found, matches: (port: PortRecord) => boolean): Genera
   }
 }
 
-/** Returns the SRV records of the offers, without duplicates: endpoints may share a name or address. Undefined if there are none. */
+/**
+ * Returns at most `most` SRV records of the offers, each once, because endpoints may share a name or address; undefined if there are none.
+ */
 function srvAnswer(most: number, offers: Iterable<Offer>): ZoneAnswer | undefined {
   const answers = new Map<string, ZoneRecord>();
   const targets = new Map<string, ZoneRecord>();
@@ -249,7 +251,7 @@ function srvAnswer(most: number, offers: Iterable<Offer>): ZoneAnswer | undefine
   return answers.size === 0 ? undefined : records([...answers.values()], [...targets.values()]);
 }
 
-/** Answers questions for names of the form hostname.service.namespace.svc or 10-0-0-7.service.namespace.svc. */
+/** Returns the answer for a name of the form hostname.service.namespace.svc or 10-0-0-7.service.namespace.svc. */
 function endpoint({ data, service, canonical, most }: Found, label: string, type: number): ZoneAnswer {
   const matching = [...data.endpointsLabelled(service.namespace, service.name, label)];
   if (matching.length === 0) return NONE;
@@ -265,7 +267,7 @@ function endpoint({ data, service, canonical, most }: Found, label: string, type
   );
 }
 
-/** Answers questions for names of the form 10-0-0-7.namespace.pod, with the address in the name. */
+/** Returns the answer for a name of the form 10-0-0-7.namespace.pod: the address that the name contains. */
 function podAnswer(labels: string[], type: number, data: ZoneData): ZoneAnswer {
   const [namespace, pod] = labels;
   if (namespace === undefined) return { kind: 'noData' };
@@ -275,7 +277,7 @@ function podAnswer(labels: string[], type: number, data: ZoneData): ZoneAnswer {
   return addressBytes(text) === undefined ? NONE : ofType(type, [address(text)]);
 }
 
-/** Answers questions for reverse names, such as 7.0.0.10.in-addr.arpa. */
+/** Returns the answer for a reverse name, such as 7.0.0.10.in-addr.arpa. `labels`: the labels before `arpa`. */
 function reverseAnswer(labels: readonly string[], type: number, domain: string, data: ZoneData): ZoneAnswer {
   const key = reverseKey(labels);
   if (key === undefined) return { kind: 'foreign' };

@@ -12,8 +12,8 @@ export interface TestDns extends Dns {
   /** The folder of the socket. */
   folder: string;
   /**
-   * Starts another engine's DNS on the same socket, with other options. It finds the running process, and replaces the process if it has
-   * other settings.
+   * Starts the DNS of another engine on the same socket, with other options. It finds the running process, and replaces this process if it
+   * has other settings.
    */
   again(other?: Partial<DnsOptions>): Promise<Dns>;
   /** Ends the connection to the process. */

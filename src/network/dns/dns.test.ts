@@ -57,7 +57,7 @@ describe('startDns', () => {
   });
 
   it('a process that was killed is started again and has all records', async () => {
-    // A port that the process chooses would differ after the restart.
+    // The process would choose another port after the restart, so the port is fixed.
     const fixed = await startTestDns(clientOf(backend), { port: await freePort() });
     onTestFinished(() => fixed.remove());
     const pid = fixed.pid() ?? 0;
@@ -93,7 +93,7 @@ describe('startDns', () => {
   it('stop() ends the process', async () => {
     const pid = dns.pid() ?? 0;
     await dns.stop();
-    // Node.js may not have collected the exit status of its child yet.
+    // Node.js may not have collected the exit status of its child yet, but haveEnded() does not count a zombie as running.
     expect(await haveEnded([pid], 0, systemTimers())).toBe(true);
   });
 

@@ -46,7 +46,7 @@ export interface Dns {
 
 const FIRST_RESTART_MILLIS = 50;
 const LONGEST_RESTART_MILLIS = 10_000;
-/** After a process has run for longer than this, the next restart follows without a pause again. */
+/** If a process has run for longer than this, its next restart follows without a pause. */
 const STABLE_MILLIS = 30_000;
 
 /**

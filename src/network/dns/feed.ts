@@ -15,7 +15,7 @@ import type { EngineMessage, PutMessage, RecordKind } from '../dns-server/protoc
 import type { DnsConnection } from './process.ts';
 import { namespaceRecord, serviceRecord, sliceRecord } from './records.ts';
 
-/** The number of records that are written together. */
+/** The number of records that are sent in one piece. */
 const BATCH = 200;
 /** A process that leaves more than this number of bytes unread is disconnected. It gets all records when it is connected again. */
 const MAX_UNREAD_BYTES = 64 * 2 ** 20;
@@ -29,7 +29,7 @@ interface Source {
 export interface Feed {
   /** Resolves when the informers have their first lists. */
   synced: Promise<unknown>;
-  /** Sends all records, and from now on the changes, over this connection only. Resolves when the process has all records. */
+  /** Sends all records, and then each change, over this connection only. Resolves when the process has all records. */
   attach(connection: DnsConnection): Promise<void>;
 }
 

@@ -17,7 +17,7 @@ test('a DNS process that ends between its greeting and the request to replace it
   const server = createServer((connection) => {
     connection.on('error', () => undefined);
     const hello: Hello = { identity: 'another', pid: ++pid, port: 53 };
-    // The first process ends as soon as it has greeted, so that the request fails with EPIPE. The second one stays.
+    // The first process ends as soon as it has greeted, so that the request fails with EPIPE. The second process stays connected.
     connection.write(`${JSON.stringify({ hello })}\n`, () => pid === 1 && connection.destroy());
   });
   await new Promise<void>((resolve) => {

@@ -58,7 +58,7 @@ export async function openDnsProcess(options: DnsProcessOptions): Promise<DnsCon
   return replace(running, options, settings);
 }
 
-/** Returns a text that differs if the code or the settings differ. */
+/** Returns a hash of the settings, the version of Node.js and the code of the process. A process with another hash is replaced. */
 function identityOf(settings: Omit<DnsSettings, 'identity'>): string {
   const hash = createHash('sha256').update(JSON.stringify(settings)).update(process.version);
   const folder = join(MAIN, '..');
@@ -85,7 +85,7 @@ export const findDnsProcesses = (socket: string): number[] =>
 async function start({ logFile, socket }: DnsProcessOptions, settings: DnsSettings): Promise<void> {
   const file = openSync(logFile, 'w', 0o600);
   const child = spawn(process.execPath, [...NODE_OPTIONS, MAIN, ...dnsArguments(socket, settings)], {
-    // The process must survive the engine and signals of its terminal.
+    // The process must survive the engine, and must not get the signals of the engine's terminal.
     detached: true,
     stdio: ['ignore', 'ignore', file, 'ipc'],
   });
@@ -106,7 +106,7 @@ async function start({ logFile, socket }: DnsProcessOptions, settings: DnsSettin
   throw new Error(`the DNS server cannot listen on ${address}: ${failed?.message ?? `see ${logFile}`}`);
 }
 
-/** Replaces the process. If that fails, resolves with a connection to the old one. */
+/** Replaces the process, and resolves with a connection to the new one. If that fails, resolves with a connection to the old one. */
 async function replace(
   running: DnsConnection,
   options: DnsProcessOptions,

@@ -1,9 +1,9 @@
 import { workInTurns } from '../../platform/work-in-turns.ts';
 
-/** The minimum length of a piece in characters, except for the last piece. */
+/** The minimum length of a piece in characters. Only the last piece may be shorter. */
 const PIECE_LENGTH = 65_536;
 
-/** Runs the steps in turns with other work, adds the text that they yield to `pieces`, and resolves with their result. */
+/** Runs the steps, between which other work can run, adds the text that they yield to `pieces`, and resolves with their result. */
 export async function collectInTurns<T>(steps: Iterator<string, T>, pieces: string[]): Promise<T> {
   const betweenSteps = workInTurns();
   let text = '';

@@ -6,23 +6,21 @@ import type { Rejections } from './section.ts';
 
 export interface FollowRejectionsOptions {
   timers: Timers;
-  /** Ends the attempts. */
+  /** Stops the retries when it aborts. */
   signal: AbortSignal;
-  /** Called once for each attempt to write a part that nft has rejected. */
+  /** This function is called once for each attempt to write a part that nft has rejected. */
   rejected(part: string, error: Error): void;
   /** Makes the component declare other objects for the parts. */
   retry(parts: readonly string[]): void;
 }
 
-/**
- * The pauses grow, because an error that is caused by a part remains until the part changes. Other errors, such as a lack of memory, may
- * disappear.
- */
+/** The pauses grow, because nft rejects a faulty part until it changes. Other causes, such as a lack of memory, may disappear sooner. */
 const RETRY_BASE_MILLIS = 1000;
 const RETRY_MAX_MILLIS = 300_000;
 
 /**
- * Returns a function to call with each result of NftTable.set(). It reports new rejections, and retries the rejected parts after a pause.
+ * Returns a function that must be called with each result of NftTable.set(). It reports new rejections, and retries the rejected parts
+ * after a pause.
  */
 export function followRejections(options: FollowRejectionsOptions): (rejections: Rejections) => void {
   const { timers, signal } = options;

@@ -58,7 +58,10 @@ const warningOf = (chain: string, range: string, commands: readonly string[]): s
   `${chain} drops packets that the machine forwards unless a rule accepts them, and no rule names the Pod range ${range}: ` +
   `if Pods cannot be reached, accept their packets with '${commands.map((each) => asRoot(each, process.env)).join("' and '")}'`;
 
-/** Like forwardWarnings(), for the chain FORWARD of an iptables(8) that does not use nftables. */
+/**
+ * Does the same as forwardWarnings() for the chain FORWARD of an iptables(8) that does not use nftables. Resolves with an empty list if
+ * `namespace` is set, or if the machine has no such chain.
+ */
 async function legacyWarnings(ranges: readonly string[], { namespace, signal }: TableOptions): Promise<string[]> {
   const program = findProgram('iptables-legacy');
   if (namespace !== undefined || program === undefined || !existsSync(LEGACY_TABLES)) return [];

@@ -1,10 +1,10 @@
 /**
  * Reports that rules of a table have been deleted, perhaps by another program, such as with `nft flush ruleset`.
  *
- * Boundary: runs `nft monitor`, which is started again whenever it ends, and ends with this process, however this process ends. It prints
- * rules and no elements, because a transaction may delete many elements. It prints added rules as well, because versions 1.0.7 and later of
- * nft, in which `destroy` is a command, do not parse `monitor destroy`. It does not print which program has deleted a rule, so that the
- * deletions of the owner of the table are reported as well.
+ * Boundary: runs `nft monitor rules`, which is started again whenever it ends, and which ends with this process, even if this process is
+ * killed. Elements of sets are not monitored, because a transaction may delete many of them. Added rules are printed as well, because
+ * versions 1.0.7 and later of nft, in which `destroy` is a command, do not parse `monitor destroy`. `nft monitor` does not print which
+ * program has deleted a rule, so the deletions by the owner of the table are reported as well.
  */
 import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
@@ -16,24 +16,24 @@ import { nftCommand, type TableOptions } from './nft.ts';
 export interface MonitorOptions extends TableOptions {
   timers: Timers;
   log: Log;
-  /** Called after rules may have been deleted, and when `nft monitor` has been started again. */
+  /** This function is called after rules may have been deleted, and when `nft monitor` has been started again. */
   deleted(): void;
 }
 
 export interface Monitor {
   /**
-   * Starts `nft monitor` again, to free its memory. It remembers each element that has ever been added, even if the element has been
-   * deleted: about 0.7 kB for each with nft 1.0.6.
+   * Starts `nft monitor` again, to free its memory. `nft monitor` remembers each element that has ever been added, even after its deletion:
+   * about 0.7 kB for each with nft 1.0.6.
    */
   renew(): void;
 }
 
 const RESTART_BASE_MILLIS = 100;
 const RESTART_MAX_MILLIS = 60_000;
-/** After `nft monitor` has run for longer than this, the next restart is quick again. */
+/** If `nft monitor` has run for longer than this, the pause before its next restart is short again. */
 const STABLE_MILLIS = 30_000;
 
-/** Follows the deletions until the signal aborts. */
+/** Follows the deletions until the signal aborts. Returns immediately. */
 export function followDeletions(options: MonitorOptions): Monitor {
   let renewal = new AbortController();
   const follow = async (): Promise<void> => {
@@ -58,7 +58,7 @@ export function followDeletions(options: MonitorOptions): Monitor {
   return { renew: () => renewal.abort() };
 }
 
-/** Resolves with the reason when the program has ended. */
+/** Resolves with the reason why `nft monitor` has ended, when it has ended. */
 function runMonitor(options: MonitorOptions, signal: AbortSignal): Promise<string> {
   const command = nftCommand(options, ['monitor', 'rules']);
   const child = spawn('setpriv', ['--pdeathsig', 'KILL', ...command], {

@@ -9,7 +9,7 @@ import type { NamedObject } from './transaction.ts';
 
 export interface TableOptions {
   name: string;
-  /** Ends the transactions. */
+  /** Ends the running process of nft(8) when it aborts. */
   signal: AbortSignal;
   /** Runs nft(8) in this network namespace of ip-netns(8); by default, in that of the process. */
   namespace?: string;
@@ -84,11 +84,11 @@ export interface ListedObject extends NamedObject {
 
 /** Resolves with the chains, sets and maps of the table. Rejects if the table does not exist. */
 export async function listObjects(options: TableOptions): Promise<ListedObject[]> {
-  // The option --terse leaves out the elements of the sets.
+  // --terse omits the elements of the sets, of which there may be very many.
   return parseObjects(await nft(options, ['--terse', 'list', 'table', 'inet', options.name]));
 }
 
-/** Resolves with the names of the tables of other engines. `options.name` is the table of this engine. */
+/** Resolves with the names of the tables of other engines in the same network namespace. `options.name` is the table of this engine. */
 export async function listOtherEngines(options: TableOptions): Promise<string[]> {
   const listed = await nft(options, ['list', 'tables', 'inet']);
   return [...listed.matchAll(/^table inet (lifepod-\S+)$/gm)]
@@ -96,7 +96,7 @@ export async function listOtherEngines(options: TableOptions): Promise<string[]>
     .filter((name) => name !== options.name);
 }
 
-/** Returns whether the table contains all chains, with as many rules, and all sets of the section. */
+/** Returns whether the table contains all chains of the section, each with the right number of rules, and all its sets. */
 export const isComplete = (section: Section, existing: ReadonlyMap<string, ListedObject>): boolean =>
   [...section.values()].every(
     ({ chains = [], sets = [] }) =>

@@ -4,7 +4,7 @@
  */
 import type { Part, Rejections, Section, SectionName } from './section.ts';
 
-/** After this many attempts, parts that have not been accepted yet count as rejected. */
+/** After this many attempts, the remaining parts count as rejected. */
 const MAX_ATTEMPTS = 200;
 
 /** Returns the names of the parts that may be left out: those with a fallback that `applied` does not contain as the same objects. */
@@ -34,8 +34,9 @@ export function withFallbacks(section: Section, names: ReadonlySet<string>): Sec
 }
 
 /**
- * Finds by bisection which of the parts nft(8) rejects. Yields the names of the parts to leave out in an attempt, and gets the error of
- * nft, or undefined if nft has accepted the others. Returns undefined if nft also rejects the section without all of them.
+ * Finds by bisection which of the parts nft(8) rejects. Yields the names of the parts to leave out in the next attempt. The caller passes
+ * the error of nft to next(), or undefined if nft has accepted the attempt. Returns the rejected parts; undefined if nft also rejects the
+ * section without all of them.
  */
 export function* findRejected(
   names: readonly string[],
@@ -73,7 +74,7 @@ export function* findRejected(
   return rejected;
 }
 
-/** Remembers the parts that nft(8) has rejected, each until the section has another object for the part. */
+/** Remembers the parts that nft(8) has rejected. A part is forgotten when the section has another object for it. */
 export class RejectedParts {
   readonly #sections = new Map<SectionName, ReadonlyMap<string, { part: Part; error: Error }>>();
 
@@ -82,8 +83,8 @@ export class RejectedParts {
   }
 
   /**
-   * Returns the section with the fallbacks of the rejected parts. Forgets rejected parts for which the section has no part or another
-   * object.
+   * Returns the section with the fallbacks of the rejected parts. Forgets a rejected part if the section has no part with its name any
+   * more, or another object.
    */
   without(section: SectionName, parts: Section): Section {
     const known = [...(this.#sections.get(section) ?? [])].filter(([name, { part }]) => parts.get(name) === part);

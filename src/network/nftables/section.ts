@@ -13,14 +13,14 @@ export type SectionName = (typeof SECTIONS)[number];
 /** The parts of a section by a name that the component chooses. */
 export type Section = ReadonlyMap<string, Part>;
 
-/** No two parts of a table may declare the same chain, the same set, or the same key of a set. */
+/** A piece of a section. No two parts of a table may declare the same chain, the same set, or the same key of a set. */
 export interface Part {
   chains?: readonly Chain[];
   sets?: readonly NftSet[];
   elements?: readonly Elements[];
-  /** The names of parts that this one needs, and that the section contains only because some part needs them. */
+  /** The names of the parts of the same section to which this part refers. They exist only because other parts need them. */
   needs?: readonly string[];
-  /** Replaces the part in the table if nft(8) rejects the part. Absent: the whole section is rejected instead. */
+  /** Replaces the part in the table if nft(8) rejects the part. If it is absent, nft rejects the whole section. */
   fallback?: Part;
 }
 

@@ -79,7 +79,7 @@ class Owner implements NftTable {
   readonly #rejected = new RejectedParts();
   #opened = false;
   #monitor: Monitor | undefined;
-  /** The length of the commands since the monitor was started. */
+  /** The length, in characters, of the commands since the monitor was started. */
   #writtenLength = 0;
   /** The sections of the next transaction; undefined if there are none. */
   #next: Batch | undefined;
@@ -140,7 +140,7 @@ class Owner implements NftTable {
     return batch;
   }
 
-  /** Resolves with the errors of the sections that have not been changed. */
+  /** Changes the sections. Resolves with the errors of the sections that have not been changed. */
   async #apply(sections: ReadonlyMap<SectionName, Section>): Promise<Map<SectionName, unknown>> {
     const failed = new Map<SectionName, unknown>();
     const wanted = new Map([...sections].map(([section, parts]) => [section, this.#rejected.without(section, parts)]));
@@ -171,7 +171,7 @@ class Owner implements NftTable {
     }
   }
 
-  /** Resolves with the parts that nft(8) rejects; with undefined if it also rejects the section without them. */
+  /** Resolves with the parts that nft(8) rejects; with undefined if it rejects the section even with the fallbacks of all parts. */
   async #findRejected(section: SectionName, parts: Section, error: Error): Promise<Rejections | undefined> {
     const applied = this.#unknown.has(section) ? undefined : this.#applied.get(section);
     const found = applied && (await this.#search(section, parts, applied, error));
@@ -251,7 +251,7 @@ class Owner implements NftTable {
     this.#unknown.delete(section);
   }
 
-  /** Replaces a section in a transaction of its own: keeps the objects that exist or, if this fails, deletes them first. */
+  /** Replaces a section in a transaction of its own. Keeps the chains and sets that exist or, if this fails, deletes them first. */
   async #replace(section: SectionName, parts: Section): Promise<void> {
     const existing = await this.#open();
     const replace = async (keepDeclarations: boolean): Promise<void> => {

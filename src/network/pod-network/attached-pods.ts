@@ -30,7 +30,8 @@ export interface AttachedPods {
   /** Calls the listener with the addresses of each sandbox that has been detached. */
   onDetached(listener: (addresses: readonly string[]) => void): void;
   /**
-   * Resolves when no host port gets connections to the API, and only this machine and its Pods reach the API at addresses of Pod ranges.
+   * Changes the rules so that no host port gets connections to the API, and only this machine and its Pods reach the API at addresses of
+   * Pod ranges. Resolves when the kernel has these rules.
    */
   protectApi(api: ApiAddresses): Promise<void>;
 }
@@ -43,7 +44,7 @@ export interface FollowOptions {
   serviceIps: readonly string[];
   /** The addresses of the API; absent if its port is not known yet. */
   api?: ApiAddresses;
-  /** Whether Pods may be in CNI networks of a runtime that lifepod did not start. */
+  /** Whether Pods may be in CNI networks of a runtime that lifepod did not start; by default, they are not. */
   hasForeignPods?: boolean;
   rules: NftTable;
   timers: Timers;
@@ -82,7 +83,7 @@ export async function followAttachments(options: FollowOptions): Promise<Attache
   };
 }
 
-/** The sandboxes of all CNI networks of the machine, including those of other runtimes. */
+/** The sandboxes of all CNI networks of the machine, including those of other runtimes, and their part of the rules. */
 interface Foreign {
   /** The addresses of each sandbox, by the name of its record. */
   addresses: ReadonlyMap<string, readonly string[]>;
@@ -148,8 +149,8 @@ class AttachmentRules {
       ),
       rules.set('host-ports', hostPorts),
     ]);
-    // UDP clients that keep their source port would still reach the Pod that had the host port before, so stale entries of connection
-    // tracking are deleted. Only the first update waits for this, because a conntrack(8) that hangs must not delay new Pods.
+    // UDP clients that keep their source port would still reach the Pod that had the host port before, so the stale entries of connection
+    // tracking are deleted. Only the first update waits for the deletion, because a conntrack(8) that hangs must not delay new Pods.
     const examined = this.#flows.written(['host-ports'], () => udpFrontendsIn(hostPorts));
     if (before === undefined) await examined;
     await Promise.all(added.map(({ link }) => allowLoopback(link)));
@@ -162,7 +163,9 @@ class AttachmentRules {
       if (!attached.has(name)) for (const listener of this.#listeners) listener(addresses);
   }
 
-  /** Resolves with the sandboxes of all CNI networks; with the same object as before if none has been attached or detached. */
+  /**
+   * Resolves with the sandboxes of all CNI networks. The result is the same object as before if no sandbox has been attached or detached.
+   */
   async #readForeign(): Promise<Foreign> {
     if (this.#options.hasForeignPods !== true) return NO_FOREIGN;
     const before = this.#foreign.addresses;
@@ -184,7 +187,7 @@ class AttachmentRules {
  */
 async function allowLoopback(link: string): Promise<void> {
   await writeFile(`/proc/sys/net/ipv4/conf/${link}/route_localnet`, '1').catch((error: NodeJS.ErrnoException) => {
-    // The sandbox has been removed meanwhile.
+    // The interface does not exist if the sandbox has been removed meanwhile.
     if (error.code !== 'ENOENT') throw error;
   });
 }

@@ -85,8 +85,8 @@ function parseHostPort(mapping: Record<string, unknown>): HostPort[] {
 const isProtocol = (text: string): text is HostPort['protocol'] => ['tcp', 'udp', 'sctp'].includes(text);
 
 /**
- * Reads the records of the CNI network. Reads only those that are not in `known`, because a record does not change. Returns the attachments
- * by the name of their record, the oldest first, without those whose interface no longer exists, for example after a reboot.
+ * Resolves with the attachments to the CNI network by the name of their record, the oldest first. Does not read records in `known` again,
+ * because a record does not change. Leaves out attachments whose interface no longer exists, for example after a reboot.
  */
 export async function readAttachments(
   network: string,
@@ -119,8 +119,8 @@ export async function recordsOf(network: string, namespaceFolder: string): Promi
 const exists = ({ link }: Attachment): boolean => hasLink(link);
 
 /**
- * Returns the addresses of the sandboxes of all CNI networks, in canonical form, by the name of their record. Reads only records that are
- * not in `known`, the last result. Leaves out records without addresses, because libcni may still be writing them.
+ * Resolves with the addresses of the sandboxes of all CNI networks, in canonical form, by the name of their record. Does not read records
+ * in `known`, the last result, again. Leaves out records without addresses, because libcni may still be writing them.
  */
 export async function readAllAddresses(
   known: ReadonlyMap<string, readonly string[]>,
@@ -136,7 +136,10 @@ export async function readAllAddresses(
 
 const readAttachment = (name: string): Promise<Attachment | undefined> => readRecord(name, parseAttachment);
 
-/** Returns what `parse` returns for the text of the record and the time when it was written; undefined if the record no longer exists. */
+/**
+ * Resolves with the result of `parse` for the text of the record and the time when it was written; with undefined if the record no longer
+ * exists.
+ */
 async function readRecord<T>(name: string, parse: (text: string, writtenAt: number) => T): Promise<T | undefined> {
   const path = join(CNI_CACHE, name);
   try {

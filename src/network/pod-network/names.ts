@@ -32,9 +32,9 @@ export function networkNames({ dataDir, instance }: Instance): NetworkNames {
   };
 }
 
-/** The path of the configuration of the CNI network. */
+/** Returns the path of the configuration of the CNI network. */
 export const cniConfigurationPath = (instance: Instance): string =>
   join(networkNames(instance).cniConfigDirectory, '10-lifepod.conflist');
 
-/** The folder in which the CNI plugin host-local records the addresses that it has assigned. */
+/** Returns the path of the folder in which the CNI plugin host-local records the addresses that it has assigned. */
 export const ipamDirectory = (dataDir: string): string => join(dataDir, 'cni', 'networks');

@@ -28,7 +28,7 @@ export async function moveOffBridge(options: MoveOptions): Promise<void> {
   for (const port of ports) {
     const attachment = attachments.find(({ link }) => link === port.ifname);
     if (attachment === undefined) {
-      // The sandbox was being attached or detached when its runtime ended. The runtime will detach it.
+      // There is no record, because the sandbox was being attached or detached when its runtime ended. The runtime will detach the sandbox.
       await runIp([`link set ${port.ifname} nomaster`], signal);
       continue;
     }

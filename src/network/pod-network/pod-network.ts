@@ -67,8 +67,9 @@ export interface PodNetwork extends NetworkNames, AttachedPods {
 }
 
 /**
- * Sets up the network, or updates it. Rejects with a UserError if the Pod range is too small, if the Pod and the Service range overlap each
- * other or a route of the machine, if the machine has disabled IPv6 but the Pod range includes it, or if IP forwarding cannot be enabled.
+ * Sets up or updates the network, and resolves with access to it. Rejects with a UserError if the Pod range is too small, if the Pod and
+ * the Service range overlap each other or a route of the machine, if the machine has disabled IPv6 but the Pod range includes it, or if IP
+ * forwarding cannot be enabled.
  */
 export async function setUpNetwork(options: NetworkOptions): Promise<PodNetwork> {
   const { serviceCidr, signal, timers, log } = options;

@@ -77,7 +77,7 @@ function parseRanges(text: string): IpRange[] {
   });
 }
 
-/** Resolves with the Pod ranges in the configuration of the CNI network; none if it does not exist. */
+/** Resolves with the Pod ranges in the configuration of the CNI network; with an empty list if there is no configuration. */
 export async function configuredRanges(instance: Instance): Promise<IpRange[]> {
   const text = await readFile(cniConfigurationPath(instance), 'utf8').catch(() => '{}');
   const { plugins = [] } = JSON.parse(text) as { plugins?: { ipam?: { ranges: { subnet: string }[][] } }[] };

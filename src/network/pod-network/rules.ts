@@ -28,10 +28,10 @@ export interface PodRange {
   cidr: string;
 }
 
-/** The interfaces that are connected to Pods. */
+/** The name of the set of the interfaces that are connected to Pods. */
 export const POD_INTERFACES = 'pods/interfaces';
 
-/** The set of the IPv4 addresses of the sandboxes of all CNI networks; it exists only if `hasForeignPods` is true. */
+/** The name of the set of the IPv4 addresses of the sandboxes of all CNI networks. The set exists only if `hasForeignPods` is true. */
 const FOREIGN_ADDRESSES = 'pods/foreign-addresses-ip';
 
 const addressesSet = (family: IpFamily): string => `pods/addresses-${NFT_WORDS[family].ip}`;
@@ -119,7 +119,7 @@ const stranger = (hasForeignPods: boolean): string =>
 const toDns = (serviceIps: readonly string[]): string[] =>
   serviceIps.length === 0 ? [] : [`ip daddr { ${serviceIps.join(', ')} } meta l4proto { tcp, udp } th dport 53`];
 
-/** Returns the conditions for packets to the API at addresses of the Pod ranges, which are of IPv4. */
+/** Returns the conditions for packets to those addresses of the API that are in a Pod range. */
 function toApiOfPods(ranges: readonly PodRange[], { ips, port }: ApiAddresses): string[] {
   const own = ips.filter((text) => {
     const ip = parseIp(text);

@@ -20,7 +20,7 @@ const PROTOCOL = 'static';
  */
 export const metricOf = (bridge: string): number => 100_000 + (Number.parseInt(bridge.slice(2), 16) % 1_000_000);
 
-/** Returns the routes that lead to the ranges of Services through the bridge, but to none of `cidrs`. */
+/** Returns the routes to Service ranges that lead through the bridge, except the routes to `cidrs`. */
 export function otherRoutes(routes: readonly Route[], bridge: string, cidrs: readonly string[]): Route[] {
   const wanted = new Set(cidrs.map((cidr) => textOf(parseIpRange(cidr)) ?? cidr));
   return routes.filter(
@@ -32,7 +32,9 @@ export function otherRoutes(routes: readonly Route[], bridge: string, cidrs: rea
 const textOf = (range: IpRange | undefined): string | undefined => range && formatIpRange(range);
 
 export interface ServiceRoutes {
-  /** Adds the missing routes of the ranges. Failures are logged, because most machines have a default route. */
+  /**
+   * Adds the missing routes of the ranges. Failures are only logged, because most machines have a default route and do not need the routes.
+   */
   add(cidrs: readonly string[]): Promise<void>;
   /**
    * Adds the missing routes of the ranges, and deletes the routes of other ranges. Calls take effect in their order. Failures are logged.

@@ -1,4 +1,4 @@
-/** Removes the network of an instance from the machine, also if its engine and its runtime were killed. */
+/** Removes the network of an instance from the machine, even if the instance's engine and runtime were killed. */
 import { rm } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { runCommand } from '../../platform/processes.ts';
@@ -35,7 +35,7 @@ export async function tearDownNetwork(options: TearDownOptions): Promise<void> {
   const commands = all.map((link) => `link delete ${link}\n`).join('');
   await runCommand('ip', ['-force', '-batch', '-'], { input: commands, signal });
   await deleteTable({ name: names.table, signal });
-  // Entries of connection tracking expire in any case, so an error must not prevent the removal of the rest.
+  // Entries of connection tracking expire in any case, so an error must not prevent the removal of the other parts of the network.
   const forgotten = configuredRanges(options).then((ranges) => forgetConnections(ranges, signal));
   await forgotten.catch(() => signal.throwIfAborted());
   for (const path of await recordsOf(names.network, options.runtimeFolder)) await rm(path, { force: true });
@@ -49,7 +49,7 @@ async function removeNamespace(path: string, signal: AbortSignal): Promise<void>
   if (/^\/(var\/)?run\/netns\/cni-/.test(path)) await runCommand('ip', ['netns', 'delete', basename(path)], { signal });
 }
 
-/** Finds the interfaces to which leased addresses are routed, because libcni may have lost its records. */
+/** Resolves with the interfaces to which leased addresses are routed. libcni may have lost its records of these interfaces. */
 async function linksOfLeases(options: Instance, signal: AbortSignal): Promise<string[]> {
   const leases = await leasedAddresses(options);
   if (leases.size === 0) return [];

@@ -18,7 +18,7 @@ export async function forgetConnections(ranges: readonly IpRange[], signal: Abor
     for await (const lines of linesOf('conntrack', ['--dump', ...select], { signal })) {
       for (const criterion of lines.flatMap((line) => criteriaOf(line, own))) found.add(criterion);
     }
-    // The exit code is not 0 if the entries have already expired.
+    // The exit code is ignored: it is not 0 if the entries have already expired.
     for (const criterion of found)
       await runCommand('conntrack', ['--delete', ...select, ...criterion.split(' ')], { signal });
   }

@@ -66,7 +66,7 @@ export class PoliciesSection {
   #isIndexStale = false;
   #selectionParts: ReadonlyMap<string, Part> = new Map();
 
-  /** Takes in the state of a policy; undefined if the policy was deleted. `key`: any text that identifies the policy. */
+  /** Stores the state of a policy. `key`: any text that identifies the policy. `policy`: undefined if the policy was deleted. */
   setPolicy(key: string, policy: NetworkPolicy | undefined): void {
     if (policy === undefined) this.#policies.delete(key);
     else this.#policies.set(key, { policy });
@@ -88,7 +88,9 @@ export class PoliciesSection {
     return this.#pods.get(key)?.pod;
   }
 
-  /** Takes in the state of a Pod; undefined if the Pod has no addresses of its own any more. Returns whether anything has changed. */
+  /**
+   * Stores the state of a Pod, and returns whether anything has changed. `pod`: undefined if the Pod has no addresses of its own any more.
+   */
   setPod(key: string, pod: PolicyPod | undefined): boolean {
     const old = this.#pods.get(key)?.pod;
     if (JSON.stringify(old) === JSON.stringify(pod)) return false;
@@ -107,13 +109,13 @@ export class PoliciesSection {
       for (const [address, part] of parts ?? []) if (names.has(addressPart(address))) parts?.set(address, { ...part });
   }
 
-  /** Returns the rules for everything that has been taken in. */
+  /** Returns the section for the stored policies, namespaces and Pods. */
   section(): Section {
     return runAtOnce(this.steps());
   }
 
   /**
-   * Derives the section in short steps, and returns it. A change that is taken in between two steps may be missing in this section, but not
+   * Derives the section in short steps, and returns it. A change that is stored between two steps may be missing in this section, but not
    * in the next one. A derivation must end before the next one begins.
    */
   *steps(): Generator<void, Section> {

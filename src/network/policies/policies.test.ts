@@ -1,4 +1,4 @@
-/** Tests when Pods are part of the rules: on the real registry, with a table that only remembers its sections. */
+/** Tests when Pods are part of the rules: with the real registry, and with a table that only stores its sections. */
 import { expect, onTestFinished, test } from 'vitest';
 import { MIRROR_ANNOTATION } from '../../api/core/v1/pod/mirror.ts';
 import type { CoreV1Event, NetworkPolicy, Pod } from '../../api/generated/types.ts';
@@ -22,7 +22,7 @@ const settled = async (): Promise<void> => {
   for (let turn = 0; turn < 50; turn++) await new Promise(setImmediate);
 };
 
-/** Starts the enforcement. `left`: the attached sandboxes that an earlier engine has left, or the error of their list. */
+/** Starts the enforcement. `left`: the attached sandboxes that an earlier engine has left, or the error with which left() rejects. */
 async function enforced(left: readonly LeftSandbox[] | Error = []) {
   const timers = createVirtualTimers();
   const backend = await registryBackend({ timers });
@@ -242,7 +242,7 @@ test('a policy or a Pod whose rules nft rejects gets an Event, and its rules are
       'node n1 lets this NetworkPolicy allow nothing, because nft rejects its rules; change the NetworkPolicy: Error: syntax error',
   };
   expect(warnings()).toEqual([{ ...expected, count: 1 }]);
-  // Another change does not report the same rules again; after a pause, the rules are tried again.
+  // A change that does not concern the rejected rules does not report them again. After a pause, the rules are tried and reported again.
   await cluster.start('another', {}, '10.0.0.9');
   await settled();
   expect(warnings()).toEqual([{ ...expected, count: 1 }]);

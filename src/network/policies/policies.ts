@@ -187,7 +187,10 @@ class Enforcement implements Policies {
     return [];
   }
 
-  /** Returns false, and changes nothing, if the addresses are not attached any more. */
+  /**
+   * Records that the addresses belong to the Pod, and returns true. Returns false, and changes nothing, if one of them is no longer
+   * attached.
+   */
   #hold(pod: HeldPod, addresses: readonly string[]): boolean {
     if (!addresses.every((address) => this.#options.sandboxes.isAttached(address))) return false;
     const { uid } = pod;

@@ -31,7 +31,7 @@ export function* indexOf(policies: readonly CompiledPolicy[]): Generator<void, P
   return { policies: Map.groupBy(policies, ({ namespace }) => namespace), selections, byFact, namedPorts };
 }
 
-/** Groups the selections by their rarest fact: the one that the fewest selections require. */
+/** Returns the selections by their rarest fact, the one that the fewest selections require. Yields between short steps. */
 export function* byRarestFact(selections: readonly Selection[]): Generator<void, SelectionsByFact> {
   const counts = new Map<string, number>();
   for (const [position, { facts }] of selections.entries()) {

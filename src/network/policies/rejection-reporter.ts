@@ -13,7 +13,7 @@ export interface ReporterOptions {
   log: Log;
   signal: AbortSignal;
   policy(namespace: string, name: string): NetworkPolicy | undefined;
-  /** Returns the Pod that has the address; undefined if it is not known. */
+  /** Returns the Pod that has the address; undefined if no such Pod is known. */
   podAt(address: string): Pod | undefined;
 }
 

@@ -50,7 +50,7 @@ export function* affinityOf(
     if (hashes.length % STEP_LENGTH === 0) yield;
   }
   const chainOf = (slot: number): string => `services/endpoint-${hashes[slot]}`;
-  // The kernel cannot change the timeout of a set, so that another timeout needs another set.
+  // The kernel cannot change the timeout of a set, so another timeout needs another set.
   const clientsOf = (slot: number): string => `services/clients-${hashes[slot]}-${timeoutSeconds}`;
 
   const endpointChain = (slot: number): Chain => {

@@ -32,7 +32,7 @@ export const NAMES = {
   reject: 'services/reject',
 } as const;
 
-/** The chain that rejects or drops packets to unused cluster IPs. */
+/** The name of the chain that rejects or drops packets to unused cluster IPs. */
 export const UNKNOWN_ADDRESSES = 'services/unknown';
 
 /**
@@ -46,7 +46,7 @@ const UNMARK = `meta mark set meta mark & 0x${(0xffffffff - MASQUERADE_BIT).toSt
 export interface BaseOptions {
   /** The ranges of cluster IPs, in CIDR notation. An address in them has no node ports, even if the machine has it. */
   serviceCidrs: readonly string[];
-  /** No Service gets packets to these addresses and this port, whatever it claims. */
+  /** The addresses of the API. No Service gets packets to them, even if it claims these addresses and this port. */
   api: ApiAddresses;
 }
 
@@ -78,7 +78,10 @@ const lookUp = (map: string): string[] =>
     return `${ip} daddr . meta l4proto . th dport vmap @${map}-${number}`;
   });
 
-/** The kernel does not route packets from ::1 to Pods, so that ::1 has no node ports. */
+/**
+ * Returns the rules that look up a packet in the map of node ports. ::1 has no node ports, because the kernel does not route packets from
+ * ::1 to Pods.
+ */
 const lookUpNodePort = (map: string): string[] =>
   FAMILIES.map((family) => {
     const { ip, number } = NFT_WORDS[family];
@@ -98,7 +101,7 @@ function natChains({ serviceCidrs, api }: BaseOptions): Chain[] {
       name: 'services/translate',
       rules: [...exceptApi(api), ...lookUp(NAMES.addresses), ...clusterIps, ...lookUpNodePort(NAMES.nodePorts)],
     },
-    // The name dstnat exists only for prerouting. Its value is -100.
+    // The priority is a number, because nft(8) knows its name dstnat only for prerouting.
     ...(['prerouting', 'output'] as const).flatMap((hook) => [
       base(`services/${hook}`, `nat hook ${hook} priority -100`, ['jump services/translate']),
       base(`services/${hook}-again`, `nat hook ${hook} priority -99`, ['jump services/translate']),
@@ -129,7 +132,7 @@ function filterChains({ serviceCidrs, api }: BaseOptions): Chain[] {
       rules: [...exceptApi(api), ...lookUp(NAMES.unservedAddresses), ...lookUpNodePort(NAMES.unservedNodePorts)],
     },
     { name: UNKNOWN_ADDRESSES, rules: unknown },
-    // These chains precede the translation of destinations.
+    // The chains `restrict` precede the chains that translate destinations.
     base('services/restrict-prerouting', 'filter hook prerouting priority -110', restricted),
     base('services/restrict-output', 'filter hook output priority -110', restricted),
     base('services/filter-input', 'filter hook input priority filter', filtered),

@@ -13,13 +13,13 @@ const frontend = (address: string, ...targets: string[]): UdpFrontend => ({
 });
 
 interface Examination {
-  /** The targets by address, as they are now. */
+  /** Returns the current targets by address. */
   targets(): Record<string, string[]>;
   succeed(): void;
   fail(): void;
 }
 
-/** An examiner whose examinations last until the test ends them. */
+/** Creates an examiner. Each of its examinations lasts until the test ends it. */
 function examinerWithScript() {
   const ended = new AbortController();
   onTestFinished(() => ended.abort());

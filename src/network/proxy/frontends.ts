@@ -11,7 +11,7 @@ export interface Frontend {
    * policy Cluster; `local`: the same traffic as `external`, but with the policy Local.
    */
   policy: 'internal' | 'external' | 'local';
-  /** The address; undefined for a node port, which all addresses of the node have. */
+  /** The address; undefined for a node port, which is open on all addresses of the node. */
   address: string | undefined;
   isLoadBalancer: boolean;
   /** The key in the maps of addresses or node ports, in the spelling of nft(8): `10.96.0.7 . tcp . 80` or `tcp . 30080`. */

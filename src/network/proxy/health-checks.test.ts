@@ -118,7 +118,7 @@ test('a port serves 64 connections at a time, each for one request, and closes i
   await response.text();
   const idle = idleConnections(port, 64);
   await Promise.all(idle.map((socket) => once(socket, 'connect')));
-  // The server accepts connections later than the kernel.
+  // The kernel opens the connections before the server accepts them.
   await expect.poll(() => check(port)).toBeUndefined();
   await areClosed(idle);
   expect((await check(port))?.status).toBe(200);

@@ -21,7 +21,7 @@ const MOST_CONNECTIONS = 64;
 const MOST_CONNECTIONS_IN_TOTAL = 512;
 /** The time for the headers of a request, and for the whole request. A connection serves one request. */
 const REQUEST_MILLIS = 5000;
-/** How often Node.js looks for connections that have used up this time. */
+/** How often Node.js looks for connections that have exceeded REQUEST_MILLIS. */
 const CHECKING_MILLIS = 1000;
 const LIMITS = {
   headersTimeout: REQUEST_MILLIS,
@@ -69,7 +69,7 @@ function answer(response: ServerResponse, { service, localEndpoints }: Check, is
  */
 export function createHealthChecks(failed: (service: Service, port: number, error: Error) => void): HealthChecks {
   const checks = new Map<string, Check>();
-  /** The Services that wait for a port of another one, with the number of their endpoints. */
+  /** The Services that wait for the port of another Service, with the number of their endpoints. */
   const waiting = new Map<string, { service: Service; localEndpoints: number }>();
   const limit = limitTotal();
   let isHealthy = true;

@@ -41,7 +41,7 @@ export async function sharedPorts(options: TableOptions): Promise<string[]> {
   return [...messages].sort();
 }
 
-/** `port`: a port in the spelling of nft(8). Returns a text such as `TCP/30080`. */
+/** Returns a port in the spelling of nft(8), such as `tcp . 30080`, in the form `TCP/30080`. */
 export function portText(port: string): string {
   const [protocol = '', number] = port.split(' . ');
   return `${protocol.toUpperCase()}/${number}`;

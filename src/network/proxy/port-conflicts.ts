@@ -21,7 +21,7 @@ export interface ConflictOptions {
   namespace?: string;
   signal: AbortSignal;
   slicesOf(key: string): Iterable<EndpointSlice>;
-  /** Called for each conflict. `message` says what is wrong, and what to do. */
+  /** This function is called for each conflict. `message` says what is wrong, and what to do. */
   found(service: Service, message: string): void;
 }
 
@@ -160,7 +160,7 @@ export function parseListeners(output: string): Listener[] {
   });
 }
 
-/** Whether the frontend gets connections that the program would get without the Service. */
+/** Returns whether the frontend gets connections that the program would get without the Service. */
 export function takesFrom({ family, address }: Frontend, listener: Listener): boolean {
   if (listener.address === '*') return true;
   if (familyOf(listener.address) !== family) return false;

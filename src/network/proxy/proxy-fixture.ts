@@ -46,7 +46,7 @@ export function endpoint(address: string, options: EndpointOptions = {}): Endpoi
   };
 }
 
-/** Returns a slice of the Service with the port 8080 for each of its ports. */
+/** Returns a slice of the Service. The slice has the port 8080 for each port of the Service. */
 export function sliceOf(service: Service, endpoints: Endpoint[], rest: Partial<EndpointSlice> = {}): EndpointSlice {
   const addressType = endpoints[0]?.addresses[0]?.includes(':') === true ? 'IPv6' : 'IPv4';
   return {

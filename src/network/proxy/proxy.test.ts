@@ -22,7 +22,7 @@ const NODE = {
   api: { ips: ['127.0.0.1'], port: 6443 },
 };
 
-/** Informers with one Service, which changes whenever it is read while `isChanging` returns true. */
+/** Returns informers with one Service, which changes whenever it is read while `isChanging` returns true. */
 function changingService(service: Service, isChanging: () => boolean, slices: EndpointSlice[] = []): SharedInformers {
   return {
     follow: (resource: unknown, _: unknown, handlers: { added(one: Service): void }) => {

@@ -79,7 +79,7 @@ class ServiceProxy implements RunningProxy {
   readonly #takeRejections: (rejections: Rejections) => void;
   #section: ServicesSection;
   #zone: string | undefined;
-  /** Whether the zone has changed since the section was created. All Services are to be taken in then. */
+  /** Whether the zone has changed since the section was created. If so, the next transaction takes in all Services. */
   #hasMoved = false;
   /** The ranges of cluster IPs in the section, and whether the ServiceCIDRs have changed since. */
   #serviceCidrs: readonly string[];

@@ -196,7 +196,10 @@ function* addPort(
   return slots;
 }
 
-/** Returns the frontends of a port, if its protocol is UDP. Source: CleanStaleEntries in pkg/proxy/conntrack of v1.33 (behavior). */
+/**
+ * Returns the frontends of a port with their targets; none if the protocol of the port is not UDP. Source: CleanStaleEntries in
+ * pkg/proxy/conntrack of v1.33 (behavior).
+ */
 function udpFrontends(
   port: ServicePort,
   frontends: readonly Frontend[],

@@ -319,7 +319,7 @@ function objectsOf(version: Version): { services: Service[]; slices: EndpointSli
   return { services: found.map(({ service }) => service), slices: found.map(({ slice }) => slice) };
 }
 
-/** Removes the slots of endpoints from the lines, because they depend on earlier changes. */
+/** Returns the lines, sorted, without the slots of endpoints, because the slots depend on earlier changes. */
 const withoutSlots = (lines: string[]): string[] =>
   lines
     .map((line) => line.replace(/(endpoints-4-)\d+/g, '$1N').replace(/\d+ : goto services\/endpoint-[0-9a-f]+/g, ''))

@@ -60,8 +60,8 @@ export class ServicesSection {
   }
 
   /**
-   * Takes in the state of a Service; undefined if it does not exist. Returns the keys of Services that must be taken in again, because they
-   * claim something that this Service has got or given up.
+   * Derives the rules of a Service again. `service`: undefined if the Service does not exist. Returns the keys of the Services that the
+   * caller must update next, because they claim something that this Service has got or given up.
    */
   update(key: string, service: Service | undefined, slices: readonly EndpointSlice[]): Set<string> {
     return runAtOnce(this.steps(key, service, slices));

@@ -141,7 +141,7 @@ async function examine(
     const stale = new Map<string, Flow>();
     const deleteAll = async (): Promise<void> => {
       for (const flow of stale.values()) {
-        // The exit code is not 0 if the entries have already expired.
+        // The exit code is ignored: it is not 0 if the entries have already expired.
         await runCommand(...inside('conntrack', '--delete', ...select, ...criteria(flow)), { signal });
         progressed();
       }

@@ -8,7 +8,7 @@ export interface Command {
   prints?: boolean;
   /** The object that kubectl sends, for a command that cannot print it. */
   sends?: object;
-  /** The first minor version of kubectl that has the command or its options; all if absent. */
+  /** The first minor version of kubectl that has the command or its options; absent: all versions have them. */
   since?: number;
 }
 

@@ -66,7 +66,7 @@ function withPrint(args: readonly string[]): readonly string[] {
   return [...args.slice(0, end), '--dry-run=client', '-o', 'json', ...args.slice(end)];
 }
 
-/** Adds the objects to the requests in protobuf of the command. */
+/** Adds the objects, in their order, to the protobuf requests of the current command. Throws if there are fewer objects than requests. */
 function addObjects(objects: readonly object[]): void {
   const requests = recorded.filter((each) => each.command === command && each.type.startsWith(PROTOBUF));
   if (requests.length > objects.length)
@@ -82,7 +82,7 @@ async function runCommand({ args, input = [], prints, sends }: Command): Promise
   addObjects(objects);
 }
 
-/** Runs the program of main.go. */
+/** Runs the program that was built from main.go, and adds the objects that it prints to its requests. */
 async function runProgram(): Promise<void> {
   command = 'client-go';
   const lines = (await output([join(folder, 'kubeconfig')], '')).trim().split('\n');
