@@ -392,7 +392,8 @@ function eventTests(suite: Suite): void {
       const id = await pod.create('succeeds', attempt);
       const looks: Promise<ContainerObservation | undefined>[] = [];
       const { promise: found, resolve } = Promise.withResolvers<ContainerObservation>();
-      // A start may be an event too. The test only observes after an event, so it fails by timeout if the event of the exit is lost.
+      // The start may also cause an event. The test observes the container only after an event, so it times out if the event of the exit is
+      // lost.
       const stop = await listen(suite.under, (event) => {
         if (event.type !== 'changed' || event.podUid !== pod.uid) return;
         const look = pod.container(id);

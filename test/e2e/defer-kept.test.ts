@@ -1,4 +1,7 @@
-/** Objects and fields that defer containers need are kept until the containers run. Missing images are reported while the Pod runs. */
+/**
+ * Tests that objects and fields that defer containers need are kept until the containers run, and that missing images are reported while
+ * the Pod runs.
+ */
 import { expect } from 'vitest';
 import type { Pod } from '../../src/api/generated/types.ts';
 import { inNamespace } from '../support/defer-fleet.ts';

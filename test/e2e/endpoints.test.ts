@@ -18,7 +18,7 @@ const READY_FILE = {
   timeoutSeconds: 10,
 };
 
-/** Waits until the slices of the Service satisfy the condition, and returns them. */
+/** Waits until the slices of the Service satisfy the condition, and resolves with them. */
 async function slicesOnce(service: string, holds: (slices: EndpointSlice[]) => boolean): Promise<EndpointSlice[]> {
   const client = await clientFromKubeconfig(lifepod.kubeconfig);
   const stop = new AbortController();
@@ -39,7 +39,7 @@ async function slicesOnce(service: string, holds: (slices: EndpointSlice[]) => b
     stop.abort();
   }
 }
-/** Waits until the endpoints of the Service satisfy the condition, and returns them. */
+/** Waits until the endpoints of the Service satisfy the condition, and resolves with them. */
 const endpointsOnce = async (service: string, holds: (endpoints: Endpoint[]) => boolean): Promise<Endpoint[]> =>
   endpointsOf(await slicesOnce(service, (slices) => holds(endpointsOf(slices))));
 const endpointsOf = (slices: readonly EndpointSlice[]): Endpoint[] => slices.flatMap(({ endpoints }) => endpoints);

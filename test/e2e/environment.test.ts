@@ -25,8 +25,8 @@ const resource = (name: string, of: string, more: object = {}): object => ({
 /** Prints the environment without a shell, because a shell drops variables whose names it does not accept. */
 const PRINT = { script: '', command: ['cat', '/proc/self/environ'] };
 /**
- * Runs a Pod whose app container prints its environment, and returns the variables. `app` contains additional fields of the container,
- * `more` contains additional fields of the Pod's metadata and spec.
+ * Runs a Pod whose app container prints its environment, and resolves with the variables. `app` contains additional fields of the
+ * container, `more` contains additional fields of the Pod's metadata and spec.
  */
 async function environmentOf(name: string, app: object, more: object = {}): Promise<Record<string, string>> {
   const manifest = pod(name, {

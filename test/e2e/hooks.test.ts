@@ -26,7 +26,7 @@ const outliving = (name: string): Record<string, unknown> => ({
   volumes: [{ name: 'work', hostPath: { path: join(lifepod.dataDir, name), type: 'DirectoryOrCreate' } }],
 });
 const logOf = (name: string): string => readFileSync(join(lifepod.dataDir, name, 'log'), 'utf8');
-/** Deletes the Pod. Returns the time from the request until the API object is deleted, in milliseconds. */
+/** Deletes the Pod. Resolves with the time from the request until the API object is deleted, in milliseconds. */
 async function deletion(name: string): Promise<number> {
   const begin = Date.now();
   await lifepod.delete('pod', name, '--wait=false');
@@ -79,7 +79,8 @@ describe.concurrent('hooks', () => {
       ['tcp', () => ({ tcpSocket: { host: '127.0.0.1', port: server.port } }), /^Cannot run handler: /],
     ])('a failed postStart %s hook kills its container', async (kind, hook, message) => {
       const name = `failing-${kind}`;
-      // The hook may fail before the script has set its trap. The container then ignores SIGTERM until the grace period ends.
+      // The hook may fail before the script has set its trap. The container then ignores SIGTERM until the grace period ends, so this
+      // period is short.
       const spec = { terminationGracePeriodSeconds: 2 };
       await lifepod.apply(pod(name, { app: [{ name: 'app', script: WAIT, lifecycle: { postStart: hook() } }], spec }));
       await record.until(name, restarted('app', 1));

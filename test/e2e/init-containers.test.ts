@@ -6,7 +6,7 @@ import { lifepod, test } from '../support/shared-engine.ts';
 const waitFor = (name: string, what: string): Promise<void> => lifepod.wait(`--for=${what}`, `pod/${name}`);
 const statusOf = async (name: string): Promise<Record<string, never>> =>
   (await lifepod.get<{ status: Record<string, never> }>('pod', name)).status;
-/** Watches the Pod until kubectl prints `status` in the column STATUS. Returns the values of this column, without repetition. */
+/** Watches the Pod until kubectl prints `status` in the column STATUS. Resolves with the values of this column, without repetition. */
 async function shownUntil(name: string, status: string): Promise<string[]> {
   const column = (line: string): string => line.split(/ {2,}/)[2] ?? '';
   const lines = await lifepod.until(['get', 'pod', name, '-w'], (line) => column(line) === status);

@@ -27,7 +27,7 @@ test('kubectl creates a Job, waits for it, shows it and its log, and deletes it 
   );
   expect(await lifepod.kubectlOk('get', 'job', 'hello')).toMatch(/^hello +Complete +1\/1 +\S+ +\S+$/m);
   expect(await lifepod.kubectlOk('logs', 'job/hello')).toBe('hello\n');
-  // The Event is written after the status.
+  // The Event Completed is written after the status.
   await record.event('hello', /^Normal Completed: Job completed$/);
   const shown = await lifepod.kubectlOk('describe', 'job', 'hello');
   expect(shown).toMatch(/Pods Statuses: +0 Active \(0 Ready\) \/ 1 Succeeded \/ 0 Failed/);

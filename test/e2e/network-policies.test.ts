@@ -20,7 +20,7 @@ test('a Pod is reached only as its NetworkPolicy allows it, from its first conta
   const { status } = await record.until('web', isReady);
   await record.until('client', isReady);
   const get = ['exec', 'client', '--', 'timeout', '2', 'wget', '-q', '-O-', `http://${status?.podIP}:8080/`];
-  // The signal of timeout(1) ends the client.
+  // timeout(1) ends the client with SIGTERM.
   expect((await lifepod.kubectl(...get)).stderr).toContain('exit code 143');
   const namespaceSelector = { matchLabels: { 'kubernetes.io/metadata.name': lifepod.namespace } };
   const ingress = [{ from: [{ namespaceSelector }], ports: [{ port: 8080 }] }];

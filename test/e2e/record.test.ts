@@ -306,7 +306,7 @@ test('after kill -9 of the engine, each record is completed with the steps of th
     meanwhile?.();
     await lifepod.up();
   };
-  /** Waits for the end of the record, checks that it has the expected steps and none twice, and returns the keys of its steps. */
+  /** Waits for the end of the record, checks that it has the expected steps and none twice, and resolves with the keys of its steps. */
   const whole = async (name: string, ...expected: string[]): Promise<string[]> => {
     const types = 'jsonpath={.transitions[*].type}{"\\n"}';
     const watched = ['get', 'podrecords', '--field-selector', `podName=${name}`, '-w', '-o', types];

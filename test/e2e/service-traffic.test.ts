@@ -11,7 +11,7 @@ import { pod, SHARED, WAIT } from '../support/manifests.ts';
 import { isReady, runs } from '../support/pods.ts';
 import { lifepod, record, testInFileNamespace as test } from '../support/shared-engine.ts';
 
-/** Answers each connection with the name of the Pod. */
+/** A shell script that answers each connection with the name of the Pod. */
 const SERVE = `nc -ll -p 8080 -e sh -c 'echo "$HOSTNAME"' & ${WAIT}`;
 const serve = { name: 'app', script: SERVE, readinessProbe: { tcpSocket: { port: 8080 }, periodSeconds: 1 } };
 const web = { app: 'web' };
@@ -42,7 +42,7 @@ const askFromPod = (address: string, port: number): Promise<string> => inClient(
 
 type Cleanup = Pick<TestContext, 'onTestFinished'>;
 
-/** Returns a UDP socket of the machine that is connected to the address. */
+/** Resolves with a UDP socket of the machine that is connected to the address. */
 async function datagramSocket({ onTestFinished }: Cleanup, address: string, port: number): Promise<DatagramSocket> {
   const socket = createSocket('udp4');
   onTestFinished(() => {
@@ -53,7 +53,7 @@ async function datagramSocket({ onTestFinished }: Cleanup, address: string, port
   return socket;
 }
 
-/** Answers datagrams to port 8080 of the Pod with its name. Debian's busybox has no UDP server. */
+/** Starts a program that answers datagrams to port 8080 of the Pod with the name of the Pod. Debian's busybox has no UDP server. */
 async function answerDatagrams({ onTestFinished }: Cleanup, name: string): Promise<void> {
   const { status } = await record.until(name, isReady);
   const { dataDir } = lifepod;

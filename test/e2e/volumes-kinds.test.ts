@@ -27,7 +27,7 @@ test.afterAll(async () => {
 });
 
 const deleteNow = (name: string): Promise<void> => lifepod.delete('pod', name, '--now');
-/** Runs a Pod with one container until the container ends, deletes the Pod, and returns the lines of the container's log. */
+/** Runs a Pod with one container until the container ends, deletes the Pod, and resolves with the lines of the container's log. */
 async function output(
   name: string,
   volumes: object[],

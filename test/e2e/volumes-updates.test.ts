@@ -36,7 +36,7 @@ const readConsistently = (volume: string, command: string): string => {
   return `${read}; while [ "$(readlink ${volume}/..data)" != "$folder" ]; do ${read}; done`;
 };
 
-/** Follows the log of the app container and calls `change` after the first line. Returns the lines up to a match of `last`. */
+/** Follows the log of the app container and calls `change` after the first line. Resolves with the lines up to a match of `last`. */
 const linesAfter = async (name: string, change: () => Promise<unknown>, last: RegExp): Promise<string[]> => {
   let changing: Promise<unknown> | undefined;
   const lines = await lifepod.until(['logs', '-f', name, '-c', 'app'], (line) => {

@@ -29,7 +29,7 @@ interface Client {
   close(): void;
 }
 
-/** Collects the messages of a socket of either kind. */
+/** Collects the messages of a socket of either kind. Returns functions to await the next message and the close frame. */
 function collect(socket: WebSocket | DirectSocket): Pick<Client, 'next' | 'closed'> {
   const messages: (string | Buffer)[] = [];
   const waiting: ((message: string | Buffer) => void)[] = [];

@@ -235,9 +235,7 @@ function* offersOf(found: Found, matches: (port: PortRecord) => boolean): Genera
   }
 }
 
-/**
- * Returns at most `most` SRV records of the offers, each once, because endpoints may share a name or address; undefined if there are none.
- */
+/** Returns at most `most` SRV records without duplicates (endpoints may share a name or address); undefined if there are none. */
 function srvAnswer(most: number, offers: Iterable<Offer>): ZoneAnswer | undefined {
   const answers = new Map<string, ZoneRecord>();
   const targets = new Map<string, ZoneRecord>();

@@ -187,10 +187,7 @@ class Enforcement implements Policies {
     return [];
   }
 
-  /**
-   * Records that the addresses belong to the Pod, and returns true. Returns false, and changes nothing, if one of them is no longer
-   * attached.
-   */
+  /** Adds the addresses to the Pod and returns true. If one is not attached any more, changes nothing and returns false. */
   #hold(pod: HeldPod, addresses: readonly string[]): boolean {
     if (!addresses.every((address) => this.#options.sandboxes.isAttached(address))) return false;
     const { uid } = pod;

@@ -1,4 +1,4 @@
-/** Many exec requests at the same time are queued, and delay neither the runtime nor the probes of the Pod. */
+/** Tests that many exec requests at the same time are queued, and delay neither the runtime nor the probes of the Pod. */
 
 import { once } from 'node:events';
 import { beforeAll, expect, test } from 'vitest';

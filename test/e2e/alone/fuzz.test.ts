@@ -44,7 +44,7 @@ const ANSWER_MILLIS = 60_000;
 const OTHERS_WAIT_MILLIS = 5000;
 const MEMORY_KIBIBYTES = 512 * 1024;
 
-/** Responses with status codes from 500 that upstream also returns. */
+/** Patterns of responses with a status code of 500 or higher that upstream also returns. */
 const UPSTREAM_FAILURES = [
   // Upstream's proxy returns this error for a node that it cannot reach.
   /^503 error trying to reach service: /,

@@ -1,4 +1,4 @@
-/** Malformed frames end only the connection of the client that sends them, and never affect the container runtime. */
+/** Tests that malformed frames end only the connection of the client that sends them, and never affect the container runtime. */
 
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';

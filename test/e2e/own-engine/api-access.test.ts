@@ -57,7 +57,7 @@ async function fromPod(name: string, urls: string[]): Promise<Reached[]> {
   return parsed(await lifepod.execOk(name, '--', ...nodeCommand(PROGRAM, ...urls)));
 }
 
-/** Runs the client on the machine, or in the network namespace. */
+/** Runs the client on the machine, or in the network namespace `namespace`, and resolves with the result for each URL. */
 async function fromOutside(urls: string[], namespace?: string, serverName?: string): Promise<Reached[]> {
   const command = [process.execPath, join(REPOSITORY, 'test/support', PROGRAM), ...urls];
   const [program = '', ...args] = namespace === undefined ? command : ['ip', 'netns', 'exec', namespace, ...command];
@@ -258,7 +258,7 @@ test('--bind-address opens the API to other machines, and --tls-san adds names t
   expect(authority()).toBe(before);
 });
 
-/** Returns the number of connections of each protocol that the engine has had since its start. */
+/** Resolves with the number of connections of each protocol that the engine has had since its start. */
 async function connections(): Promise<Record<string, number>> {
   const text = await lifepod.kubectlOk('get', '--raw', '/metrics');
   const counted = text.matchAll(/^lifepod_apiserver_connections_total\{protocol="(.*)"\} (\d+)$/gm);

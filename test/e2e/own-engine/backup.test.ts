@@ -26,7 +26,7 @@ const PODS = '/api/v1/namespaces/default/pods';
 
 const ready = (name: string): Promise<void> => lifepod.wait('--for=condition=Ready', `pod/${name}`);
 
-/** Returns the ID of the process that has the text as an argument. */
+/** Returns the ID of the process that has the text as an argument. Throws if there is no such process. */
 function processWith(text: string): number {
   for (const pid of readdirSync('/proc').filter((name) => /^\d+$/.test(name))) {
     const path = join('/proc', pid, 'cmdline');

@@ -19,7 +19,7 @@ interface Kubeconfig {
 }
 const kubeconfig = (): Kubeconfig => JSON.parse(readFileSync(lifepod.kubeconfig, 'utf8'));
 
-/** Returns the fingerprint of the certificate that the API server shows. */
+/** Resolves with the fingerprint of the certificate that the API server shows. */
 async function servedCertificate(): Promise<string> {
   const [{ cluster }] = kubeconfig().clusters as [Kubeconfig['clusters'][0]];
   const { hostname, port } = new URL(cluster.server);
@@ -64,7 +64,7 @@ test('a watch stays open while the certificates of the server and of the kubecon
   expect(await lifepod.cliOk('status')).toContain('unhealthy none');
 });
 
-/** Runs the commands in README, with the names of the tested engine. */
+/** Runs the commands with which users request a certificate in the README, with the names of the tested engine. */
 async function asUser(): Promise<void> {
   const readme = readFileSync(join(REPOSITORY, 'README.md'), 'utf8');
   const block = [...readme.matchAll(/^```sh\n(.*?)^```$/gms)].find(([text]) =>

@@ -94,7 +94,7 @@ test('the Service kube-dns answers at its cluster IP over UDP and TCP, and is cr
   expect((await kubeDns()).spec?.clusterIP).toBe(clusterIP);
 });
 
-/** Returns a resolver that asks the cluster DNS, as Pods do. */
+/** Resolves with a resolver that asks the cluster DNS, as Pods do. */
 async function clusterDns(): Promise<Resolver> {
   const { spec } = await lifepod.get<Service>('-n', 'kube-system', 'service', 'kube-dns');
   const resolver = new Resolver({ timeout: 5000 });
@@ -128,7 +128,7 @@ test('clients resolve named ports, aliases, names that do not exist, large answe
   expect(await dns.resolve4('outside.test')).toEqual(['192.0.2.7']);
   for (const name of [inDefault('none'), 'none.test'])
     await expect(dns.resolve4(name)).rejects.toMatchObject({ code: 'ENOTFOUND' });
-  // The answer does not fit into a datagram, so that the client asks again over TCP.
+  // The answer does not fit into a datagram, so the client asks again over TCP.
   const many = () => dns.resolve4(inDefault('many')).catch(() => []);
   await expect.poll(async () => (await many()).sort(), { timeout: 30_000 }).toEqual(addresses.sort());
 });

@@ -1,4 +1,4 @@
-/** `lifepod down` is interrupted by Ctrl+C, and is run again with --now, which ends Pods soon despite their long grace periods. */
+/** Tests that `lifepod down`, interrupted by Ctrl+C and run again with --now, ends Pods soon despite their long grace periods. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';

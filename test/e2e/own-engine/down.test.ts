@@ -1,4 +1,4 @@
-/** `lifepod down` ends the engine and its Pods, and leaves no processes, mounts or parts of the network behind. */
+/** Tests that `lifepod down` ends the engine and its Pods, and leaves no processes, mounts or parts of the network behind. */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -20,7 +20,7 @@ test('lifepod down ends the Pods gracefully and leaves no process, mount, interf
     await lifepod.apply(APP);
     await lifepod.apply(pod('memory', { spec: { volumes: [{ name: 'm', emptyDir: { medium: 'Memory' } }] } }));
     await lifepod.wait('--for=condition=Ready', 'pod/app', 'pod/memory');
-    // The kernel tracks this connection with the DNS of the machine.
+    // The query creates a connection between the Pod and the cluster DNS, which the kernel tracks.
     await lifepod.execOk('app', '--', 'nslookup', 'kubernetes.default.svc.cluster.local');
     const leaks = await watchLeaks(lifepod.dataDir);
     for (const kind of [

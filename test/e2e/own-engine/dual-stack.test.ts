@@ -21,7 +21,7 @@ import { pod, WAIT } from '../../support/manifests.ts';
 import { lifepod, record, recordAgain, useOwnEngine } from '../../support/own-engine.ts';
 import { isReady } from '../../support/pods.ts';
 
-/** Answers each connection with the name of the Pod. */
+/** A shell script that answers each connection with the name of the Pod. */
 const SERVE = `nc -ll -p 8080 -e sh -c 'echo "$HOSTNAME"' & ${WAIT}`;
 const serve = { name: 'app', script: SERVE, readinessProbe: { tcpSocket: { port: 8080 }, periodSeconds: 1 } };
 const web = { app: 'web' };
@@ -133,7 +133,7 @@ test('a Pod reaches a Service of two families by both cluster IPs, and the machi
     for (const ip of onMachine) await expect.poll(() => askFromMachine(ip, nodePort), SOON).toBe('web');
   };
   const podsReach = async (): Promise<void> => {
-    // The Pod of the Service reaches itself, too.
+    // The Pod also reaches itself through the Service.
     for (const from of ['client', 'web'])
       for (const ip of clusterIPs) await expect.poll(() => askFrom(from, ip, 80), SOON).toBe('web');
   };

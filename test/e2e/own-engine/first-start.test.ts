@@ -1,4 +1,4 @@
-/** Tests first starts that fail, are interrupted or are killed: the data folder can be used with other options, without other leftovers. */
+/** Tests that a first start that fails, is interrupted or is killed leaves at most a data folder, which can be used with other options. */
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, watch, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
@@ -20,7 +20,10 @@ const unusable = async (): Promise<string[]> => {
   return [...(await freeNetwork()), '--node-name', 'wrong', '--container-runtime-endpoint', endpoint];
 };
 
-/** Begins a first start that waits for a ctr(8) that never ends, so that no machine is too fast. Resolves when ctr(8) has been started. */
+/**
+ * Begins a first start that waits for a ctr(8) that never ends, so that the engine cannot become ready on any machine. Resolves with the
+ * start when ctr(8) has been started.
+ */
 async function blockedStart(dataDir: string, ...args: string[]): Promise<SessionCommand> {
   const bin = join(scratch.path, 'bin');
   mkdirSync(bin);
@@ -37,7 +40,7 @@ async function blockedStart(dataDir: string, ...args: string[]): Promise<Session
   return up;
 }
 
-/** Ends the ctr(8) of blockedStart(), which the engine has not ended if it was killed. */
+/** Ends the ctr(8) of blockedStart(). An engine that was killed has not ended it. */
 const unblock = (): void => sendSignal(Number(readFileSync(join(scratch.path, 'bin/pid'), 'utf8')), 'SIGKILL');
 
 test('a first start that fails leaves nothing, and the folder can be used with other options', async () => {

@@ -1,4 +1,4 @@
-/** Pods cannot reach programs that listen only on loopback addresses of the node, even while a Pod has a hostPort. */
+/** Tests that Pods cannot reach programs that listen only on loopback addresses of the node, even while a Pod has a hostPort. */
 
 import { expect, test } from 'vitest';
 import type { Pod } from '../../../src/api/generated/types.ts';

@@ -73,7 +73,7 @@ test('each line of the log is one JSON object without repeated keys, and the end
   await lifepod.cliOk('down');
   const lines = readFileSync(join(lifepod.dataDir, 'lifepod.log'), 'utf8').trimEnd().split('\n');
   expect(lines.length).toBeGreaterThan(5);
-  // JSON.parse() drops a repeated key, so a line with one would differ.
+  // JSON.parse() drops repeated keys, so a line with a repeated key would differ.
   for (const line of lines) expect(JSON.stringify(JSON.parse(line))).toBe(line);
   const warnings = lines.filter((line) => JSON.parse(line).level >= 40);
   expect(warnings.filter((line) => line.includes('being terminated'))).toEqual([]);

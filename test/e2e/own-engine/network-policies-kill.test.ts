@@ -1,4 +1,4 @@
-/** The rules for NetworkPolicies remain while the engine is killed and started again, and `lifepod down` removes them. */
+/** Tests that the rules for NetworkPolicies remain while the engine is killed and started again, and that `lifepod down` removes them. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
@@ -49,7 +49,7 @@ const send = (address: string): string =>
     )
     .join('');
 
-/** Counts the lines. `more` resolves when there are `count` more of them. */
+/** Counts the lines of a program's output. `more` resolves when `count` more lines have arrived. */
 class Received {
   readonly counts = new Map<string, number>();
   #changed = Promise.withResolvers<void>();

@@ -34,7 +34,7 @@ afterAll(() => runtime?.close());
 
 const signal = AbortSignal.timeout(170_000);
 const finished = (name: string): Promise<void> => lifepod.delete('pod', name, '--now', '--wait=false');
-/** Waits until the containers have written `count` lines, and returns the lines. A container may be ready before it writes. */
+/** Waits until the containers have written `count` lines, and resolves with the lines. A container may be ready before it writes. */
 async function written(name: string, count: number): Promise<string[]> {
   const log = join(lifepod.dataDir, name, 'log');
   await untilLogHasLines(log, count);

@@ -1,4 +1,7 @@
-/** Pods with a RuntimeClass run with the handler of the class. The handler in these tests is a script that logs its calls and runs runc. */
+/**
+ * Tests that Pods with a RuntimeClass run with the handler of the class. The handler in these tests is a script that logs its calls and
+ * runs runc.
+ */
 
 import { chmodSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

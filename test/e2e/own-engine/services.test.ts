@@ -10,7 +10,7 @@ import { lifepod, useOwnEngine } from '../../support/own-engine.ts';
 
 useOwnEngine();
 
-/** Answers each line of a connection with the name of the Pod. */
+/** A shell command that answers each line of a connection with the name of the Pod. */
 const SERVE = 'exec nc -ll -p 8080 -e sh -c \'while read line; do echo "$HOSTNAME"; done\'';
 
 async function deploy(replicas: number): Promise<void> {
@@ -84,7 +84,7 @@ test('the machine and Pods reach a Deployment through its Service, and connectio
 
   expect(await answersTo('127.0.0.1', nodePort)).toEqual(names);
   expect(await answersTo(clusterIp, 80)).toEqual(names);
-  // A Pod of the Service reaches itself, too.
+  // A Pod of the Service also reaches itself through the Service.
   const [first = ''] = names;
   const own = `for i in 1 2 3 4 5 6 7 8 9 10; do echo hello | timeout 10 nc -w 5 ${clusterIp} 80; done`;
   const answers = await lifepod.execOk(first, '--', 'sh', '-c', own);

@@ -34,7 +34,7 @@ test('a session ends when its Pod has ended, with the exit code of its container
   });
   const session = startSession(lifepod.dataDir, 'up', ['-'], `${JSON.stringify(config('c'))}${JSON.stringify(job)}`);
   const { code, stdout, stderr } = await session.ended;
-  // Each log is read by a request of its own, so that their lines may arrive in another order.
+  // Each log is read by a separate request, so the lines of different containers may arrive in any order.
   expect(stdout.split('\n').sort(), stderr).toEqual(['', 'job/app | second', 'job/init | first', 'job/last | third']);
   expect(stderr).toContain('lifepod: pod/job has failed: exit code 3\n');
   expect(code).toBe(3);

@@ -20,7 +20,7 @@ const says = (name: string, word: string): Record<string, unknown> =>
   pod(name, { app: [{ name: 'app', script: `echo ${word}; ${WAIT}` }], labels: { app: name } });
 const get = (name: string): Promise<Pod> => lifepod.get<Pod>('pod', name);
 const gone = (name: string): Promise<void> => lifepod.wait('--for=delete', `pod/${name}`);
-/** Waits until the Pod, which may not exist yet, is Ready, and returns it. `not`: the UID of an earlier Pod of the same name. */
+/** Waits until the Pod, which may not exist yet, is Ready, and resolves with it. `not`: the UID of an earlier Pod of the same name. */
 async function ready(name: string, not?: string): Promise<Pod> {
   const watch = ['get', 'pods', '-w', `--field-selector=metadata.name=${name}`, '-o', 'json', '--output-watch-events'];
   const lines = await lifepod.until(watch, (line) => {

@@ -12,7 +12,7 @@ const SAME_HOST_PORT = 28_088;
 /** The ports that only one engine has. If the engines chose their node ports, both could choose the same. */
 const OWN_PORTS = { one: { nodePort: 31_845, hostPort: 28_089 }, two: { nodePort: 31_846, hostPort: 28_090 } };
 type Name = keyof typeof OWN_PORTS;
-/** Answers each line of a connection to the ports 8080 and 8081 with the name of the Pod. */
+/** A shell script that answers each line of a connection to the ports 8080 and 8081 with the name of the Pod. */
 const SERVE = `
   serve() { nc -ll -p $1 -e sh -c 'while read line; do echo "$HOSTNAME"; done'; }
   serve 8081 & serve 8080`;
@@ -55,7 +55,7 @@ async function deploy(lifepod: Lifepod, name: Name): Promise<void> {
   await lifepod.kubectlOk('create', 'service', 'nodeport', name, '--tcp=80:8080', `--node-port=${nodePort}`);
 }
 
-/** Returns the addresses at which the server can be reached, those on loopback last. */
+/** Resolves with the addresses at which the server can be reached, those on loopback last. */
 async function addressesOf(lifepod: Lifepod, name: Name): Promise<Address[]> {
   const { spec } = await lifepod.get<Service>('service', name);
   const [node] = (await lifepod.get<{ items: Node[] }>('nodes')).items;
@@ -88,7 +88,7 @@ test('Pods of both engines and the machine reach the Services, node ports and ho
 
 test('an engine whose Pod range overlaps the Service range of another engine is refused, because its Pods would be unreachable', async () => {
   const at = first.options.indexOf('--service-cidr') + 1;
-  // The second half contains no cluster IP that the machine has, so that no route shows that it is in use.
+  // The second half of the Service range contains no cluster IP that the machine has, so no route shows that this half is in use.
   const half = (first.options[at] ?? '').replace('.0/24', '.128/25');
   const scratch = scratchFolder();
   onTestFinished(() => scratch.remove());

@@ -1,5 +1,5 @@
 /**
- * Starts the engine with data folders of older versions (test/data-folders), whose engine was killed while defer containers ran. Their
+ * Tests the engine with data folders of older versions (test/data-folders). The older engine was killed while defer containers ran. Its
  * containers do not exist, as after a reboot. test/long/upgrade.test.ts replaces a real older engine, whose containers run.
  */
 import { existsSync, readFileSync, rmSync } from 'node:fs';

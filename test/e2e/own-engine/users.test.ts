@@ -104,7 +104,8 @@ test.skipIf(!isPublic(LAUNCHER) || !isPublic(join(REPOSITORY, 'node_modules/node
     expect(timeline.stdout).toMatch(/^app +app .* running$/m);
     expect(again.stdout).toBe(copied.stdout);
 
-    // A command that finds the engine through the copy prints commands with its data folder; without it, they would use another engine.
+    // A command that finds the engine through the copy of the kubeconfig prints commands with the data folder of this engine. Without the
+    // data folder, these commands would use another engine.
     await lifepod.apply({
       apiVersion: 'v1',
       kind: 'Pod',

@@ -1,4 +1,4 @@
-/** PersistentVolumes and claims are provisioned, bound, used, retained and deleted, with real folders and containers. */
+/** Tests that PersistentVolumes and claims are provisioned, bound, used, retained and deleted, with real folders and containers. */
 
 import { existsSync, mkdirSync, readFileSync, realpathSync, rmdirSync, symlinkSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
@@ -238,7 +238,10 @@ describe.concurrent('claims', () => {
     expect,
   }) => {
     await lifepod.apply(claim('shared'));
-    /** Deletes an ended Pod. The API removes the Pod at once, but the group changes only after the node has unmounted the volume. */
+    /**
+     * Deletes an ended Pod, and waits until the node has unmounted its volume. The API removes the Pod earlier, but the group of the volume
+     * changes only after the unmount.
+     */
     const unmounted = async (name: string): Promise<void> => {
       const folder = join(lifepod.dataDir, 'pods', record.now(name).metadata.uid ?? '');
       await deleteNow(name);

@@ -4,7 +4,7 @@ import type { ClusterRole, Role, RoleBinding } from '../../../../src/api/generat
 import { lifepod } from '../../../support/own-engine.ts';
 import { type KubectlProgram, RBAC } from './kubectl-program.ts';
 
-/** The flags of a role, and its rule. */
+/** The flags with which kubectl creates a role, and the rule of this role. */
 const FORMS: readonly (readonly [string, object])[] = [
   ['--verb=get,list --verb=watch --resource=pods', { resources: ['pods'], verbs: ['get', 'list', 'watch'] }],
   ['--verb=get --resource=pods,pods/log', { resources: ['pods', 'pods/log'], verbs: ['get'] }],

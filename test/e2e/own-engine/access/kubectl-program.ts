@@ -4,7 +4,7 @@ import { type CommandResult, runCommand } from '../../../../src/platform/process
 import { lifepod } from '../../../support/own-engine.ts';
 
 export interface KubectlProgram {
-  /** Makes the name of an object, different for each program, because all use one engine. */
+  /** Returns a name for an object. The names of different programs differ, because all programs use one engine. */
   own(name: string): string;
   /** Runs kubectl. `args` are separated by spaces, and `input` is the standard input. */
   run(args: string, input?: string): Promise<CommandResult>;
