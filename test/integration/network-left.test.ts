@@ -36,7 +36,7 @@ async function connectMachine(machine: NetworkNamespace, client: NetworkNamespac
   const inClient = [`address add ${CLIENT}/24 dev eth0`, 'link set eth0 up'];
   for (const command of inMachine) await machine.runOk('ip', command.split(' '));
   for (const command of inClient) await client.runOk('ip', command.split(' '));
-  // Another program has rules of the type nat, so that the kernel continues to translate connections.
+  // Another program has rules of the type nat, so the kernel continues to translate connections.
   const chain = 'chain nat { type nat hook postrouting priority 100; ip saddr 198.51.100.0/24 masquerade; }';
   await machine.runOk('nft', ['-f', '-'], `table ip other { ${chain}; }`);
 }
@@ -121,7 +121,7 @@ test('a machine whose Pod network was removed is as it was before, except that i
   expect((await readdir(CNI_CACHE)).filter((name) => name.startsWith(networkNames(network).network))).toEqual([]);
   expect([existsSync(loopback), existsSync(join(dataDir, 'cni'))]).toEqual([false, false]);
 
-  // The client that has reached the Pod all the time reaches the program that has the port now.
+  // The client has sent datagrams to the Pod all the time. They now reach the program that has the port.
   await using _program = await serve(machine.name, 8080, 'a program');
   expect(await datagrams.exchange('?')).toBe(`a program to ${CLIENT}`);
 });

@@ -112,7 +112,7 @@ it('a connection is cut when it is no longer allowed, and others continue', asyn
   expect(await answers()).toEqual([false, false]);
   expect(await ofMachine.exchange('two')).toBe('two');
   expect(hasAnswered).toBe(false);
-  // The kernel sends the data again, and the connection continues.
+  // After the removal of the policy, the kernel sends the data again, and the connection continues.
   await apply(undefined);
   expect(await answer).toBe('two');
 }, 60_000);

@@ -8,7 +8,7 @@ import { createRoutedNetwork, type Place, type RoutedNetwork } from '../support/
 const PODS = {
   web: { namespace: 'one', labels: { app: 'web' } },
   client: { namespace: 'one', labels: { app: 'client' } },
-  /** Has the labels of `client`, in another namespace. */
+  /** This Pod has the labels of `client`, in another namespace. */
   twin: { namespace: 'two', labels: { app: 'client' } },
   guest: { namespace: 'two', labels: { app: 'guest' } },
 };

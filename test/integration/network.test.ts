@@ -56,7 +56,7 @@ async function linkLocalAddress(link: string): Promise<string> {
   return found?.addr_info[0]?.local ?? '';
 }
 
-/** Returns the interface of the machine to which packets for the address are routed. */
+/** Resolves with the interface of the machine to which packets for the address are routed. */
 const linkTo = async (address: string): Promise<string> =>
   (JSON.parse(await runCommandOk('ip', ['-json', 'route', 'get', address])) as { dev: string }[])[0]?.dev ?? '';
 
@@ -83,7 +83,7 @@ describe('the network of Pods', () => {
   });
 
   it('setting up the network again keeps the connections of sandboxes', async () => {
-    // This is the state after a crash between two steps of the setup.
+    // Without the table, the network is in the state after a crash between two steps of the setup.
     const { table } = networkNames(options);
     await runCommandOk('nft', ['delete', 'table', 'inet', table]);
     await setUpNetwork(options);

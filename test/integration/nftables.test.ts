@@ -305,7 +305,7 @@ describe('the owner of the nftables table, while it follows the changes of other
     for (const chain of ['pods/a', 'pods/b', 'pods/c']) await table.set('pods', accepting(chain));
     await namespace.runOk('nft', ['add table ip other; add chain ip other c; add rule ip other c accept']);
     await namespace.runOk('nft', ['delete table ip other']);
-    // The monitor reports changes in their order, so that this one is the last.
+    // The monitor reports changes in their order: when it reports this change, it has reported all earlier ones.
     await namespace.runOk('nft', ['flush', 'chain', 'inet', name, 'pods/c']);
     await expect.poll(() => restored, { timeout: 20_000 }).toEqual([['pods']]);
   });

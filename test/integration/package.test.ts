@@ -42,7 +42,7 @@ test('the build has every file that the engine reads or runs, and its command li
 
 test('a command leaves the standard input that it shares with other programs in blocking mode, and reports lost output', async () => {
   const main = join(REPOSITORY, 'dist/cli/main.js');
-  // Node.js restores the mode after the exit handlers, so the mode is read in one.
+  // Node.js restores the mode of standard input after the exit handlers, so an exit handler reads the mode.
   const code = `process.on('exit', () => process._rawDebug(process.getBuiltinModule('fs').readFileSync('/proc/self/fdinfo/0', 'utf8')))`;
   const words = [process.execPath, `--import=data:text/javascript,${encodeURIComponent(code)}`, main, 'version'];
   const { stdout, stderr } = await runCommand('sh', ['-c', ': | "$@"', 'sh', ...words]);

@@ -106,7 +106,7 @@ test.each(['0', '1'])('host ports work with bridge-nf-call-iptables %s', async (
     `web to ${NODE}`,
     `web to ${CLIENT}`,
     `web to ${other.ip}`,
-    // The Pod reaches itself from the gateway's address, because it would drop a packet from its own address.
+    // The Pod reaches itself with the gateway's address as the source, because it would drop a packet from its own address.
     `web to ${gateway}`,
   ]);
   expect(await answers(8081, [client, NODE_TOO], [client, NODE], [machine, '127.0.0.1'])).toEqual([
@@ -330,7 +330,7 @@ test('Pods and the machine reach the API at the gateway and at its cluster IP, a
   await setUp();
 });
 
-/** Writes the configuration of older versions of lifepod. */
+/** Writes the configuration of the CNI network as older versions of lifepod wrote it. */
 function writeOlderConfiguration(): void {
   const { bridge, network } = networkNames(options);
   const list = {

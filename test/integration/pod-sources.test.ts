@@ -60,7 +60,9 @@ async function attachPods(...numbers: number[]): Promise<void> {
   );
 }
 
-/** Sends one datagram from each address in `from`, which the sender has only meanwhile, and then one from the sender's own address. */
+/**
+ * Sends one datagram from each address in `from`, which the sender has only during the call, and then one from the sender's own address.
+ */
 async function send(sender: Place, to: string, ...from: string[]): Promise<void> {
   for (const address of from) await sender.namespace.run('ip', 'address', 'add', address, 'dev', 'lo', 'nodad');
   const all: Datagram[] = [...from.map((address) => ({ to, from: address, text: 'x' })), { to, text: 'x' }];

@@ -79,7 +79,7 @@ beforeEach(async () => {
   manager = managerOf();
 });
 afterEach(async () => {
-  // Operations of a Pod are serial, so an update after the first report of a mounted ConfigMap has ended then.
+  // Operations of a Pod are serial, so an update after the first report of a mounted ConfigMap has ended when unmount() has ended.
   await manager.unmount('u-1', signal).catch(() => undefined);
   manager.close();
   await unmountUnder(root, signal);
@@ -104,7 +104,7 @@ const managerOf = (more: Partial<VolumeManagerOptions> = {}): VolumeManager =>
 async function mountAndFollow(pod: Pod): Promise<void> {
   await manager.mount(pod, signal);
   await followed.promise;
-  await manager.mount(pod, signal); // Operations of a Pod are serial.
+  await manager.mount(pod, signal); // Ends after the update, because operations of a Pod are serial.
 }
 
 const podOf = (spec: Partial<Pod['spec']>): Pod =>
@@ -491,7 +491,7 @@ describe('projected', () => {
     await backend.set(ref('configmaps'), rootCa);
     const pod = podOf({ volumes: [accountVolume], deferContainers: [{ name: 'd' }] });
     await mountAndFollow(pod);
-    // Mounts the volumes again, as an agent does that restarts while defer containers run.
+    // Mounts the volumes again, as an agent does after its restart while defer containers run.
     const metadata = { ...pod.metadata, deletionTimestamp: '2026-01-31T00:00:01Z', deletionGracePeriodSeconds: 3600 };
     await manager.mount({ ...pod, metadata }, signal);
     const path = manager.hostPath('u-1', pod, 'kube-api-access');

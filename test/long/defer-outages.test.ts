@@ -43,7 +43,7 @@ test('after an outage of the engine past the deadline, apps get their stop signa
   const deletedAt = timers.now();
   await Promise.all([pods.untilLogged('begin pre', [...early, ...slow]), pods.untilLogged('hook', plain)]);
   await lifepod.kill('SIGKILL');
-  // The containers that end now have exited when the next engine starts. The others then get the rest of their time.
+  // The containers that end now exit before the next engine starts. The other containers get the rest of their time from the next engine.
   open(early, 'pre');
   await until(deletedAt + (GRACE_SECONDS + 3) * 1000);
   open(plain, 'hook');

@@ -61,7 +61,7 @@ test.each([
       });
       expect(readdirSync(dataDir)).toEqual([]);
     } else {
-      // The engine became ready before it received the signal, which then stops it, unless it runs in the background.
+      // The engine became ready before it received the signal. The signal then stops the engine, unless the engine runs in the background.
       expect(stderr).toMatch(/^lifepod \S+ is ready after .*\n(warning: .*\n)*(lifepod has stopped, .*\n)?$/);
       await launch(['down', '--data-dir', dataDir]);
     }

@@ -90,7 +90,7 @@ class Load {
   }
 }
 
-/** Returns the command that runs a program in the network of the Pod. */
+/** Resolves with the command that runs a program in the network of the Pod. */
 async function networkOf(name: string): Promise<string[]> {
   const { status } = await record.until(name, isReady);
   const { dataDir } = lifepod;

@@ -1,4 +1,4 @@
-/** A session of `lifepod up FILE` that is interrupted at different moments leaves nothing behind. */
+/** Tests that a session of `lifepod up FILE` that is interrupted at different moments leaves nothing behind. */
 import { mkdirSync, readdirSync, readFileSync, watch, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';

@@ -102,7 +102,10 @@ async function startMachine(version: ContainerdVersion): Promise<Machine> {
     if (result.code === SSH_FAILED) throw new Error(`the connection to the machine is lost; ${console.tail()}`);
     return result;
   };
-  /** Opens one ssh connection for all commands, because opening one takes seconds. Its process runs in the background. */
+  /**
+   * Opens one ssh connection for all commands, because opening one takes seconds. Its process runs in the background. Rejects if ssh cannot
+   * connect.
+   */
   const connect = async (): Promise<void> => {
     const [code] = await once(spawn('ssh', ['-M', '-N', '-f', ...ssh], { stdio: 'ignore' }), 'exit');
     if (code !== 0) throw new Error(`ssh does not reach the virtual machine: exit code ${code}`);
@@ -145,7 +148,10 @@ async function startMachine(version: ContainerdVersion): Promise<Machine> {
 
 const option = (text: string): string[] => ['-o', text];
 
-/** cx16 is disabled because guests sometimes crash with it under this emulation, la57 and pku because they cost time. */
+/**
+ * Returns the options of qemu. cx16 is disabled because guests sometimes crash with it under this emulation, la57 and pku because they cost
+ * time.
+ */
 const qemuOptions = (image: string, port: number): string[] => [
   '-accel',
   'tcg,thread=multi',

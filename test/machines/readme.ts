@@ -5,7 +5,7 @@ import { REPOSITORY } from '../support/lifepod.ts';
 
 const README = readFileSync(join(REPOSITORY, 'README.md'), 'utf8');
 
-/** Returns the code blocks of a section of the README, each with its language. */
+/** Returns the code blocks of a section of the README, each with its language. Throws if the README has no such section. */
 export function blocksOf(section: string): { language: string; text: string }[] {
   const [, text] = README.split(`\n## ${section}\n`);
   if (text === undefined) throw new Error(`README has no section "${section}"`);

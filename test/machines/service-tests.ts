@@ -22,14 +22,17 @@ const OTHER_IP = '10.0.2.15';
 const FOLDERS = { '/machine': '/usr/bin', '/lib': '/usr/lib', '/lib64': '/usr/lib64' };
 const mounts = Object.entries(FOLDERS).map(([mountPath, path], index) => ({ name: `m${index}`, mountPath, path }));
 
-/** Answers each connection or datagram with `web to` and the client's address. The backlog is for clients that connect at the same time. */
+/**
+ * A shell script that answers each connection or datagram with `web to` and the client's address. The backlog is for clients that connect
+ * at the same time.
+ */
 const SERVE = ['TCP4-LISTEN', 'UDP4-RECVFROM', 'SCTP4-LISTEN']
   .map((kind) => {
     const backlog = kind.endsWith('LISTEN') ? ',backlog=64' : '';
     return `/machine/socat ${kind}:${PORT},fork,reuseaddr${backlog} SYSTEM:'echo web to $SOCAT_PEERADDR' &`;
   })
   .join('\n');
-/** A client of SCTP in the same container. */
+/** A shell command with which the container reaches its own SCTP server. */
 const ASK_ITSELF = `/machine/socat -u SCTP4:127.0.0.1:${PORT} - | grep web`;
 
 const web = pod('web', {

@@ -32,7 +32,7 @@ const isComplete =
     return observedGeneration === metadata?.generation && isAvailable && unavailableReplicas === undefined;
   };
 
-/** Resolves once all Pods are of the version and ready, and checks the ReplicaSets after each change until then. */
+/** Resolves once all Pods have the version and are ready, and checks the ReplicaSets after each change until then. */
 async function rolledOver(cluster: SimulatedCluster, to: string | undefined, replicas: number): Promise<void> {
   await cluster.until<ReplicaSet>(REPLICA_SETS, (sets) => {
     expect(sum(sets, sizeOf)).toBeLessThanOrEqual(replicas + 2);

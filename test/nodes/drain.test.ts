@@ -97,7 +97,10 @@ class Example {
     });
   }
 
-  /** Cordons the node, and tries once to evict each of its Pods, ordered by name; `kubectl drain` repeats this. Returns the results. */
+  /**
+   * Cordons the node, and tries once to evict each of its Pods, ordered by name; `kubectl drain` repeats this. Resolves with the results by
+   * Pod.
+   */
   async drain(node: string): Promise<Record<string, string>> {
     const { client, during } = this.#cluster;
     const change = { spec: { unschedulable: true } };
@@ -107,7 +110,7 @@ class Example {
     return this.evict(...due.map((pod) => this.#nameOf(pod)).sort());
   }
 
-  /** Evicts the Pods one after another. Returns the results. */
+  /** Evicts the Pods one after another. Resolves with the result for each Pod. */
   async evict(...names: string[]): Promise<Record<string, string>> {
     const { client, during } = this.#cluster;
     const pods = client.resource<Pod>(PODS);

@@ -199,7 +199,7 @@ test('the Pods of a removed node fail before they are removed, and the lists of 
   await letGo(cluster);
 });
 
-/** Starts a StatefulSet `db` with three Pods, the last on a node whose agent then dies. Returns the name of that node. */
+/** Starts a StatefulSet `db` with three Pods, the last on a node whose agent then dies. Resolves with the name of that node. */
 async function loseMember(cluster: SimulatedCluster): Promise<string> {
   const { spec } = simpleReplicaSet('db', 3);
   const db: StatefulSet = {

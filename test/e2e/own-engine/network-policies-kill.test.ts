@@ -49,7 +49,7 @@ const send = (address: string): string =>
     )
     .join('');
 
-/** Counts the lines of a program's output. `more` resolves when `count` more lines have arrived. */
+/** Counts the equal lines of a program's output. `more` resolves when `count` more lines equal to `line` have arrived. */
 class Received {
   readonly counts = new Map<string, number>();
   #changed = Promise.withResolvers<void>();

@@ -1,6 +1,6 @@
 /**
- * 2,000 clients of one user send requests that are heavy or hang. Meanwhile, an administrator's kubectl, a node agent and another user are
- * served promptly, and Pods start.
+ * Tests that an administrator's kubectl, a node agent and another user are served promptly, and that Pods start, while 2,000 clients of one
+ * user send requests that are heavy or hang.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';

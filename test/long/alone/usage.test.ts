@@ -66,7 +66,7 @@ beforeAll(async () => {
   await lifepod.kubectlOk('wait', '--for=condition=Ready', 'pod', '--all', '--timeout=60s');
 });
 
-/** Runs kubectl top. Returns the cells of each row by the name in the first column. */
+/** Runs kubectl top. Resolves with the cells of each row by the name in the first column. */
 async function top(...args: string[]): Promise<Map<string, string[]>> {
   const text = await lifepod.kubectlOk('top', ...args, '--no-headers');
   return new Map(
@@ -81,7 +81,7 @@ async function top(...args: string[]): Promise<Map<string, string[]>> {
 const proxied = (path: string): Promise<string> =>
   lifepod.kubectlOk('get', '--raw', `/api/v1/nodes/node-1/proxy/${path}`);
 
-/** Returns the metric with the CPU time that the container `burn` has used, in seconds. */
+/** Resolves with the metric with the CPU time that the container `burn` has used, in seconds. */
 const burnt = async () =>
   metricOf(readMetrics(await proxied('metrics/resource')), 'container_cpu_usage_seconds_total', { container: 'burn' });
 

@@ -29,7 +29,7 @@ async function clientLines(): Promise<{ at: number; text: string }[]> {
     .map((line) => ({ at: Date.parse(line.slice(0, line.indexOf(' '))), text: line.slice(line.indexOf(' ') + 1) }));
 }
 
-/** Expects that the client has lost nothing. Resolves with its lines. */
+/** Expects that the client has lost nothing. Resolves with the lines of its log. */
 async function expectNothingLost(): Promise<{ at: number; text: string }[]> {
   const lines = await clientLines();
   expect(lines.filter(({ text }) => !/^\d+ acknowledged, 0 lost, \d+ asked again$/.test(text))).toEqual([]);

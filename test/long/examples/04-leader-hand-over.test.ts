@@ -26,7 +26,9 @@ interface Answers {
   without: string[];
 }
 
-/** Asks one member after another for the leader and to accept a write, from before `action` until after its end. Returns the answers. */
+/**
+ * Asks one member after another for the leader and to accept a write, from before `action` until after its end. Resolves with the answers.
+ */
 async function asking(action: () => Promise<unknown>): Promise<Answers> {
   const answers: Answers = { terms: [], leaders: new Map(), without: [] };
   const askNext = async (turn: number): Promise<void> => {

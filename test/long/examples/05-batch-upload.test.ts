@@ -17,7 +17,7 @@ afterAll(async () => {
   await example?.stop();
 });
 
-/** Returns the Pods of a Job, the oldest first. */
+/** Resolves with the Pods of a Job, the oldest first. */
 async function podsOf(job: string): Promise<Pod[]> {
   const selector = `batch.kubernetes.io/job-name=${job}`;
   const { items } = JSON.parse(await example.lifepod.kubectlOk('get', 'pods', '-l', selector, '-o', 'json'));

@@ -40,7 +40,10 @@ async function makeBase(release: string, folder: string, mirror: string): Promis
   ]);
 }
 
-/** Builds the image in `folder`. Resolves with the folder of its root file system and its configuration. */
+/**
+ * Builds the image in `folder`. Resolves with the folder of its root file system and its configuration. Rejects if a base image is not
+ * Debian's, or if an instruction fails.
+ */
 export async function buildImage(folder: string, mirror: string): Promise<{ root: string; config: ImageConfig }> {
   const stages = readStages(DOCKERFILE);
   const roots = new Map<string, string>();
@@ -100,7 +103,7 @@ async function npmSettings(): Promise<Record<string, string>> {
   return { npm_config_registry: (await runCommandOk('npm', ['config', 'get', 'registry'])).trim() };
 }
 
-/** Executes a COPY instruction: copies from the repository, or with --from from an earlier stage. */
+/** Executes a COPY instruction: copies from the repository, or with --from from an earlier stage. Throws if there is no such stage. */
 function copy({ text }: Instruction, workdir: string, root: string, roots: ReadonlyMap<string, string>): void {
   const words = text.split(/\s+/);
   const stage = /^--from=(.*)$/.exec(words[0] ?? '')?.[1];

@@ -5,7 +5,7 @@ import { blocksOf } from '../readme.ts';
 import type { Docker, Place } from './docker.ts';
 import { type ImageConfig, type RunOptions, readRunCommand } from './instructions.ts';
 
-/** Returns the options of the README's docker run. */
+/** Returns the options of the README's docker run. Throws if the README has no docker run. */
 export function readmeRun(): RunOptions {
   const [shell] = blocksOf('In a container').filter(({ language }) => language === 'sh');
   const command = /^docker run (?:.*\\\n)*.*$/m.exec(shell?.text ?? '')?.[0];

@@ -14,7 +14,9 @@ export interface Fuzzed extends Planted {
   node?: string;
   /** Returns the address of the API with the client certificate of a user (see CERTIFICATES). 'none' stands for no certificate. */
   addressOf(certificate: string): Address;
-  /** Returns whether upstream sends this response, too, whose code is 500 or higher. Absent: any such response is a failure. */
+  /**
+   * Returns whether upstream also sends this response, whose code is 500 or higher. Absent: every response with such a code is a failure.
+   */
   isUpstreams?(response: RawResponse): boolean;
   /** Returns a number that changes with each write; absent if other components write, too. */
   revision?(): number;
@@ -23,7 +25,7 @@ export interface Fuzzed extends Planted {
 type Expected = { code: 400 | 401 | 403 } | { right: Right } | 'open';
 
 const OPEN = ['healthz', 'livez', 'readyz'];
-/** A request whose target is longer, in characters, may exceed the server's limit on the head of a request. */
+/** If the target of a request has more than this number of characters, the head of the request may exceed the server's limit. */
 const LONG = 12_000;
 
 /** Returns the expected decision: an error code, 'open' if anyone may send the request, or the right that allows the request. */

@@ -123,7 +123,7 @@ const WEB_SOCKET: readonly Header[] = [
   ['Sec-WebSocket-Key', 'AAAAAAAAAAAAAAAAAAAAAA=='],
 ];
 
-/** Generates the headers of a request for a WebSocket, with a token in a subprotocol; usually none. */
+/** Generates the headers of a request for a WebSocket with a token in a subprotocol. Most generated values have no such headers. */
 function webSocketHeaders(tokens: Planted['tokens']): fc.Arbitrary<Credential> {
   const offering = (protocols: string, user?: User): Credential => ({
     headers: [...WEB_SOCKET, ['Sec-WebSocket-Protocol', protocols]],
@@ -177,7 +177,7 @@ const IGNORED: readonly Header[] = [
   ['Cookie', 'token=x'],
 ];
 
-/** Most of these users may be impersonated by `proxy`. */
+/** Users to impersonate. `proxy` may impersonate most of them. */
 const IMPERSONATED = [
   ...['jane', 'jane', 'nobody', 'system:serviceaccount:default:robot', 'system:serviceaccount:hidden:robot'],
   ...['member', 'system:anonymous', 'system:serviceaccount:hidden', 'system:node:fuzz-node', ''],
