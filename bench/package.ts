@@ -55,7 +55,10 @@ export async function packageSizeAndStart(): Promise<void> {
   }
 }
 
-/** Runs a command to its end. bash measures the CPU time of the processes for which the command has waited. */
+/**
+ * Runs a command to its end, and resolves with its duration and its CPU time. bash measures the CPU time of the processes for which the
+ * command has waited.
+ */
 async function commandCost(
   command: string,
   args: string[],

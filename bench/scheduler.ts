@@ -31,7 +31,7 @@ const podOf = (index: number): Pod => ({
   },
 });
 
-/** Places all Pods, and returns the duration of one decision in microseconds. */
+/** Places all Pods, and returns the duration of one decision in microseconds. Throws if no node has room for a Pod. */
 function microsPerDecision(
   podsOn: (node: string) => PodsOnNode,
   bound: (pod: Pod) => void,

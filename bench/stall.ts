@@ -20,7 +20,7 @@ type Call = (method: string, path: string, type: string, body?: string) => Promi
 
 interface Attack {
   name: string;
-  /** Creates the objects that the attack needs. Called before the measurement begins. */
+  /** Creates the objects that the attack needs. The benchmark calls it before the measurement begins. */
   prepare?(call: Call): Promise<void>;
   /** Carries out the attack. Resolves with the status code of the response, for the output. */
   run(call: Call): Promise<string>;

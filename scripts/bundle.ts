@@ -36,7 +36,7 @@ const OWN_URL = /\bimport\.meta\.url\b/g;
 
 /**
  * Returns a JavaScript expression for the URL that the module would have in TARGET if it were not joined with other modules. All files are
- * in a folder named `dist`.
+ * in a folder named `dist`. Throws if the module is not in src/.
  */
 function placeOf(id: string): string {
   if (!id.startsWith(SOURCES)) throw new Error(`${id} uses its own place, which it does not have in a joined file`);

@@ -101,7 +101,10 @@ function randomOf(seed: number): () => number {
 
 const git = (...args: string[]): string => execFileSync('git', args, { cwd: repository, encoding: 'utf8' });
 
-/** Copies all tracked files, as a repository of its own, because some tests read documents and examples or ask git for the files. */
+/**
+ * Copies all tracked files to a temporary folder, and returns its path. The folder is a repository, because some tests read documents and
+ * examples or ask git for the files.
+ */
 function copyRepository(): string {
   const folder = mkdtempSync(join(tmpdir(), 'lifepod-mutants-'));
   git('clone', '--quiet', '--shared', repository, folder);

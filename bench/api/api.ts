@@ -25,8 +25,8 @@ export async function api(args: string[]): Promise<void> {
 }
 
 /**
- * Returns the figures of each round, for each checkout. The checkouts alternately go first in each measurement. The servers are started
- * `starts` times, because the rates of two starts differ by up to a third, depending on which functions the compiler optimizes.
+ * Resolves with the figures of each round, for each checkout. The checkouts alternately go first in each measurement. The servers are
+ * started `starts` times, because the rates of two starts differ by up to a third, depending on which functions the compiler optimizes.
  */
 async function runInTurns({ starts = 1, rounds, open }: Section, checkouts: string[]): Promise<Figure[][][]> {
   const figures = checkouts.map((): Figure[][] => []);

@@ -85,7 +85,10 @@ export async function startNewServer(checkout: string): Promise<BenchServer & { 
   };
 }
 
-/** Creates a scratch folder with the data of a server that has `pods` Pods, which are written to the store directly. */
+/**
+ * Creates a scratch folder with the data of a server that has `pods` Pods, which are written to the store directly. Resolves with the path.
+ * Rejects if the Pods cannot be written.
+ */
 export async function newData(checkout: string, pods: number): Promise<string> {
   const dataDir = await mkdtemp(join(tmpdir(), 'lifepod-bench-api-'));
   const server = await startServer(checkout, dataDir);

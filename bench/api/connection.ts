@@ -50,7 +50,10 @@ export class Connection {
     return new Connection(socket);
   }
 
-  /** Sends a request and resolves with its answer. One request at a time. Rejects unless the status is below 300. */
+  /**
+   * Sends a request and resolves with its answer. Must not be called before the answer to the last request has arrived. Rejects unless the
+   * status is below 300.
+   */
   async send(method: string, path: string, body?: string, type = 'application/json'): Promise<Answer> {
     if (this.socket.destroyed) throw new Error('the server has closed the connection');
     this.waiting = Promise.withResolvers();

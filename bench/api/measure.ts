@@ -72,7 +72,10 @@ export const perSecond = (what: string, value: number): Figure => ({ what, value
 export const millis = (what: string, value: number): Figure => ({ what, value, unit: 'ms' });
 export const mebibytes = (what: string, value: number): Figure => ({ what, value, unit: 'MiB' });
 
-/** Measures the rate of the requests, and the server's CPU time per request, which varies less with other load on the machine. */
+/**
+ * Returns a measurement of the rate of the requests, and of the server's CPU time per request, which varies less with other load on the
+ * machine.
+ */
 export function loadOf(
   server: BenchServer,
   what: string,

@@ -60,8 +60,8 @@ async function connectRbac(opened: OpenRegistry, platform: Platform): Promise<vo
 }
 
 /**
- * Answers each GET with the body of the last POST, and each POST with its own body, without parsing them. Sends the body of each PATCH,
- * followed by that of the last POST, to all watches.
+ * Starts a server of constant answers, and resolves with its port. It answers each GET with the body of the last POST, and each POST with
+ * its own body, without parsing them. It sends the body of each PATCH, followed by that of the last POST, to all watches.
  */
 async function serveConstants({ serving, caCertificate }: Pki): Promise<number> {
   let constant = Buffer.alloc(0);

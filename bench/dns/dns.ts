@@ -75,7 +75,7 @@ async function measure(condition: string, address: string, echoPort: number): Pr
   console.log(`| ratio | ${(own.p50 / echo.p50).toFixed(2)} | ${(own.p99 / echo.p99).toFixed(2)} | |`);
 }
 
-/** Sends queries from a thread of its own, whose event loop does nothing else. */
+/** Sends queries from a separate thread, whose event loop does nothing else. Resolves with the measured times. */
 async function load(target: Pick<Load, 'address' | 'port'>): Promise<Measured> {
   const workerData: Load = { ...target, message: QUERY, perSecond: QUERIES_PER_SECOND, seconds: SECONDS_OF_TURN };
   const worker = new Worker(new URL('./load.ts', import.meta.url), { workerData });

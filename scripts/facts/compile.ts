@@ -97,7 +97,10 @@ const SCALARS: Readonly<Record<string, string>> = {
   any: 'any',
 };
 
-/** Resolves a type that is written in `source`. Names of types are relative to the package `user`. */
+/**
+ * Returns the meaning of a type that is written in `source`. Names of types are relative to the package `user`. Throws if the type is not
+ * found, or is a list or map of lists or maps.
+ */
 function resolve(type: string, source: Source, user: Source): Resolved {
   if (type.startsWith('*')) return { ...resolve(type.slice(1), source, user), pointer: true };
   if (type === '[]byte') return { base: 'bytes', pointer: false, container: '' };
@@ -194,7 +197,10 @@ function fieldLine(source: Source, user: Source, typeName: string, field: GoFiel
   ].join(' ');
 }
 
-/** Returns the fields and the package of the struct that a declaration such as `type List metav1.List` copies; else those of the type. */
+/**
+ * Returns the fields and the package of the struct that a declaration such as `type List metav1.List` copies; else those of the type
+ * itself. The fields are undefined if it is not a struct.
+ */
 function structOf(source: Source, type: GoType): { source: Source; fields: GoField[] | undefined } {
   const [, alias, name] = /^(\w+)\.(\w+)$/.exec(type.underlying ?? '') ?? [];
   const home = sources.get(source.imports.get(alias ?? '') ?? '');
@@ -204,7 +210,9 @@ function structOf(source: Source, type: GoType): { source: Source; fields: GoFie
     : { source, fields: type.fields };
 }
 
-/** Returns the lines of a type in the facts; undefined if the type does not belong to the API. */
+/**
+ * Returns the lines of a type in the facts; undefined if the type does not belong to the API. Throws if Go lacks a field of the message.
+ */
 function typeLines(source: Source, name: string, type: GoType): string[] | undefined {
   const message = source.messages.get(name);
   if (type.underlying?.startsWith('[]') && message !== undefined) return [`[] 1 ${type.underlying}`];

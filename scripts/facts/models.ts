@@ -21,7 +21,7 @@ const capital = (text: string): string => text.charAt(0).toUpperCase() + text.sl
 
 /**
  * Returns the name of the model of a type: V1Pod for io.k8s.api.core.v1.Pod, with the group if several groups have a type of the name:
- * CoreV1Event. Undefined if there is no model.
+ * CoreV1Event. Returns undefined if there is no model.
  */
 export function modelName(type: string): string | undefined {
   const [group = '', version = '', name = ''] = type.split('.').slice(-3);

@@ -22,7 +22,7 @@ interface Result {
 const recordPath = (instance: Instance, { name }: Sandbox): string =>
   join(CNI_CACHE, `${networkNames(instance).network}-${name}-eth0`);
 
-/** Resolves with the addresses of the sandbox. */
+/** Attaches the sandbox with the plugins, writes libcni's record, and resolves with the addresses of the sandbox. */
 export async function attach(instance: Instance, sandbox: Sandbox): Promise<string[]> {
   const result = await callPlugins(instance, sandbox, 'ADD');
   const record = {
@@ -53,7 +53,10 @@ export async function detach(instance: Instance, sandbox: Sandbox): Promise<void
   rmSync(recordPath(instance, sandbox), { force: true });
 }
 
-/** Calls each plugin of the configuration, for DEL in reverse order, with the result of the previous one. Resolves with the last result. */
+/**
+ * Calls each plugin of the configuration, for DEL in reverse order, with the result of the previous one. Resolves with the last result.
+ * Rejects if a plugin fails.
+ */
 async function callPlugins(instance: Instance, sandbox: Sandbox, command: 'ADD' | 'DEL'): Promise<unknown> {
   const { name, machine } = sandbox;
   const portMappings = portMappingsOf(sandbox);

@@ -39,7 +39,7 @@ export interface Fleet {
   problems(isRight: (log: readonly string[], ends: Record<string, EntryEnd>) => boolean): Promise<string[]>;
 }
 
-/** Creates the namespace and returns a fleet of `size` Pods in it. The names of the Pods begin with the name of the namespace. */
+/** Creates the namespace, and resolves with a fleet of `size` Pods in it. The names of the Pods begin with the name of the namespace. */
 export async function fleet(lifepod: RunningLifepod, namespace: string, size: number): Promise<Fleet> {
   await lifepod.kubectlOk('create', 'namespace', namespace);
   const names = Array.from({ length: size }, (_, index) => `${namespace}-${index}`);

@@ -60,7 +60,7 @@ export function openGate(lifepod: RunningLifepod, name: string, ...gates: string
   for (const each of gates) writeFileSync(join(folder(lifepod, name), `open-${each}`), '');
 }
 
-/** Makes the Pod lose its sandbox by killing the sandbox's pause process. */
+/** Makes the Pod lose its sandbox by killing the sandbox's pause process. Rejects if the process that it finds is not a pause process. */
 export async function killPause(lifepod: RunningLifepod, { metadata }: Pod): Promise<void> {
   const sandbox = `labels."io.kubernetes.pod.uid"==${metadata.uid},labels."io.cri-containerd.kind"==sandbox`;
   const id = (await ctr(lifepod, 'containers', 'ls', '-q', sandbox)).trim();

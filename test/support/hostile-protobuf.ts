@@ -46,7 +46,7 @@ function writeFields(writer: protobuf.Writer, type: string, value: unknown): voi
   }
 }
 
-/** Encodes an object in the form in which clients send it: a magic number, then a runtime.Unknown with the object's type and bytes. */
+/** Returns the object in the form in which clients send it: a magic number, then a runtime.Unknown with the object's type and bytes. */
 export function encodeProtobuf(apiVersion: string, kind: KindDefinition, object: object): Buffer {
   const writer = protobuf.Writer.create();
   writer.uint32(10).fork().uint32(10).string(apiVersion).uint32(18).string(kind.kind).ldelim();

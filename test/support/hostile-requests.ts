@@ -18,7 +18,7 @@ export interface HostileRequest {
 const NAMES = ['one', 'two', 'three', 'four'];
 const NAMESPACES = ['default', 'default', 'default', 'other', 'none'];
 
-/** Escapes a text for a URL. Lone surrogates are replaced, as in Go's clients, because encodeURIComponent() throws on them. */
+/** Returns the text, escaped for a URL. Lone surrogates are replaced, as in Go's clients, because encodeURIComponent() throws on them. */
 const escaped = (text: string): string => encodeURIComponent(text.toWellFormed());
 
 const oddName = hostileText.map((text) => escaped(text).slice(0, 3000));

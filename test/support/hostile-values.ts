@@ -194,7 +194,7 @@ export function merged(old: unknown, added: unknown): unknown {
 }
 
 /**
- * Encodes a value as YAML. Large values are encoded as JSON, which is also valid YAML, because the YAML library is slow for them or
+ * Returns the value as YAML. Large values are encoded as JSON, which is also valid YAML, because the YAML library is slow for them or
  * overflows the stack.
  */
 export function asYaml(value: unknown): string {

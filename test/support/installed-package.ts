@@ -29,7 +29,9 @@ interface LockFile {
   packages: Record<string, { dev?: boolean; devOptional?: boolean }>;
 }
 
-/** Installs the package into `prefix`, an existing folder. scripts/build.sh must have created dist/. */
+/**
+ * Installs the package into `prefix`, an existing folder. scripts/build.sh must have created dist/. Rejects if npm pack creates no package.
+ */
 export async function installPackage(prefix: string): Promise<InstalledPackage> {
   const pack = ['pack', '--json', '--ignore-scripts', '--loglevel=error', '--pack-destination', prefix];
   const [packed] = JSON.parse(await runCommandOk('npm', pack, { cwd: REPOSITORY })) as Packed[];

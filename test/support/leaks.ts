@@ -40,7 +40,10 @@ function concerns({ links, ranges }: Owned, line: string): boolean {
   });
 }
 
-/** Lists interfaces, routes, rules of routing, nftables tables, tracked connections, leases of addresses, and libcni's records. */
+/**
+ * Resolves with the engine's interfaces, routes, rules of routing, nftables table, tracked connections, leases of addresses, and libcni's
+ * records that exist, one per line.
+ */
 async function networkParts(owned: Owned): Promise<string[]> {
   const { dataDir, links } = owned;
   const instance = { dataDir, instance: dataDir };

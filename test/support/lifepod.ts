@@ -144,7 +144,7 @@ export interface EngineOptions {
   launcher?: string;
 }
 
-/** Returns options of `lifepod up` with a free port and unused address ranges, because other tests may use the default ones. */
+/** Resolves with options of `lifepod up` with a free port and unused address ranges, because other tests may use the default ones. */
 export async function freeNetwork(): Promise<string[]> {
   const { podCidr, serviceCidr } = await chooseFreeRanges();
   return ['--port', '0', '--pod-cidr', podCidr, '--service-cidr', serviceCidr];

@@ -12,7 +12,10 @@ const LISTS: Readonly<Record<string, readonly string[]>> = {
   nft: ['nft', 'list', 'ruleset'],
 };
 
-/** Prints the network parameters, except those that can only be written and the number of connections, which the kernel changes. */
+/**
+ * A shell command that prints the network parameters, except those that can only be written and the number of connections, which the kernel
+ * changes.
+ */
 const PARAMETERS = "cd /proc/sys; find net -type f -exec grep -sH '' {} + | grep -v nf_conntrack_count";
 
 /** Resolves with lines such as `route default via 192.0.2.1 dev eth0` and `net/ipv4/ip_forward 1`, sorted. */

@@ -71,7 +71,9 @@ function ending(child: ChildProcess): AsyncDisposable {
   };
 }
 
-/** Starts a server of TCP and UDP that answers `NAME to PEER`. Resolves when it listens. */
+/**
+ * Starts a server of TCP and UDP that answers `NAME to PEER`. When it listens, resolves with an object that ends it when it is disposed of.
+ */
 export async function serve(namespace: string, port: number, name: string): Promise<AsyncDisposable> {
   const args = ['netns', 'exec', namespace, process.execPath, '-e', SERVE, String(port), name];
   const server = spawn('ip', args, { stdio: ['ignore', 'pipe', 'inherit'] });
@@ -108,7 +110,7 @@ export interface Connection extends AsyncDisposable {
   exchange(text: string): Promise<string>;
 }
 
-/** Connects to the address from the namespace. */
+/** Returns a new connection from the namespace to the address. */
 export function connect(namespace: string, address: string, port: number): Connection {
   return exchanging(
     namespace,
@@ -116,7 +118,10 @@ export function connect(namespace: string, address: string, port: number): Conne
   );
 }
 
-/** Runs a JavaScript program that sends its standard input to a server, and writes the received data to its standard output. */
+/**
+ * Runs a JavaScript program that sends its standard input to a server, and writes the received data to its standard output. Returns a
+ * connection that exchanges texts with the server through this program.
+ */
 function exchanging(namespace: string, program: string): Connection {
   const child = spawn('ip', ['netns', 'exec', namespace, process.execPath, '-e', program], {
     stdio: ['pipe', 'pipe', 'inherit'],
@@ -140,7 +145,7 @@ socket.connect(${port}, '${address}', () => process.stdin.on('data', (text) => s
   return exchanging(namespace, program);
 }
 
-/** Starts a TCP server that sends back what it receives. Resolves when it listens. */
+/** Starts a TCP server that sends back what it receives. When it listens, resolves with an object that ends it when it is disposed of. */
 export async function echoes(namespace: string, port: number): Promise<AsyncDisposable> {
   const program = `require('node:net').createServer((socket) => socket.pipe(socket)).listen(${port}, () => console.log('listening'))`;
   const child = spawn('ip', ['netns', 'exec', namespace, process.execPath, '-e', program], {

@@ -100,7 +100,7 @@ async function openUdp({ address, port, localPort }: Command): Promise<Opened> {
   socket.on('error', (error: NodeJS.ErrnoException) => answered(error.code ?? error.message));
   socket.on('message', (data) => answered(data.toString()));
   if (localPort !== undefined) await new Promise<void>((resolve) => socket.bind(localPort, resolve));
-  // A connected socket reports ICMP errors.
+  // Only a connected socket reports ICMP errors.
   await new Promise<void>((resolve) => socket.connect(port as number, address as string, resolve));
   return {
     say: () =>

@@ -21,7 +21,10 @@ export class NetworkPeer {
   readonly #waiting = new Map<number, (answer: string) => void>();
   #last = 0;
 
-  /** `namespace`: the name of a namespace of ip-netns(8). `patienceMillis`: how long a client waits for an answer. */
+  /**
+   * Starts the program of the peer. `namespace`: the name of a namespace of ip-netns(8). `patienceMillis`: how long a client waits for an
+   * answer.
+   */
   constructor(namespace: string, patienceMillis = 2000) {
     const args = ['netns', 'exec', namespace, process.execPath, PROGRAM, String(patienceMillis)];
     this.#child = spawn('ip', args, { stdio: ['pipe', 'pipe', 'inherit'] });
@@ -33,7 +36,10 @@ export class NetworkPeer {
     });
   }
 
-  /** Answers each message to the port, over TCP or UDP, with `name` and the sender's address. Resolves with a function that stops this. */
+  /**
+   * Answers each message to the port, over TCP or UDP, with `name` and the sender's address. Resolves with a function that stops these
+   * answers.
+   */
   async listen(name: string, port: number): Promise<() => Promise<void>> {
     const handle = await this.#command({ op: 'listen', name, port });
     return async () => {

@@ -15,7 +15,7 @@ export interface OidcIssuer {
   documents: Record<string, unknown>;
   /** The paths of all requests so far. */
   requests: string[];
-  /** Signs claims, by default with the key of the issuer. */
+  /** Resolves with a token that contains the claims, by default signed with the key of the issuer. */
   sign(claims: JWTPayload, header?: object, key?: webcrypto.CryptoKey): Promise<string>;
   close(): void;
 }

@@ -52,7 +52,7 @@ async function send(
   return { status: response.statusCode ?? 0, location, cookies, body: await text(response) };
 }
 
-/** Follows the redirects of the issuer, and resolves with the code in the last one. */
+/** Follows the redirects of the issuer, and resolves with the code in the last one. Rejects if a response is not a redirect. */
 async function authorize(login: Login, verifier: string): Promise<string> {
   const challenge = base64Url(createHash('sha256').update(verifier).digest());
   const query = new URLSearchParams({
@@ -81,7 +81,7 @@ async function authorize(login: Login, verifier: string): Promise<string> {
   return code;
 }
 
-/** Logs in as the account, and resolves with an ID token. */
+/** Logs in as the account, and resolves with an ID token. Rejects if the issuer gives no token. */
 export async function logIn(login: Login): Promise<string> {
   const verifier = base64Url(randomBytes(32));
   const form = new URLSearchParams({

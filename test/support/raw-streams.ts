@@ -12,7 +12,7 @@ interface Kubeconfig {
   users: { user: { 'client-certificate-data': string; 'client-key-data': string } }[];
 }
 
-/** Returns the address of the API server and the administrator's credentials from a kubeconfig. */
+/** Returns the address of the API server and the administrator's credentials from a kubeconfig. Throws if it has no cluster or no user. */
 export function adminOf(kubeconfig: string): { host: string; port: number; ca: Buffer; cert: Buffer; key: Buffer } {
   const { clusters, users } = parse(readFileSync(kubeconfig, 'utf8')) as Kubeconfig;
   const [cluster, user] = [clusters[0]?.cluster, users[0]?.user];
@@ -51,7 +51,8 @@ export async function upgrade(
   const pieces: Buffer[] = [head];
   upgraded.on('data', (piece: Buffer) => pieces.push(piece));
   upgraded.on('error', () => undefined);
-  // The server may reset a connection on which the client still sends, so `closed` does not reject after an error, as once() would.
+  // `closed` must not reject after an error, as a promise of once() would: the server may reset a connection on which the client still
+  // sends.
   const closed = new Promise<void>((resolve) => void upgraded.once('close', () => resolve()));
   return { socket: upgraded, closed: closed.then(() => Buffer.concat(pieces)) };
 }
@@ -61,7 +62,7 @@ export const SPDY: Record<string, string> = {
   'X-Stream-Protocol-Version': 'v4.channel.k8s.io',
 };
 
-/** Decodes hexadecimal digits, between which spaces are allowed. */
+/** Returns the bytes of hexadecimal digits, between which spaces are allowed. */
 export const hex = (text: string): Buffer => Buffer.from(text.replaceAll(' ', ''), 'hex');
 
 export function spdyControl(type: number, payload: Uint8Array, flags = 0): Buffer {

@@ -80,7 +80,7 @@ export function startCommand(args: string[], input = '', env = process.env): Ses
   };
 }
 
-/** Starts an engine once, so that its data folder has the image and options of tests, and stops it. */
+/** Starts an engine once, so that its data folder has the image and the options of tests. Stops the engine, and resolves with it. */
 export async function stoppedLifepod(): Promise<Lifepod> {
   const lifepod = await startLifepod();
   await lifepod.cliOk('down');

@@ -29,8 +29,8 @@ export interface RawResponse {
 const VARYING = /^(date|audit-id):/i;
 
 /**
- * Resolves to the response when the server has closed the connection; for a watch, a followed log and a protocol switch, when the head has
- * arrived. The code is 0 if the server closes the connection without a response.
+ * Sends the request. Resolves with the response when the server has closed the connection; for a watch, a followed log and a protocol
+ * switch, when the head has arrived. The code is 0 if the server closes the connection without a response.
  */
 export async function sendRaw(address: Address, { method, target, headers, body }: RawRequest): Promise<RawResponse> {
   const lines = [`${method} ${target} HTTP/1.1`, 'Host: fuzz', ...headers.map(([name, value]) => `${name}: ${value}`)];

@@ -145,7 +145,10 @@ export async function startControlPlane(
   };
 }
 
-/** Starts the HTTPS server if `https` is true. Resolves with its port, and with the path of the administrator's kubeconfig. */
+/**
+ * Starts the HTTPS server if `https` is true. Resolves with its port and with the path of the administrator's kubeconfig. Without the
+ * server, the port is 6443 and the path undefined.
+ */
 async function serve(
   { https, folder, nodes, timers, log }: ControlPlaneOptions,
   parts: Pick<ApiServerOptions, 'backend' | 'catalog' | 'pki'>,

@@ -39,13 +39,13 @@ export type { ContainerScript, NodeSpec, SimulatedNode, SimulatedRun } from './s
 export interface SimulatedClusterOptions {
   /** The number of nodes, named node-1 and so on, or a specification of each. */
   nodes: number | readonly NodeSpec[];
-  /** Absent: real. */
+  /** The kind of time; by default real. */
   time?: 'real' | 'virtual';
-  /** Absent: memory. In virtual time, only memory. */
+  /** Where the API stores objects; by default in memory. In virtual time, only `memory` is possible. */
   store?: 'memory' | 'lmdb';
   /** Whether the API server serves HTTPS, so that kubectl can be used. Only in real time. Absent: no. */
   https?: boolean;
-  /** false: no controllers run. */
+  /** Whether the controllers run; by default they run. */
   controllers?: boolean;
   /** Returns the script of each run of a container. By default, a container runs until it is stopped. */
   script?: (run: SimulatedRun) => ContainerScript;
@@ -62,7 +62,7 @@ export interface SimulatedCluster extends AsyncDisposable {
   readonly client: Client;
   /** Returns a client with the rights of the user. */
   clientOf(user: UserInfo): Client;
-  /** The path of the administrator's kubeconfig, with `https`. */
+  /** The path of the administrator's kubeconfig; undefined without `https`. */
   readonly kubeconfig: string | undefined;
   node(name: string): SimulatedNode;
   /** Adds a node and starts its agent. */
@@ -90,7 +90,10 @@ export interface SimulatedCluster extends AsyncDisposable {
 
 const ADMIN: UserInfo = { name: 'kubernetes-admin', groups: ['system:masters', 'system:authenticated'] };
 
-/** Starts a cluster with the namespace `default`. Resolves when all agents have started; the nodes may not be Ready yet. */
+/**
+ * Starts a cluster with the namespace `default`. Resolves when all agents have started; the nodes may not be Ready yet. Rejects if `https`
+ * or the store `lmdb` is combined with virtual time.
+ */
 export async function startSimulatedCluster(options: SimulatedClusterOptions): Promise<SimulatedCluster> {
   if (options.time === 'virtual' && (options.https || options.store === 'lmdb'))
     throw new Error('in virtual time, a simulated cluster has a store in memory and no HTTPS server');

@@ -44,7 +44,7 @@ export interface SimulatedRun {
 export interface NodeSpec {
   /** Labels in addition to those of every Node. */
   labels?: Readonly<Record<string, string>>;
-  /** Absent: 4 CPUs, 8Gi of memory, and 110 Pods. */
+  /** The capacity of the node; by default 4 CPUs, 8Gi of memory, and 110 Pods. */
   capacity?: { cpus?: number; memoryBytes?: number; pods?: number };
 }
 
