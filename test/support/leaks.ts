@@ -41,8 +41,8 @@ function concerns({ links, ranges }: Owned, line: string): boolean {
 }
 
 /**
- * Resolves with the engine's interfaces, routes, rules of routing, nftables table, tracked connections, leases of addresses, and libcni's
- * records that exist, one per line.
+ * Resolves with a line for each interface, route, rule of routing, nftables table, tracked connection, leased address and record of libcni
+ * that belongs to the engine.
  */
 async function networkParts(owned: Owned): Promise<string[]> {
   const { dataDir, links } = owned;
