@@ -148,7 +148,7 @@ test('lifepod status names each Pod that is not well, with the cause and the com
   expect(asViewer.stdout).toMatch(
     new RegExp(`^  Pod ${namespace}/imageless: .*; see: kubectl lifepod why imageless -n ${namespace}$`, 'm'),
   );
-  const unread = asViewer.stdout.slice(asViewer.stdout.indexOf('\nnot read\n'));
+  const unread = asViewer.stdout.slice(asViewer.stdout.indexOf('\nunknown\n'));
   expect(unread).toMatch(/^ {2}Nodes: nodes is forbidden: /m);
   expect(unread).toMatch(new RegExp(`^ {2}Pods of other namespaces than ${namespace}: pods is forbidden: `, 'm'));
   expect(unread).toMatch(/^ {2}Events: events is forbidden: /m);
