@@ -9,35 +9,54 @@ import { checkRanges, RangeOfOtherEngineError, RangeTakenError } from '../networ
 import { otherServiceRanges } from '../network/proxy/other-engines.ts';
 import { UserError } from '../platform/files.ts';
 import type { Platform } from '../platform/platform.ts';
+import { listProcesses } from '../platform/processes.ts';
 import { rootCommand, rootProgram } from '../platform/programs/typed-program.ts';
 import { type EngineProcess, engineProcesses } from './data-folder/engine-processes.ts';
 import { checkPortFree, findCniFolder, PortInUseError } from './machine-checks.ts';
 import { addressForPods, listenAddresses } from './options/api-settings.ts';
 import { optionsBeside, servesLifepod } from './options/beside.ts';
-import type { EngineRecord, Settings } from './settings.ts';
+import { type EngineRecord, readEngineRecord, type Settings } from './settings.ts';
 
 /**
  * Rejects with a UserError if the API server cannot listen on one of its addresses. Does not examine the address for Pods, which does not
  * exist before the network is set up. If another engine uses both the port and the recorded ranges, for example because this data folder is
- * a copy, the error is about the ranges, because another port would not be sufficient.
+ * a copy, the error is about the ranges, because another port would not be sufficient. `mayServe`: returns whether another engine may have
+ * the port.
  */
 export async function checkAddresses(
   settings: Settings,
   record: EngineRecord | undefined,
   signal: AbortSignal,
+  mayServe = mayBeEngine,
 ): Promise<void> {
   const { port } = settings;
   const forPods = addressForPods(settings);
   for (const host of listenAddresses(settings)) {
     if (host === forPods) continue;
     await checkPortFree(host, port).catch(async (error: unknown) => {
-      if (!(error instanceof PortInUseError) || !(await servesLifepod(host, port))) throw error;
+      // A program that accepts connections without answering would delay the error, so it is only asked if it may be an engine.
+      if (!(error instanceof PortInUseError) || !mayServe(port) || !(await servesLifepod(host, port))) throw error;
       if (record !== undefined) await checkRecordedRanges(settings, signal);
       const options = await optionsBeside(settings, record, '--port');
       throw new UserError(
         `port ${port} on ${host} is in use by another engine of lifepod: start this one with options of its own, such as ${options}`,
       );
     });
+  }
+}
+
+/** Returns whether another engine of this machine, also one in a container, may have the port. */
+const mayBeEngine = (port: number): boolean =>
+  engineProcesses(listProcesses()).some(
+    ({ pid, dataDir }) => pid !== process.pid && pid !== process.ppid && (portIn(dataDir) ?? port) === port,
+  );
+
+/** Returns the recorded port of the engine; undefined if it is not known, for example because the folder is one of a container. */
+function portIn(dataDir: string | undefined): number | undefined {
+  try {
+    return dataDir === undefined ? undefined : readEngineRecord(dataDir)?.port;
+  } catch {
+    return undefined;
   }
 }
 
