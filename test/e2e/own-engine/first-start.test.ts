@@ -49,11 +49,15 @@ test('a first start that fails leaves nothing, and the folder can be used with o
   expect(await launch(['up', '--data-dir', missing, ...options])).toMatchObject({
     code: 1,
     stdout: '',
-    stderr: expect.stringMatching(/lifepod: the container runtime at unix:\S+ does not answer: .*; start it\n$/),
+    stderr: expect.stringMatching(
+      /lifepod: the container runtime at unix:\S+ does not answer: .*; start it; --container-runtime-endpoint '' returns to a private containerd\n$/,
+    ),
   });
   expect(existsSync(join(scratch.path, 'new'))).toBe(false);
   const detached = await launch(['up', '--detach', '--data-dir', scratch.path, ...options]);
-  expect(detached.stderr).toMatch(/^lifepod: the container runtime at .* does not answer: .*; start it\n$/);
+  expect(detached.stderr).toMatch(
+    /^lifepod: the container runtime at .* does not answer: .*; start it; --container-runtime-endpoint '' returns to a private containerd\n$/,
+  );
   expect(readdirSync(scratch.path)).toEqual([]);
   const manifest = join(scratch.path, 'none.yaml');
   writeFileSync(manifest, 'apiVersion: v1\nkind: ConfigMap\nmetadata: { name: none }\n');
