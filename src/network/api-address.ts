@@ -1,6 +1,6 @@
 /**
- * The addresses of the API. No rule for Services or host ports may redirect or reject connections to them, because an administrator could
- * then not repair the cause.
+ * Defines the addresses of the API. No rule for Services or host ports may redirect or reject connections to them: otherwise, an
+ * administrator could not use the API to repair the cause.
  */
 import { FAMILIES, familyOf, NFT_WORDS } from './families.ts';
 

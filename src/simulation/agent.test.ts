@@ -71,7 +71,7 @@ async function newNode(options: Partial<SimulatedRuntimeOptions>): Promise<Node>
   const runtime: typeof simulated & ContainerStreams = {
     ...simulated,
     ...streams,
-    // Like a real runtime, first reports that everything may have changed.
+    // Like a real runtime, this one first reports that everything may have changed.
     events(listener, signal) {
       listener({ type: 'resync' });
       return simulated.events(listener, signal);

@@ -13,7 +13,7 @@ export const slackOf = ({ startMillis = 0 }: Life): number => SLACK_MILLIS + sta
 
 export const entriesOf = (life: Life): DeferContainer[] => life.pod.spec?.deferContainers ?? [];
 export const isEntry = (name: string): boolean => name.startsWith('defer-');
-/** Whether the container must have ended before a PostExit entry runs. */
+/** Returns whether the container must have ended before a PostExit entry runs. */
 export const isApp = (name: string): boolean => name.startsWith('app-') || name.startsWith('init-');
 export const isSidecar = (name: string): boolean => name.startsWith('side-');
 export const isCompanion = (name: string): boolean => isSidecar(name) || name.startsWith('debug-');

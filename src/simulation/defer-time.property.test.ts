@@ -75,7 +75,7 @@ interface Skipped {
   reason: string;
   /** The termination in the first status that showed the end of the entry. */
   shown: ShownTermination;
-  /** When this status was written. */
+  /** When the status with this termination was written. */
   at: number;
   life: Life;
   result: LifeResult;

@@ -11,7 +11,7 @@ export function addressBytes(text: string): number[] | undefined {
   return groupsOf(text).flatMap((group) => [group >> 8, group & 0xff]);
 }
 
-/** Returns the eight numbers of a valid IPv6 address. */
+/** Returns the eight 16-bit groups of a valid IPv6 address. */
 function groupsOf(text: string): number[] {
   const [head = '', tail] = text.split('::');
   const [before, after] = [parseGroups(head), parseGroups(tail ?? '')];

@@ -3,7 +3,7 @@ import type { ForeignResponse } from './foreign-response.ts';
 
 export interface CacheLimits {
   entries: number;
-  /** The memory for messages, in bytes. */
+  /** The maximum memory of all entries together, in bytes (an estimate). */
   bytes: number;
   /** The length, in bytes, above which a message is not stored. */
   messageBytes: number;

@@ -125,7 +125,7 @@ class Transfer {
 const nowSeconds = (): number => Math.floor(Date.now() / 1000);
 const send = (socket: Socket, message: ProcessMessage): void => void socket.write(`${JSON.stringify(message)}\n`);
 
-/** Calls `each` for each line. Calls `failed` if `each` throws, or if a line is too long. */
+/** Reads lines from the socket, and calls `each` for each line. Calls `failed` if `each` throws, or if a line is too long. */
 function readLines(socket: Socket, each: (line: string) => void, failed: (error: Error) => void): void {
   socket.setEncoding('utf8');
   let pending: string[] = [];

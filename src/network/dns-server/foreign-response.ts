@@ -13,7 +13,7 @@ const SHORTEST_SOA_BYTES = 22;
 const AUTHENTIC = 0x0020;
 
 export interface ForeignResponse {
-  /** The message without an OPT record, which applies only between two neighbors. */
+  /** The message without its OPT record, because such a record applies only between a client and the server that it asks. */
   message: Buffer;
   rcode: number;
   isTruncated: boolean;
@@ -140,7 +140,7 @@ export function relay(foreign: ForeignResponse, query: Query, ageSeconds: number
 
 /**
  * Returns the CNAME, A and AAAA records of the answer section, which are added to the response for an alias of this cluster. Reads only the
- * first `most` records. The list ends at a name without an unambiguous text, because a label contains a dot.
+ * first `most` records. The list ends before a record whose name has no unambiguous text, because a label contains a dot.
  */
 export function aliasesAndAddresses({ message }: ForeignResponse, query: Query, most: number): ZoneRecord[] {
   const found: ZoneRecord[] = [];

@@ -146,6 +146,6 @@ function nameProcess(): void {
   try {
     writeFileSync('/proc/self/comm', 'lifepod-dns');
   } catch {
-    // The name is only for people.
+    // The process works without this name, which is only for people.
   }
 }

@@ -8,9 +8,9 @@
  */
 
 export interface PortRecord {
-  /** In lower case; empty for a port without a name. */
+  /** The name in lower case; empty for a port without a name. */
   name: string;
-  /** In lower case, such as tcp. */
+  /** The protocol in lower case, such as tcp. */
   protocol: string;
   port: number;
 }
@@ -59,7 +59,7 @@ export type EngineMessage =
   | { op: 'replace'; command: string; args: string[] };
 
 export interface Hello {
-  /** Differs between processes that run other code or have other settings. */
+  /** A text that differs between processes with different code or settings. */
   identity: string;
   pid: number;
   /** The port on which the process listens. */

@@ -92,7 +92,7 @@ class Writer {
     this.#buffer = Buffer.allocUnsafe(limit + OPT_BYTES);
     query.question.copy(this.#buffer, HEADER_BYTES);
     this.#at = HEADER_BYTES + query.question.length;
-    // A dot within a label would make the text of the name ambiguous.
+    // A dot within a label would make the text of the name ambiguous, so such a name is not stored.
     if (!query.labels.some((label) => label.includes('.'))) this.#addNames(query.labels, HEADER_BYTES);
   }
 

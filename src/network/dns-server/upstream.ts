@@ -66,7 +66,7 @@ export const askTcp: Ask = (query, server, accepts, signal) =>
       const message = received.subarray(2, 2 + received.readUInt16BE(0));
       if (message.length >= 2 && message.readUInt16BE(0) === own.readUInt16BE(0) && accepts(message)) resolve(message);
       else reject(new Error(`${server.address} returned another message`));
-      // Do not use end(): the connection would stay open if the server does not close its half.
+      // end() would leave the connection open if the server does not close its half.
       socket.destroy();
     });
   });

@@ -4,7 +4,7 @@ import type { PortRecord, PutMessage, RecordKind, ServiceRecord, SliceRecord } f
 
 /** An endpoint that has a reverse name. */
 export interface NamedEndpoint {
-  /** See addressKey(). */
+  /** The addressKey() of the endpoint's address. */
   key: string;
   hostname: string;
   service: string;
@@ -20,7 +20,7 @@ export interface LabelledEndpoint {
 
 /** Access to the current Services, endpoints and namespaces. Keys are those of addressKey(). */
 export interface ZoneData {
-  /** Changes when the content changes. */
+  /** The serial number of the zone, which changes when the content changes. */
   readonly serial: number;
   service(namespace: string, name: string): ServiceRecord | undefined;
   hasNamespace(namespace: string): boolean;

@@ -17,7 +17,7 @@ export interface Srv {
   target: string;
 }
 
-/** `name`: the owner; the name in the question if absent. Names are without a dot at the end. */
+/** A DNS record. `name`: the owner of the record; absent: the name in the question. Names have no dot at the end. */
 export type ZoneRecord = { name?: string } & (
   | { type: 'A' | 'AAAA' | 'CNAME' | 'NS' | 'PTR' | 'TXT'; data: string }
   | { type: 'SRV'; data: Srv }

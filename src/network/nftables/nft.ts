@@ -109,7 +109,7 @@ const OBJECT = /^\t(chain|set|map) (\S+) \{/;
 const RULE = /^\t\t(?!\t|type )\S/;
 const LINES_PER_STEP = 1000;
 
-/** Parses the output of `nft --terse list table`, in turns with other work. */
+/** Resolves with the chains, sets and maps in the output of `nft --terse list table`. Lets other work run while it parses. */
 export async function parseObjects(listed: string): Promise<ListedObject[]> {
   const objects: ListedObject[] = [];
   const betweenSteps = workInTurns();

@@ -28,23 +28,23 @@ export interface Part {
 export type Rejections = ReadonlyMap<string, Error>;
 
 export interface Chain {
-  /** Begins with the name of the section and a slash. */
+  /** The name, which begins with the name of the section and a slash. */
   name: string;
   /** The declaration that attaches a base chain to a hook, such as `type nat hook prerouting priority -100; policy accept;`. */
   base?: string;
-  /** In the syntax of nft(8), one rule each. May refer to all chains and sets of the table. */
+  /** The rules in the syntax of nft(8), one text for each. They may refer to all chains and sets of the table. */
   rules: readonly string[];
 }
 
 export interface NftSet {
-  /** Begins with the name of the section and a slash. */
+  /** The name, which begins with the name of the section and a slash. */
   name: string;
   kind: 'set' | 'map';
   /** The type of the keys, and for a map that of the values after a colon, such as `ipv4_addr . inet_service : verdict`. */
   type: string;
   /** Further properties in the syntax of nft(8), such as `flags interval;`. */
   options?: string;
-  /** Rules add the elements: the kernel keeps them when the section is replaced. Parts must not declare elements. */
+  /** Rules add the elements of this set: the kernel keeps the elements when the section is replaced, and parts must not declare any. */
   dynamic?: true;
 }
 

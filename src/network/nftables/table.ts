@@ -60,7 +60,9 @@ export async function deleteTable(options: TableOptions): Promise<void> {
 const removal = (family: 'ip' | 'inet', name: string): string =>
   `add table ${family} ${name}\ndelete table ${family} ${name}\n`;
 
-/** After commands of this length in characters, the monitor is renewed: that of about 20,000 elements, which cost it 14 MB. */
+/**
+ * The monitor is renewed after commands of this length in characters. About 20,000 elements have this length, and cost the monitor 14 MB.
+ */
 const RENEWAL_LENGTH = 2 ** 21;
 const RETRY_BASE_MILLIS = 1000;
 const RETRY_MAX_MILLIS = 60_000;
@@ -176,7 +178,7 @@ class Owner implements NftTable {
     const applied = this.#unknown.has(section) ? undefined : this.#applied.get(section);
     const found = applied && (await this.#search(section, parts, applied, error));
     if (found !== undefined) return found;
-    // Another program may have changed the rules that the kernel had accepted.
+    // The first search may have failed because another program has changed the rules that the kernel had accepted.
     this.#unknown.add(section);
     return this.#search(section, parts, undefined, error);
   }

@@ -1,4 +1,4 @@
-/** Transactions as text, for tests. */
+/** Returns transactions as text, for tests. */
 import type { Section } from './section.ts';
 import { changeSection } from './transaction.ts';
 

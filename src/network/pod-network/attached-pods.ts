@@ -125,7 +125,7 @@ class AttachmentRules {
     this.#listeners.push(listener);
   }
 
-  /** Changes the rules at the next update. */
+  /** Makes the next update() write rules that protect these addresses. */
   protectApi(api: ApiAddresses): void {
     const { ranges, serviceIps } = this.#options;
     this.#podRules = podRules({ ...this.#options, api });

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 
 export interface Instance {
   dataDir: string;
-  /** Distinguishes this engine from other engines on the machine, for example the path of its data folder. */
+  /** A text that distinguishes this engine from other engines on the machine, for example the path of its data folder. */
   instance: string;
 }
 

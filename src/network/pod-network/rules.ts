@@ -24,7 +24,7 @@ import type { Attachment } from './attachments.ts';
 
 export interface PodRange {
   family: IpFamily;
-  /** In CIDR notation. */
+  /** The range in CIDR notation. */
   cidr: string;
 }
 

@@ -11,12 +11,12 @@ import { familyOf } from '../families.ts';
 import { type Route, readRoutes, runIp } from './links.ts';
 import { printedRange } from './ranges.ts';
 
-/** Distinguishes the routes from those that the kernel adds for addresses of the bridge. */
+/** The protocol of the routes, which distinguishes them from those that the kernel adds for addresses of the bridge. */
 const PROTOCOL = 'static';
 
 /**
  * Returns the metric of the routes. It is larger than the metrics of other programs, and differs between bridges, because the kernel
- * replaces a route with the same destination and metric also if it leads to another interface, such as the bridge of another engine.
+ * replaces a route with the same destination and metric even if it leads to another interface, such as the bridge of another engine.
  */
 export const metricOf = (bridge: string): number => 100_000 + (Number.parseInt(bridge.slice(2), 16) % 1_000_000);
 

@@ -10,7 +10,7 @@ const policyOf = (name: string, namespace: string, spec: NetworkPolicy['spec']):
   spec,
 });
 
-/** The CPU time of this thread, which does not contain the time of other programs on a busy machine. */
+/** Returns the CPU time of this thread in milliseconds. It does not contain the time of other programs on a busy machine. */
 const cpuMillis = (): number => {
   const { user, system } = process.threadCpuUsage();
   return (user + system) / 1000;

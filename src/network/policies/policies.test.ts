@@ -85,7 +85,7 @@ async function enforced(left: readonly LeftSandbox[] | Error = []) {
       detached([address]);
       await settled();
     },
-    /** Whether packets to the address are judged by policies. */
+    /** Returns whether policies judge packets to the address. */
     isIsolated: (address = ADDRESS) => (section.get(`address ${address}`)?.elements ?? []).length > 0,
     /** Makes nft reject the part of the section until `accept` is called. */
     reject(name: string): { accept(): void } {

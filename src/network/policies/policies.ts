@@ -34,7 +34,7 @@ import { PoliciesSection, type PolicyPod } from './policies-section.ts';
 import { rejectionReporter } from './rejection-reporter.ts';
 
 export interface PoliciesOptions {
-  /** Writes Events. */
+  /** The client with which Events are written. */
   client: Client;
   nodeName: string;
   informers: SharedInformers;

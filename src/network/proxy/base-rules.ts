@@ -164,7 +164,7 @@ function outermost(cidrs: readonly string[]): string[] {
   const found: IpRange[] = [];
   for (const range of ranges) {
     const last = found.at(-1);
-    // A range follows the ranges that contain it.
+    // After the sorting, a range follows the ranges that contain it.
     if (last === undefined || !rangeContainsRange(last, range)) found.push(range);
   }
   return found.map(formatIpRange);

@@ -41,7 +41,7 @@ export async function sharedPorts(options: TableOptions): Promise<string[]> {
   return [...messages].sort();
 }
 
-/** Returns a port in the spelling of nft(8), such as `tcp . 30080`, in the form `TCP/30080`. */
+/** Converts a port from the spelling of nft(8), such as `tcp . 30080`, to a text such as `TCP/30080`. */
 export function portText(port: string): string {
   const [protocol = '', number] = port.split(' . ');
   return `${protocol.toUpperCase()}/${number}`;
@@ -65,8 +65,8 @@ export interface ServiceRange {
 }
 
 /**
- * Resolves with the Service ranges of other engines, also of engines that have been killed. The rules of an engine show all its ranges,
- * because they drop packets to unused addresses. Its routes may not: an older engine has none.
+ * Resolves with the Service ranges of other engines, even of engines that have been killed. The rules of an engine show all its ranges,
+ * because they drop packets to unused addresses. The routes of an engine may not show them: an older engine has none.
  */
 export async function otherServiceRanges(options: TableOptions): Promise<ServiceRange[]> {
   const found: ServiceRange[] = [];

@@ -225,7 +225,7 @@ class ServiceProxy implements RunningProxy {
     }
     if (this.#hasOtherRanges) {
       this.#hasOtherRanges = false;
-      // The ranges of the command line count before the API server has written their ServiceCIDR.
+      // The ranges of the command line also count, because the API server may not have written their ServiceCIDR yet.
       const added = this.#cidrs.list().flatMap(({ spec }) => spec?.cidrs ?? []);
       this.#serviceCidrs = [...this.#options.serviceCidrs, ...added];
       this.#section.setServiceCidrs(this.#serviceCidrs);

@@ -19,7 +19,7 @@ export interface NodeFacts extends Place {
   /** The ranges of Pods and of cluster IPs, in CIDR notation. */
   podCidrs: readonly string[];
   serviceCidrs: readonly string[];
-  /** Addresses at which programs of the node itself serve, such as the cluster's DNS. They are left out. */
+  /** Addresses at which programs of the node itself serve, such as the cluster's DNS. The rules leave them out. */
   reservedIps: readonly string[];
   /** The addresses of the API, which no Service gets. */
   api: ApiAddresses;

@@ -4,7 +4,7 @@ import type { EndpointSlice, Service } from '../../api/generated/types.ts';
 import { endpoint, portOf, serviceOf, sliceOf } from './proxy-fixture.ts';
 import { ServicesSection } from './services-section.ts';
 
-/** The CPU time of this thread, which does not contain the time of other programs on a busy machine. */
+/** Returns the CPU time of this thread in milliseconds. It does not contain the time of other programs on a busy machine. */
 const cpuMillis = (): number => {
   const { user, system } = process.threadCpuUsage();
   return (user + system) / 1000;

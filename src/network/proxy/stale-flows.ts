@@ -18,7 +18,7 @@ import type { UdpFrontend } from './service-rules.ts';
 export interface Flow {
   destination: string;
   destinationPort: number;
-  /** Where the packets go after translation, as `10.244.0.7 . 53`. */
+  /** The address and port to which the packets go after translation, as `10.244.0.7 . 53`. */
   target: string;
 }
 
