@@ -310,7 +310,7 @@ const steady = deferLives.map((life): Life => {
 const disturbance = fc.record({
   agent: fc.boolean(),
   runtime: fc.boolean(),
-  /** Selects the disturbed action among those from the deletion on (modulo their number). */
+  /** The index of the disturbed action among the actions from the deletion on, modulo their number. */
   position: fc.nat({ max: 30 }),
   asked: fc.boolean(),
   agentMillis: fc.constantFrom(50, 5_000, 120_000),

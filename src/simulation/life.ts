@@ -53,7 +53,9 @@ export interface Deletion {
 /** A Pod and everything that happens to it. Times are milliseconds from the start of the simulation. */
 export interface Life {
   pod: Pod;
-  /** By container name, the run of each attempt; the last one repeats. A container without a script runs until it is killed. */
+  /**
+   * The runs of the attempts of each container, by its name; the last run repeats. A container without a script runs until it is killed.
+   */
   scripts: Record<string, RunScript[]>;
   deletions?: Deletion[];
   /** When the object is removed from the API by force, so without a grace period. */

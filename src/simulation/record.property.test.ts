@@ -113,7 +113,7 @@ const ofEveryLife: Readonly<Record<string, (recorded: Recorded) => void>> = {
     const order = stepsOfTrace(result, life);
     const recorded = stepsOfRecord(record).filter((line) => order.includes(line));
     const timeOf = (line: string): number => Number(line.split(' at ')[1]);
-    // Steps at the same time have no order.
+    // Steps with the same time may be in any order.
     expect(recorded.map(timeOf)).toEqual(order.map(timeOf));
     expect([...recorded].sort()).toEqual([...order].sort());
   },

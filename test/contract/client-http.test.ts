@@ -59,7 +59,7 @@ beforeEach(() => {
   client = httpClient({ server: `https://127.0.0.1:${port}`, ...credentials });
 });
 
-/** Sends the same response to every request. Returns the list to which the requests are added. */
+/** Makes the server send the same response to every request. Returns the list to which the requests are added. */
 function respond(code: number, body: unknown, headers: Record<string, string | string[]> = {}) {
   const requests: { line: string; type: string | undefined; body: unknown }[] = [];
   handler = async (request, response) => {

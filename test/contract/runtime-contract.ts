@@ -20,9 +20,9 @@ interface Program {
 const forever = 'while :; do sleep 3600 & wait $!; done';
 
 export const PROGRAMS = {
-  /** Exits with code 143 when it receives SIGTERM. */
+  /** This program exits with code 143 when it receives SIGTERM. */
   obedient: { command: ['sh', '-c', `trap "exit 143" TERM; ${forever}`], script: { stopMillis: 5 } },
-  /** Ignores SIGTERM, and exits only when it is killed. */
+  /** This program ignores SIGTERM, and exits only when it is killed. */
   stubborn: { command: ['sh', '-c', `trap "" TERM; ${forever}`], script: {} },
   succeeds: { command: ['true'], script: { runMillis: 20, exitCode: 0 } },
   fails: { command: ['sh', '-c', 'exit 3'], script: { runMillis: 20, exitCode: 3 } },

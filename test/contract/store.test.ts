@@ -421,7 +421,9 @@ async function checkAgainstModel(store: Store, steps: Step[]): Promise<void> {
   expect((await live.until(expected.length)).map(plainEvent)).toEqual(expected.map(plainEvent));
 }
 
-/** Checks that reads at each retained revision return the state of the model, and that a watch from it delivers all later events. */
+/**
+ * Checks that reads at each retained revision return the state of the model, and that a watch from this revision delivers all later events.
+ */
 async function checkHistory(store: Store, model: Model): Promise<void> {
   expect(store.revision()).toBe(model.states.length - 1);
   for (let revision = model.compacted; revision < model.states.length; revision++) {

@@ -5,7 +5,7 @@ import { lifepod, test } from '../support/shared-engine.ts';
 
 const ready = (name: string): Promise<string> =>
   lifepod.kubectlOk('wait', '--for=condition=Ready', `pod/${name}`, '--timeout=60s');
-/** Runs kubectl, and returns the time that it took, in milliseconds. */
+/** Runs kubectl, and resolves with the time that it took, in milliseconds. */
 async function timed(...args: string[]): Promise<number> {
   const begin = performance.now();
   await lifepod.kubectlOk(...args);

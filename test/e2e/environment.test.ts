@@ -22,7 +22,7 @@ const resource = (name: string, of: string, more: object = {}): object => ({
   name,
   valueFrom: { resourceFieldRef: { resource: of, ...more } },
 });
-/** Prints the environment without a shell, because a shell drops variables whose names it does not accept. */
+/** Fields of a container that prints its environment without a shell, because a shell drops variables whose names it does not accept. */
 const PRINT = { script: '', command: ['cat', '/proc/self/environ'] };
 /**
  * Runs a Pod whose app container prints its environment, and resolves with the variables. `app` contains additional fields of the

@@ -16,7 +16,7 @@ const raw = (path: string): Promise<string> => lifepod.kubectlOk('get', '--raw',
 test('kubectl get --raw reads every path that / lists', async () => {
   const { paths } = JSON.parse(await raw('/')) as { paths: string[] };
   expect(paths).toEqual(expect.arrayContaining(['/api', '/apis', '/healthz', '/metrics', '/openapi/v2', '/version']));
-  // Each call starts a kubectl; one path of each kind is enough.
+  // Each call starts a kubectl, so the test reads only one path of each kind.
   for (const path of ['/api', '/apis', '/apis/apps', '/openapi/v2', '/openapi/v3', '/version']) {
     expect(paths).toContain(path);
     expect(JSON.parse(await raw(path))).toBeInstanceOf(Object);

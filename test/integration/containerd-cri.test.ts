@@ -20,7 +20,7 @@ let events: Promise<void>;
 let serial = 0;
 beforeAll(async () => {
   real = await startRealRuntime();
-  // logEnded() depends on the events.
+  // logEnded() needs the events of the runtime, so the tests follow them.
   events = real.runtime.events(() => undefined, end.signal);
 });
 afterAll(async () => {

@@ -60,7 +60,10 @@ async function initialized(): Promise<{ uid: string; sandbox: string; container:
   return { uid, sandbox, container };
 }
 
-/** Deletes containerd's record of the container. Waits for the removal of the container's task by the CRI plugin, or ctr would fail. */
+/**
+ * Deletes the record that containerd has of the container. ctr would fail while the container has a task, so it first waits until the CRI
+ * plugin has removed the task.
+ */
 async function loseRecord(container: string): Promise<void> {
   while ((await ctr('tasks', 'ls', '-q')).includes(container));
   await ctr('containers', 'rm', container);

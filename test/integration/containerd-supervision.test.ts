@@ -45,7 +45,7 @@ async function runtimeOf(
   return runtime;
 }
 
-/** Runs a Pod with one container that runs until it is stopped. */
+/** Runs a Pod with one container that runs until it is stopped. Resolves with the IDs of the sandbox and of the container. */
 async function runSleeper(where: Scratch, runtime: ContainerRuntime): Promise<{ sandbox: string; container: string }> {
   const config: SandboxConfig = {
     pod: { uid: 'uid-1', namespace: 'default', name: 'sleeper' },

@@ -81,7 +81,7 @@ async function until(done: (volumes: PersistentVolume[], claims: PersistentVolum
   await promise.finally(() => end.abort());
 }
 
-/** Resolves with the message of the first Event with this reason. */
+/** Resolves with the message of the first Event with this reason; with undefined if this Event has no message. */
 function firstEvent(reason: string): Promise<string | undefined> {
   const { promise, resolve } = Promise.withResolvers<string | undefined>();
   const events = clientOf(registry).resource<CoreV1Event>(EVENTS);

@@ -170,7 +170,7 @@ test('kubectl delete --now: each container gets its stop signal 2 s before the k
   await deletion('at-once', '--now');
   await record.until('at-once', terminating);
   const began = Date.now();
-  // The specification results in about 9 s. The rest allows for a slow machine.
+  // According to the specification, the Pod ends after about 9 s. The rest of the limit allows for a slow machine.
   expect((await record.gone('at-once')) - began).toBeLessThan(13_000);
   // The log lines of the first entry are ignored, because the entry may not have had time to start.
   const steps = log('at-once').filter((line) => !line.includes('one'));

@@ -110,7 +110,9 @@ afterAll(() => {
   rmSync(folder, { recursive: true });
 });
 
-/** Sends the request. Returns the status code and the body, which is empty for a watch or a followed log: they are aborted. */
+/**
+ * Sends the request, and resolves with the status code and the body. The body is empty for a watch or a followed log, which are aborted.
+ */
 async function send(asked: HostileRequest): Promise<{ code: number; text: string }> {
   const { method, path, headers } = asked;
   const body = Buffer.from(asked.body, 'latin1');

@@ -180,7 +180,7 @@ test('a neighbor of the machine that routes to the API through the machine does 
   const { gateway } = places;
   await using server = createServer((socket) => socket.end('reached')).listen(0, gateway);
   await once(server, 'listening');
-  // The neighbor's packets do reach the address of the gateway.
+  // This server shows that the neighbor's packets reach the address of the gateway.
   expect(await ask(neighbor.name, gateway, (server.address() as AddressInfo).port)).toBe('reached');
   const urls = [...urlsOf(places), `https://${machineIp}:${places.port}`];
   expect(await fromOutside(urls, neighbor.name)).toEqual([

@@ -92,7 +92,7 @@ test('lifepod down after kill -9 of the engine ends the Pods and leaves nothing 
       await lifepod.wait('--for=condition=Ready', 'pod/app');
       return watchLeaks(lifepod.dataDir);
     };
-    // An engine and a containerd that start after both were killed detach the sandbox.
+    // After the engine and containerd have been killed, a new engine and a new containerd detach the sandbox.
     await runAgain();
     await lifepod.kill('SIGKILL');
     killContainerd(lifepod);

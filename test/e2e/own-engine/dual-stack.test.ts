@@ -63,7 +63,10 @@ const askFrom = (name: string, address: string, port: number): Promise<string> =
 const askFromMachine = async (address: string, port: number): Promise<string> =>
   (await runCommand('busybox', ['nc', '-w', '10', address, String(port)], { input: '' })).stdout.trim();
 
-/** Resolves with the addresses that the node must have: those of the machine's default routes. */
+/**
+ * Resolves with the addresses that the node must have: those of the machine's default routes. Without an IPv4 default route, the first
+ * address is the gateway of the Pods.
+ */
 async function nodeIps(): Promise<string[]> {
   const { signal } = new AbortController();
   const [ipv4, ipv6] = await Promise.all([nodeAddress('IPv4', signal), nodeAddress('IPv6', signal)]);

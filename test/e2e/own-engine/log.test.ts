@@ -55,7 +55,7 @@ test('each line of the log is one JSON object without repeated keys, and the end
         metadata: { name: 'web', namespace: 'gone' },
         spec: { replicas: 2, selector: { matchLabels: labels }, template: { metadata: { labels }, spec } },
       },
-      // The image of this Pod cannot be pulled, so that actions fail.
+      // The image of this Pod cannot be pulled, so actions fail.
       {
         apiVersion: 'v1',
         kind: 'Pod',

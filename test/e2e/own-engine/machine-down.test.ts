@@ -22,7 +22,7 @@ afterAll(async () => {
 });
 useOwnEngine(async () => {
   machine = await startRealRuntime();
-  // lifepod looks for the state of the machine's containerd in the folder of the socket. The test's containerd has it elsewhere.
+  // lifepod looks for the state of the machine's containerd in the folder of the socket. The state of the test's containerd is elsewhere.
   const { state, socket } = containerdPaths(machine.where.dataDir);
   const tasks = 'io.containerd.runtime.v2.task';
   mkdirSync(join(state, tasks), { recursive: true });

@@ -62,7 +62,7 @@ async function withMachine(
   }
 }
 
-/** Writes an archive with a sandbox image of the name `reference`, and returns the path of the archive. */
+/** Writes an archive with a sandbox image of the name `reference`, and resolves with the path of the archive. */
 async function pauseArchive({ dataDir }: Scratch, reference: string): Promise<string> {
   const archive = join(dataDir, 'sandbox-image.tar');
   await makePauseArchive(archive, { reference });

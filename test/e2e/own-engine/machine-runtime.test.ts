@@ -35,7 +35,7 @@ useOwnEngine(async () => {
 });
 
 const deadline = (): AbortSignal => AbortSignal.timeout(30_000);
-/** Writes an archive of an image with a shell and a file of `ballastBytes` random bytes. Returns the path of the archive. */
+/** Writes an archive of an image with a shell and a file of `ballastBytes` random bytes. Resolves with the path of the archive. */
 async function archiveOf(reference: string, ballastBytes = 0): Promise<string> {
   const archive = join(machine.where.dataDir, 'image.tar');
   const file = (path: string, content: Buffer) => ({ type: 'file', path, mode: 0o755, content }) as const;

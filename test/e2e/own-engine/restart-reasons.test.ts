@@ -72,7 +72,7 @@ async function started(name: string): Promise<Pod> {
   return record.until(name, isReady);
 }
 const BEGUN = ['init-1', 'side', 'init-2', 'app', 'other'];
-/** Returns the lines with those after the third sorted, because these are from the two apps, which start in any order. */
+/** Returns the lines. Sorts the lines after the third, because these are from the two apps, which start in any order. */
 const sorted = (lines: string[]): string[] => [...lines.slice(0, 3), ...lines.slice(3).sort()];
 
 describe.concurrent('init containers', () => {

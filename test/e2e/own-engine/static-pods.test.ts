@@ -94,7 +94,7 @@ test('after a change of its manifest, a static Pod ends gracefully before its su
   const mount = { volumeMounts: [{ name: 'host', mountPath: '/host' }] };
   write('slow.yaml', pod('slow', { app: [{ name: 'app', script: trapped, ...mount }], spec: hostPath }));
   const before = await ready('slow-node-1');
-  // Prints "after" only if the old Pod has already ended.
+  // The script prints "after" only if the old Pod has already ended.
   const checks = `[ -e /host/ended ] && echo after; ${WAIT}`;
   const changed = pod('slow', { app: [{ name: 'app', script: checks, ...mount }], spec: hostPath });
   await lifepod.until(['logs', '-f', 'slow-node-1'], (line) => {

@@ -1,4 +1,4 @@
-/** Tests of the flags of kubectl with which one acts as another user, of `kubectl auth whoami` and of `kubectl create token`. */
+/** Tests of the flags with which kubectl acts as another user, of `kubectl auth whoami` and of `kubectl create token`. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
