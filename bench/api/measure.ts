@@ -6,7 +6,10 @@ import { Connection, type Target } from './connection.ts';
 export interface Figure {
   what: string;
   value: number;
-  /** A rate (/s) is better if it is higher, a figure of another unit if it is lower. `×` is a ratio of two figures of the same round. */
+  /**
+   * A rate (/s) is better if it is higher. A figure with another unit is better if it is lower. `×` is a ratio of two figures of the same
+   * round.
+   */
   unit: '/s' | 'ms' | 'µs' | 'MiB' | '×';
 }
 

@@ -34,7 +34,7 @@ export const protocols: Section = {
       ['HTTP/2, 64 connections', many],
       ['HTTP/2, 1 connection', streams],
     ] as const;
-    /** Opens the watches only for this measurement, so that they do not slow down the other ones. */
+    /** Returns a measurement that opens its watches itself, so that they do not slow down the other measurements. */
     const fanoutAlone =
       (how: string, open: () => Promise<Parameters<typeof fanoutOf>[2]>): Measure =>
       async () => {

@@ -81,7 +81,7 @@ for (const [folder, key] of [
 interface Resolved {
   base: string;
   pointer: boolean;
-  /** `[]` for lists, `{}` for maps; empty for single values. */
+  /** The kind of container: `[]` for lists, `{}` for maps; empty for single values. */
   container: string;
   goName?: string;
 }

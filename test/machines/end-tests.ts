@@ -40,7 +40,7 @@ export function endTests(machine: () => Machine): void {
     expect([status?.phase, status?.reason]).toEqual(['Failed', 'Terminated']);
     await machine().ok(untilReady(STATIC));
     expect(await machine().ok(started)).not.toBe(before);
-    // The unit that ends the Pods starts after the engine listens.
+    // The unit that ends the Pods starts only after the engine listens, so the test waits until systemd has started all units.
     await machine().ok('timeout 240 systemctl is-system-running --wait >/dev/null || true');
     expect(await machine().ok('systemctl is-active lifepod lifepod-shutdown containerd')).toBe(
       'active\nactive\nactive\n',

@@ -123,7 +123,7 @@ const nothing: Act = async () => undefined;
 const scale = (ref: ResourceRef): Act => patch(ref, { spec: { replicas: 1 } });
 const TWO = { replicas: 2 };
 
-/** `count`: the number of Pods that are Ready before the act, and the number of those that end. */
+/** `count`: the number of Pods that are Ready before the act, and the number of Pods that end because of it. */
 type Row = [cause: string, reason: string, count: [before: number, ended: number], created: KubeObject, act: Act];
 const rows: Row[] = [
   ['a user deletes a Pod', 'Deleted', [1, 1], pod(), remove(PODS)],

@@ -34,7 +34,10 @@ const INPUTS = ['src/**/*.{ts,proto,json}', 'src/cli/completion/*', 'bin/*', 'sc
 const LINKS = ['.git', 'examples', 'node_modules', 'package.json'];
 const UNUSED_MILLIS = 86_400_000;
 
-/** Vitest calls this function once for each project before it starts the workers, which inherit the environment. */
+/**
+ * Builds the sources if there is no build of them yet, and passes the path of its launcher to the workers. Vitest calls this function once
+ * for each project before it starts the workers, which inherit the environment.
+ */
 export default async function setUp(): Promise<void> {
   if (process.env[LAUNCHER_VARIABLE] !== undefined) return;
   const folder = join(BUILDS, hashOfInputs());
@@ -43,7 +46,7 @@ export default async function setUp(): Promise<void> {
   utimesSync(folder, now, now);
   removeUnused(now.getTime() - UNUSED_MILLIS);
   process.env[LAUNCHER_VARIABLE] = join(folder, 'bin/lifepod');
-  // Tests give commands a HOME of their own, without the compiled code of earlier commands.
+  // Tests give commands a HOME of their own, which has no compiled code of earlier commands. The commands share this cache instead.
   process.env['NODE_COMPILE_CACHE'] ??= join(folder, 'compiled');
 }
 

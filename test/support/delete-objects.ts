@@ -63,7 +63,7 @@ export const deleter =
 
 const nameOf = ({ metadata }: KubeObject): string => metadata.name;
 
-/** Resolves with the UID of the deleted object, or with undefined if the response does not contain it. */
+/** Deletes the object, and resolves with its UID; with undefined if the response does not contain the UID. */
 async function deleteOne(
   { api }: Connection,
   { ref, namespace, name = '' }: Named,
@@ -73,7 +73,9 @@ async function deleteOne(
   return result.kind === 'Status' && 'details' in result ? result.details?.uid : (result as KubeObject).metadata.uid;
 }
 
-/** Returns the grace period that the options mean, undefined for that of the object. Source: kubectl. */
+/**
+ * Returns the grace period in seconds that follows from the options; undefined if the object's own grace period applies. Source: kubectl.
+ */
 function gracePeriodOf(options: { now?: boolean; force?: boolean; gracePeriod?: string }): number | undefined {
   if (options.now === true) return NOW_SECONDS;
   if (options.force === true) return Number(options.gracePeriod ?? 0);

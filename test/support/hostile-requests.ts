@@ -10,7 +10,7 @@ export interface HostileRequest {
   /** The path, including the query. */
   path: string;
   headers: Record<string, string>;
-  /** One character per byte (latin1). */
+  /** The body as a text with one character per byte (latin1). */
   body: string;
 }
 

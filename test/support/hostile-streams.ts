@@ -7,7 +7,7 @@ export interface HostileStream {
   /** The subresource with its query, such as exec?container=app. */
   stream: string;
   headers: Record<string, string>;
-  /** One character per byte (latin1). */
+  /** The bytes as a text with one character per byte (latin1). */
   bytes: string;
 }
 

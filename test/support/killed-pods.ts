@@ -73,7 +73,7 @@ const failOnce = (wait: string): string =>
 export const ENTRIES = ['one', 'two', 'three', 'four'] as const;
 export const GRACE_SECONDS = 100;
 
-/** Keeps a Pod in the API after its end, so that a recording that starts later still contains its last status. */
+/** The finalizer that keeps a Pod in the API after its end, so that a recording that starts later still contains its last status. */
 const FINALIZER = 'tests.lifepod.io/recorded';
 
 /** Returns a Pod with four entries, the second of which fails once. `work` returns the script between the two log lines of an entry. */

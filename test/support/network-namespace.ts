@@ -136,7 +136,7 @@ function exchanging(namespace: string, program: string): Connection {
   };
 }
 
-/** Like connect(), but sends UDP datagrams, all from the same source port. */
+/** Returns a connection like that of connect(), which sends UDP datagrams, all from the same source port. */
 export function exchangeDatagrams(namespace: string, address: string, port: number): Connection {
   const program = `
 const socket = require('node:dgram').createSocket('udp4');

@@ -9,8 +9,8 @@ import { createInterface } from 'node:readline';
 export interface Command {
   id: number;
   /**
-   * `listen`: TCP and UDP. `open`: a connection that stays open. `say`: sends a message on it. `close`: closes a server or connection.
-   * `measure`: answers with a number.
+   * What the program does. `listen`: starts a server for TCP and UDP. `open`: opens a connection that stays open. `say`: sends a message on
+   * such a connection. `close`: closes a server or connection. `measure`: measures connections, and answers with a number.
    */
   op: 'listen' | 'open' | 'say' | 'close' | 'measure';
   /**

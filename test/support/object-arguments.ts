@@ -7,7 +7,7 @@ import type { Connection } from './connection.ts';
 /** The objects of one kind that an argument names: the object `name`, those with the labels `labelSelector`, or all of them. */
 export interface Named {
   ref: ResourceRef;
-  /** Undefined if the kind is not namespaced. */
+  /** The namespace of the objects; undefined if the kind is not namespaced. */
   namespace?: string;
   name?: string;
   labelSelector?: string;
@@ -26,8 +26,8 @@ export function kindNamed(word: string): Kind {
 }
 
 /**
- * Returns what the words name: `KIND/NAME` any number of times, or `KIND` or `KIND,KIND` with names. Without names, `-l` or `--all` must
- * select the objects, as with `kubectl delete` and `kubectl wait`. Throws if a kind is unknown.
+ * Returns the objects that the words name. The words are `KIND/NAME` any number of times, or `KIND` or `KIND,KIND` with names. Without
+ * names, `-l` or `--all` must select the objects, as with `kubectl delete` and `kubectl wait`. Throws if a kind is unknown.
  */
 export function objectsNamed(
   words: readonly string[],
@@ -60,13 +60,13 @@ const selectorsOf = ({ namespace, name, labelSelector }: Named) => ({
   fieldSelector: name === undefined ? undefined : `metadata.name=${name}`,
 });
 
-/** Returns the objects that exist now. */
+/** Resolves with the objects that exist now. */
 export const existing = async (api: ResourceApi, named: Named): Promise<KubeObject[]> =>
   (await api.list(named.ref, selectorsOf(named))).items;
 
 /**
- * Resolves when `satisfied` returns true for the objects by UID, which a watch keeps current. Rejects with what `satisfied` throws, and,
- * when `signal` aborts, with an error that contains the objects.
+ * Resolves when `satisfied` returns true for the objects by UID, which a watch keeps current. Rejects with the error that `satisfied`
+ * throws, and, when `signal` aborts, with an error that contains the objects.
  */
 export async function untilObjects(
   { api }: Connection,

@@ -75,7 +75,7 @@ async function setUpNode(
     '-qw',
     'net.ipv4.ip_forward=1',
     'net.ipv6.conf.all.forwarding=1',
-    // The kernel limits the rate of ICMP errors, among which are redirects.
+    // Without this setting, the kernel would limit the rate of ICMP errors, including redirects.
     'net.ipv4.icmp_ratelimit=0',
   ]);
   await batch(node, [

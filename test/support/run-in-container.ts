@@ -53,7 +53,7 @@ function resultOf(socket: WebSocket, args: readonly string[]): Promise<CommandRe
     }, DEADLINE_MILLIS);
     let problem = '';
     socket.on('message', (message: Buffer) => channels[message[0] ?? 0]?.push(message.subarray(1)));
-    // The event `close` follows.
+    // The event `close`, which follows, ends the call.
     socket.on('error', (error) => {
       problem = `error: ${error.message}\n`;
     });

@@ -60,7 +60,7 @@ export const waiter =
     await Promise.all(waits);
   };
 
-/** Returns a function that returns whether an object is in the state. Throws if the state has another form. */
+/** Returns a function that returns whether an object is in the state `goal`. Throws if `goal` is neither a condition nor a JSONPath. */
 function stateOf(goal: string): (object: KubeObject) => boolean {
   const [, type, status = 'true'] = /^condition=([^=]+)(?:=(.+))?$/.exec(goal) ?? [];
   if (type !== undefined) return (object) => hasCondition(object, type, status);
@@ -73,7 +73,10 @@ function stateOf(goal: string): (object: KubeObject) => boolean {
   };
 }
 
-/** Like kubectl, ignores conditions that the component has set for an earlier generation of the object. */
+/**
+ * Returns whether the object has the condition with the status. Like kubectl, ignores a condition that the component has set for an earlier
+ * generation of the object.
+ */
 function hasCondition(object: KubeObject, type: string, status: string): boolean {
   const { conditions = [], observedGeneration } = (object as WithStatus).status ?? {};
   const found = conditions.find((each) => each.type.toLowerCase() === type.toLowerCase());

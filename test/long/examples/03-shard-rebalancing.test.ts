@@ -36,7 +36,7 @@ async function expectNothingLost(): Promise<{ at: number; text: string }[]> {
   return lines;
 }
 
-/** Returns the last status that the Pod with the UID had. */
+/** Returns the last status that the Pod with the UID had; undefined if no version of this Pod was recorded. */
 const lastStatus = (name: string, uid: string | undefined) =>
   record.history(name).findLast(({ pod }) => pod.metadata.uid === uid)?.pod.status;
 const handOverOf = (status: PodStatus | undefined) => status?.deferContainerStatuses?.[0]?.state?.terminated;

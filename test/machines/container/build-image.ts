@@ -125,7 +125,9 @@ function copy({ text }: Instruction, workdir: string, root: string, roots: Reado
   }
 }
 
-/** Returns a predicate: whether the .dockerignore lets Docker send a path to the builder. The last pattern that matches decides. */
+/**
+ * Returns a function that returns whether the .dockerignore lets Docker send a path to the builder. The last pattern that matches decides.
+ */
 export function sentFiles(): (path: string) => boolean {
   const patterns = readFileSync(join(REPOSITORY, '.dockerignore'), 'utf8')
     .split('\n')

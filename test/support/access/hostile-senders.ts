@@ -208,12 +208,15 @@ const impersonationOf = (certificate: string): fc.Arbitrary<Impersonation> =>
     { weight: certificate === 'proxy' ? 25 : 1, arbitrary: someImpersonation },
   );
 
-/** Returns the headers of an impersonation; if `odd`, in lower case, with a second user and with a percent-encoded key. */
+/**
+ * Returns the headers of an impersonation. If `odd` is true, their names are in lower case, a second user follows the first one, and keys
+ * that begin with `s` are percent-encoded.
+ */
 function impersonationHeaders({ user, groups, uid, extra }: Impersonation, odd: boolean): Header[] {
   const name = (text: string): string => (odd ? text.toLowerCase() : text);
   return [
     ...(user === undefined ? [] : [[name('Impersonate-User'), user] as const]),
-    // Only the first of several values counts.
+    // The server must use only the first of several values.
     ...(user !== undefined && odd ? [['Impersonate-User', 'root'] as const] : []),
     ...groups.map((group) => [name('Impersonate-Group'), group] as const),
     ...(uid === undefined ? [] : [[name('Impersonate-Uid'), uid] as const]),

@@ -88,7 +88,7 @@ export function rightFor(method: string, target: string): Right | undefined {
   const watch = query.get('watch');
   if (right.name === '' && right.verb === 'get')
     right.verb = watch === null || watch.toLowerCase() === 'false' || watch === '0' ? 'list' : 'watch';
-  // Unlike upstream, this applies to the deprecated paths of watches, too.
+  // The name in a field selector counts as the name of the object. Unlike upstream, this also applies to the deprecated paths of watches.
   if (right.name === '' && (right.verb === 'list' || right.verb === 'watch'))
     right.name = /^metadata\.name=([a-z0-9.-]+)$/.exec(query.get('fieldSelector') ?? '')?.[1] ?? '';
   if (right.name === '' && right.verb === 'delete') right.verb = 'deletecollection';

@@ -21,7 +21,7 @@ const MOST_STEPS = 5_000_000;
 /** Matches the names of resources of the event loop that end even if no virtual time passes. */
 const BUSY = /^(FSReq|Immediate|FileHandleClose|DirHandle|PROCESSWRAP|ProcessWrap|CLOSEREQ|CloseReq)/;
 
-/** Resolves when the event loop has nothing to do but to wait for timers, changes of files, and requests from outside. */
+/** Resolves when the event loop only waits for timers, changes of files, and requests from outside. */
 async function quiet(): Promise<void> {
   let quietTurns = 0;
   while (quietTurns < 2) {

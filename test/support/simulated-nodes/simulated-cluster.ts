@@ -43,7 +43,7 @@ export interface SimulatedClusterOptions {
   time?: 'real' | 'virtual';
   /** Where the API stores objects; by default in memory. In virtual time, only `memory` is possible. */
   store?: 'memory' | 'lmdb';
-  /** Whether the API server serves HTTPS, so that kubectl can be used. Only in real time. Absent: no. */
+  /** Whether the API server serves HTTPS, so that kubectl can be used; by default, it does not. Only possible in real time. */
   https?: boolean;
   /** Whether the controllers run; by default they run. */
   controllers?: boolean;

@@ -37,7 +37,7 @@ export interface SimulatedRun {
   /** The namespace and the name of the Pod. */
   pod: { namespace: string; name: string };
   container: string;
-  /** 0 for the first run of the container. */
+  /** The number of the run: 0 for the first run of the container. */
   attempt: number;
 }
 
