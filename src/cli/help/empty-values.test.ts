@@ -30,7 +30,7 @@ test.each(options.filter(([, option]) => !mayBeEmpty(option)))('%s refuses an em
 
 test('only options of lifepod up may be empty', () => {
   const names = options.filter(([, option]) => mayBeEmpty(option)).map(([name]) => name);
-  expect(names).toContain('lifepod up --tls-san');
+  for (const long of ['--tls-san', '--container-runtime-endpoint']) expect(names).toContain(`lifepod up ${long}`);
   expect(names.filter((name) => !name.startsWith('lifepod up --'))).toEqual([]);
 });
 

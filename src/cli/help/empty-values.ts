@@ -16,6 +16,7 @@ export const MAY_BE_EMPTY: ReadonlySet<string> = new Set([
   ...API_FLAGS.map(([flag]) => flag),
   ...[...auditFlags({}), ...authenticationFlags({}), ...nodeOptionFlags({})].map(([flag]) => flag),
   ENCRYPTION_FLAG,
+  '--container-runtime-endpoint',
 ]);
 
 /** The argument that is passed on to a program, which may accept empty words. */
