@@ -143,7 +143,10 @@ function declaration(type: string): string {
   return `export interface ${publicName(type)} {\n${lines.join('\n')}\n}`;
 }
 
-/** Returns the descriptions of the fields of a type. lifepod's own override those of the model, which override those of embedded types. */
+/**
+ * Returns the descriptions of the fields of a type. lifepod's own descriptions override those of the model, which override those of
+ * embedded types.
+ */
 function fieldDescriptions(type: string): Record<string, string> {
   const model = modelName(type);
   const embedded = (typeFacts(type)?.fields ?? []).filter(({ inline }) => inline);

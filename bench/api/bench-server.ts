@@ -67,7 +67,7 @@ async function userOf(admin: Target, dataDir: string, commonName: string): Promi
   return { ...admin, cert: Buffer.from(leaf.certificate), key: Buffer.from(leaf.key) };
 }
 
-/** Creates a scratch folder with a server that has the Pod TEMPLATE, and the ServiceAccount that Pods need. */
+/** Starts a server with a new scratch folder, and creates the Pod TEMPLATE and the ServiceAccount that Pods need. */
 export async function startNewServer(checkout: string): Promise<BenchServer & { dataDir: string }> {
   const dataDir = await mkdtemp(join(tmpdir(), 'lifepod-bench-api-'));
   const server = await startServer(checkout, dataDir);

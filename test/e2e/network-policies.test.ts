@@ -59,7 +59,7 @@ test('policies by Pods, ports up to endPort and address blocks apply, and a conn
     '',
   ]);
 
-  // This connection stays open, and the test counts its answers.
+  // A client in a Pod keeps one connection open and sends a line on it every 0.1 s. The test counts the answers.
   await sh('client', `(while :; do echo hi; sleep 0.1; done | nc ${web?.podIP} 8080 >/tmp/answers) >/dev/null 2>&1 &`);
   const answers = async (): Promise<number> => Number((await sh('client', 'wc -l </tmp/answers')) || 0);
   await expect.poll(answers, { timeout: 30_000 }).toBeGreaterThan(3);

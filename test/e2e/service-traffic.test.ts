@@ -181,7 +181,7 @@ describe.concurrent('traffic through Services', () => {
     socket.on('message', (data) => {
       answer = String(data);
     });
-    // Until the rules contain the Service, its address refuses datagrams.
+    // Until the rules contain the Service, its address refuses datagrams, which causes errors on the socket.
     socket.on('error', () => undefined);
     const answers = (): string => {
       socket.send('?');

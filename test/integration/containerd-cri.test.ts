@@ -220,7 +220,7 @@ describe('a container', () => {
 
   test('a container resolves names with the DNS settings of its sandbox', async () => {
     const asked: string[] = [];
-    // The first sandbox creates the bridge and its address.
+    // The first sandbox creates the bridge and its address, on which the server listens.
     await real.runtime.runSandbox(newSandbox(), never);
     const server = createSocket('udp4', (message, from) => {
       const query = dnsPacket.decode(message);

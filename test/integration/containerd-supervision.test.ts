@@ -326,7 +326,7 @@ describe('a private containerd', () => {
   });
 });
 
-/** Starts another process that supervises a containerd, as the engine does. Throws if that process ends before its containerd runs. */
+/** Starts another process that supervises a containerd, as the engine does. Rejects if that process ends before its containerd runs. */
 async function startInOtherProcess(where: Scratch) {
   const module = new URL('../../src/runtime/containerd/containerd.ts', import.meta.url).href;
   const node = new URL('../../src/platform/node-js.ts', import.meta.url).href;

@@ -109,7 +109,8 @@ it('shutdown-node restarts an engine that is killed during the shutdown, and end
   );
   expect(await lifepod.cliOk('shutdown-node')).toContain('nothing to do');
 
-  // The engine that shutdown-node started used a free port. The data folder contains the port of the previous engine.
+  // The engine that shutdown-node started used a free port. The data folder contains the port of the previous engine, so the next start
+  // uses that port without --port.
   lifepod.options.splice(lifepod.options.indexOf('--port'), 2);
   await lifepod.up();
   expect(await lifepod.kubectlOk(...server)).toBe(before);

@@ -27,7 +27,8 @@ export function kindNamed(word: string): Kind {
 
 /**
  * Returns the objects that the words name. The words are `KIND/NAME` any number of times, or `KIND` or `KIND,KIND` with names. Without
- * names, `-l` or `--all` must select the objects, as with `kubectl delete` and `kubectl wait`. Throws if a kind is unknown.
+ * names, `-l` or `--all` must select the objects, as with `kubectl delete` and `kubectl wait`. Throws if a kind is unknown or if nothing
+ * selects the objects.
  */
 export function objectsNamed(
   words: readonly string[],

@@ -186,7 +186,7 @@ function findStatus({ status = {} }: Pod, container: string): ContainerStatus | 
 export const condition = (pod: Pod, type: string): PodCondition | undefined =>
   pod.status?.conditions?.find((each) => each.type === type);
 
-/** This function and the following ones are conditions for PodRecord.until(). */
+/** Returns whether the Pod is Ready. Like the functions below, it is a condition for PodRecord.until(). */
 export const isReady = (pod: Pod): boolean => condition(pod, 'Ready')?.status === 'True';
 export const inPhase =
   (phase: string) =>

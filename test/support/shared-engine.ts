@@ -44,7 +44,7 @@ async function enterNamespace(engine: Lifepod): Promise<NamespacedLifepod> {
       await connect();
     },
   };
-  // After a restart, the engine may listen on another port.
+  // Reads the engine's kubeconfig again, because the engine may listen on another port after a restart.
   const connect = async (): Promise<void> => {
     const config = parseDocument(readFileSync(engine.kubeconfig, 'utf8'));
     config.setIn(['contexts', 0, 'context', 'namespace'], namespace);

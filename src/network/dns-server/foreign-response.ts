@@ -40,7 +40,7 @@ export function forwardedQuery(query: Query): Buffer {
   return message;
 }
 
-/** Returns the response; undefined if the message is malformed or does not answer the question. */
+/** Returns the response that the message contains; undefined if the message is malformed or does not answer the question. */
 export function readForeign(message: Buffer, query: Query): ForeignResponse | undefined {
   if (message.length < HEADER_BYTES || (message.readUInt16BE(2) & FLAG.response) === 0) return undefined;
   const rcode = message.readUInt16BE(2) & 0xf;

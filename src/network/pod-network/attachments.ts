@@ -46,7 +46,7 @@ interface CniRecord {
 export function parseAttachment(text: string, attachedAt: number): Attachment | undefined {
   const record = parseRecord(text);
   const interfaces = record.result?.interfaces ?? [];
-  // The plugin bridge lists the bridge before the interface of the sandbox.
+  // The plugin bridge lists the bridge before the end of the sandbox's link that is in the node's network, so the last one is that link.
   const link = interfaces.findLast(({ sandbox }) => (sandbox ?? '') === '')?.name;
   const namespace = interfaces.find(({ sandbox }) => (sandbox ?? '') !== '')?.sandbox;
   if (record?.containerId === undefined || link === undefined || namespace === undefined) return undefined;

@@ -49,7 +49,7 @@ async function removeNamespace(path: string, signal: AbortSignal): Promise<void>
   if (/^\/(var\/)?run\/netns\/cni-/.test(path)) await runCommand('ip', ['netns', 'delete', basename(path)], { signal });
 }
 
-/** Resolves with the interfaces to which leased addresses are routed. libcni may have lost its records of these interfaces. */
+/** Resolves with the interfaces to which leased addresses are routed. These include interfaces of which libcni has lost its records. */
 async function linksOfLeases(options: Instance, signal: AbortSignal): Promise<string[]> {
   const leases = await leasedAddresses(options);
   if (leases.size === 0) return [];

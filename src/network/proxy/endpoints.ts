@@ -59,7 +59,7 @@ export function* endpointsOf(
         if (left-- <= 0) return [...found.values()];
         // Clients must use the first address only: upstream leaves the meaning of further ones undefined.
         const [text = ''] = endpoint.addresses;
-        // An IPv4 address has only one form.
+        // An IPv4 address has only one form, so it needs no conversion.
         const address = isIPv4(text) ? text : canonicalIp(text);
         if (address === undefined) continue;
         const target = `${address} . ${number}`;

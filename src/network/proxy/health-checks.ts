@@ -84,7 +84,7 @@ export function createHealthChecks(failed: (service: Service, port: number, erro
     server.maxConnections = MOST_CONNECTIONS;
     server.prependListener('connection', limit);
     server.listen(port);
-    // An open port must not keep a process alive that has ended everything else.
+    // An open port must not keep the process alive after all its other work has ended.
     server.unref();
     checks.set(key, check);
   };

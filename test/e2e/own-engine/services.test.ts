@@ -93,7 +93,7 @@ test('the machine and Pods reach a Deployment through its Service, and connectio
   const connections = [open('127.0.0.1', nodePort), open(clusterIp, 80)];
   const before = [];
   for (const connection of connections) before.push(await say(connection));
-  // This connection of a Pod stays open.
+  // A client in a Pod keeps one connection open, and sends a line on it every 0.1 s.
   const inClient = async (script: string): Promise<string> =>
     (await lifepod.exec('client', '--', 'sh', '-c', script)).stdout.trim();
   await inClient(`(while :; do echo hi; sleep 0.1; done | nc ${clusterIp} 80 >/tmp/answers) >/dev/null 2>&1 &`);
