@@ -151,7 +151,7 @@ test('endAllPods reports once that the container runtime does not answer, and wh
   const ended = endAllPods(clientOf(backend), platform, 'n', (line) => said.push(line), signal);
   const why = 'container runtime is down: rpc error: code = Unavailable desc = connect ENOENT /c.sock';
   await backend.set<Node>(NODES, nodeWith('False', why));
-  await heard('waiting: container runtime is down: connect ENOENT /c.sock; start it');
+  await heard('waiting: container runtime is down: connect ENOENT /c.sock');
   await backend.set<Node>(NODES, nodeWith('False', `${why} again`));
   await backend.set<Node>(NODES, nodeWith('True', ''));
   await heard('the container runtime answers again');

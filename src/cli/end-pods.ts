@@ -5,7 +5,7 @@ import type { Node, Pod } from '../api/generated/types.ts';
 import { NODES, PODS } from '../api/resources.ts';
 import type { Client } from '../client/client.ts';
 import { createInformer } from '../client/informer.ts';
-import { startRuntimeHint } from '../engine/options/runtime-endpoint.ts';
+import { runtimeCommands, startRuntimeHint } from '../engine/options/runtime-endpoint.ts';
 import { type KubeObject, uidOf } from '../machinery/meta.ts';
 import type { Platform, Timers } from '../platform/platform.ts';
 import type { DeleteOptions } from '../ports/backend.ts';
@@ -126,7 +126,10 @@ function reportRuntime(
   const look = (node: Node): void => {
     if (node.metadata.name !== nodeName) return;
     const down = downRuntime(node);
-    if (down !== undefined && !isDown) say(`waiting: ${down.message}; ${startRuntimeHint(down.message)}`);
+    // lifepod itself restarts its private containerd, whose socket has no commands.
+    const isMachine = down !== undefined && runtimeCommands(down.message) !== undefined;
+    if (down !== undefined && !isDown)
+      say(`waiting: ${down.message}${isMachine ? `; ${startRuntimeHint(down.message)}` : ''}`);
     if (down === undefined && isDown) say('the container runtime answers again');
     isDown = down !== undefined;
   };
