@@ -60,6 +60,7 @@ test.each([
 });
 
 const NOBODY = 65_534;
+const JANE = 64_002;
 
 test.skipIf(process.geteuid?.() !== 0).each<{
   user?: number;
@@ -70,11 +71,14 @@ test.skipIf(process.geteuid?.() !== 0).each<{
   cache: string;
 }>([
   { home: 'HOME', owner: 0, cache: 'HOME/.cache/lifepod/compile' },
-  { home: 'HOME', owner: 0, set: { XDG_CACHE_HOME: '/elsewhere' }, cache: '/elsewhere/lifepod/compile' },
+  { home: 'HOME', owner: 0, set: { XDG_CACHE_HOME: '/root' }, cache: '/root/lifepod/compile' },
+  { home: 'HOME', owner: 0, set: { XDG_CACHE_HOME: '/tmp' }, cache: 'HOME/.cache/lifepod/compile' },
+  { home: 'HOME', owner: 0, set: { XDG_CACHE_HOME: 'OTHER' }, cache: 'HOME/.cache/lifepod/compile' },
   { home: 'HOME', owner: 0, set: { XDG_CACHE_HOME: 'relative' }, cache: 'HOME/.cache/lifepod/compile' },
   { home: 'HOME', owner: 1000, cache: '/var/cache/lifepod/compile' },
   { home: 'HOME', owner: 1000, set: { XDG_CACHE_HOME: 'HOME/.cache' }, cache: '/var/cache/lifepod/compile' },
   { home: 'HOME', owner: 1000, set: { NODE_COMPILE_CACHE: '/chosen' }, cache: '/chosen' },
+  { home: 'HOME', owner: 0, mode: 0o777, cache: '/var/cache/lifepod/compile' },
   { home: 'HOME', owner: 0, mode: 0o1777, cache: '/var/cache/lifepod/compile' },
   { home: 'HOME/missing', owner: 0, cache: '/var/cache/lifepod/compile' },
   { home: '.', owner: 0, cache: '/var/cache/lifepod/compile' },
@@ -89,8 +93,11 @@ test.skipIf(process.geteuid?.() !== 0).each<{
   copyFileSync(join(REPOSITORY, 'bin/lifepod'), file('bin/lifepod'));
   writeFileSync(file('node_modules/node/bin/node'), '#!/bin/sh\necho "$NODE_COMPILE_CACHE"\n', { mode: 0o755 });
   const home = join(folder, 'home');
-  const place = (text: string): string => text.replace('HOME', home);
+  const other = join(folder, 'other');
+  const place = (text: string): string => text.replace('HOME', home).replace('OTHER', other);
   mkdirSync(home);
+  mkdirSync(other);
+  chownSync(other, JANE, JANE);
   chownSync(home, owner, owner);
   chmodSync(home, mode);
   const given = Object.entries(set).map(([name, value]) => [name, place(value)]);
@@ -116,11 +123,7 @@ function nodeAt(path: string, version: string, knowsOptions = true): void {
 const PACKAGE = 'lib/node_modules/lifepod';
 
 /** Runs the launcher of an npm package at `root`, with two folders of programs on the PATH. */
-function launched(
-  root: string,
-  env: Record<string, string> = {},
-  words: string[] = [],
-): Promise<CommandResult> {
+function launched(root: string, env: Record<string, string> = {}, words: string[] = []): Promise<CommandResult> {
   copyFileSync(join(REPOSITORY, 'bin/lifepod'), file(`${root}/bin/lifepod`));
   const PATH = `${folder}/first bin:${folder}/second`;
   return runCommand(join(folder, root, 'bin/lifepod'), words, { env: { PATH, ...env } });
@@ -172,7 +175,7 @@ test('the launcher says that sudo has another PATH, and how to keep that of the 
     launched('clone', { SUDO_UID }, ['up', '--detach']).then((result) => result.stderr);
   expect(await stderr('1000')).toBe(
     `lifepod: Node.js 24 or newer is missing on the PATH of sudo; ${folder}/second/node is v20.19.2: run 'npm run setup' in ` +
-      `${folder}/clone; or, if your own PATH has it: sudo env "PATH=$PATH" ${program} up --detach\n`,
+      `${folder}/clone; or, if your own PATH has it, begin the command with: sudo env "PATH=$PATH" ${program}\n`,
   );
   expect(await stderr('0')).not.toContain('sudo');
 });
