@@ -1,10 +1,14 @@
+import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
+import { chownSync, mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { nodePlatform } from '../platform/node-js.ts';
 import { silentLog } from '../platform/silent-log.ts';
-import { checkAddresses, networkWarnings } from './engine-network.ts';
-import { resolveSettings } from './settings.ts';
+import { checkAddresses, mayBeEngine, networkWarnings } from './engine-network.ts';
+import { recordOf, resolveSettings, writeEngineRecord } from './settings.ts';
 
 test('an interrupted start does not log that the packet filter cannot be examined', async () => {
   const warn = vi.fn();
@@ -33,3 +37,46 @@ test.each([false, true])(
     expect(connections).toBe(isEngine ? 1 : 0);
   },
 );
+
+const PID = 1;
+const PORT = 7443;
+
+/** Returns a data folder whose engine has recorded the port. */
+function dataFolder(): string {
+  const dataDir = realpathSync(mkdtempSync(join(tmpdir(), 'lifepod-network-')));
+  onTestFinished(() => rmSync(dataDir, { recursive: true }));
+  writeEngineRecord(dataDir, recordOf(resolveSettings({ dataDir, nodeName: 'node' }, undefined), PORT));
+  return dataDir;
+}
+
+const mayHave = (port: number, dataDir: string | undefined, isHere = true): boolean =>
+  mayBeEngine(port, [{ pid: PID, dataDir }], () => isHere);
+
+test('an engine may have its recorded port, and any port if the recorded one is not known', () => {
+  const dataDir = dataFolder();
+  expect([mayHave(PORT, dataDir), mayHave(PORT + 1, dataDir)]).toEqual([true, false]);
+  // The engine is in a container, so another folder has this path there.
+  expect(mayHave(PORT + 1, dataDir, false)).toBe(true);
+  expect([mayHave(PORT, undefined), mayHave(PORT, join(dataDir, 'missing'))]).toEqual([true, true]);
+  expect(mayBeEngine(PORT, [{ pid: process.pid, dataDir }])).toBe(false);
+  expect(mayBeEngine(PORT, [])).toBe(false);
+});
+
+test('a record that is a pipe is not read, which would block', () => {
+  const dataDir = dataFolder();
+  rmSync(join(dataDir, 'engine.json'));
+  execFileSync('mkfifo', [join(dataDir, 'engine.json')]);
+  expect(mayHave(PORT + 1, dataDir)).toBe(true);
+});
+
+test.runIf(process.geteuid?.() === 0)('a record that another user could replace is not read', () => {
+  const JANE = 64_002;
+  const dataDir = dataFolder();
+  const ofJane = join(dataDir, 'jane');
+  mkdirSync(ofJane);
+  chownSync(ofJane, JANE, JANE);
+  symlinkSync(dataDir, join(ofJane, 'link'));
+  expect(mayHave(PORT + 1, join(ofJane, 'link'))).toBe(true);
+  chownSync(dataDir, JANE, JANE);
+  expect(mayHave(PORT + 1, dataDir)).toBe(true);
+});

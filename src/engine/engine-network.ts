@@ -1,4 +1,5 @@
 /** Checks the addresses and ranges in the settings, and sets up the network of Pods. */
+import { join } from 'node:path';
 import { dnsServiceAddress, kubernetesServiceAddress } from '../apiserver/admission/service-range.ts';
 import { type IpRange, parseIpRange } from '../machinery/ip.ts';
 import type { ApiAddresses } from '../network/api-address.ts';
@@ -8,10 +9,13 @@ import { type PodNetwork, setUpNetwork } from '../network/pod-network/pod-networ
 import { checkRanges, RangeOfOtherEngineError, RangeTakenError } from '../network/pod-network/ranges.ts';
 import { otherServiceRanges } from '../network/proxy/other-engines.ts';
 import { UserError } from '../platform/files.ts';
+import { redirectingUser } from '../platform/folder-owners.ts';
 import type { Platform } from '../platform/platform.ts';
 import { listProcesses } from '../platform/processes.ts';
+import { sharesPids } from '../platform/programs/pid-namespace.ts';
 import { rootCommand, rootProgram } from '../platform/programs/typed-program.ts';
 import { type EngineProcess, engineProcesses } from './data-folder/engine-processes.ts';
+import { isDataFolder } from './data-folder/inner-folder.ts';
 import { checkPortFree, findCniFolder, PortInUseError } from './machine-checks.ts';
 import { addressForPods, listenAddresses } from './options/api-settings.ts';
 import { optionsBeside, servesLifepod } from './options/beside.ts';
@@ -45,16 +49,28 @@ export async function checkAddresses(
   }
 }
 
-/** Returns whether another engine of this machine, also one in a container, may have the port. */
-const mayBeEngine = (port: number): boolean =>
-  engineProcesses(listProcesses()).some(
-    ({ pid, dataDir }) => pid !== process.pid && pid !== process.ppid && (portIn(dataDir) ?? port) === port,
+/**
+ * Returns whether another engine of this machine, also one in a container, may have the port. The data folder of an engine in a container
+ * is in another file system, so its port is not known.
+ */
+export const mayBeEngine = (
+  port: number,
+  engines: readonly EngineProcess[] = engineProcesses(listProcesses()),
+  isHere = sharesPids,
+): boolean =>
+  engines.some(
+    ({ pid, dataDir }) =>
+      pid !== process.pid && pid !== process.ppid && ((isHere(pid) ? portIn(dataDir) : undefined) ?? port) === port,
   );
 
-/** Returns the recorded port of the engine; undefined if it is not known, for example because the folder is one of a container. */
+/**
+ * Returns the recorded port of the engine; undefined if it is not known, or if another user could choose the file that root reads. Every
+ * user can start a process whose command line is that of an engine.
+ */
 function portIn(dataDir: string | undefined): number | undefined {
   try {
-    return dataDir === undefined ? undefined : readEngineRecord(dataDir)?.port;
+    if (dataDir === undefined || redirectingUser(join(dataDir, 'engine.json')) !== undefined) return undefined;
+    return isDataFolder(dataDir) ? readEngineRecord(dataDir)?.port : undefined;
   } catch {
     return undefined;
   }
