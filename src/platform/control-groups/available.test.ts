@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { asRoot } from '../programs/typed-program.ts';
 import { controlGroupProblem } from './available.ts';
 
 const V1 = '34 31 0:31 / /sys/fs/cgroup/pids rw,nosuid - cgroup cgroup rw,pids\n';
@@ -12,7 +13,7 @@ const IN_V1 = `${HEADER}cpu\t1\t75\t1\ncpuacct\t1\t75\t1\nmemory\t4\t3\t1\ndevic
 const IN_V2 = `${HEADER}cpu\t0\t75\t1\nmemory\t0\t3\t1\npids\t0\t3\t1\n`;
 const MOUNT_V1 =
   // biome-ignore lint/suspicious/noTemplateCurlyInString: the placeholders are those of a shell.
-  'mount -t tmpfs cgroup /sys/fs/cgroup; for c in cpu,cpuacct memory pids; do mkdir /sys/fs/cgroup/${c%%,*}; mount -t cgroup -o $c cgroup /sys/fs/cgroup/${c%%,*}; done';
+  'mountpoint -q /sys/fs/cgroup || mount -t tmpfs cgroup /sys/fs/cgroup; for c in cpu,cpuacct memory pids; do mkdir -p /sys/fs/cgroup/${c%%,*}; mount -t cgroup -o $c cgroup /sys/fs/cgroup/${c%%,*}; done';
 
 test.each<[string, string, string | undefined, string]>([
   ['a hierarchy of version 1', V1, undefined, IN_V1],
@@ -23,32 +24,21 @@ test.each<[string, string, string | undefined, string]>([
   expect(controlGroupProblem({}, { mountinfo, offered, hierarchies })).toBeUndefined();
 });
 
+const MOUNT_V2 = asRoot('mount -t cgroup2 cgroup2 /sys/fs/cgroup', {});
+
 const NONE = 'no control groups are mounted at /sys/fs/cgroup';
+const WITHOUT = 'no control groups with the controllers cpu, memory, pids are mounted at /sys/fs/cgroup';
 const LACKING = 'the control groups at /sys/fs/cgroup have none of the controllers cpu, memory, pids';
 const container = 'or, in a container, give it the control groups of the machine';
 test.each<[string, string, string | undefined, string, string, string]>([
+  ['no mount', OTHER, undefined, IN_V2, NONE, `mount them with '${MOUNT_V2}', ${container}`],
+  ['no mount on an unknown kernel', OTHER, undefined, '', NONE, `mount them with '${MOUNT_V2}', ${container}`],
   [
-    'no mount',
-    OTHER,
-    undefined,
-    IN_V2,
-    NONE,
-    `mount them with 'mount -t cgroup2 cgroup2 /sys/fs/cgroup', ${container}`,
-  ],
-  [
-    'no mount on an unknown kernel',
-    OTHER,
-    undefined,
-    '',
-    NONE,
-    `mount them with 'mount -t cgroup2 cgroup2 /sys/fs/cgroup', ${container}`,
-  ],
-  [
-    'no mount, but controllers in version 1',
+    'the mount of systemd, but controllers in version 1',
     OTHER + SYSTEMD + UNIFIED,
     undefined,
     IN_V1,
-    NONE,
+    WITHOUT,
     `mount them as root with '${MOUNT_V1}', or boot with the kernel parameter cgroup_no_v1=all, ${container}`,
   ],
   [
@@ -57,7 +47,7 @@ test.each<[string, string, string | undefined, string, string, string]>([
     'hugetlb\n',
     IN_V1,
     LACKING,
-    `these are in hierarchies of cgroup v1: mount those as root with 'umount /sys/fs/cgroup; ${MOUNT_V1}', or boot with the kernel parameter cgroup_no_v1=all`,
+    `these are in hierarchies of cgroup v1: mount those as root with 'umount /sys/fs/cgroup && { ${MOUNT_V1}; }', or boot with the kernel parameter cgroup_no_v1=all`,
   ],
   [
     'version 2 without controllers',

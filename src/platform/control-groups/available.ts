@@ -38,19 +38,21 @@ export function controlGroupProblem(
   if (USED.some((name) => mounted.includes(name))) return undefined;
   const groups = v1Groups(hierarchies);
   const isV1 = groups.some((group) => group.some((name) => USED.includes(name)));
-  const mountV1 = `mount -t tmpfs cgroup ${CGROUP_ROOT}; for c in ${groups.map((names) => names.join()).join(' ')}; do mkdir ${CGROUP_ROOT}/\${c%%,*}; mount -t cgroup -o $c cgroup ${CGROUP_ROOT}/\${c%%,*}; done`;
+  // If the root is a mount already, such as that of systemd, another one would hide the hierarchies below it.
+  const mountV1 = `mountpoint -q ${CGROUP_ROOT} || mount -t tmpfs cgroup ${CGROUP_ROOT}; for c in ${groups.map((names) => names.join()).join(' ')}; do mkdir -p ${CGROUP_ROOT}/\${c%%,*}; mount -t cgroup -o $c cgroup ${CGROUP_ROOT}/\${c%%,*}; done`;
   const reboot = 'or boot with the kernel parameter cgroup_no_v1=all';
   if (offered !== undefined)
     return {
       what: `the control groups at ${CGROUP_ROOT} have none of the controllers ${USED.join(', ')}`,
       advice: isV1
-        ? `these are in hierarchies of cgroup v1: mount those as root with 'umount ${CGROUP_ROOT}; ${mountV1}', ${reboot}`
+        ? `these are in hierarchies of cgroup v1: mount those as root with 'umount ${CGROUP_ROOT} && { ${mountV1}; }', ${reboot}`
         : `boot without the kernel parameter cgroup_disable, or, ${IN_CONTAINER}`,
     };
   const mountV2 = asRoot(`mount -t cgroup2 cgroup2 ${CGROUP_ROOT}`, env);
+  const isMounted = / - cgroup2? /.test(mountinfo);
   const mount = isV1 ? `as root with '${mountV1}', ${reboot}` : `with '${mountV2}'`;
   return {
-    what: `no control groups are mounted at ${CGROUP_ROOT}`,
+    what: `no control groups${isMounted ? ` with the controllers ${USED.join(', ')}` : ''} are mounted at ${CGROUP_ROOT}`,
     advice: `mount them ${mount}, or, ${IN_CONTAINER}`,
   };
 }
