@@ -30,13 +30,13 @@ test.each([
     damaged(`its layer ${OTHER}`),
   ],
   [
-    'a layer that differs from the configuration',
-    `${logLine(`wrong diff id calculated on extraction \\"${OTHER}\\"`)}ctr: wrong diff id calculated on extraction "${OTHER}"`,
-    damaged(`its layer ${LAYER}`),
+    'a manifest or configuration that an OCI layout lacks',
+    `ctr: content digest ${OTHER}: not found`,
+    damaged(`its blob ${OTHER}`),
   ],
   [
-    'a layer that differs, without a log line',
-    `ctr: wrong diff id calculated on extraction "${OTHER}"`,
+    'a layer that differs from the configuration',
+    `${logLine(`wrong diff id calculated on extraction \\"${OTHER}\\"`)}ctr: wrong diff id calculated on extraction "${OTHER}"`,
     damaged('a layer'),
   ],
   [
@@ -67,5 +67,5 @@ test.each([
 });
 
 test('an import that a signal ended is reported as such', () => {
-  expect(importFailure('a.tar', '', null)).toBe('containerd does not accept the image archive a.tar: ctr was killed');
+  expect(importFailure('a.tar', '', null)).toBe('the image archive a.tar was not loaded: ctr was killed; try again');
 });

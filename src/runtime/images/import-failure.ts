@@ -8,7 +8,9 @@ const FULL_DISK =
   /(?:(\/[^":]*?)\/(?:io\.containerd\.|tmpmounts\/)\S*: )?(?:no space left on device|disk quota exceeded)/;
 const DIGEST = 'sha256:[0-9a-f]+';
 const DAMAGES: readonly [pattern: RegExp, kind: string][] = [
-  [new RegExp(`content digest (${DIGEST}): not found`), 'layer'],
+  [new RegExp(`failed to extract layer .*content digest (${DIGEST}): not found`), 'layer'],
+  // This may also be a manifest or a configuration.
+  [new RegExp(`content digest (${DIGEST}): not found`), 'blob'],
   [/layer "([^"]+)" not found/, 'layer'],
   [/image config "([^"]+)" not found/, 'configuration'],
   [
@@ -17,8 +19,7 @@ const DAMAGES: readonly [pattern: RegExp, kind: string][] = [
     ),
     'layer',
   ],
-  // Only the log line contains the expected digest.
-  [new RegExp(`wrong diff id calculated on extraction.*\\bkey="extract-\\S+ (${DIGEST})"`), 'layer'],
+  // The message contains the digest of the content that was found, and the log line a chain ID: neither is that of the layer in the archive.
   [/wrong diff id calculated on extraction/, 'layer'],
   [new RegExp(`unexpected commit (?:digest ${DIGEST}|size \\d+), expected (${DIGEST})?`), 'blob'],
 ];
@@ -36,6 +37,6 @@ export function importFailure(file: string, stderr: string, code: number | null)
   }
   const lines = stderr.split('\n').map((line) => line.replace(/^ctr: /, '').trim());
   const cause = lines.filter((line) => line !== '' && !/^time="[^"]*" level=\w+ /.test(line)).join('; ');
-  const end = code === null ? 'ctr was killed' : `ctr ended with exit code ${code}`;
-  return `containerd does not accept the image archive ${file}: ${cause || end}`;
+  if (code === null && cause === '') return `the image archive ${file} was not loaded: ctr was killed; try again`;
+  return `containerd does not accept the image archive ${file}: ${cause || `ctr ended with exit code ${code}`}`;
 }

@@ -220,7 +220,9 @@ test('an import that ends before ctr has read the whole archive reports the erro
 
 test('an import that a signal ends has failed', async () => {
   installCtr(`${importOf(A)}; kill -KILL $$`);
-  expect((await rejection(load([await archiveOf(A)]))).message).toMatch(/^containerd does not accept/);
+  const file = await archiveOf(A);
+  const text = `the image archive ${file} was not loaded: ctr was killed; try again`;
+  expect(await rejection(load([file]))).toEqual(new UserError(text));
   expect(runtime.names).toEqual({});
 });
 
