@@ -63,3 +63,20 @@ test('output of which only a part fits into the file is an error', async () => {
     stderr: 'lifepod: standard output cannot be written: file too large\n',
   });
 });
+
+test('an I/O error of the disk that contains the file is reported', async () => {
+  const code = `
+    import fs from 'node:fs';
+    import { syncBuiltinESMExports } from 'node:module';
+    fs.writeSync = () => {
+      throw Object.assign(new Error('EIO'), { code: 'EIO', errno: -5 });
+    };
+    syncBuiltinESMExports();
+    process.stdout.write('text\\n');
+  `;
+  expect(await run(code, `>${join(folder, 'failing')}`)).toEqual({
+    code: 1,
+    stdout: '',
+    stderr: 'lifepod: standard output cannot be written: i/o error\n',
+  });
+});

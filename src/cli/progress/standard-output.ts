@@ -10,20 +10,24 @@ import { getSystemErrorMessage } from 'node:util';
 
 const STDOUT = 1;
 
-/** The errors of a pipe whose reader has ended, and of a terminal that was closed: no user waits for the output any more. */
+/**
+ * The errors of a pipe whose reader has ended, and of a terminal that was closed: no user waits for the output any more. The error EIO of a
+ * file is one of its disk, and is reported.
+ */
 const CLOSED: readonly unknown[] = ['EPIPE', 'EIO'];
 
 /** Handles the errors of both streams from now on. Must be called once, before the first output. */
 export function watchOutput(): void {
   const { stdout, stderr } = process;
+  const isFile = fstatSync(STDOUT).isFile();
   let isReported = false;
   const report = (error: NodeJS.ErrnoException): void => {
-    if (isReported || CLOSED.includes(error.code)) return;
+    if (isReported || (!isFile && CLOSED.includes(error.code))) return;
     isReported = true;
     const cause = error.errno === undefined ? error.message : getSystemErrorMessage(error.errno);
     stderr.write(`lifepod: standard output cannot be written: ${cause}\n`);
   };
-  if (fstatSync(STDOUT).isFile()) writeWholly(stdout);
+  if (isFile) writeWholly(stdout);
   stdout.on('error', report);
   // A sentence that cannot be written is lost.
   stderr.on('error', () => undefined);
