@@ -109,14 +109,14 @@ describe('image policy', () => {
     const given = lookUp('IfNotPresent', 'absent');
     const action = { kind: 'pullImage', container: 'app', attempt: 0, image: 'i' } as const;
     const failures = [{ action, at: 0, count: 9, reason: 'ErrImagePull', message: 'no' }];
-    const appeared = new Set(['i']);
+    const appeared = new Set(['app']);
     const observed = { ...given.observed, appeared };
     expect(asked(decided({ ...given, observed: { ...observed, failures } }))).toEqual(['checkImage/app/0/i']);
     expect(asked(decided({ ...given, observed: { ...observed, underWay: [action] } }))).toEqual([]);
   });
   it('imagePullPolicy Always pulls even if the image appears on the node', () => {
     const given = lookUp('Always', 'unknown');
-    const observed = { ...given.observed, appeared: new Set(['i']) };
+    const observed = { ...given.observed, appeared: new Set(['app']) };
     expect(asked(decided({ ...given, observed }))).toEqual(['pullImage/app/0/i']);
   });
 });

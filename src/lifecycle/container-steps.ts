@@ -89,7 +89,7 @@ export function* ensureImage(view: PodView, container: ContainerView, attempt: n
   const { pull, check } = imageActions(container, attempt);
   if (container.spec.imagePullPolicy === 'Always') yield act(pull, after);
   // The image appeared without a pull, so the back-off no longer applies.
-  else if (view.observed.appeared?.has(container.image) && !view.isUnderWay(actionKey(pull)))
+  else if (view.observed.appeared?.has(container.name) && !view.isUnderWay(actionKey(pull)))
     yield act(check, ({ at }) => at);
   else yield act(found?.state === 'absent' ? pull : check, after);
 }

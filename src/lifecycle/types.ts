@@ -113,7 +113,7 @@ export interface Observed {
   containers: readonly ContainerState[];
   images: Readonly<Record<string, ImageState>>; // By container name.
   pulls?: Readonly<Record<string, PullProgress>>; // Progress of pulls under way that have reported it, by actionKey.
-  appeared?: ReadonlySet<string>; // Images, as named in the spec, that appeared while an action on them was under way or after it had failed.
+  appeared?: ReadonlySet<string>; // Containers whose image appeared while an action on it was under way or after it had failed.
   volumes: 'pending' | 'mounted' | 'unmounted' | 'gone'; // pending: not mounted by this agent; gone: no file of the Pod exists.
   downward?: string; // The version of the last writeDownwardFiles of this agent; absent: none.
   underWay: readonly Action[]; // decide() requests none of these again.

@@ -1,5 +1,4 @@
 /** Tracks the images of a Pod for its worker: their states, the progress of pulls, and images that appeared without a pull. */
-import { containersOf } from '../../../api/core/v1/pod/containers.ts';
 import type { PullProgress } from '../../../api/core/v1/pod/status/pull-progress.ts';
 import type { Pod } from '../../../api/generated/types.ts';
 import type { Action, FailedAction, ImageState, Observed } from '../../../lifecycle/types.ts';
@@ -18,9 +17,9 @@ export interface WorkerImages {
   /**
    * Records that an image with this name (from storedName()) has appeared in the runtime; undefined: any image may have appeared.
    * `failures`: the Pod's failed actions. `underWay`: its actions that have not ended: a pull that began before may still fail.
-   * Returns whether a container of the Pod waits for an image that has appeared.
+   * Returns whether a container of the Pod waits for an image that has appeared. Each of several containers with the image looks for it.
    */
-  appeared(pod: Pod, name: string | undefined, failures: readonly FailedAction[], underWay: readonly Action[]): boolean;
+  appeared(name: string | undefined, failures: readonly FailedAction[], underWay: readonly Action[]): boolean;
 }
 
 /** Whether a volume of the Pod mounts the image with this name (from storedName()); undefined: any image. */
@@ -32,13 +31,14 @@ export const mountsImage = ({ spec }: Pod, name: string | undefined): boolean =>
 export function createWorkerImages(): WorkerImages {
   const images: Record<string, ImageState> = {};
   const pulls: Record<string, PullProgress> = {};
+  /** The names of containers. */
   const appeared = new Set<string>();
   return {
     observed: () => ({ images, pulls, appeared }),
     found({ container, state }) {
       images[container] = state;
       const { attempt, image } = state;
-      if (state.state === 'present') appeared.delete(image);
+      if (state.state === 'present') appeared.delete(container);
       return state.state === 'present' ? { kind: 'pullImage', container, attempt, image } : undefined;
     },
     progress(key, progress) {
@@ -46,16 +46,13 @@ export function createWorkerImages(): WorkerImages {
     },
     ended(action, key) {
       delete pulls[key];
-      if (action.kind === 'checkImage') appeared.delete(action.image);
+      if (action.kind === 'checkImage') appeared.delete(action.container);
     },
-    appeared(pod, name, failures, underWay) {
+    appeared(name, failures, underWay) {
       // The actions may be, for example, pulls, or checks with the pull policy Never.
-      const unfinished = [...failures.map(({ action }) => action), ...underWay];
-      const wanted = new Set(unfinished.flatMap((action) => ('image' in action ? [action.image] : [])));
-      for (const { image = '' } of containersOf(pod)) {
-        const isMeant = name === undefined || storedName(image) === name;
-        if (isMeant && wanted.has(image)) appeared.add(image);
-      }
+      for (const action of [...failures.map((failure) => failure.action), ...underWay])
+        if ('image' in action && (name === undefined || storedName(action.image) === name))
+          appeared.add(action.container);
       return appeared.size > 0;
     },
   };

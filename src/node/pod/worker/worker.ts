@@ -87,7 +87,7 @@ export function startWorker(start: WorkerStart, ports: WorkerPorts): PodWorker {
       loop.wake();
     },
     imageAppeared(name) {
-      if (state.images.appeared(state.pod, name, state.failures.observed(), flights.underWay())) loop.wake();
+      if (state.images.appeared(name, state.failures.observed(), flights.underWay())) loop.wake();
       if (mountsImage(state.pod, name)) this.retry('mountVolumes');
     },
     pod: () => state.pod,
