@@ -1,7 +1,8 @@
 /** Limits the memory of the recorded objects of requests that have not ended yet. */
 
 /**
- * The maximum length of a recorded object: longer than any object in a request. Longer objects, which can only be lists, are not recorded.
+ * The maximum length of a recorded object. Longer objects are not recorded: most are lists, but a stored object may also be longer, and so
+ * may the JSON of an object from a protobuf body.
  */
 const MAX_OBJECT_CHARS = 4 * 1024 * 1024;
 /** The maximum length of the texts of all unfinished requests together. */

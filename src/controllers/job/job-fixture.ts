@@ -101,8 +101,9 @@ function containerStatus(phase: string, { exitCode, endedSecondsAgo = 0, restart
 }
 
 /**
- * Binds the Pod and writes its status, as the scheduler and a node do. In the phase Terminating, the containers have completed and the
- * defer containers run.
+ * Writes the status of the Pod, as a node does. First binds the Pod, as the scheduler does, unless the Pod has a node or is being deleted.
+ * In the phase Terminating, which stands for a Pod whose defer containers run, the status has a termination with the reason Completed,
+ * but shows the container as running unless `exitCode` is given.
  */
 export async function setPhase(
   backend: RegistryBackend,

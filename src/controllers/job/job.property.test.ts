@@ -82,8 +82,8 @@ class World {
   /** UIDs of the Pods with the finalizer that a user has deleted. */
   readonly #deleted = new Set<string>();
   /**
-   * UIDs of the Pods that were deleted with the finalizer, by a user or by the Job. They may count as failed before they end, or not at
-   * all.
+   * UIDs of the Pods that still had the finalizer when a user or the Job deleted them. Such a Pod may count as failed before it ends. A Pod
+   * that the Job deleted, for example because the Job had succeeded, might not count at all.
    */
   readonly #ending = new Set<string>();
   /** The indexes of the Pods that have succeeded with the finalizer, by UID. */

@@ -18,7 +18,7 @@ export interface JobInput {
   pods: readonly Pod[];
   /** The back-off so far; undefined if this engine has not reconciled the Job yet. */
   backOff: BackOff | undefined;
-  /** Whether Pods may be created. */
+  /** False once the signal `noMorePods` of startJobs() has aborted: the Job then creates no Pods, but counts those that end. */
   mayCreate: boolean;
   now: Millis;
 }

@@ -1,8 +1,8 @@
 /**
- * When the disk is full, removes the dead containers that their Pods no longer need. They are removed before images, since an image
- * cannot be removed while a container uses it.
- * Boundary: as long as the disk is not full, the core (src/lifecycle) decides which containers to remove. The statuses and the last
- * log of each container are kept.
+ * When an eviction threshold of the disk is met, removes the dead containers that their Pods no longer need. They are removed before
+ * images, since an image cannot be removed while a container uses it.
+ * Boundary: while no threshold of the disk is met, the core (src/lifecycle) decides which containers to remove. The statuses and the
+ * last log of each container are kept.
  * Source: "Node-pressure Eviction", "Reclaiming node level resources" (v1.33).
  */
 import { hasEnded } from '../../api/core/v1/pod/status/final-phase.ts';
@@ -59,7 +59,7 @@ export async function removeDeadContainers(pods: readonly Pod[], ports: DiskPort
     const dead = deadContainers({ pod, containers: seen.get(uid)?.containers ?? [] });
     const count = dead.flat().length;
     if (count === 0) continue;
-    log.info('the disk is full: removing dead containers of a Pod', { pod: `${namespace}/${name}`, count });
+    log.info('the disk is short of space: removing dead containers of a Pod', { pod: `${namespace}/${name}`, count });
     for (const runs of dead) await removeInOrder(pod, runs, ports, signal);
   }
   // collectGarbage() also frees the disk space of containers that were removed earlier, such as those of evicted Pods.
