@@ -9,7 +9,7 @@ import { tearDownNetwork } from '../network/pod-network/tear-down.ts';
 import { removePodCgroups } from '../node/resources/pod-cgroups.ts';
 import type { Platform } from '../platform/platform.ts';
 import { runCommandOk } from '../platform/processes.ts';
-import { sharesPids } from '../platform/programs/pid-namespace.ts';
+import { runsAsRoot, sharesPids } from '../platform/programs/pid-namespace.ts';
 import { containerdPaths } from '../runtime/containerd/paths.ts';
 import { findContainerd, findShims } from '../runtime/containerd/process-table.ts';
 import { clearRunState, mountPoints } from '../runtime/containerd/run-state.ts';
@@ -50,11 +50,12 @@ function readCommandLine(pid: string): string[] {
   }
 }
 
-/** Returns the processes of the data folder's private containerd, including its shims, but none that run in containers of this machine. */
+/** Returns the processes of the data folder's private containerd, including its shims, but none in containers of this machine or of users. */
 export function runtimeProcesses(dataDir: string): FoundProcess[] {
   const { run, home } = containerdPaths(dataDir);
   return [...processesNaming(run), ...processesNaming(home)].filter(
-    ({ pid, commandLine }) => /^containerd/.test((commandLine[0] ?? '').replace(/^.*\//, '')) && sharesPids(pid),
+    ({ pid, commandLine }) =>
+      /^containerd/.test((commandLine[0] ?? '').replace(/^.*\//, '')) && sharesPids(pid) && runsAsRoot(pid),
   );
 }
 

@@ -1,4 +1,16 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import {
+  chownSync,
+  closeSync,
+  existsSync,
+  mkdtempSync,
+  openSync,
+  readlinkSync,
+  realpathSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
@@ -53,6 +65,39 @@ test('an engine whose data folder was deleted is found by its lock', () => {
     lock.release();
   }
   expect(lostEngines(folder, [process.pid])).toEqual([]);
+});
+
+const isRoot = process.geteuid?.() === 0;
+/** A user ID without an entry on this machine. */
+const USER = 54_321;
+
+test('a file whose name looks like that of a deleted lock does not count as a lock', () => {
+  const folder = realpathSync(mkdtempSync(join(tmpdir(), 'lifepod-lost-')));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const fd = openSync(`${lockPath(folder)} (deleted)`, 'w');
+  onTestFinished(() => closeSync(fd));
+  expect(existsSync(lockPath(folder))).toBe(false);
+  expect(lostEngines(folder, [process.pid])).toEqual([]);
+});
+
+test.runIf(isRoot).each([
+  ['the process of a user', USER, 0],
+  ['a process with a lock that a user has created', 0, USER],
+])('%s does not count as an engine whose data folder was deleted', async (_, uid, owner) => {
+  const folder = realpathSync(mkdtempSync(join(tmpdir(), 'lifepod-lost-')));
+  writeFileSync(lockPath(folder), '');
+  chownSync(lockPath(folder), owner, owner);
+  const lock = openSync(lockPath(folder), 'r');
+  rmSync(folder, { recursive: true });
+  const child = spawn('/bin/sh', ['-c', 'read line'], { uid, gid: uid, stdio: ['pipe', 'ignore', 'ignore', lock] });
+  closeSync(lock);
+  const exited = once(child, 'exit');
+  const pid = child.pid ?? 0;
+  expect(readlinkSync(`/proc/${pid}/fd/3`)).toBe(`${lockPath(folder)} (deleted)`);
+  expect(lostEngines(folder, [pid])).toEqual([]);
+  child.stdin?.end();
+  await exited;
+  expect(lostEngines(folder, [pid])).toEqual([]);
 });
 
 test('the PID of an engine in a container, which means another process or none here, is refused', () => {

@@ -9,7 +9,7 @@ import { readdirSync, readlinkSync, statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { dataDirOwner, lockPath, realFolder, UserError } from '../../platform/files.ts';
 import { type ListedProcess, listProcesses } from '../../platform/processes.ts';
-import { sharesPids } from '../../platform/programs/pid-namespace.ts';
+import { isOfRoot, runsAsRoot, sharesPids } from '../../platform/programs/pid-namespace.ts';
 import { DEFAULT_DATA_DIR } from '../settings.ts';
 
 /** Lists the processes of this machine or, in a container, of this container. Omits the processes of other containers. */
@@ -62,7 +62,8 @@ export function engineState(
 
 /**
  * Returns those of `pids` whose processes have the deleted lock file of the data folder open. The folder may have been deleted, too, or
- * created again. Omits processes with another root folder, such as those of a container, whose paths belong to another file system. Only
+ * created again. Omits processes with another root folder, such as those of a container, whose paths belong to another file system, and
+ * processes and files of users, because a user can choose the command line of a process, and the path of a file in a mount namespace. Only
  * root can see the open files of other users' processes.
  */
 export function lostEngines(
@@ -70,11 +71,18 @@ export function lostEngines(
   pids: readonly number[] = engineProcesses().map(({ pid }) => pid),
 ): number[] {
   const lock = `${join(dataDir, 'lock')} (deleted)`;
-  return pids.filter((pid) => openFiles(pid).includes(lock) && sharesRoot(pid));
+  return pids.filter((pid) => runsAsRoot(pid) && hasDeletedOpen(pid, lock) && sharesRoot(pid));
 }
 
 function sharesRoot(pid: number): boolean {
-  const [own, other] = ['/', `/proc/${pid}/root`].map((path) => statSync(path, { throwIfNoEntry: false }));
+  const [own, other] = ['/', `/proc/${pid}/root`].map((path) => {
+    try {
+      return statSync(path);
+    } catch {
+      // The process has ended, or belongs to another user.
+      return undefined;
+    }
+  });
   return own !== undefined && own.ino === other?.ino && own.dev === other.dev;
 }
 
@@ -110,21 +118,25 @@ export function hasLockOpen(dataDir: string, pid: number): boolean {
   }
 }
 
-function openFiles(pid: number): string[] {
+/** Returns whether the process has a deleted file of root open, to which the kernel refers by `link`. */
+function hasDeletedOpen(pid: number, link: string): boolean {
   const folder = `/proc/${pid}/fd`;
-  const linkOf = (fd: string): string[] => {
+  const isFound = (fd: string): boolean => {
     try {
-      return [readlinkSync(join(folder, fd))];
+      if (readlinkSync(join(folder, fd)) !== link) return false;
+      // The name of a file that exists may end with "(deleted)".
+      const { nlink, uid } = statSync(join(folder, fd));
+      return nlink === 0 && isOfRoot(uid);
     } catch {
       // The process has closed the file since readdirSync().
-      return [];
+      return false;
     }
   };
   try {
-    return readdirSync(folder).flatMap(linkOf);
+    return readdirSync(folder).some(isFound);
   } catch {
     // The process has ended, or belongs to another user.
-    return [];
+    return false;
   }
 }
 

@@ -1,5 +1,5 @@
-/** Distinguishes the processes of this machine or container from processes in other containers. */
-import { readlinkSync } from 'node:fs';
+/** Distinguishes the processes of this machine or container from those in other containers, and those of root from those of users. */
+import { readlinkSync, statSync } from 'node:fs';
 
 /**
  * Returns whether the process has the same PID namespace as this process. Returns true if the namespace cannot be read, for example because
@@ -13,3 +13,19 @@ export function sharesPids(pid: number): boolean {
     return true;
   }
 }
+
+/**
+ * Returns whether the process runs with the rights of root, or of the user of this process. Any user can start a process with any command
+ * line, so that the command line alone does not show that a process is one of lifepod. A process that is root only in a user namespace of
+ * its own has the user ID of its creator. Returns false if the process has ended. Source: user_namespaces(7).
+ */
+export function runsAsRoot(pid: number): boolean {
+  try {
+    return isOfRoot(statSync(`/proc/${pid}`).uid);
+  } catch {
+    return false;
+  }
+}
+
+/** Returns whether the user ID is that of root, or of the user of this process. */
+export const isOfRoot = (uid: number): boolean => uid === 0 || uid === process.geteuid?.();

@@ -1,5 +1,5 @@
 /** Tests the search for processes with real processes, which end when their standard input is closed. */
-import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { type ChildProcess, type SpawnOptions, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -17,8 +17,11 @@ afterEach(async () => {
 });
 
 /** Starts a process with the given name and arguments, and returns its ID. */
-function start(name: string, ...args: string[]): number {
-  const child = spawn('/bin/sh', ['-c', 'read line', ...args], { argv0: name, stdio: ['pipe', 'ignore', 'ignore'] });
+const start = (name: string, ...args: string[]): number => startAs(undefined, name, ...args);
+function startAs(uid: number | undefined, name: string, ...args: string[]): number {
+  const user = uid === undefined ? {} : { uid, gid: uid };
+  const options = { argv0: name, stdio: ['pipe', 'ignore', 'ignore'], ...user } satisfies SpawnOptions;
+  const child = spawn('/bin/sh', ['-c', 'read line', ...args], options);
   children.push(child);
   return child.pid ?? 0;
 }
@@ -45,6 +48,12 @@ test('the shims are found by the beginning of their name and the address of cont
   start('containerd-shim', '-address', `${paths.socket}.other`);
   start('other', '-address', paths.socket);
   expect(findShims(paths).sort()).toEqual(pids.sort());
+});
+
+test.runIf(process.geteuid?.() === 0)('processes of users are not found, although their arguments are the same', () => {
+  startAs(54_321, 'containerd', '--config', paths.config);
+  startAs(54_321, 'containerd-shim', '-address', paths.socket);
+  expect([findContainerd(paths), findShims(paths)]).toEqual([[], []]);
 });
 
 const mayUnshare = spawnSync('unshare', ['--pid', '--fork', 'true']).status === 0;

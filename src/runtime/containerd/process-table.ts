@@ -1,10 +1,11 @@
 /**
  * Finds the processes of a private containerd: containerd and its shims. Their arguments contain paths that only one data folder uses. The
- * PID namespace is also compared, because a lifepod in a container may use the same paths.
+ * PID namespace is also compared, because a lifepod in a container may use the same paths, and the user, because any user can choose the
+ * arguments of a process.
  */
 import { basename } from 'node:path';
 import { listProcesses } from '../../platform/processes.ts';
-import { sharesPids } from '../../platform/programs/pid-namespace.ts';
+import { runsAsRoot, sharesPids } from '../../platform/programs/pid-namespace.ts';
 import type { ContainerdPaths } from './paths.ts';
 
 const hasOption = (args: string[], names: string[], value: string): boolean =>
@@ -14,7 +15,7 @@ export function findContainerd(paths: ContainerdPaths): number[] {
   return listProcesses()
     .filter(({ args }) => basename(args[0] ?? '') === 'containerd' && hasOption(args, ['--config'], paths.config))
     .map(({ pid }) => pid)
-    .filter(sharesPids);
+    .filter((pid) => sharesPids(pid) && runsAsRoot(pid));
 }
 
 export function findShims(paths: ContainerdPaths): number[] {
@@ -25,5 +26,5 @@ export function findShims(paths: ContainerdPaths): number[] {
         hasOption(args, ['-address', '--address'], paths.socket),
     )
     .map(({ pid }) => pid)
-    .filter(sharesPids);
+    .filter((pid) => sharesPids(pid) && runsAsRoot(pid));
 }
