@@ -87,6 +87,10 @@ describe('the exit code', () => {
 
   const failed = (name: string, code: number, second: number, job?: string): Pod =>
     pod(name, 'Failed', { app: [exited('a', code, second)] }, job);
+  const creating = (controller?: string): Pod =>
+    pod('a', 'Pending', { app: [waits('a', 'ContainerCreating')] }, controller);
+  const runs = (name: string): ContainerStatus =>
+    ({ name, containerID: 'c://1', state: { running: {} } }) as ContainerStatus;
   test.each<[string, SessionState, number | undefined]>([
     ['is that of the Pod that failed first', state([failed('a', 2, 5), failed('b', 3, 1)]), 3],
     ['is absent if no Pod has failed', state([pod('a', 'Succeeded'), pod('b', 'Running')]), undefined],
@@ -99,6 +103,15 @@ describe('the exit code', () => {
     ['is 1 for a failed Job without a Pod', state([], [job('j', 'Failed')]), 1],
     ['ignores the failed Pod of another controller', state([failed('a', 2, 1, 'replica-set')]), undefined],
     ['counts a failed Pod that is gone', state([failed('a', 2, 1)], [], { gone: ['a'] }), 2],
+    ['is 1 for a Pod that is gone before a container had started', state([creating()], [], { gone: ['a'] }), 1],
+    ['is absent while such a Pod exists', state([creating()]), undefined],
+    ['is absent for such a Pod of a controller', state([creating('replica-set')], [], { gone: ['a'] }), undefined],
+    [
+      'is absent for a running Pod that is gone',
+      state([pod('a', 'Running', { app: [runs('a')] })], [], { gone: ['a'] }),
+      undefined,
+    ],
+    ['is absent for a completed Pod that is gone', state([pod('a', 'Succeeded')], [], { gone: ['a'] }), undefined],
   ])('%s, for a session', (_, given, code) => {
     expect(firstFailure(given)?.exitCode).toBe(code);
   });
@@ -111,8 +124,8 @@ describe('the cause of a failure', () => {
     const given = pod('p', 'Failed', { app });
     return { ...given, status: { ...given.status, ...status } as Pod['status'] };
   };
-  const deletedPod = (more: Partial<ContainerStatus> = {}): Pod => {
-    const given = failed({}, { ...ended('ContainerStatusUnknown', 'not located'), ...more });
+  const deletedPod = (more: Partial<ContainerStatus> = {}, podStatus: object = {}): Pod => {
+    const given = failed(podStatus, { ...ended('ContainerStatusUnknown', 'not located'), ...more });
     return { ...given, metadata: { ...given.metadata, deletionTimestamp: '2026-01-01T00:00:00Z' } };
   };
   test.each<[string, Pod, string | undefined]>([
@@ -138,8 +151,22 @@ describe('the cause of a failure', () => {
       'ContainerStatusUnknown: not located',
     ],
     ['the Pod was evicted', failed({ reason: 'Evicted', message: 'no memory' }), 'Evicted: no memory'],
+    [
+      'the Pod was evicted and deleted before its container started',
+      deletedPod({}, { reason: 'Evicted', message: 'no memory' }),
+      'Evicted: no memory',
+    ],
   ])('%s', (_, given, cause) => {
     expect(firstFailure(state([given]))?.cause).toBe(cause);
+  });
+  test('a Pod that no longer exists was deleted before its container started', () => {
+    const unbound = pod('a', 'Pending');
+    for (const given of [unbound, pod('a', 'Pending', { app: [waits('a', 'ContainerCreating')] })])
+      expect(firstFailure(state([given], [], { gone: ['a'] }))).toEqual({
+        title: 'pod/a',
+        exitCode: 1,
+        cause: 'it was deleted before a container had started',
+      });
   });
 });
 

@@ -54,12 +54,15 @@ export function isOver({ isComplete, hasEndless, ending, pods, jobs }: SessionSt
 }
 
 /**
- * Returns whether the Pod has failed for good. A failed Pod of a Job counts only after the Job has failed, because the Job may try again. A
- * failed Pod of another controller never counts, because the controller replaces the Pod.
+ * Returns whether the Pod has failed for good, or was deleted before it could run. A failed Pod of a Job counts only after the Job has
+ * failed, because the Job may try again. A failed Pod of another controller never counts, because the controller replaces the Pod.
  */
-function hasFailed({ object }: Seen<Pod>, jobs: SessionState['jobs']): boolean {
-  if (object.status?.phase !== 'Failed') return false;
+function hasFailed(pod: Seen<Pod>, jobs: SessionState['jobs']): boolean {
+  const { object, isGone } = pod;
   const controller = controllerOf(object);
+  // A Pod without a node, or that is deleted by force, does not become Failed before it is deleted.
+  if (isGone && controller === undefined && !hasEnded(object)) return isDeletedUnstarted(pod);
+  if (object.status?.phase !== 'Failed') return false;
   if (controller === undefined) return true;
   const job = jobs.get(controller.uid);
   return job !== undefined && conditionOf(job.object, 'Failed');
@@ -75,22 +78,27 @@ export interface Failure {
 
 /** Returns the failure of the Pod that failed first; undefined if none has failed. A failed Job without a Pod has the exit code 1. */
 export function firstFailure({ pods, jobs }: SessionState): Failure | undefined {
-  const failed = [...pods.values()].filter((each) => hasFailed(each, jobs)).map(({ object }) => object);
-  const [first] = failed.sort((a, b) => endOf(a).localeCompare(endOf(b)));
+  const failed = [...pods.values()].filter((each) => hasFailed(each, jobs));
+  const [first] = failed.sort((a, b) => endOf(a.object).localeCompare(endOf(b.object)));
   if (first !== undefined) {
-    const title = `pod/${first.metadata.name}`;
+    const { object } = first;
+    const title = `pod/${object.metadata.name}`;
     return isDeletedUnstarted(first)
       ? { title, exitCode: 1, cause: 'it was deleted before a container had started' }
-      : { title, exitCode: exitCodeOf(first), ...causeOf(first) };
+      : { title, exitCode: exitCodeOf(object), ...causeOf(object) };
   }
   const job = [...jobs.values()].find(({ object }) => conditionOf(object, 'Failed'));
   return job && { title: `job/${job.object.metadata.name}`, exitCode: 1 };
 }
 
-/** Returns whether the Pod was deleted before one of its containers ran. Its containers then have exit codes that no program has returned. */
-const isDeletedUnstarted = (pod: Pod): boolean =>
-  pod.metadata.deletionTimestamp !== undefined &&
-  podContainers(pod).every(({ status }) => runOf(status) === undefined && status?.state?.running === undefined);
+/**
+ * Returns whether the Pod was deleted before one of its containers ran. Its containers then have exit codes that no program has returned.
+ * Returns false for a Pod whose status has another reason for its end, such as Evicted.
+ */
+const isDeletedUnstarted = ({ object, isGone }: Seen<Pod>): boolean =>
+  (object.metadata.deletionTimestamp !== undefined || (isGone && !hasEnded(object))) &&
+  object.status?.reason === undefined &&
+  podContainers(object).every(({ status }) => runOf(status) === undefined && status?.state?.running === undefined);
 
 type FailedExit = ContainerStateTerminated & { finishedAt: string; container: string };
 
