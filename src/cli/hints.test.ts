@@ -85,7 +85,7 @@ test.each<[string, HintOptions, string[] | undefined]>([
     const { kubectl, lifepod } = hintsFor(options, env, paths, true, () => copy);
     return [kubectl('get pods'), lifepod('why p')];
   };
-  const folder = options.dataDir === undefined ? '' : ' --data-dir /d';
+  const folder = options.kubeconfig === undefined ? ' --data-dir /d' : '';
   const given = (path: string): string => (options.kubeconfig === undefined ? '' : ` --kubeconfig ${path}`);
   expect(commands('/run/1000')).toEqual([
     'kubectl get pods --kubeconfig /run/1000',
@@ -95,6 +95,14 @@ test.each<[string, HintOptions, string[] | undefined]>([
     'sudo kubectl get pods --kubeconfig /d/kubeconfig',
     `sudo lifepod why p${folder}${given('/d/kubeconfig')}`,
   ]);
+});
+
+test('with sudo, commands do not name the default data folder', () => {
+  const kubeconfig = `${DEFAULT_DATA_DIR}/kubeconfig`;
+  const env = { SUDO_UID: '1000', KUBECONFIG: kubeconfig };
+  const lifepod = (copy: string | undefined): string =>
+    hintsFor({ engineFolder: DEFAULT_DATA_DIR }, env, [kubeconfig], true, () => copy).lifepod('why p');
+  expect([lifepod('/run/1000'), lifepod(undefined)]).toEqual(['lifepod why p', 'sudo lifepod why p']);
 });
 
 test('with sudo, commands keep a kubeconfig that is not that of the engine', () => {

@@ -99,7 +99,6 @@ export function hintsFor(
           options.dataDir ?? options.engineFolder ?? (options.isFolderUnknown === true ? UNKNOWN_FOLDER : undefined),
         ),
   );
-  const named = dataDir ?? (options.isOneOfSeveral === true ? options.engineFolder : undefined);
   const ofContext = option('context', context);
   const program = isPlugin ? 'kubectl lifepod' : shellQuoted(typedProgram(env, false));
   const forRoot = rootProgram(env, sudo);
@@ -109,6 +108,9 @@ export function hintsFor(
   const isForRoot = sudo && isThroughSudo(env) && listed.join(delimiter) === kubeconfigPath(folder);
   const copy = isForRoot ? copyOf(folder, env) : undefined;
   const onlyRoot = isForRoot && copy === undefined;
+  // sudo does not pass KUBECONFIG on, and without sudo the variable of the user may name another kubeconfig.
+  const ofVariable = isForRoot && kubeconfig === undefined ? withoutDefault(options.engineFolder) : undefined;
+  const named = dataDir ?? (options.isOneOfSeveral === true ? options.engineFolder : ofVariable);
   const own = copy ?? listed.join(delimiter);
   const read = !isForRoot && own === usualKubeconfig(env) ? undefined : own;
   return {
