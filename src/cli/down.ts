@@ -52,6 +52,10 @@ type Say = (line: string) => void;
 
 const downAgain = (dataDir: string): string => hintsFor({ dataDir }, process.env).engine('down');
 
+/** Returns the last line of the report. After an engine that had lost the folder, containers may remain, which endLostEngines() reports. */
+const nothingLeft = (dataDir: string, hadLost: boolean): string =>
+  `nothing ${hadLost ? 'else ' : ''}from ${dataDir} is running or mounted any more`;
+
 const print: Say = (line) => void process.stdout.write(`${line}\n`);
 
 export interface DownSettings {
@@ -110,7 +114,7 @@ export async function down(
   } finally {
     lock.release();
   }
-  say(`nothing from ${dataDir} is running or mounted any more`);
+  say(nothingLeft(dataDir, hadLost));
 }
 
 /** Rejects with a UserError if another engine uses the address ranges of this one, such as the engine whose data folder was copied. */
@@ -159,7 +163,7 @@ async function endFirstStart(
       lock.release();
     }
   } else if (hadLost) await clearMachine(dataDir, nodePlatform('warn'), settings.signal);
-  say(`nothing from ${dataDir} is running or mounted any more`);
+  say(nothingLeft(dataDir, hadLost));
 }
 
 /** Resolves with whether a stopped engine has Pods, in its store or in the folder `pods`, which contains a folder for each running Pod. */

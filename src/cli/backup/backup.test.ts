@@ -1,4 +1,5 @@
 /** Tests backups and restores of data folders without an engine. test/e2e tests them with engines. */
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import {
   existsSync,
@@ -19,6 +20,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { DATA_FORMAT_VERSION } from '../../engine/data-folder/format.ts';
 import { lockDataDir } from '../../platform/files.ts';
+import { containerdPaths } from '../../runtime/containerd/paths.ts';
 import { openLmdbStore } from '../../store/lmdb/lmdb-store.ts';
 import { CompactedError, type Store } from '../../store/store.ts';
 import { backup } from './backup.ts';
@@ -282,6 +284,30 @@ test.runIf(userInfo().uid === 0)(
     await backup(join(home, 'backup'), { dataDir }, never);
     expect(statSync(join(home, 'backup'))).toMatchObject({ uid: 0, mode: 0o100_600 });
     expect(printed).toContain('the user 54321 owns a folder above it, and can remove or replace the file');
+  },
+);
+
+test.runIf(userInfo().uid === 0)(
+  'a restore to a deleted folder is refused while processes of its engine run',
+  async () => {
+    await backup(file, { dataDir }, never);
+    const deleted = join(folder, 'deleted');
+    const args = ['-c', 'read line', '--config', containerdPaths(deleted).config];
+    const containerd = spawn('/bin/sh', args, { argv0: 'containerd', stdio: ['pipe', 'ignore', 'ignore'] });
+    const exited = once(containerd, 'exit');
+    try {
+      await expect(restore(file, { dataDir: deleted }, never)).rejects.toThrow(
+        `the data folder ${deleted} was deleted or moved while processes of its engine ran: `,
+      );
+      expect(existsSync(deleted)).toBe(false);
+      // The Pods of a stopped engine may run if the engine still has its folder.
+      mkdirSync(join(deleted, 'manifests'), { recursive: true });
+      writeFileSync(join(deleted, 'engine.json'), '{}');
+      await restore(file, { dataDir: deleted, force: true }, never);
+    } finally {
+      containerd.stdin.end();
+      await exited;
+    }
   },
 );
 

@@ -22,7 +22,7 @@ import {
 import { dirname, join, resolve } from 'node:path';
 import { checkReplaceableFormat } from '../../engine/data-folder/format.ts';
 import { refuseInnerFolder } from '../../engine/data-folder/inner-folder.ts';
-import { refuseLostEngine } from '../../engine/data-folder/lost-folder.ts';
+import { refuseLost } from '../../engine/data-folder/lost-folder.ts';
 import { refuseUnusableFolder } from '../../engine/data-folder/new-folder.ts';
 import {
   abandonReplacement,
@@ -82,7 +82,7 @@ export async function restore(
   requireRoot();
   const manifest = await readArchive(file);
   checkReplaceableFormat(dataDir);
-  await refuseLostEngine(dataDir, systemTimers());
+  await refuseLost(dataDir, systemTimers());
   const isNew = !existsSync(dataDir);
   if (isNew) {
     refuseUnusableFolder(dataDir);

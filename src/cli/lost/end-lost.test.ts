@@ -72,7 +72,10 @@ test('an engine whose data folder was deleted is ended although the folder is us
   await expect(refused).rejects.toMatchObject({ name: 'UserError', message: sentence(dataDir, pid) });
   const said: string[] = [];
   expect(await endLostEngines(dataDir, (line) => said.push(line), signal)).toBe(true);
-  expect(said).toEqual([`the data folder ${dataDir} was deleted while its engine ran: ending the engine (PID ${pid})`]);
+  expect(said).toEqual([
+    `the data folder ${dataDir} was deleted while its engine ran: ending the engine (PID ${pid})`,
+    expect.stringContaining("containers of its Pods may still run there: 'crictl pods' lists them"),
+  ]);
   expect(await endLostEngines(dataDir, (line) => said.push(line), signal)).toBe(false);
   await refuseLost(dataDir, timers);
   lock.release();

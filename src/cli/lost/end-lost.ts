@@ -1,12 +1,15 @@
-/** Ends an engine whose data folder was deleted while the engine ran, and removes what it has left on the machine, for `lifepod down`. */
+/** Ends what runs of an engine without its data folder (lost-folder.ts), and removes what it has left, for `lifepod down`. */
 import { lostEngines } from '../../engine/data-folder/engine-processes.ts';
-import { lostWords } from '../../engine/data-folder/lost-folder.ts';
+import { lossText, lostWords } from '../../engine/data-folder/lost-folder.ts';
 import { clearMachine, hasProcesses, hasRuntime } from '../../engine/leftovers.ts';
 import { UserError } from '../../platform/files.ts';
 import { nodePlatform, systemTimers } from '../../platform/node-js.ts';
 import { untilAborted } from '../../platform/on-abort.ts';
 import { haveEnded, sendSignal } from '../../platform/processes.ts';
 import { hintsFor } from '../hints.ts';
+
+const MAY_REMAIN =
+  "the engine has ended; if it used the machine's own container runtime, containers of its Pods may still run there: 'crictl pods' lists them";
 
 /** How long to wait until the engine ends. The engine itself waits for its requests and for containerd. */
 const END_MILLIS = 60_000;
@@ -29,11 +32,7 @@ export async function endLost(
   sayEnding(dataDir, pids, hasPods, say);
   await endEngines(dataDir, pids, signal);
   await untilAborted(signal, clear(dataDir, nodePlatform('error'), signal));
-  say(
-    hasPods
-      ? `nothing from ${dataDir} is running or mounted any more`
-      : "the engine has ended; if it used the machine's own container runtime, containers of its Pods may still run there: 'crictl pods' lists them",
-  );
+  say(hasPods ? `nothing from ${dataDir} is running or mounted any more` : MAY_REMAIN);
   return true;
 }
 
@@ -50,11 +49,13 @@ export async function endLostEngines(
   if (pids.length === 0) return false;
   sayEnding(dataDir, pids, false, say);
   await endEngines(dataDir, pids, signal);
+  // A private containerd may be that of the other engine, so that it does not show which runtime this engine used.
+  say(MAY_REMAIN);
   return true;
 }
 
 function sayEnding(dataDir: string, pids: readonly number[], hasPods: boolean, say: (line: string) => void): void {
-  say(`the data folder ${dataDir} was deleted while its engine ran: ending ${lostWords({ pids, hasPods })}`);
+  say(`${lossText(dataDir, { pids })}: ending ${lostWords({ pids, hasPods })}`);
 }
 
 async function endEngines(dataDir: string, pids: number[], signal: AbortSignal): Promise<void> {

@@ -12,7 +12,9 @@ const NONE: LostReaders = {
   hasRuntime: () => false,
 };
 const OTHERS = { ...NONE, hasProcesses: () => true };
-const BEGIN = `the data folder /d was deleted while its engine ran: '${rootCommand('down', '/d')}' ends`;
+const WHAT_TO_TYPE = `'${rootCommand('down', '/d')}' ends`;
+const BEGIN = `the data folder /d was deleted while its engine ran: ${WHAT_TO_TYPE}`;
+const WITHOUT_ENGINE = `the data folder /d was deleted or moved while processes of its engine ran: ${WHAT_TO_TYPE}`;
 
 test.each<[string, Partial<LostReaders>, string | undefined]>([
   ['nothing runs', {}, undefined],
@@ -22,11 +24,11 @@ test.each<[string, Partial<LostReaders>, string | undefined]>([
     { engines: () => [7], hasRuntime: () => true, hasRecord: () => true },
     `${BEGIN} the engine (PID 7), and its Pods without their grace periods`,
   ],
-  ['the engine was killed', OTHERS, `${BEGIN} what it has left`],
+  ['the engine was killed', OTHERS, `${WITHOUT_ENGINE} what it has left`],
   [
     'the engine was killed and Pods run',
     { ...OTHERS, hasRuntime: () => true },
-    `${BEGIN} what it has left, and its Pods without their grace periods`,
+    `${WITHOUT_ENGINE} what it has left, and its Pods without their grace periods`,
   ],
   ['the engine was killed and the folder was not deleted', { ...OTHERS, hasRecord: () => true }, undefined],
 ])('if %s, lostText returns the sentence or undefined', (_, readers, text) => {
@@ -45,7 +47,7 @@ test('the processes of a first start that begins or fails meanwhile are not thos
 
 test('a start is refused while an engine without its data folder runs, but not if that engine is about to exit', async () => {
   const timers = systemTimers();
-  const refusal = { name: 'UserError', message: `${BEGIN} what it has left` };
+  const refusal = { name: 'UserError', message: `${WITHOUT_ENGINE} what it has left` };
   await expect(refuseLost('/d', timers, () => findLost('/d', OTHERS))).rejects.toMatchObject(refusal);
   await refuseLost('/d', timers, () => undefined);
   // A first start that has failed removes its lock, and then exits.

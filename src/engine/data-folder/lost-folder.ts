@@ -1,6 +1,7 @@
 /**
- * Finds what still runs of an engine whose data folder was deleted, and composes the sentence about it. Another engine in the folder would
- * end the private containerd of the first one, and the Pods in it, so that every start is refused until `lifepod down` has ended them.
+ * Finds what still runs of an engine whose data folder was deleted or moved, and composes the sentence about it. Another engine in the
+ * folder would end the private containerd of the first one, and the Pods in it, so that every start and restore is refused until
+ * `lifepod down` has ended them.
  *
  * Boundary: the functions read processes and the engine record, and change nothing. Only root can learn which files an engine has open, so
  * they find nothing for other users.
@@ -12,8 +13,9 @@ import { rootCommand } from '../../platform/programs/typed-program.ts';
 import { hasProcesses, hasRuntime } from '../leftovers.ts';
 import { readEngineRecord } from '../settings.ts';
 import { lostEngines } from './engine-processes.ts';
+import { isReplacing } from './replacement.ts';
 
-/** What still runs although its data folder was deleted. */
+/** What still runs although its data folder was deleted or moved. */
 export interface LostParts {
   /** The engines that have the deleted lock open; none if only other processes remain, such as containerd. */
   pids: readonly number[];
@@ -31,7 +33,8 @@ export interface LostReaders {
 
 const OF_ROOT: LostReaders = {
   engines: (dataDir) => lostEngines(dataDir),
-  hasRecord: (dataDir) => readEngineRecord(dataDir) !== undefined,
+  // A restore that was interrupted may have moved the record.
+  hasRecord: (dataDir) => readEngineRecord(dataDir) !== undefined || isReplacing(dataDir),
   hasProcesses,
   hasRuntime,
 };
@@ -42,7 +45,7 @@ const OF_OTHERS: LostReaders = {
   hasRuntime: () => false,
 };
 
-/** Returns what still runs of an engine whose data folder `dataDir` was deleted; undefined if there is nothing. */
+/** Returns what still runs of an engine whose data folder `dataDir` was deleted or moved; undefined if there is nothing. */
 export function findLost(
   dataDir: string,
   readers = process.geteuid?.() === 0 ? OF_ROOT : OF_OTHERS,
@@ -62,28 +65,24 @@ export const lostWords = ({ pids, hasPods }: LostParts): string =>
   (pids.length === 0 ? 'what it has left' : `the engine (PID ${pids.join(', ')})`) +
   (hasPods ? ', and its Pods without their grace periods' : '');
 
-/** Returns the sentence about an engine whose data folder was deleted and what to type; undefined if nothing of such an engine runs. */
+/** Returns a clause that says what happened to the folder. The engine of a folder that was only moved has the lock in it open. */
+export const lossText = (dataDir: string, { pids }: Pick<LostParts, 'pids'>): string =>
+  `the data folder ${dataDir} was deleted ${pids.length === 0 ? 'or moved while processes of its engine ran' : 'while its engine ran'}`;
+
+/** Returns the sentence about a folder that was deleted or moved, and what to type; undefined if nothing of its engine runs. */
 export function lostText(dataDir: string, lost = findLost(dataDir)): string | undefined {
   if (lost === undefined) return undefined;
-  return `the data folder ${dataDir} was deleted while its engine ran: '${rootCommand('down', dataDir)}' ends ${lostWords(lost)}`;
+  return `${lossText(dataDir, lost)}: '${rootCommand('down', dataDir)}' ends ${lostWords(lost)}`;
 }
 
 /** A first start that has failed removes its lock, and then exits within this time. */
 const EXIT_MILLIS = 2_000;
 
-/** Rejects with a UserError if an engine whose data folder was deleted, or anything that it has left, still runs. */
+/** Rejects with a UserError if an engine or other processes still run whose data folder was deleted or moved. */
 export async function refuseLost(dataDir: string, timers: Timers, find = findLost): Promise<void> {
   const lost = find(dataDir);
   if (lost === undefined) return;
   if (lost.pids.length > 0 && (await haveEnded([...lost.pids], EXIT_MILLIS, timers)))
     return refuseLost(dataDir, timers, find);
   throw new UserError(lostText(dataDir, lost));
-}
-
-/** Rejects with a UserError if an engine runs whose data folder was deleted. The Pods of a stopped engine may run. */
-export function refuseLostEngine(dataDir: string, timers: Timers): Promise<void> {
-  return refuseLost(dataDir, timers, (folder) => {
-    const lost = findLost(folder);
-    return lost === undefined || lost.pids.length === 0 ? undefined : lost;
-  });
 }

@@ -17,6 +17,7 @@ import {
   commitReplacement,
   completeRestore,
   finishReplacement,
+  isReplacing,
   prepareReplacement,
 } from './replacement.ts';
 
@@ -121,7 +122,9 @@ test('a replacement that is killed after any number of moves is completed by the
     } catch (error) {
       expect((error as Error).message).toBe('killed');
     }
+    expect(isReplacing(folder)).toBe(true);
     completeRestore(folder);
+    expect(isReplacing(folder)).toBe(false);
     const { lock, ...rest } = contents(folder);
     expect(lock).toBe(`${process.pid} restore\n`);
     expect(rest).toEqual({ ...NEW, ...STAYS, ...KEPT_FORMER });

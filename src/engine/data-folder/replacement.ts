@@ -43,6 +43,9 @@ interface Commit {
   kept: string;
 }
 
+/** Returns whether a replacement has been decided and is not complete, so that parts of the folder may be missing. */
+export const isReplacing = (dataDir: string): boolean => existsSync(commitFile(dataDir));
+
 /** Calls finishReplacement() with the data folder locked, if a replacement was interrupted. */
 export function completeRestore(dataDir: string): void {
   if (!existsSync(rootOf(dataDir))) return;

@@ -123,14 +123,14 @@ test('commands say that the data folder was deleted while its engine ran, a star
     const left = async ({ left: parts }: LeakWatch) =>
       (await parts()).filter((part) => !part.startsWith('connection '));
     const deleteFolder = () => runCommand('rm', ['-rf', dataDir]);
-    const refused = async (what: string, commands: string[][]): Promise<void> => {
+    const refused = async (when: string, what: string, commands: string[][]): Promise<void> => {
       const results = commands.map(async ([command = '', ...args]) => ({
         command,
         ...(await lifepod.cli(command, ...args)),
       }));
       for (const result of await Promise.all(results)) {
         expect(result).toMatchObject({ code: 1 });
-        expect(result.stderr).toContain(`lifepod: the data folder ${dataDir} was deleted while its engine ran: '`);
+        expect(result.stderr).toContain(`lifepod: the data folder ${dataDir} was deleted ${when}: '`);
         expect(result.stderr).toContain(
           ` down --data-dir ${dataDir}' ends ${what}, and its Pods without their grace periods`,
         );
@@ -142,7 +142,7 @@ test('commands say that the data folder was deleted while its engine ran, a star
     const leaks = await watchLeaks(dataDir);
     const engine = lifepod.pid();
     await deleteFolder();
-    await refused(`the engine (PID ${engine})`, [
+    await refused('while its engine ran', `the engine (PID ${engine})`, [
       ['status'],
       ['why', 'app'],
       ['up', '--detach', ...lifepod.options],
@@ -159,7 +159,10 @@ test('commands say that the data folder was deleted while its engine ran, a star
     const again = await watchLeaks(dataDir);
     await lifepod.kill('SIGKILL');
     await deleteFolder();
-    await refused('what it has left', [['status'], ['up', '--detach', ...lifepod.options]]);
+    await refused('or moved while processes of its engine ran', 'what it has left', [
+      ['status'],
+      ['up', '--detach', ...lifepod.options],
+    ]);
     await lifepod.cliOk('down');
     expect(await left(again)).toEqual([]);
   } finally {
