@@ -93,7 +93,9 @@ async function kubeconfigOf(options: KubeconfigOptions & { user: string }): Prom
   for (const warning of user.warnings) process.stderr.write(`warning: ${warning}\n`);
   process.stderr.write(`${summaryOf(user, credentials, output)}\n`);
   if (output !== undefined && owner === undefined && process.geteuid?.() === 0)
-    process.stderr.write(`only root can read ${output}: to give it to a user of this machine, add --owner USER\n`);
+    process.stderr.write(
+      `only root can read ${output}: for a user of this machine, remove it, and repeat the command with --owner USER and an --output in a folder of that user\n`,
+    );
 }
 
 /**
