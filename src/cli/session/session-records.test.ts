@@ -59,9 +59,14 @@ test('the session that has created an object is found by another session while i
   expect(sessionOf(dataDir, 'other', { ...OBJECT, namespace: 'b' })).toBeUndefined();
   expect(sessionOf(dataDir, record.id, OBJECT)).toBeUndefined();
   record.remove();
+  // Another process has the PID of the killed session now.
+  writeFileSync(join(dataDir, 'sessions/0123'), JSON.stringify({ pid: process.pid, objects: [OBJECT] }));
+  expect(sessionOf(dataDir, 'other', OBJECT)).toBeUndefined();
   // No process has this PID, because the maximum is lower.
   writeFileSync(join(dataDir, 'sessions/0123'), JSON.stringify({ pid: 2 ** 30, objects: [OBJECT] }));
+  const [dead] = claimDeadRecords(dataDir);
   expect(sessionOf(dataDir, 'other', OBJECT)).toBeUndefined();
+  dead?.remove();
 });
 
 test('a session notices that lifepod down has removed its record', () => {

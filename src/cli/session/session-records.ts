@@ -132,8 +132,18 @@ export function sessionOf(dataDir: string, ownId: string, object: RecordedObject
     each.namespace === object.namespace &&
     each.name === object.name;
   return readRecords(dataDir).find(
-    ({ id, pid, objects }) => id !== ownId && objects.some(isSame) && pid > 0 && existsSync(`/proc/${pid}`),
+    ({ id, pid, objects }) =>
+      // While another process deletes what a killed session has left, the record is locked, and no process has its PID.
+      id !== ownId && objects.some(isSame) && pid > 0 && existsSync(`/proc/${pid}`) && isLocked(dataDir, id),
   )?.pid;
+}
+
+/** Returns whether a process has locked the record. */
+function isLocked(dataDir: string, id: string): boolean {
+  const path = pathOf(dataDir, id);
+  const lock = tryLockFile(path, { create: false });
+  lock?.release();
+  return lock === undefined && readTextIfPresent(path) !== undefined;
 }
 
 /** Removes the record of a session after its objects have been deleted. */
@@ -155,10 +165,5 @@ export function claimDeadRecords(dataDir: string): DeadRecord[] {
 
 /** Returns whether a session is alive, or another process is deleting what a killed one has left. The caller has locked the gate. */
 export function hasLiveSessions(dataDir: string): boolean {
-  return idsIn(dataDir).some((id) => {
-    const path = pathOf(dataDir, id);
-    const lock = tryLockFile(path, { create: false });
-    lock?.release();
-    return lock === undefined && readTextIfPresent(path) !== undefined;
-  });
+  return idsIn(dataDir).some((id) => isLocked(dataDir, id));
 }
