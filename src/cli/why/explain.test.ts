@@ -110,7 +110,10 @@ explains({
     /on another node: .*: kubectl describe pvc -n n$/,
   ),
   'a taint that the Pod does not tolerate': tainted('a: b', /toleration/),
-  'a node with disk pressure': tainted('node.kubernetes.io/disk-pressure: ', /--eviction-hard\): lifepod status$/),
+  'a node with disk pressure': tainted(
+    'node.kubernetes.io/disk-pressure: ',
+    /^free the resource .*--eviction-hard\); see which resource it is: lifepod status$/,
+  ),
   'a cordoned node': tainted('node.kubernetes.io/unschedulable: ', /uncordon/),
   'a node that is not ready': tainted('node.kubernetes.io/not-ready: ', /lifepod status/),
   'scheduling gates': {
@@ -164,6 +167,22 @@ explains({
     ],
     advice:
       /^check the name, and whether the registry answers\nload it from an archive, without a registry, such as 'docker save data:1 > FILE' writes on another machine: lifepod image load FILE$/,
+  },
+  'the images of two volumes that cannot be pulled': {
+    spec: {
+      volumes: ['data:1', 'other:1'].map((reference, i) => ({ name: `v${i}`, image: { reference } })),
+    },
+    status: {
+      conditions: UNREADY,
+      containerStatuses: [waiting('app', 'ImagePullBackOff', 'Back-off pulling image "data:1"', { image: '' })],
+    },
+    steps: [
+      [30, 'MountFailed', { ...until(-20), message: 'failed to resolve reference "docker.io/library/data:1"' }],
+      [10, 'MountFailed', { ...until(-5), message: 'not found' }],
+      [5, 'MountFailed', { ...until(15), message: 'failed to resolve reference "docker.io/library/other:1"' }],
+    ],
+    sentence: /^p waits for the image data:1 of its volume v0: it cannot be pulled/,
+    evidence: ['ImagePullBackOff: Back-off pulling image "data:1"', '1 attempt failed, the last one 30.0s ago'],
   },
   'an image that the machine can make': {
     spec: { containers: [{ name: 'app', image: 'busybox:1.28' }] },
@@ -481,6 +500,23 @@ explains({
       'its other containers are not affected: a defer container needs its image only when the Pod ends',
     ],
     advice: /lifepod image load/,
+  },
+  'a running Pod without the image of a defer container and that of a volume': {
+    spec: {
+      deferContainers: [container('bye', { imagePullPolicy: 'Always' }), container('last')],
+      volumes: [{ name: 'v', image: { reference: 'data:1', pullPolicy: 'Always' } }],
+    },
+    status: {
+      conditions: READY,
+      containerStatuses: [running('app')],
+      deferContainerStatuses: [
+        waiting('bye', 'ErrImagePull', 'not found', { image: '' }),
+        waiting('last', 'ErrImagePull', 'Back-off pulling image "data:1": not found', { image: '' }),
+      ],
+    },
+    sentence: /images are also missing for last/,
+    advice:
+      /its imagePullPolicy \(pullPolicy of the volume\) is Always, .*: also set imagePullPolicy \(pullPolicy of the volume\): IfNot/,
   },
   'a running Pod with a defer container whose imageFrom image cannot be pulled': {
     spec: {

@@ -74,12 +74,22 @@ function noImage(subject: Living, shown: Shown): string {
   return `${lackOfImage(status)}${isRepeated ? `, the next attempt is ${inTime(next, subject.now)}` : ''}`;
 }
 
-/** Returns the recorded failures to pull the image that the container waits for, the oldest first. Only those of a pull have a deadline. */
+/**
+ * Returns the recorded failures to pull the image that the container waits for, the oldest first. If the Pod has several image volumes,
+ * omits failures whose message does not name the image.
+ */
 function failedPulls({ pod, transitions }: Living, shown: Shown): Transition[] {
-  const isOfVolume = wantedImage(pod, shown).volume !== undefined;
+  const { name } = shown;
+  const { volume } = wantedImage(pod, shown);
+  const images = (pod.spec?.volumes ?? []).filter(({ image }) => image !== undefined);
+  const isNamed = (message: string | undefined): boolean =>
+    wantedImage(pod, { name, status: { state: { waiting: { message } } } }).volume === volume;
   return transitions
-    .filter(({ type, container, deadline }) =>
-      isOfVolume ? type === 'MountFailed' && deadline !== undefined : type === 'PullFailed' && container === shown.name,
+    .filter(({ type, container, deadline, message }) =>
+      volume === undefined
+        ? type === 'PullFailed' && container === name
+        : // Only a failure to pull an image has a deadline.
+          type === 'MountFailed' && deadline !== undefined && (images.length === 1 || isNamed(message)),
     )
     .sort((a, b) => a.at - b.at);
 }
@@ -158,8 +168,11 @@ function policyOf({ pod }: Advised, shown: Shown): string | undefined {
   return volume === undefined ? container?.imagePullPolicy : volume.image?.pullPolicy;
 }
 
-const policyField = ({ pod }: Advised, shown: readonly Shown[]): string =>
-  shown.some((each) => wantedImage(pod, each).volume !== undefined) ? 'pullPolicy' : 'imagePullPolicy';
+function policyField({ pod }: Advised, shown: readonly Shown[]): string {
+  const ofVolumes = shown.filter((each) => wantedImage(pod, each).volume !== undefined);
+  if (ofVolumes.length === 0) return 'imagePullPolicy';
+  return ofVolumes.length === shown.length ? 'pullPolicy' : 'imagePullPolicy (pullPolicy of the volume)';
+}
 
 /** Returns the action to load an archive, and how to get one. An archive of docker save does not have the digests of images. */
 function loadArchive(subject: Advised, shown: readonly Shown[]): Action {

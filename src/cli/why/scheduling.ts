@@ -50,7 +50,7 @@ const ADVICE: readonly [RegExp, ...Advice[]][] = [
     (subject) =>
       seeStatus(
         subject,
-        'see which resource the machine is short of; free it, or start the engine with a lower threshold (--eviction-hard)',
+        'free the resource that the machine is short of, or start the engine with a lower threshold (--eviction-hard); see which resource it is',
       ),
   ],
   [/taint \{node\.kubernetes\.io\/unschedulable/, uncordon],
