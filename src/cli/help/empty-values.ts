@@ -36,7 +36,7 @@ export function refuseEmptyValues(program: Command): void {
 const mustHaveValue = ({ long, required, optional }: Option): boolean =>
   (required || optional) && !MAY_BE_EMPTY.has(long ?? '');
 
-/** Replaces the parser of an option or argument. The types of commander declare the parser without its argument `this`. */
+/** A parser of an option or argument. The type that commander declares is generic, so that no value of an unknown type can be passed. */
 type Parse = (value: string, previous: unknown) => unknown;
 
 function refuseEmptyOption(option: Option): void {

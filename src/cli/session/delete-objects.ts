@@ -95,6 +95,7 @@ async function deleteStep(
   let hasBegun = false;
   const remaining = createRemaining(say, () => hasBegun && done.resolve());
   const remove = (object: KubeObject, part: RecordedObject): void => {
+    deletion.begins?.();
     remaining.add(object);
     deleteOne(object, part, deletion, watching).catch(done.reject);
   };
@@ -111,7 +112,6 @@ async function deleteStep(
       informer.list().flatMap((object) => (hasEndedAs(first, object) ? [] : [{ object, first }])),
     );
     for (const { object } of found) remaining.add(object);
-    if (!remaining.isEmpty()) deletion.begins?.();
     hasBegun = true;
     for (const { object, first } of reversed(found, recorded)) remove(object, first);
     if (deletion.hurry?.aborted) hurry(deletion, watching);

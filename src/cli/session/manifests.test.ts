@@ -75,7 +75,7 @@ test('text that is not a manifest is reported as such', () => {
   expect(() => parseManifests(`${text}apiVersion: v1`, 'README.md')).toThrow(
     /^README\.md is not valid YAML at line 4, column 1: .*; its name does not end in .*, so it may not be a manifest: give a file with /,
   );
-  for (const name of ['f.yml', 'standard input'])
+  for (const name of ['f.yml', 'F.YAML', 'standard input'])
     expect(() => parseManifests(text, name)).toThrow(
       /; it has no field apiVersion, so it may not be a manifest: give /,
     );

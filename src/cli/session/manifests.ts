@@ -116,7 +116,7 @@ function jsonProblem(text: string): string | undefined {
 /** Returns the end of a sentence about text that is not valid, if it is probably not a manifest; otherwise empty. */
 function notAManifest(text: string, file: string): string {
   // Other text, such as a README, often contains examples of manifests, so its content does not show what it is.
-  const isOther = /\.(?!ya?ml$|json$)\w+$/.test(file);
+  const isOther = /\.(?!ya?ml$|json$)\w+$/i.test(file);
   if (!isOther && /\bapiVersion\b/.test(text)) return '';
   const why = isOther ? 'its name does not end in .yaml, .yml or .json' : 'it has no field apiVersion';
   return `; ${why}, so it may not be a manifest: give a file with Kubernetes objects`;
