@@ -8,7 +8,7 @@ test.each([
   [
     10,
     undefined,
-    "the runtime at unix:///run/c.sock does not report its cgroup driver; start with --pod-pids-limit -1; --container-runtime-endpoint '' returns to a private containerd",
+    'the runtime at unix:///run/c.sock does not report its cgroup driver; start with --pod-pids-limit -1',
   ],
   [10, 'cgroupfs', undefined],
   [-1, 'systemd', undefined],

@@ -28,7 +28,6 @@ import {
   reservedResources,
   shutdownPeriods,
 } from './node-settings.ts';
-import { WITHOUT_RUNTIME } from './options/runtime-endpoint.ts';
 import { recordShutdown, type Settings } from './settings.ts';
 import type { PartOptions } from './start-node.ts';
 
@@ -42,7 +41,7 @@ export function checkPodGroups(
 ): void {
   if (podPidsLimit < 0 || driver !== undefined) return;
   throw new UserError(
-    `--pod-pids-limit ${podPidsLimit} cannot be enforced: the runtime at ${containerRuntimeEndpoint} does not report its cgroup driver; start with --pod-pids-limit -1; ${WITHOUT_RUNTIME}`,
+    `--pod-pids-limit ${podPidsLimit} cannot be enforced: the runtime at ${containerRuntimeEndpoint} does not report its cgroup driver; start with --pod-pids-limit -1`,
   );
 }
 

@@ -1,11 +1,11 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Server, ServerCredentials } from '@grpc/grpc-js';
 import { expect, test } from 'vitest';
 import { nodePlatform } from '../platform/node-js.ts';
 import { serviceCommands } from '../platform/programs/service-commands.ts';
-import { connectOwnRuntime } from './engine-runtime.ts';
+import { connectOwnRuntime, otherRuntime } from './engine-runtime.ts';
 import { startRuntimeHint, WITHOUT_RUNTIME } from './options/runtime-endpoint.ts';
 
 test('connecting to a containerd without its CRI plugin fails with the setting to change', async () => {
@@ -44,6 +44,19 @@ test('connecting to a socket that does not exist fails with the reason and the r
     /^the container runtime at \S+ does not answer: connect ENOENT [^;]*lifepod-none\/c\.sock; start it$/,
   );
   await expect(connectOwnRuntime(endpoint, '/d', nodePlatform('error'), {}, WITHOUT_RUNTIME)).rejects.toThrow(
-    /; start it; --container-runtime-endpoint '' returns to a private containerd$/,
+    /; start it; lifepod up --container-runtime-endpoint '' uses a private containerd instead$/,
   );
+});
+
+test('a private containerd is advised only instead of a runtime of the machine in which no Pod of the data folder may run', () => {
+  const dataDir = mkdtempSync(join(tmpdir(), 'lifepod-other-runtime-'));
+  const containerRuntimeEndpoint = 'unix:///run/containerd/containerd.sock';
+  try {
+    expect(otherRuntime({ dataDir })).toBeUndefined();
+    expect(otherRuntime({ dataDir, containerRuntimeEndpoint })).toBe(WITHOUT_RUNTIME);
+    mkdirSync(join(dataDir, 'pods/1234'), { recursive: true });
+    expect(otherRuntime({ dataDir, containerRuntimeEndpoint })).toBeUndefined();
+  } finally {
+    rmSync(dataDir, { recursive: true, force: true });
+  }
 });

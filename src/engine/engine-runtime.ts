@@ -19,6 +19,7 @@ import { shortCallError } from '../runtime/error-text.ts';
 import { loadImageArchives } from '../runtime/images/load.ts';
 import { makePauseArchive } from '../runtime/images/local-images.ts';
 import type { ContainerRuntime, RuntimeEvent } from '../runtime/runtime.ts';
+import { hasPodFolders } from './leftovers.ts';
 import { findCniFolder } from './machine-checks.ts';
 import type { Waiting } from './node-ready.ts';
 import { startRuntimeHint, WITHOUT_RUNTIME } from './options/runtime-endpoint.ts';
@@ -58,7 +59,7 @@ export async function startRuntime(
     containerRuntimeEndpoint === undefined ? await startPrivate(settings, platform, closers, signal) : undefined;
   const endpoint = containerRuntimeEndpoint ?? containerd?.endpoint ?? '';
   const shimExits = containerd?.shimExits ?? (await watchShims(endpoint, platform, closers, signal, waiting));
-  const runtime = await connectOwnRuntime(endpoint, dataDir, platform, { metrics, shimExits }, WITHOUT_RUNTIME);
+  const runtime = await connectOwnRuntime(endpoint, dataDir, platform, { metrics, shimExits }, otherRuntime(settings));
   closers.defer(() => runtime.close());
   if (containerd !== undefined) await ensureSandboxImage(runtime, endpoint, dataDir, platform, signal);
   const { name } = await runtime.version(signal);
@@ -88,6 +89,16 @@ export async function startRuntime(
     },
   };
 }
+
+/**
+ * Returns what the user can do if the machine's runtime does not answer, instead of starting it; undefined with a private containerd, and
+ * if Pods of the data folder may run in the runtime: they would run twice in another one, and `lifepod down` would not find them there.
+ */
+export const otherRuntime = ({
+  dataDir,
+  containerRuntimeEndpoint,
+}: Pick<Settings, 'dataDir' | 'containerRuntimeEndpoint'>): string | undefined =>
+  containerRuntimeEndpoint === undefined || hasPodFolders(dataDir) ? undefined : WITHOUT_RUNTIME;
 
 /** Returns the labels of all sandboxes and containers that the engine of the data folder creates. */
 export const instanceLabels = (dataDir: string): Labels => ({ 'lifepod.io/instance': dataDir });

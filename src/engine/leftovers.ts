@@ -2,7 +2,7 @@
  * Finds and removes processes, mounts, networks and control groups that the engine of a data folder left on the machine. `lifepod down`
  * removes them at its end, so that nothing remains even after an engine was killed. `lifepod status` only finds processes.
  */
-import { readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { endDnsProcesses, findDnsProcesses } from '../network/dns/process.ts';
 import { tearDownNetwork } from '../network/pod-network/tear-down.ts';
@@ -71,6 +71,12 @@ export function hasProcesses(dataDir: string): boolean {
 export function hasRuntime(dataDir: string): boolean {
   const paths = containerdPaths(dataDir);
   return findContainerd(paths).length + findShims(paths).length > 0;
+}
+
+/** Returns whether the data folder contains the folder of a Pod. Pods may run only if it does. */
+export function hasPodFolders(dataDir: string): boolean {
+  const folder = join(dataDir, 'pods');
+  return existsSync(folder) && readdirSync(folder).length > 0;
 }
 
 /** Returns the path of the socket between the engine of the data folder and its DNS process. */
