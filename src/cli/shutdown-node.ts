@@ -29,16 +29,9 @@ export async function shutDownNode(dataDir: string): Promise<void> {
     say(`no Pod of ${dataDir} is running: nothing to do${orOtherFolder(dataDir)}`);
     return;
   }
-  let isEnding = false;
-  process.once('SIGINT', () => {
-    process.stderr.write(`lifepod: ${interruptedText(isEnding, hints)}\n`);
-    process.exit(SIGNAL_CODES.SIGINT);
-  });
   const copy = copyOfInvoker(dataDir, process.env);
   for (let engine = 1; engine <= ENGINES; engine++) {
-    const outcome = await shutDownEngine(dataDir, () => {
-      isEnding = true;
-    });
+    const outcome = await shutDownEngine(dataDir, hints);
     if (outcome !== undefined) {
       printOutcome(outcome);
       const removed = removedCopy(copy);
@@ -53,17 +46,15 @@ export async function shutDownNode(dataDir: string): Promise<void> {
   );
 }
 
-/** Returns the sentence for a user who presses Ctrl+C. `isEnding`: whether the engine has begun to end the Pods, which it then completes. */
-export const interruptedText = (isEnding: boolean, hints: Hints): string =>
-  isEnding
-    ? `interrupted: the engine continues to end its Pods; '${hints.engine('shutdown-node')}' waits for it again`
-    : `interrupted before the engine began to end its Pods: type '${hints.engine('shutdown-node')}' again`;
+/** Returns the sentence for a user who presses Ctrl+C after the engine has begun to end the Pods. */
+export const interruptedText = (hints: Hints): string =>
+  `interrupted: the engine continues to end its Pods; '${hints.engine('shutdown-node')}' waits for it again`;
 
 /**
  * Makes the running engine, or a new one, end the Pods and stop. Resolves with the outcome; with undefined if the engine exited before it
  * had ended the Pods. Rejects with a UserError if the engine does not start, or runs in a container or on another machine.
  */
-async function shutDownEngine(dataDir: string, began: () => void): Promise<ShutdownOutcome | undefined> {
+async function shutDownEngine(dataDir: string, hints: Hints): Promise<ShutdownOutcome | undefined> {
   let pid = dataDirOwner(dataDir);
   if (pid === undefined) {
     say('the engine is not running: starting it to end its Pods gracefully');
@@ -74,8 +65,14 @@ async function shutDownEngine(dataDir: string, began: () => void): Promise<Shutd
   const released = dataDirReleased(dataDir, new AbortController().signal);
   say(`ending the Pods and the engine (PID ${pid})`);
   sendSignal(pid, SHUT_DOWN_NODE);
-  began();
+  // Until now, startDetached() has handled SIGINT: it stops the engine that it starts.
+  const interrupt = (): void => {
+    process.stderr.write(`lifepod: ${interruptedText(hints)}\n`);
+    process.exit(SIGNAL_CODES.SIGINT);
+  };
+  process.once('SIGINT', interrupt);
   await released;
+  process.off('SIGINT', interrupt);
   return readEngineRecord(dataDir)?.shutdown;
 }
 
