@@ -2,24 +2,18 @@
  * `lifepod down`: deletes every Pod, stops the engine, then removes the processes, mounts, networks and control groups that the engine
  * left on the machine. Keeps the data folder. May be repeated.
  */
-import { existsSync, readdirSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { resourcePrefix } from '../apiserver/cache/keys.ts';
 import { clientFromKubeconfig } from '../client/kubeconfig.ts';
 import { requireLocalEngine } from '../engine/data-folder/engine-processes.ts';
 import { checkDataFormat } from '../engine/data-folder/format.ts';
 import { connectOwnRuntime, runtimeAnswers } from '../engine/engine-runtime.ts';
-import { clearMachine } from '../engine/leftovers.ts';
+import { clearMachine, hasPodFolders } from '../engine/leftovers.ts';
 import { requireRoot } from '../engine/machine-checks.ts';
 import { writeEndingGrace } from '../engine/options/ending-grace.ts';
-import {
-  type EngineRecord,
-  kubeconfigPath,
-  readEngineRecord,
-  resolveSettings,
-  writeEngineRecord,
-} from '../engine/settings.ts';
-import { clearFirstStart, settledRecord } from '../engine/start/first-start.ts';
+import { type EngineRecord, kubeconfigPath, readEngineRecord, resolveSettings } from '../engine/settings.ts';
+import { clearFirstStart, recordDown, settledRecord } from '../engine/start/first-start.ts';
 import { dropBallast } from '../platform/disk-reserve.ts';
 import { dataDirOwner, dataDirReleased, lockDataDir, UserError } from '../platform/files.ts';
 import { nodePlatform } from '../platform/node-js.ts';
@@ -109,7 +103,7 @@ export async function down(
         `some containers may remain in the runtime at ${endpoint}: ${failure}; run '${downAgain(dataDir)}' again when the runtime answers`,
       );
     }
-    writeEngineRecord(dataDir, { ...record, state: 'down' });
+    recordDown(dataDir, record);
     writeEndingGrace(dataDir, undefined);
   } finally {
     lock.release();
@@ -170,8 +164,7 @@ async function endFirstStart(
 export async function hasPods(dataDir: string): Promise<boolean> {
   const lock = lockDataDir(dataDir, 'down');
   try {
-    const folders = join(dataDir, 'pods');
-    if (existsSync(folders) && readdirSync(folders).length > 0) return true;
+    if (hasPodFolders(dataDir)) return true;
     const store = await openLmdbStore({ directory: join(dataDir, 'store'), log: nodePlatform('error').log });
     try {
       return (await store.range({ prefix: resourcePrefix('', 'pods'), limit: 1 })).items.length > 0;

@@ -127,7 +127,7 @@ export function connectOwnRuntime(
 
 /**
  * Resolves with whether the machine's runtime has sandboxes of the engine of the data folder, running or not. A runtime that does not
- * answer counts as having none.
+ * answer counts as having some, because it has answered during the start.
  */
 export async function hasSandboxes(endpoint: string, dataDir: string, platform: Platform): Promise<boolean> {
   try {
@@ -138,7 +138,7 @@ export async function hasSandboxes(endpoint: string, dataDir: string, platform: 
       await runtime.close();
     }
   } catch {
-    return false;
+    return true;
   }
 }
 

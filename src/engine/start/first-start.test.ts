@@ -2,13 +2,22 @@
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Server, ServerCredentials } from '@grpc/grpc-js';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { silentLog } from '../../platform/silent-log.ts';
 import { createVirtualTimers } from '../../platform/virtual-timers.ts';
 import type { ResourceBackend } from '../../ports/backend.ts';
 import type { RequestContext } from '../../ports/request.ts';
-import { readEngineRecord, recordOf, resolveSettings, type Settings, writeEngineRecord } from '../settings.ts';
-import { openDataFolder, type StartProgress, settledByWrites, settledRecord } from './first-start.ts';
+import { serviceOf } from '../../runtime/cri/definitions.ts';
+import {
+  type EngineRecord,
+  readEngineRecord,
+  recordOf,
+  resolveSettings,
+  type Settings,
+  writeEngineRecord,
+} from '../settings.ts';
+import { openDataFolder, recordDown, type StartProgress, settledByWrites, settledRecord } from './first-start.ts';
 
 const platform = { timers: createVirtualTimers(), log: silentLog };
 let dataDir: string;
@@ -104,16 +113,59 @@ test('a later start that has succeeded keeps its settings when the engine stops'
   expect(readEngineRecord(dataDir)).toMatchObject({ recordAge: '2h', port: 7001 });
 });
 
-test('a later start that fails with another runtime returns to the former one, also if a Pod has a folder', async () => {
-  const containerRuntimeEndpoint = `unix://${path('none.sock')}`;
+/** Serves a runtime without sandboxes at the endpoint. Resolves with a function that ends it. */
+async function emptyRuntime(endpoint: string): Promise<() => void> {
+  const server = new Server();
+  const answer = (_call: unknown, reply: (error: null, response: object) => void): void => reply(null, {});
+  const calls = Object.keys(serviceOf('runtime.v1.RuntimeService')).map((name) => [name, answer]);
+  server.addService(serviceOf('runtime.v1.RuntimeService'), Object.fromEntries(calls));
+  await new Promise<void>((resolve, reject) =>
+    server.bindAsync(endpoint, ServerCredentials.createInsecure(), (error) => (error ? reject(error) : resolve())),
+  );
+  return () => server.forceShutdown();
+}
+
+test.each([
+  ['returns to the former one if it has created no sandbox', true],
+  ['keeps it if that runtime has died, because it may have a sandbox', false],
+])('a later start that fails with another runtime %s', async (_, answers) => {
+  const containerRuntimeEndpoint = `unix://${path('cri.sock')}`;
   writeEngineRecord(dataDir, recordOf(settingsWith({}), 7000));
   mkdirSync(path('pods/1234'), { recursive: true });
   const progress = await start({ containerRuntimeEndpoint });
   progress.begin();
   progress.listening(7001);
   expect(readEngineRecord(dataDir)).toMatchObject({ containerRuntimeEndpoint });
+  const end = answers ? await emptyRuntime(containerRuntimeEndpoint) : undefined;
+  await progress.undo().finally(() => end?.());
+  const former = recordOf(settingsWith({ containerRuntimeEndpoint: '' }), 7000);
+  expect(readEngineRecord(dataDir)).toEqual(answers ? former : { ...former, containerRuntimeEndpoint });
+});
+
+test('a later start that cannot restore the record does not hide the error of the start', async () => {
+  writeEngineRecord(dataDir, recordOf(settingsWith({}), 7000));
+  const progress = await start({ recordAge: '2h' });
+  progress.begin();
+  progress.listening(7001);
+  rmSync(dataDir, { recursive: true });
+  await expect(progress.undo()).resolves.toBeUndefined();
+});
+
+test('lifepod down during a start that is not ready keeps the former options', async () => {
+  writeEngineRecord(dataDir, recordOf(settingsWith({ recordAge: '1h' }), 7000));
+  const progress = await start({ recordAge: '2h', containerRuntimeEndpoint: `unix://${path('none.sock')}` });
+  progress.begin();
+  progress.listening(7001);
+  const record = settledRecord(dataDir) as EngineRecord;
+  expect(record.recordAge).toBe('2h');
   await progress.undo();
-  expect(readEngineRecord(dataDir)).toEqual(recordOf(settingsWith({}), 7000));
+  recordDown(dataDir, record);
+  const former = recordOf(settingsWith({}), 7000);
+  expect(readEngineRecord(dataDir)).toEqual({ ...former, recordAge: '1h', state: 'down' });
+  expect(former.containerRuntimeEndpoint).toBeUndefined();
+  rmSync(path('engine.json'));
+  recordDown(dataDir, record);
+  expect(readEngineRecord(dataDir)).toEqual({ ...record, state: 'down' });
 });
 
 test('a write of a client settles the start before it reaches the backend, and other requests do not', async () => {

@@ -11,7 +11,7 @@
  *  4. A later start that fails keeps the recorded settings, except those with which it has already written to the store, and the runtime if
  *     it has already created sandboxes in another one. While such a start runs, the record has its settings, because `lifepod down` needs them.
  */
-import { existsSync, readdirSync, rmSync } from 'node:fs';
+import { readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { removeFolders, removeIfEmpty } from '../../platform/folders/folders.ts';
 import type { Platform } from '../../platform/platform.ts';
@@ -19,14 +19,8 @@ import { removeTree } from '../../platform/remove-tree.ts';
 import type { ResourceBackend } from '../../ports/backend.ts';
 import type { RequestContext } from '../../ports/request.ts';
 import { hasSandboxes } from '../engine-runtime.ts';
-import { clearMachine, hasRuntime } from '../leftovers.ts';
+import { clearMachine, hasPodFolders, hasRuntime } from '../leftovers.ts';
 import { type EngineRecord, readEngineRecord, recordOf, type Settings, writeEngineRecord } from '../settings.ts';
-
-/** Returns whether the data folder contains the folder of a Pod. */
-const hasPodFolders = (dataDir: string): boolean => {
-  const folder = join(dataDir, 'pods');
-  return existsSync(folder) && readdirSync(folder).length > 0;
-};
 
 /** Returns the record of a data folder in which a start has succeeded, or in which Pods may run; undefined if there is none. */
 export function settledRecord(dataDir: string): EngineRecord | undefined {
@@ -36,6 +30,14 @@ export function settledRecord(dataDir: string): EngineRecord | undefined {
 }
 
 const settled = ({ before: _, ...record }: EngineRecord): EngineRecord => ({ ...record, state: 'up' });
+
+/**
+ * Records that `lifepod down` has ended everything of the data folder. `record`: the settled record from before the engine stopped. An
+ * engine that has not become ready may have restored the former record, which then counts.
+ */
+export function recordDown(dataDir: string, record: EngineRecord): void {
+  writeEngineRecord(dataDir, { ...(settledRecord(dataDir) ?? record), state: 'down' });
+}
 
 /**
  * Returns whether an entry of the data folder must remain: the log, which contains the reason of a failure, or the folder in which sessions
@@ -118,8 +120,13 @@ function laterStart(settings: Settings, record: EngineRecord | undefined, platfo
     async undo() {
       if (!mustRestore) return;
       const { containerRuntimeEndpoint } = settings;
-      const isUsed = await usesNewRuntime(settings, former, platform);
-      write(isUsed ? { ...former, containerRuntimeEndpoint } : former);
+      try {
+        const isUsed = await usesNewRuntime(settings, former, platform);
+        write(isUsed ? { ...former, containerRuntimeEndpoint } : former);
+      } catch (error) {
+        // The caller reports why the start failed, which is more important.
+        platform.log.warn('cannot record the former options after a failed start', { error: String(error) });
+      }
     },
   };
 }
