@@ -50,7 +50,7 @@ test('with --cascade=foreground, kubectl returns after the dependents have been 
   const owner = await configMap('owner');
   await configMap('child', await ownedPod('web', owner));
   await configMap('other');
-  await lifepod.delete('configmap', 'owner', '--cascade=foreground');
+  await lifepod.kubectlOk('delete', 'configmap', 'owner', '--cascade=foreground');
   expect(await remaining()).toBe('configmap/other\n');
 });
 

@@ -154,6 +154,7 @@ test('a restricted namespace rejects what each control forbids, and runs a Pod w
   await lifepod.apply(safePod('safe'));
   await lifepod.wait('--for=condition=Ready', 'pod/safe');
   await lifepod.delete('pod', 'safe');
+  await record.gone('safe');
   const entries = record.history('safe').at(-1)?.pod.status?.deferContainerStatuses;
   expect(entries?.map(({ state }) => state?.terminated?.exitCode)).toEqual([0]);
 });

@@ -4,6 +4,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
+import type { Pod } from '../../src/api/generated/types.ts';
 import { type CommandResult, findProgram } from '../../src/platform/processes.ts';
 import { writeImageArchive } from '../../src/runtime/images/archive-writer.ts';
 import { pod, SHARED, WAIT } from '../support/manifests.ts';
@@ -44,8 +45,8 @@ describe.concurrent('termination of Pods', () => {
       const began = Date.now();
       await lifepod.delete('pod', 'shortened', '--grace-period=3', '--wait=false');
       await lifepod.delete('pod', 'not-longer', '--grace-period=600', '--wait=false');
-      const { deletionGracePeriodSeconds } = record.now('not-longer').metadata;
-      expect(deletionGracePeriodSeconds).toBe(3);
+      const { metadata } = await lifepod.get<Pod>('pod', 'not-longer');
+      expect(metadata.deletionGracePeriodSeconds).toBe(3);
       for (const name of ['shortened', 'not-longer']) {
         const millis = (await record.gone(name)) - began;
         expect(millis).toBeGreaterThan(1500);

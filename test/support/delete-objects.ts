@@ -41,6 +41,8 @@ export const deleter =
       gracePeriodSeconds: gracePeriodOf({ ...values, gracePeriod: values['grace-period'] }),
       propagationPolicy: POLICIES[values.cascade],
     };
+    // Like kubectl, ignores that an object of a list has been deleted meanwhile.
+    const mayLack = values['ignore-not-found'] ?? (values.all === true || values.selector !== undefined);
     const connection = await connect();
     const deleted: { named: Named; uid: string }[] = [];
     for (const named of objectsNamed(positionals, connection.namespace, values)) {
@@ -50,7 +52,7 @@ export const deleter =
           const uid = await deleteOne(connection, { ...named, name }, options);
           if (uid !== undefined) deleted.push({ named: { ...named, name }, uid });
         } catch (error) {
-          if (values['ignore-not-found'] !== true || !isApiError(error, 'NotFound')) throw error;
+          if (!mayLack || !isApiError(error, 'NotFound')) throw error;
         }
       }
     }
