@@ -153,6 +153,8 @@ test('endAllPods reports once that the container runtime does not answer, and wh
   await backend.set<Node>(NODES, nodeWith('False', why));
   await heard('waiting: container runtime is down: connect ENOENT /c.sock');
   await backend.set<Node>(NODES, nodeWith('False', `${why} again`));
+  await backend.set<Node>(NODES, nodeWith('Unknown', 'the node does not report its status'));
+  await backend.set<Node>(NODES, nodeWith('False', why));
   await backend.set<Node>(NODES, nodeWith('True', ''));
   await heard('the container runtime answers again');
   await backend.remove(PODS, 'default', 'web');

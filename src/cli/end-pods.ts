@@ -115,7 +115,7 @@ export async function endAllPods(
   }
 }
 
-/** Calls `say` when the node reports that its container runtime does not answer, so that no Pod can end, and when it answers again. */
+/** Calls `say` when the node reports that its container runtime does not answer, so that no Pod can end, and when it is ready again. */
 function reportRuntime(
   client: Client,
   nodeName: string,
@@ -130,8 +130,10 @@ function reportRuntime(
     const isMachine = down !== undefined && runtimeCommands(down.message) !== undefined;
     if (down !== undefined && !isDown)
       say(`waiting: ${down.message}${isMachine ? `; ${startRuntimeHint(down.message)}` : ''}`);
-    if (down === undefined && isDown) say('the container runtime answers again');
-    isDown = down !== undefined;
+    // A node that is not ready for another reason does not report whether its runtime answers.
+    const isReady = node.status?.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True') === true;
+    if (isReady && isDown) say('the container runtime answers again');
+    isDown = down !== undefined || (isDown && !isReady);
   };
   createInformer(client.resource<Node>(NODES), options, { added: look, updated: look });
 }

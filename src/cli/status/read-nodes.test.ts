@@ -56,3 +56,16 @@ test('lifepod status shortens the message about a runtime that is down, and says
   // lifepod restarts its private containerd itself.
   expect(messagesWith()).toEqual([short]);
 });
+
+test('lifepod status does not advise the start of a runtime that runs but does not answer', () => {
+  const message = 'container runtime is down: it has not answered for 30 s';
+  const node = nodeOf('False', NOW);
+  Object.assign(node.status?.conditions?.[1] ?? {}, { message });
+  const engine = {
+    nodeName: 'n',
+    startedAt: START,
+    now: NOW,
+    runtimeEndpoint: 'unix:///run/containerd/containerd.sock',
+  };
+  expect(nodeTroubles(node, engine).map((trouble) => trouble.message)).toEqual([`node n is not ready: ${message}`]);
+});

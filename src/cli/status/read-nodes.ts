@@ -98,9 +98,12 @@ const conditionText = ({ type, status, reason, message = '' }: NodeCondition): s
     ? ` ${status === 'Unknown' ? 'does not answer' : 'is not ready'}: ${shortCallError(message) || reason}`
     : `: ${type}: ${reason}: ${message}`;
 
-/** Returns what to do about a runtime of this machine that does not answer; empty for other troubles. */
-function startHint(node: Node, { type, message }: NodeCondition, engine: EngineStart | undefined): string {
-  if (type !== 'Ready' || downRuntime(node) === undefined) return '';
+/** Matches the message about a runtime that hangs. Source: src/node/status/runtime-state.ts. */
+const HANGS = /it has not answered for \d/;
+
+/** Returns how to start a runtime of this machine that does not answer; empty for other troubles, and for a runtime that runs but hangs. */
+function startHint(node: Node, { type, message = '' }: NodeCondition, engine: EngineStart | undefined): string {
+  if (type !== 'Ready' || downRuntime(node) === undefined || HANGS.test(message)) return '';
   const ofEngine = engine?.nodeName === node.metadata.name ? (engine.runtimeEndpoint ?? '') : '';
   const named = `${message} ${ofEngine}`;
   return runtimeCommands(named) === undefined && ofEngine === '' ? '' : `; ${startRuntimeHint(named)}`;
