@@ -328,7 +328,7 @@ test('the list of steps has a line per step with its time, its run and its detai
   `);
 });
 
-test('the timeline names a defer container that was given up before its turn, and after the end of the Pod', () => {
+test('the timeline names a defer container that was given up before its turn, during its turn, and after the end of the Pod', () => {
   const steps = [
     step(0, 'SandboxReady'),
     step(100, 'Started', 'app#0'),
@@ -341,6 +341,18 @@ test('the timeline names a defer container that was given up before its turn, an
   ] as const;
   const rowOf = (lines: readonly string[]): string | undefined => lines.find((line) => line.includes(' later '));
   expect(rowOf(drawLife(steps, { ...options, spec }))).toMatch(/ ·+.* given up$/);
+  const begun = [
+    step(2000, 'Pulling', 'defer:later'),
+    step(2500, 'PullFailed', 'defer:later'),
+    step(2600, 'Started', 'defer:later#0'),
+    step(2700, 'Exited', 'defer:later#0', { exitCode: 1 }),
+    step(2700, 'BackOff', 'defer:later#0'),
+    step(2800, 'Started', 'defer:later#1'),
+  ];
+  for (const count of [1, 2, 3, 5, 6])
+    expect(rowOf(drawLife([...steps, ...begun.slice(0, count)], { ...options, spec }))).toMatch(/ given up$/);
+  const stopped = [...begun, step(2900, 'StopSignal', 'defer:later#1')];
+  expect(rowOf(drawLife([...steps, ...stopped], { ...options, spec }))).toMatch(/ stopping$/);
   const ends = [
     step(3000, 'DeferSkipped', 'defer:later', { reason: 'Skipped', message: 'given up' }),
     step(4000, 'Gone'),

@@ -226,8 +226,9 @@ function containerRow(named: Named, own: readonly Transition[], all: readonly Tr
   colorStopped(row);
   const isOver = hasEnded(all);
   if (now !== undefined && !isOver) row.bars.push({ ...(now as Bar), to: end, open: true });
-  const state = stateOf(own, now as { kind: BarKind } | undefined, isOver);
-  row.state = isGivenUp && ['waiting', 'running'].includes(state) ? GIVEN_UP : state;
+  const last = now as { kind: BarKind } | undefined;
+  const isEnding = isGivenUp && last !== undefined && last.kind !== 'stopping' && !isOver;
+  row.state = isEnding ? GIVEN_UP : stateOf(own, last, isOver);
   return row;
 }
 

@@ -19,14 +19,18 @@ export interface EntryEnd {
   message: string;
   /** Whether any attempt of the entry ran. */
   ran: boolean;
+  /** Whether the status or the record shows that the process of the last attempt started. */
+  started: boolean;
 }
 
 /** Returns how an entry ended according to its status; undefined if it has not ended. */
 export function endOfEntry(status: ContainerStatus, steps: readonly Transition[]): EntryEnd | undefined {
   const { terminated } = status.state ?? {};
   if (terminated === undefined) return undefined;
-  const { reason = '', exitCode, message = '' } = terminated;
-  return { name: status.name, reason, exitCode, message, ran: ranBefore(status) || hasRunStep(status.name, steps) };
+  const { reason = '', exitCode, message = '', startedAt } = terminated;
+  const { name } = status;
+  const ran = ranBefore(status) || hasRunStep(name, steps);
+  return { name, reason, exitCode, message, ran, started: startedAt !== undefined || hasStarted(name, steps) };
 }
 
 /** Returns how an entry ended according to the record; undefined if the record does not contain its end. */
@@ -35,13 +39,22 @@ export function endInRecord(name: string, steps: readonly Transition[]): EntryEn
   const end = own.findLast(({ type }) => type === 'DeferEnded' || type === 'DeferSkipped');
   if (end === undefined) return undefined;
   const { reason = end.type === 'DeferSkipped' ? 'Skipped' : '', exitCode = 0, message = '' } = end;
-  return { name, reason, exitCode, message, ran: hasRunStep(name, steps) };
+  return { name, reason, exitCode, message, ran: hasRunStep(name, steps), started: hasStarted(name, steps) };
 }
 
 const hasRunStep = (name: string, steps: readonly Transition[]): boolean =>
   steps.some(({ type, container }) => container === name && (type === 'Started' || type === 'Exited'));
 
-/** The exit code of a run whose command the container runtime could not execute. Source: the exit codes of containerd's CRI. */
+/** Returns whether the last run of the entry has a step Started. A run whose command cannot be executed has only the step Exited. */
+function hasStarted(name: string, steps: readonly Transition[]): boolean {
+  const runs = steps.filter(({ type, container }) => container === name && (type === 'Started' || type === 'Exited'));
+  return runs.some(({ type, attempt }) => type === 'Started' && attempt === runs.at(-1)?.attempt);
+}
+
+/**
+ * The exit code of a run whose command the container runtime could not execute. Source: the exit codes of containerd's CRI. Programs such as
+ * git use it, too.
+ */
 const NOT_STARTED = 128;
 /** The reasons of entries that ended by themselves. The message is then that of the program, or the end of its log. */
 const OWN_ENDS = ['Error', 'OOMKilled'];
@@ -62,10 +75,10 @@ const lastLinesOf = (message: string): string =>
  * pulled (…)`.
  */
 export function endText(end: EntryEnd): string {
-  const { reason, exitCode, message, ran } = end;
+  const { reason, exitCode, message, ran, started } = end;
   const lacking = withoutImage(end);
   if (lacking !== undefined) return `could not start, its image ${lackOfImage(lacking.status)}`;
-  const command = exitCode === NOT_STARTED ? commandError(message) : undefined;
+  const command = exitCode === NOT_STARTED && !started ? commandError(message) : undefined;
   if (command !== undefined) return `could not start, because it ${command}`;
   const why = oneLine(message);
   const because = why === '' ? '' : `, ${why}`;

@@ -34,6 +34,7 @@ const lostRun = (secondsAgo?: number) => ({
   ],
 });
 
+const NO_PROGRAM = 'exec: "hook": no such file or directory';
 const NO_GRACE = 'the Pod was deleted with a grace period of 0';
 const unbound = { nodeName: undefined } as object;
 const withImages = (...names: string[]) => ({ ...node({}), status: { images: [{ names }] } });
@@ -805,6 +806,26 @@ explains({
       'defer container two: could not start, because it cannot execute its command nonexist: there is no such file in the PATH of its image',
     ],
     advice: /^do by hand what two would have done\nsee its life/,
+  },
+  'a deleted Pod with an entry that started, failed to start again, and an entry whose program exited with 128': {
+    gone: true,
+    steps: [
+      [20, 'TerminationBegan', { reason: 'Deleted', ...until(10) }],
+      [19, 'Started', { ...entry('two'), attempt: 0 }],
+      [19, 'Exited', { ...entry('two'), attempt: 0, exitCode: 1, reason: 'Error' }],
+      [18, 'Exited', { ...entry('two'), attempt: 1, exitCode: 128, reason: 'StartError' }],
+      [18, 'DeferEnded', { ...entry('two'), exitCode: 128, reason: 'Error', message: NO_PROGRAM }],
+      [17, 'Started', { ...entry('git'), attempt: 0 }],
+      [17, 'Exited', { ...entry('git'), attempt: 0, exitCode: 128, reason: 'Error' }],
+      [17, 'DeferEnded', { ...entry('git'), exitCode: 128, reason: 'Error', message: `fatal: ${NO_PROGRAM}` }],
+      [16, 'Gone'],
+    ],
+    sentence:
+      'p has been gone since 11:59:44 UTC: it was deleted, and took 4.00s of the 30.0s allowed; its defer containers two and git failed.',
+    evidence: [
+      'defer container two: could not start, because it cannot execute its command hook: there is no such file in its image',
+      `defer container git: exit code 128 (Error): fatal: ${NO_PROGRAM}`,
+    ],
   },
   'a deleted Pod whose object was removed some seconds after its end': {
     gone: true,
