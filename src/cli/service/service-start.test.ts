@@ -20,7 +20,7 @@ test.each([
   ['running', 0],
   ['stopped', 0],
   [undefined, 0],
-] as const)('lifepod down meets a service that is %s, and waits for %i start', async (state, waits) => {
+] as const)('lifepod down finds a service that is %s, and joins its start %i times', async (state, waits) => {
   let joined = 0;
   const join = async (): Promise<unknown> => joined++;
   expect(await started(state, join, new AbortController().signal)).toBe(waits);

@@ -3,7 +3,7 @@ import { runCommand } from '../../platform/processes.ts';
 import { type ServiceState, serviceState } from './service-state.ts';
 import { ENGINE_UNIT } from './units.ts';
 
-/** Joins the start job of the unit: ends when the API listens, or when the start has failed. */
+/** Joins the start job of the unit: ends when the API listens, with Type=exec when the program runs, or when the start has failed. */
 const joinStart = (signal: AbortSignal): Promise<unknown> =>
   runCommand('systemctl', ['start', ENGINE_UNIT], { signal });
 

@@ -111,7 +111,7 @@ explains({
       ],
     ],
     sentence:
-      'p waits for its volumes: the volume data needs the folder /srv/my data on its node, which does not exist or is no folder.',
+      'p waits for its volumes: the volume data needs the folder /srv/my data on its node, which does not exist or is not a folder.',
     advice: /^if it does not exist, create it on the node, .*: (sudo )?mkdir -p '\/srv\/my data'\nor set the type /,
   },
   'a Pod without destructors that was deleted by force': {

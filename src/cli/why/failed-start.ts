@@ -112,7 +112,7 @@ function folderFinding({ hints, pod }: Needing, text: string): Finding | undefin
   const isOfPod = pod.spec?.volumes?.some(({ hostPath }) => hostPath?.type === 'Directory' && hostPath.path === path);
   if (path === undefined || isOfPod !== true) return undefined;
   return {
-    cause: `needs the folder ${path} on its node, which does not exist or is no folder`,
+    cause: `needs the folder ${path} on its node, which does not exist or is not a folder`,
     actions: [
       {
         description: 'if it does not exist, create it on the node, and the node retries automatically',
