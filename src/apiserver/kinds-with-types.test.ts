@@ -113,6 +113,35 @@ test('the types of a kind are removed with it, and it can be added again with ot
   catalog.add(gadget);
 });
 
+test('a kind whose type has other fields than the type of the same name of another kind is not added', async () => {
+  await send('POST', PATH, { size: '1Gi' });
+  const own = ['... 0 meta.v1.TypeMeta', 'metadata? 1 meta.v1.ObjectMeta', 'spec? 2 GadgetSpec'];
+  const gizmoOf = (gadgetSpec: readonly string[]) =>
+    anyKind(kind('example.com/v1', 'Gizmo', { columns: [], types: { Gizmo: own, GadgetSpec: gadgetSpec } }));
+  expect(() => catalog.add(gizmoOf(['color? 1 string']))).toThrow(
+    'com.example.v1.GadgetSpec: another kind has this type with other fields: give one of the types another name',
+  );
+  expect(typeFacts('com.example.v1.Gizmo')).toBeUndefined();
+  expect((await at.call('GET', `${PATH}/a`)).json.spec).toEqual({ size: '1Gi' });
+});
+
+test('two kinds may bring the same type, which stays until both are removed', () => {
+  const spec = gadget.types?.['GadgetSpec'] ?? [];
+  const part = gadget.types?.['GadgetPart'] ?? [];
+  const types = {
+    Gizmo: ['... 0 meta.v1.TypeMeta', 'spec? 2 GadgetSpec'],
+    GadgetSpec: [...spec],
+    GadgetPart: [...part],
+  };
+  const gizmo = anyKind(kind('example.com/v1', 'Gizmo', { columns: [], types }));
+  catalog.add(gizmo);
+  catalog.remove(gadget);
+  expect(typeFacts('com.example.v1.GadgetSpec')?.fields.map(({ json }) => json)).toEqual(['parts', 'size']);
+  catalog.remove(gizmo);
+  expect(typeFacts('com.example.v1.GadgetSpec')).toBeUndefined();
+  catalog.add(gadget);
+});
+
 test('a kind with a line that cannot be parsed is not added', () => {
   catalog.remove(gadget);
   expect(() => catalog.add(gadgetOf(['color? 1 other.v1.Color']))).toThrow('no package of the facts has the type');

@@ -9,8 +9,10 @@
  *
  * Invariants:
  *  1. A type of Kubernetes or of lifepod never changes: types that are added later have other names.
- *  2. Values that perType() has derived from types are discarded when types are added or removed.
+ *  2. A type is added twice only with the same lines, so that no kind changes the types of another kind.
+ *  3. Values that perType() has derived from types are discarded when types are added or removed.
  */
+import { jsonEqual } from '../../machinery/json-value.ts';
 import factsOfKubernetes from './facts.json' with { type: 'json' };
 import { type FieldFacts, parseLine } from './field-line.ts';
 import { ownFacts } from './own.ts';
@@ -86,12 +88,12 @@ function fullName(type: string, path: string): string {
   return `${other.path}${type.slice(dot)}`;
 }
 
-/** The types that kinds have brought, with the path of their package; the newest are last. */
+/** The types that kinds have brought, with the path of their package. Kinds of one package may bring the same type. */
 let added: readonly { path: string; types: TypeLines }[] = [];
 
 function linesOf(path: string, name: string): readonly string[] | undefined {
   const { types } =
-    byPath.get(path) ?? added.findLast((each) => each.path === path && Object.hasOwn(each.types, name)) ?? {};
+    byPath.get(path) ?? added.find((each) => each.path === path && Object.hasOwn(each.types, name)) ?? {};
   return types !== undefined && Object.hasOwn(types, name) ? types[name] : undefined;
 }
 
@@ -115,12 +117,18 @@ export function perType<T>(compute: (type: string) => T): (type: string) => T {
 
 /**
  * Adds types to the package with the path, which must be none of Kubernetes or lifepod. Returns a function that removes them. Throws an
- * Error if a line cannot be parsed, refers to an unknown type, or has the number or the name of another field, and adds nothing.
+ * Error if a line cannot be parsed, refers to an unknown type, or has the number or the name of another field, or if the package already
+ * has a type of the same name with other lines, and adds nothing.
  */
 export function addTypes(path: string, types: TypeLines): () => void {
   if (byPath.has(path)) throw new Error(`the types of the package ${path} cannot be changed`);
   const names = (type: string): string => fullName(type, path);
   for (const [type, lines] of Object.entries(types)) {
+    const known = linesOf(path, type);
+    if (known !== undefined && !jsonEqual(known, lines))
+      throw new Error(
+        `${path}.${type}: another kind has this type with other fields: give one of the types another name`,
+      );
     checkFields(
       `${path}.${type}`,
       lines.map((line) => parseLine(line, names)),
