@@ -22,7 +22,8 @@ export interface KindCatalog {
   storedAs(kind: KindDefinition): KindDefinition;
   /**
    * Adds the kinds. Throws an Error, and adds none of them, if one has the path or name of another kind, is stored as a kind that is not
-   * served, is uncached (the watch cache must know the uncached kinds before it loads the objects), or has invalid types.
+   * served, is uncached (the watch cache must know the uncached kinds before it loads the objects), or has types that are invalid or
+   * differ from those of another kind of the group and version.
    */
   add(...kinds: readonly KindDefinition[]): void;
   /** Removes the kind. Does nothing if the kind is not served. Throws an Error if another kind is stored as this one. */
@@ -31,7 +32,10 @@ export interface KindCatalog {
   view<T>(build: (kinds: readonly KindDefinition[]) => T): () => T;
   /** Calls the listener after kinds were added. Returns a function that removes the listener. */
   onAdd(listener: () => void): () => void;
-  /** Calls the listener after a kind was removed. Returns a function that removes the listener. */
+  /**
+   * Calls the listener after a kind was removed, while the facts still have its types, so that the listener can encode the last objects.
+   * Returns a function that removes the listener.
+   */
   onRemove(listener: (kind: KindDefinition) => void): () => void;
 }
 
@@ -80,9 +84,13 @@ export function createCatalog(initial: readonly KindDefinition[]): KindCatalog {
       const left = index.kinds.filter((other) => other !== kind);
       if (left.length === index.kinds.length) return;
       index = indexOf(left);
-      typesOf.get(kind)?.();
+      const removeTypes = typesOf.get(kind);
       typesOf.delete(kind);
-      for (const listener of [...listeners]) listener(kind);
+      try {
+        for (const listener of [...listeners]) listener(kind);
+      } finally {
+        removeTypes?.();
+      }
     },
     view(build) {
       let of: readonly KindDefinition[] | undefined;

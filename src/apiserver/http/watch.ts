@@ -143,15 +143,14 @@ function eventWriter(server: ServerContext, exchange: Exchange, { encode, pieces
   return {
     add(event, initial) {
       let encoded: string | Uint8Array | undefined;
-      if (started && !writing && outgoing.isReady) {
-        try {
-          encoded = encode(event);
-        } catch (error) {
-          return fail(error);
-        }
-        // Bypass the queue: its promises and map entries would be costly, because many watches get each event.
-        if (encoded.length < PIECE_CHARS) return void outgoing.write(encoded);
+      try {
+        if (event.type === 'ERROR') encodeWaiting(queue, encode);
+        if (started && !writing && outgoing.isReady) encoded = encode(event);
+      } catch (error) {
+        return fail(error);
       }
+      // Bypass the queue: its promises and map entries would be costly, because many watches get each event.
+      if (encoded !== undefined && encoded.length < PIECE_CHARS) return void outgoing.write(encoded);
       const bytes = initial === 'shared' ? 0 : objectBytes(event.object as KubeObject);
       queue.push({ event, bytes, initial: initial !== undefined, encoded });
       if (initial === undefined) pending += bytes;
@@ -173,6 +172,14 @@ function eventWriter(server: ServerContext, exchange: Exchange, { encode, pieces
       await outgoing.ready(STALLED_MILLIS);
     },
   };
+}
+
+/**
+ * Encodes the waiting events before an error ends the watch: if the error is the removal of the kind, the facts about the types of their
+ * objects are removed next.
+ */
+function encodeWaiting(queue: readonly (Waiting | undefined)[], encode: Encoding['encode']): void {
+  for (const waiting of queue) if (waiting !== undefined) waiting.encoded ??= encode(waiting.event);
 }
 
 /** Closes the connection of a watch that failed, so that the client sees that the watch is incomplete. */

@@ -24,7 +24,10 @@ export interface Resource {
    * apiVersion.
    */
   otherVersion(apiVersion: string): Resource | undefined;
-  /** Calls the listener if the kind is removed from the catalog. Returns a function that removes the listener. */
+  /**
+   * Calls the listener when the kind is removed from the catalog, or at once if it has been removed since this resource was found. Returns a
+   * function that removes the listener.
+   */
   onRemove(listener: () => void): () => void;
 }
 
@@ -98,6 +101,7 @@ function createResource(
   withPrefix: (prefix: string) => readonly Resource[],
 ): Resource & { removed(): void } {
   const listeners = new Set<() => void>();
+  let isRemoved = false;
   const { storage } = kind;
   const own = apiVersionOf(kind.group, kind.version);
   const prefix = resourcePrefix(stored.group, stored.plural);
@@ -110,10 +114,12 @@ function createResource(
       apiVersion === own ? undefined : withPrefix(prefix).find((other) => other.apiVersion === apiVersion),
     ...(storage === undefined ? UNCONVERTED : { ...memoized(storage.fromStored), toStored: storage.toStored }),
     onRemove(listener) {
-      listeners.add(listener);
+      if (isRemoved) listener();
+      else listeners.add(listener);
       return () => listeners.delete(listener);
     },
     removed: () => {
+      isRemoved = true;
       for (const listener of [...listeners]) listener();
     },
   };

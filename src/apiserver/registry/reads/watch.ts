@@ -151,6 +151,8 @@ class Watcher {
       const onAbort = (): void => this.#end();
       signal.addEventListener('abort', onAbort, { once: true });
       this.#cleanups.push(() => signal.removeEventListener('abort', onAbort));
+      // The resource may have been removed while the watch waited for its initial state. Then this ends the watch, and nothing else is sent.
+      this.#onEnd(this.#resource.onRemove(() => this.#fail(pathNotFound().status)));
       this.#follow(this.#start(present));
     });
   }
@@ -177,7 +179,6 @@ class Watcher {
       this.#fail(expired(error.message).status);
       return;
     }
-    this.#onEnd(this.#resource.onRemove(() => this.#fail(pathNotFound().status)));
     this.#armBookmarks();
     this.#armTimeout();
   }
