@@ -115,14 +115,11 @@ export function canonicalBytes(text: string): ScalarResult {
   return { error: `illegal base64 data at input byte ${bad >= 0 ? bad : plain.length - (plain.length % 4)}` };
 }
 
-/**
- * Checks a Go duration such as 1m30s, and converts it to the form in which Go writes it. Negative durations, and fractions of milliseconds,
- * remain as they were sent.
- */
+/** Checks a Go duration such as 1m30s, and converts it to the form in which Go writes it. */
 export function canonicalDuration(text: string): ScalarResult {
   const millis = parseDuration(text);
   if (millis === undefined) return { error: `time: invalid duration ${JSON.stringify(text)}` };
-  return { value: Number.isInteger(millis) && millis >= 0 ? formatDuration(millis) : text };
+  return { value: formatDuration(millis) };
 }
 
 const quantityPattern = '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$';

@@ -9,7 +9,13 @@ test.each([
   [60_000, '1m0s'],
   [3_600_000, '1h0m0s'],
   [7_321_500, '2h2m1.5s'],
-])('formatDuration() of %i ms is %s', (millis, text) => expect(formatDuration(millis)).toBe(text));
+  [9_223_372_036_001, '2562047h47m16.001s'],
+  [1e-6, '1ns'],
+  [0.0025, '2.5\u00b5s'],
+  [1.5, '1.5ms'],
+  [-1.5, '-1.5ms'],
+  [-7_200_250, '-2h0m0.25s'],
+])('formatDuration() of %d ms is %s', (millis, text) => expect(formatDuration(millis)).toBe(text));
 
 test.each([
   ['0', 0],

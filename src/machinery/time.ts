@@ -43,10 +43,14 @@ export function parseTime(text: string | undefined): Millis | undefined {
   return Number.isNaN(millis) ? undefined : millis;
 }
 
-/** Formats a number of whole milliseconds, at least 0, like a Go duration: 95ms, 1.5s, 1m0s, 2h0m0s. */
+/** Formats a number of milliseconds, rounded to nanoseconds, like a Go duration: 1ns, 95ms, -1.5s, 1m0s, 2h0m0s. */
 export function formatDuration(millis: Millis): string {
-  if (millis > 0 && millis < 1000) return `${millis}ms`;
-  const seconds = `${(millis % 60_000) / 1000}s`;
+  if (millis < 0) return `-${formatDuration(-millis)}`;
+  const nanos = Math.round(millis * 1_000_000);
+  if (nanos > 0 && nanos < 1000) return `${nanos}ns`;
+  if (nanos > 0 && nanos < 1_000_000) return `${nanos / 1000}\u00b5s`;
+  if (millis > 0 && millis < 1000) return `${nanos / 1_000_000}ms`;
+  const seconds = `${Number(((millis % 60_000) / 1000).toFixed(9))}s`;
   const minutes = Math.floor(millis / 60_000);
   if (minutes === 0) return seconds;
   return minutes < 60 ? `${minutes}m${seconds}` : `${Math.floor(minutes / 60)}h${minutes % 60}m${seconds}`;

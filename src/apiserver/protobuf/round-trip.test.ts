@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { typeNames, typeOfKind } from '../../api/facts/facts.ts';
+import { decode } from '../../api/schema.ts';
 import { decodeProtobuf } from './decode.ts';
 import { encodeAs, encodeEvent, encodeProtobuf, envelopeOf } from './encode.ts';
 import { wrapped } from './message-fixture.ts';
@@ -17,6 +18,35 @@ test('every type keeps all its fields when it is encoded in protobuf and decoded
           decodeProtobuf(body, () => type),
           type,
         ).toEqual({ apiVersion: 'v1', kind: 'K', ...(value as object) });
+      }),
+      { numRuns: 5 },
+    );
+  }
+});
+
+/** Removes empty lists and objects, in which the two forms differ: only JSON distinguishes them from absent ones. */
+function withoutEmpty(value: unknown): unknown {
+  if (Array.isArray(value)) return value.length === 0 ? undefined : value.map(withoutEmpty);
+  if (typeof value !== 'object' || value === null) return value;
+  const entries = Object.entries(value).map(([key, each]) => [key, withoutEmpty(each)] as const);
+  const kept = entries.filter(([, each]) => each !== undefined);
+  return kept.length === 0 ? undefined : Object.fromEntries(kept);
+}
+
+test('every type keeps all its fields through JSON, protobuf and JSON again', () => {
+  for (const type of typeNames()) {
+    fc.assert(
+      fc.property(arbitraryOf(type), (given) => {
+        if (Array.isArray(given)) return;
+        const { value, typeErrors, unknownFields } = decode(type, given);
+        expect([type, typeErrors, unknownFields]).toEqual([type, [], []]);
+        expect(value, type).toMatchObject(given as object);
+        const fields = encodeAs(type, value);
+        const body = Buffer.concat([envelopeOf({}, fields.length), fields]);
+        const decoded = decodeProtobuf(body, () => type);
+        // The envelope has an empty apiVersion and kind.
+        const expected = decode(type, { apiVersion: '', kind: '', ...value }).value;
+        expect(withoutEmpty(decode(type, decoded).value), type).toEqual(withoutEmpty(expected));
       }),
       { numRuns: 5 },
     );

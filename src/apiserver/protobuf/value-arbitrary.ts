@@ -16,7 +16,7 @@ const FORMS: Readonly<Record<JsonForm, Arbitrary>> = {
   microTime: fc
     .tuple(seconds, fc.nat(999_999))
     .map(([each, micros]) => `${formatTime(each * 1000).slice(0, -1)}.${String(micros).padStart(6, '0')}Z`),
-  duration: fc.constantFrom('95ms', '1.5s', '1m0s', '2h0m0s'),
+  duration: fc.constantFrom('1ns', '2.5\u00b5s', '95ms', '-1.5ms', '1.5s', '1m0s', '-2h0m0.25s'),
   quantity: fc.constantFrom('100m', '1Gi', '0', '-3'),
   intOrString: fc.oneof(fc.integer({ min: 1, max: 65_535 }), fc.constantFrom('http', '25%')),
   // Convert the value to JSON and back, because JSON has no negative zero.
