@@ -1,4 +1,4 @@
-/** Follows the objects on which DaemonSets depend, and reports the keys of the DaemonSets that must be reconciled. */
+/** Follows DaemonSets, their Pods and ControllerRevisions, and Nodes, and reports the keys of the DaemonSets that must be reconciled. */
 import { isDeepStrictEqual } from 'node:util';
 import type { ControllerRevision, DaemonSet, Node, Pod } from '../../api/generated/types.ts';
 import { CONTROLLER_REVISIONS, DAEMON_SETS, NODES, PODS } from '../../api/resources.ts';

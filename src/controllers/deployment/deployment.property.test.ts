@@ -133,8 +133,9 @@ class World {
   #sets = (): ReplicaSet[] => this.#backend.objects(REPLICA_SETS) as ReplicaSet[];
 
   /**
-   * Writes the status of a ReplicaSet whose Pods exist, and of which `ready` more are available. Resolves to whether the status has
-   * changed.
+   * Acts as the ReplicaSet controller: writes a status that counts all Pods of a ReplicaSet as existing, and up to `ready` more of them as
+   * available. `number` selects the ReplicaSet. Resolves with false if there is no ReplicaSet or if its status is already so; otherwise
+   * with true, even if the write fails because of a concurrent change.
    */
   async #progress(number: number, ready: number): Promise<boolean> {
     const sets = this.#sets();

@@ -1,4 +1,4 @@
-/** Follows the objects on which Deployments depend, and reports the keys of the Deployments that must be reconciled. */
+/** Follows Deployments, their ReplicaSets and Pods, and reports the keys of the Deployments that must be reconciled. */
 import type { Deployment, Pod, ReplicaSet } from '../../api/generated/types.ts';
 import { DEPLOYMENTS, PODS, REPLICA_SETS } from '../../api/resources.ts';
 import type { Informer } from '../../client/informer.ts';

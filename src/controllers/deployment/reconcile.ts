@@ -115,7 +115,10 @@ function creation(before: Rollout, rollout: Rollout, conditions: Conditions, now
   return { ...decision(before, rollout), create, revision: nextRevision(rollout), status, checkAt: deadline };
 }
 
-/** Returns the decision to carry out a step of a rollout. Old ReplicaSets are deleted once the rollout is complete. */
+/**
+ * Returns the decision that carries out a step of a rollout. Once the rollout is complete, the decision also deletes the ReplicaSets that
+ * obsolete() returns: old ones without Pods, above the limit of the history.
+ */
 function step(before: Rollout, synced: Rollout, after: Rollout, conditions: Conditions, now: Millis): Decision {
   const { deployment, current } = synced;
   const isFound =

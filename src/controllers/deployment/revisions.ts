@@ -19,7 +19,7 @@ const HISTORY = 'deployment.kubernetes.io/revision-history';
 /** The maximum length of the history in an annotation, in characters. Source: MaxRevHistoryLengthInChars of upstream's controller. */
 const MAX_HISTORY_LENGTH = 2000;
 
-/** The annotations of Deployments that ReplicaSets do not get. */
+/** The annotations that are not copied from a Deployment to its ReplicaSets. The controller sets some of them itself, to other values. */
 const OWN_ANNOTATIONS: ReadonlySet<string> = new Set([
   'kubectl.kubernetes.io/last-applied-configuration',
   'deprecated.deployment.rollback.to',

@@ -1,4 +1,4 @@
-/** Follows the objects on which Jobs depend, and reports the keys of the Jobs, and of the Pods without a Job, that must be examined. */
+/** Follows Jobs and their Pods, and reports the keys of the Jobs, and of the Pods without a Job, that must be examined. */
 import type { Job, Pod } from '../../api/generated/types.ts';
 import { JOBS, PODS } from '../../api/resources.ts';
 import type { Informer } from '../../client/informer.ts';

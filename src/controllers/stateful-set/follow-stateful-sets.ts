@@ -1,4 +1,7 @@
-/** Follows the objects on which StatefulSets depend, and reports the keys of the StatefulSets that must be reconciled. */
+/**
+ * Follows StatefulSets, their Pods, ControllerRevisions and PersistentVolumeClaims, and reports the keys of the StatefulSets that must be
+ * reconciled.
+ */
 import { isDeepStrictEqual } from 'node:util';
 import type { ControllerRevision, PersistentVolumeClaim, Pod, StatefulSet } from '../../api/generated/types.ts';
 import { CONTROLLER_REVISIONS, PERSISTENT_VOLUME_CLAIMS, PODS, STATEFUL_SETS } from '../../api/resources.ts';

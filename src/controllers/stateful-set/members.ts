@@ -68,7 +68,10 @@ export interface Members {
   now: Millis;
 }
 
-/** Sorts the Pods by their ordinals. `pods`: the Pods that the StatefulSet controls. */
+/**
+ * Divides the Pods into those whose ordinals are in the range of the StatefulSet and the others. Omits Pods whose names are not those of
+ * members. `pods`: the Pods that the StatefulSet controls.
+ */
 export function membersOf(set: StatefulSet, revisions: Revisions, pods: readonly Pod[], now: Millis): Members {
   const byOrdinal = new Map<number, Pod>();
   for (const pod of pods) {
@@ -138,7 +141,10 @@ function volumesOf(set: StatefulSet, ordinal: number, volumes: readonly Volume[]
   return all.length === 0 ? {} : { volumes: all };
 }
 
-/** Returns the Pod with the labels and volumes of a member; undefined if it has them. An adopted Pod may lack them. */
+/**
+ * Returns the Pod with the labels and volumes of a member; undefined if it has the label with its name and the volumes. An adopted Pod may
+ * lack them.
+ */
 export function corrected(set: StatefulSet, pod: Pod): Pod | undefined {
   const ordinal = ordinalOf(set, pod) ?? 0;
   const { name, labels } = pod.metadata;

@@ -1,7 +1,8 @@
 /**
  * Computes the step of a rolling update: which Pods are deleted so that Pods of the template replace them. The functions are pure.
  * Source: updateStatefulSet and updateStatefulSetAfterInvariantEstablished of pkg/controller/statefulset/stateful_set_control.go of v1.33
- * (behavior). The step waits for minReadySeconds with both policies, as the documentation of the field says.
+ * (behavior). With both Pod management policies, OrderedReady and Parallel, a Pod counts as available only after it has been ready for
+ * minReadySeconds, as the documentation of minReadySeconds says.
  */
 
 import type { Pod } from '../../api/generated/types.ts';

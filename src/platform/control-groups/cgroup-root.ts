@@ -30,12 +30,13 @@ export async function enableInContainer(root: string, enable: () => Promise<bool
     if (pids.length === 0) return false;
     const group = join(root, INIT_GROUP);
     await mkdir(group, { recursive: true });
-    // The kernel moves one process per write. It refuses a process that has ended or that belongs to another container.
+    // The kernel moves one process per write. A write that fails is ignored, since the process has probably ended.
     for (const pid of pids) await writeFile(join(group, 'cgroup.procs'), pid).catch(() => undefined);
     if (await enable()) return true;
   }
   return false;
 }
 
+/** Returns the IDs of the processes of the group. The kernel lists a process of another PID namespace as 0; such processes are omitted. */
 const processesIn = async (group: string): Promise<string[]> =>
   (await readFile(join(group, 'cgroup.procs'), 'utf8')).split('\n').filter((pid) => pid !== '' && pid !== '0');
