@@ -173,11 +173,15 @@ const messageOf = (text: string): string => {
   }
 };
 
+/** Without the cluster roles of the components, the engine refuses their requests, and useOwnEngine() then fails. */
+const keepsRoles = ({ method, path }: HostileRequest): boolean =>
+  method !== 'DELETE' || !path.toLowerCase().includes('/clusterrole');
+
 test('every random request gets a response that is not an internal error', { timeout: TIMEOUT_MILLIS }, async () => {
   const codes = new Map<number, number>();
   await whileServingOthers(() =>
     fc.assert(
-      fc.asyncProperty(hostileRequest, async (asked) => {
+      fc.asyncProperty(hostileRequest.filter(keepsRoles), async (asked) => {
         const { code, text } = await send(asked);
         codes.set(code, (codes.get(code) ?? 0) + 1);
         // The response to HEAD has no body, so GET gives the message.
