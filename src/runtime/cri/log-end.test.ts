@@ -58,8 +58,9 @@ function prepare(report: Report, signal = new AbortController().signal) {
           },
         );
       called = true;
-      // The queries of the log's size that are under way end before these queries of the folder.
-      for (let turn = 0; turn < 20; turn++) await stat(folder);
+      // The queries of the log's size that are under way end before these queries of the folder. On a busy machine, one query may take
+      // longer than many others, since Node.js runs them in several threads.
+      for (let turn = 0; turn < 300; turn++) await stat(folder);
       return result;
     },
   };
