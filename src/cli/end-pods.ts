@@ -1,5 +1,6 @@
 /** Ends the Pods for `lifepod down`: deletes them gracefully through the API, waits for their containers, and removes what remains. */
 
+import { isNodeReady } from '../api/core/v1/node/ready.ts';
 import { isMirrorPod } from '../api/core/v1/pod/mirror.ts';
 import type { Node, Pod } from '../api/generated/types.ts';
 import { NODES, PODS } from '../api/resources.ts';
@@ -131,7 +132,7 @@ function reportRuntime(
     if (down !== undefined && !isDown)
       say(`waiting: ${down.message}${isMachine ? `; ${startRuntimeHint(down.message)}` : ''}`);
     // A node that is not ready for another reason does not report whether its runtime answers.
-    const isReady = node.status?.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True') === true;
+    const isReady = isNodeReady(node);
     if (isReady && isDown) say('the container runtime answers again');
     isDown = down !== undefined || (isDown && !isReady);
   };

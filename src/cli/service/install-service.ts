@@ -8,10 +8,12 @@
  *  2. The Pods keep running while systemd takes over.
  *  3. A unit that lifepod has not written, or that runs an engine on another data folder, remains unchanged.
  */
+
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
+import { isNodeReady } from '../../api/core/v1/node/ready.ts';
 import type { Node } from '../../api/generated/types.ts';
 import { NODES } from '../../api/resources.ts';
 import { humanDuration } from '../../api/table.ts';
@@ -57,7 +59,7 @@ const LAUNCHER = fileURLToPath(new URL('../../../bin/lifepod', import.meta.url))
 
 export const systemctl = (...args: string[]): Promise<string> => runCommandOk('systemctl', args);
 
-/** What a user can do on a machine without systemd instead of giving the option. */
+/** The advice for each option on a machine without systemd. */
 const WITHOUT_SYSTEMD = {
   '--install-service':
     "let the machine's own service manager run 'lifepod up' at its start, and 'lifepod shutdown-node' before its shutdown",
@@ -241,8 +243,8 @@ async function answers(dataDir: string): Promise<void> {
   const waiting = new AbortController();
   const timers = systemTimers();
   const ready = Promise.withResolvers<void>();
-  const see = ({ status }: Node): void => {
-    if (status?.conditions?.some(({ type, status: is }) => type === 'Ready' && is === 'True') === true) ready.resolve();
+  const see = (node: Node): void => {
+    if (isNodeReady(node)) ready.resolve();
   };
   const timer = timers.at(timers.now() + READY_MILLIS, () => ready.reject(notReady()));
   try {

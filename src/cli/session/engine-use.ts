@@ -6,7 +6,9 @@
  *  1. A session never stops an engine that a user has started or has taken over.
  *  2. A session does not stop an engine with Pods that no session has created, because that would delete these Pods.
  */
+
 import { closeSync, constants, openSync, writeSync } from 'node:fs';
+import { isNodeReady } from '../../api/core/v1/node/ready.ts';
 import type { Node, Pod } from '../../api/generated/types.ts';
 import { NODES, PODS } from '../../api/resources.ts';
 import type { HttpClient } from '../../client/http-client.ts';
@@ -138,8 +140,8 @@ export async function untilReady(dataDir: string, client: HttpClient, say: Say, 
   const signal = AbortSignal.any([stop, ending.signal]);
   const ready = Promise.withResolvers<void>();
   let isReady = false;
-  const see = ({ status }: Node): void => {
-    isReady ||= status?.conditions?.some((each) => each.type === 'Ready' && each.status === 'True') === true;
+  const see = (node: Node): void => {
+    isReady ||= isNodeReady(node);
     if (isReady) ready.resolve();
   };
   onAbort(stop, () => ready.reject(stop.reason));

@@ -1,5 +1,7 @@
 /** Reads the Nodes and the version of an API server, for `lifepod status`. */
+
 import { text } from 'node:stream/consumers';
+import { isNodeReady } from '../../api/core/v1/node/ready.ts';
 import type { Node, NodeCondition } from '../../api/generated/types.ts';
 import { NODES } from '../../api/resources.ts';
 import { humanDuration } from '../../api/table.ts';
@@ -53,10 +55,10 @@ export async function readVersion(client: HttpClient): Promise<string | undefine
   }
 }
 
-const shownNode = ({ metadata, status }: Node): StatusReport['nodes'][number] => ({
-  name: metadata.name,
-  ready: status?.conditions?.some(({ type, status: value }) => type === 'Ready' && value === 'True') === true,
-  runtime: status?.nodeInfo?.containerRuntimeVersion || 'no runtime',
+const shownNode = (node: Node): StatusReport['nodes'][number] => ({
+  name: node.metadata.name,
+  ready: isNodeReady(node),
+  runtime: node.status?.nodeInfo?.containerRuntimeVersion || 'no runtime',
 });
 
 /** The resolution of timestamps in the API. */

@@ -1,4 +1,5 @@
 /** Explains troubles of the node of a Pod: it does not exist, is not ready, or has NoExecute taints that evict the Pod. Pure. */
+import { readyCondition } from '../../api/core/v1/node/ready.ts';
 import type { Node, NodeCondition, Taint } from '../../api/generated/types.ts';
 import { formatDuration, type Millis, parseTime } from '../../machinery/time.ts';
 import { shortCallError } from '../../runtime/error-text.ts';
@@ -44,14 +45,12 @@ interface DownRuntime {
   since: Millis | undefined;
 }
 
-const readyOf = (node: Node | undefined) => node?.status?.conditions?.find(({ type }) => type === 'Ready');
-
 const whyNotReady = ({ message, reason }: NodeCondition): string | undefined =>
   shortCallError(oneLine(message)) || reason;
 
 /** Returns the trouble of a node whose container runtime does not answer; undefined for other nodes. */
 export function downRuntime(node: Node | undefined): DownRuntime | undefined {
-  const ready = readyOf(node);
+  const ready = readyCondition(node);
   if (node === undefined || ready === undefined || ready.status === 'True') return undefined;
   if (!/container runtime is down/.test(ready.message ?? '')) return undefined;
   const message = shortCallError(oneLine(ready.message));
@@ -60,7 +59,7 @@ export function downRuntime(node: Node | undefined): DownRuntime | undefined {
 
 /** Returns the actions to start the machine's runtime and to read its log; none if the node's message does not name its socket. */
 export function runtimeActions({ node, hints }: Subject): Action[] {
-  const commands = hints.runtime(readyOf(node)?.message ?? '');
+  const commands = hints.runtime(readyCondition(node)?.message ?? '');
   if (commands === undefined || downRuntime(node) === undefined) return [];
   return [
     { description: `start the container runtime of the node ${node?.metadata.name}`, command: commands.start },
@@ -75,13 +74,13 @@ const seeNode = (subject: Subject): Action[] => [
 
 /** Returns a phrase such as `its node n is not ready, MESSAGE`; undefined if the node is ready or not known. */
 function unreadyNode({ node }: Subject): string | undefined {
-  const ready = readyOf(node);
+  const ready = readyCondition(node);
   if (ready === undefined || ready.status === 'True') return undefined;
   return `its node ${node?.metadata.name} ${ready.status === 'Unknown' ? 'does not answer' : 'is not ready'}, ${whyNotReady(ready)}`;
 }
 
 const nodeEvidence = (node: Node | undefined): string[] => {
-  const ready = readyOf(node);
+  const ready = readyCondition(node);
   return ready === undefined ? [] : [`condition Ready of the node is ${ready.status} (${ready.reason})`];
 };
 
@@ -124,7 +123,7 @@ export function explainNode(subject: Living): Explanation | undefined {
         { description: 'see which nodes exist', command: hints.kubectl('get nodes') },
       ],
     };
-  const ready = readyOf(node);
+  const ready = readyCondition(node);
   if (ready === undefined || ready.status === 'True') return undefined;
   return {
     sentence: `${name} waits: its node ${nodeName} is not ready, ${whyNotReady(ready)}.`,

@@ -4,6 +4,7 @@
  * Source: "Rate limits on eviction" in "Nodes" of the v1.33 documentation; ComputeZoneState, ReducedQPSFunc and handleDisruption of
  * pkg/controller/nodelifecycle of v1.33 (behavior); GetZoneKey of k8s.io/component-helpers/node/topology.
  */
+import { isNodeReady } from '../../api/core/v1/node/ready.ts';
 import type { Node } from '../../api/generated/types.ts';
 
 /**
@@ -42,9 +43,6 @@ export function evictionsPerSecond(counts: ZoneCounts): number {
 /** Returns the zone of the node as `<region>/<zone>`, from its labels. Nodes without these labels share the zone `/`. */
 export const zoneOf = ({ metadata: { labels = {} } }: Node): string =>
   ['region', 'zone'].map((kind) => labels[`topology.kubernetes.io/${kind}`] ?? '').join('/');
-
-export const isNodeReady = ({ status }: Node): boolean =>
-  status?.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True') ?? false;
 
 const isCounted = ({ metadata: { labels = {} } }: Node): boolean => !(EXCLUDED in labels);
 

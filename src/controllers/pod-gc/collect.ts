@@ -2,6 +2,7 @@
  * Decides which Pods are deleted because no agent deletes them, and their last status. The functions are pure.
  * Source: pkg/controller/podgc/gc_controller.go of v1.33 (behavior and wording); the specification of defer containers (Deferred).
  */
+import { isNodeReady } from '../../api/core/v1/node/ready.ts';
 import { isMirrorPod } from '../../api/core/v1/pod/mirror.ts';
 import { hasEnded } from '../../api/core/v1/pod/status/final-phase.ts';
 import type { ContainerStatus, Node, Pod, PodCondition, PodStatus } from '../../api/generated/types.ts';
@@ -14,9 +15,8 @@ const OUT_OF_SERVICE = 'node.kubernetes.io/out-of-service';
 export type Cause = 'orphaned' | 'terminated' | 'out-of-service' | 'unscheduled';
 
 /** Whether the node is not ready and has the taint, so that its Pods that are being deleted do not wait for its agent. */
-export const isOutOfService = ({ spec, status }: Node): boolean =>
-  (spec?.taints ?? []).some(({ key }) => key === OUT_OF_SERVICE) &&
-  !status?.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True');
+export const isOutOfService = (node: Node): boolean =>
+  (node.spec?.taints ?? []).some(({ key }) => key === OUT_OF_SERVICE) && !isNodeReady(node);
 
 export const isBeingDeleted = ({ metadata }: Pod): boolean => metadata.deletionTimestamp !== undefined;
 
