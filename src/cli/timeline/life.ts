@@ -1,4 +1,5 @@
 /** Turns a record into rows of bars and marks over time, ready to be drawn. Pure. */
+import { GIVEN_UP } from '../../lifecycle/defer.ts';
 import type { ContainerKind, Transition } from '../../lifecycle/types.ts';
 import type { Millis } from '../../machinery/time.ts';
 
@@ -53,9 +54,6 @@ export interface LifePicture {
   /** Whether the life of the Pod is over: the node has removed the Pod, or the Pod's object has been deleted. */
   over: boolean;
 }
-
-/** The message of a defer container that was given up. Source: src/lifecycle/defer.ts. */
-export const GIVEN_UP = 'given up';
 
 /**
  * Returns whether the message of a skipped defer container says that the condition in its field `onReasons` or `when` was not met.

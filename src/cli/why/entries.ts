@@ -5,9 +5,10 @@
  * the reason of an entry that was cut off in the middle of its run.
  */
 import type { ContainerStatus } from '../../api/generated/types.ts';
+import { GIVEN_UP } from '../../lifecycle/defer.ts';
 import type { Transition } from '../../lifecycle/types.ts';
 import { IMAGE_REASONS, ranBefore } from '../pod-containers.ts';
-import { GIVEN_UP, isNotDue } from '../timeline/life.ts';
+import { isNotDue } from '../timeline/life.ts';
 import { commandError } from './failed-start.ts';
 import { type Advised, imageRemedies, lackOfImage } from './images.ts';
 import { type Action, listed, oneLine, PROBABLE_LOSS, type Shown } from './subject.ts';

@@ -1,5 +1,6 @@
 /** Explains how a Pod that no longer exists ended. Pure. */
 import type { Pod } from '../../api/generated/types.ts';
+import { NO_GRACE } from '../../lifecycle/defer.ts';
 import type { Transition } from '../../lifecycle/types.ts';
 import { inOrder } from '../timeline/life.ts';
 import { shortDuration } from '../timeline/scale.ts';
@@ -97,9 +98,6 @@ function cutShort(given: readonly Transition[], { at }: Transition): readonly Tr
   const next = given.find((step) => step.at >= at)?.deadline;
   return former !== undefined && next !== undefined && next < former ? before : undefined;
 }
-
-/** The message of an entry that did not run, or was cut off, because of the deletion by force. Source: src/lifecycle/defer.ts. */
-const NO_GRACE = 'the Pod was deleted with a grace period of 0';
 
 /**
  * Explains a Pod whose object was removed at `at` without waiting for its grace period, so that its defer containers did not run or were
