@@ -9,7 +9,7 @@ import { tearDownNetwork } from '../network/pod-network/tear-down.ts';
 import { removePodCgroups } from '../node/resources/pod-cgroups.ts';
 import type { Platform } from '../platform/platform.ts';
 import { runCommandOk } from '../platform/processes.ts';
-import { runsAsRoot, sharesPids } from '../platform/programs/pid-namespace.ts';
+import { mayBeOwn } from '../platform/programs/pid-namespace.ts';
 import { containerdPaths } from '../runtime/containerd/paths.ts';
 import { findContainerd, findShims } from '../runtime/containerd/process-table.ts';
 import { clearRunState, mountPoints } from '../runtime/containerd/run-state.ts';
@@ -54,8 +54,7 @@ function readCommandLine(pid: string): string[] {
 export function runtimeProcesses(dataDir: string): FoundProcess[] {
   const { run, home } = containerdPaths(dataDir);
   return [...processesNaming(run), ...processesNaming(home)].filter(
-    ({ pid, commandLine }) =>
-      /^containerd/.test((commandLine[0] ?? '').replace(/^.*\//, '')) && sharesPids(pid) && runsAsRoot(pid),
+    ({ pid, commandLine }) => /^containerd/.test((commandLine[0] ?? '').replace(/^.*\//, '')) && mayBeOwn(pid),
   );
 }
 

@@ -10,7 +10,7 @@ import { jsonLines } from '../../client/json-lines.ts';
 import { UserError } from '../../platform/files.ts';
 import type { Log, Timers } from '../../platform/platform.ts';
 import { haveEnded, listProcesses, sendSignal } from '../../platform/processes.ts';
-import { runsAsRoot, sharesPids } from '../../platform/programs/pid-namespace.ts';
+import { mayBeOwn } from '../../platform/programs/pid-namespace.ts';
 import type { EngineMessage, Hello, ProcessMessage } from '../dns-server/protocol.ts';
 import { type ChildMessage, type DnsSettings, dnsArguments, isDnsProcess } from '../dns-server/settings.ts';
 
@@ -80,7 +80,7 @@ export const findDnsProcesses = (socket: string): number[] =>
   listProcesses()
     .filter(({ args }) => isDnsProcess(args, socket))
     .map(({ pid }) => pid)
-    .filter((pid) => sharesPids(pid) && runsAsRoot(pid));
+    .filter(mayBeOwn);
 
 async function start({ logFile, socket }: DnsProcessOptions, settings: DnsSettings): Promise<void> {
   const file = openSync(logFile, 'w', 0o600);

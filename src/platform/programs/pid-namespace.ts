@@ -27,5 +27,8 @@ export function runsAsRoot(pid: number): boolean {
   }
 }
 
+/** Returns whether the process may be one of a lifepod on this machine, or in this container: see sharesPids() and runsAsRoot(). */
+export const mayBeOwn = (pid: number): boolean => sharesPids(pid) && runsAsRoot(pid);
+
 /** Returns whether the user ID is that of root, or of the user of this process. */
 export const isOfRoot = (uid: number): boolean => uid === 0 || uid === process.geteuid?.();

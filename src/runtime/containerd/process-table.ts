@@ -5,7 +5,7 @@
  */
 import { basename } from 'node:path';
 import { listProcesses } from '../../platform/processes.ts';
-import { runsAsRoot, sharesPids } from '../../platform/programs/pid-namespace.ts';
+import { mayBeOwn } from '../../platform/programs/pid-namespace.ts';
 import type { ContainerdPaths } from './paths.ts';
 
 const hasOption = (args: string[], names: string[], value: string): boolean =>
@@ -15,7 +15,7 @@ export function findContainerd(paths: ContainerdPaths): number[] {
   return listProcesses()
     .filter(({ args }) => basename(args[0] ?? '') === 'containerd' && hasOption(args, ['--config'], paths.config))
     .map(({ pid }) => pid)
-    .filter((pid) => sharesPids(pid) && runsAsRoot(pid));
+    .filter(mayBeOwn);
 }
 
 export function findShims(paths: ContainerdPaths): number[] {
@@ -26,5 +26,5 @@ export function findShims(paths: ContainerdPaths): number[] {
         hasOption(args, ['-address', '--address'], paths.socket),
     )
     .map(({ pid }) => pid)
-    .filter((pid) => sharesPids(pid) && runsAsRoot(pid));
+    .filter(mayBeOwn);
 }
