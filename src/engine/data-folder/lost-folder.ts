@@ -38,18 +38,13 @@ const OF_ROOT: LostReaders = {
   hasProcesses,
   hasRuntime,
 };
-const OF_OTHERS: LostReaders = {
-  engines: () => [],
-  hasRecord: () => false,
-  hasProcesses: () => false,
-  hasRuntime: () => false,
-};
 
 /** Returns what still runs of an engine whose data folder `dataDir` was deleted or moved; undefined if there is nothing. */
 export function findLost(
   dataDir: string,
-  readers = process.geteuid?.() === 0 ? OF_ROOT : OF_OTHERS,
+  readers: LostReaders | undefined = process.geteuid?.() === 0 ? OF_ROOT : undefined,
 ): LostParts | undefined {
+  if (readers === undefined) return undefined;
   const pids = readers.engines(dataDir);
   if (pids.length === 0) {
     // A first start writes its record before it starts a process, and removes the record last if it fails. Each state is therefore read
