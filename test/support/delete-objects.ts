@@ -6,7 +6,7 @@ import { parseArgs } from 'node:util';
 import type { KubeObject } from '../../src/machinery/meta.ts';
 import { isApiError } from '../../src/machinery/status.ts';
 import type { Connect, Connection } from './connection.ts';
-import { existing, type Named, objectsNamed, signalOf, untilObjects } from './object-arguments.ts';
+import { existing, type Named, objectsNamed, SELECTION, signalOf, untilObjects } from './object-arguments.ts';
 
 const NOW_SECONDS = 1;
 /** The policies of --cascade. Source: kubectl. */
@@ -25,8 +25,7 @@ export const deleter =
       args,
       allowPositionals: true,
       options: {
-        namespace: { type: 'string', short: 'n' },
-        selector: { type: 'string', short: 'l' },
+        ...SELECTION,
         all: { type: 'boolean' },
         timeout: { type: 'string' },
         now: { type: 'boolean' },

@@ -1,8 +1,14 @@
 /** Parses the words with which kubectl names objects. */
 import { kinds } from '../../src/api/kinds.ts';
-import type { KubeObject, ResourceRef } from '../../src/machinery/meta.ts';
+import { type KubeObject, type ResourceRef, uidOf } from '../../src/machinery/meta.ts';
 import type { ResourceApi } from '../../src/ports/backend.ts';
 import type { Connection } from './connection.ts';
+
+/** The options of kubectl that select objects, for parseArgs(). */
+export const SELECTION = {
+  namespace: { type: 'string', short: 'n' },
+  selector: { type: 'string', short: 'l' },
+} as const;
 
 /** The objects of one kind that an argument names: the object `name`, those with the labels `labelSelector`, or all of them. */
 export interface Named {
@@ -75,11 +81,10 @@ export async function untilObjects(
   satisfied: (objects: ReadonlyMap<string, KubeObject>) => boolean,
   signal: AbortSignal,
 ): Promise<void> {
-  const uid = ({ metadata }: KubeObject): string => metadata.uid ?? '';
   while (true) {
     const selectors = selectorsOf(named);
     const { items, metadata } = await api.list(named.ref, selectors);
-    const objects = new Map(items.map((object) => [uid(object), object]));
+    const objects = new Map(items.map((object) => [uidOf(object), object]));
     if (satisfied(objects)) return;
     const done = Promise.withResolvers<boolean>();
     const ended = new AbortController();
@@ -88,8 +93,8 @@ export async function untilObjects(
       { ...selectors, resourceVersion: metadata.resourceVersion },
       (event) => {
         if (event.type === 'ERROR' || event.type === 'BOOKMARK') return;
-        if (event.type === 'DELETED') objects.delete(uid(event.object));
-        else objects.set(uid(event.object), event.object);
+        if (event.type === 'DELETED') objects.delete(uidOf(event.object));
+        else objects.set(uidOf(event.object), event.object);
         try {
           if (satisfied(objects)) done.resolve(true);
         } catch (error) {

@@ -5,7 +5,7 @@
 import { parseArgs } from 'node:util';
 import type { KubeObject } from '../../src/machinery/meta.ts';
 import type { Connect } from './connection.ts';
-import { kindNamed } from './object-arguments.ts';
+import { kindNamed, SELECTION } from './object-arguments.ts';
 
 /**
  * Returns a function that takes the arguments of `kubectl get` (`KIND NAME`, `KIND/NAME` or `KIND`, -n, -l, --field-selector,
@@ -19,8 +19,7 @@ export const objectReader =
       args,
       allowPositionals: true,
       options: {
-        namespace: { type: 'string', short: 'n' },
-        selector: { type: 'string', short: 'l' },
+        ...SELECTION,
         'field-selector': { type: 'string' },
         'show-managed-fields': { type: 'boolean' },
       },

@@ -3,9 +3,9 @@
  * takes a small part of the processor time that kubectl takes to start.
  */
 import { parseArgs } from 'node:util';
-import type { KubeObject } from '../../src/machinery/meta.ts';
+import { type KubeObject, uidOf } from '../../src/machinery/meta.ts';
 import type { Connect } from './connection.ts';
-import { existing, objectsNamed, signalOf, untilObjects } from './object-arguments.ts';
+import { existing, objectsNamed, SELECTION, signalOf, untilObjects } from './object-arguments.ts';
 
 interface Condition {
   type: string;
@@ -30,8 +30,7 @@ export const waiter =
       args,
       allowPositionals: true,
       options: {
-        namespace: { type: 'string', short: 'n' },
-        selector: { type: 'string', short: 'l' },
+        ...SELECTION,
         all: { type: 'boolean' },
         timeout: { type: 'string' },
         for: { type: 'string' },
@@ -43,7 +42,7 @@ export const waiter =
     const waits = objectsNamed(positionals, connection.namespace, values).map(async (named) => {
       if (goal === 'create') return untilObjects(connection, named, (objects) => objects.size > 0, signal);
       // Without a name, kubectl waits for the objects that exist when it begins.
-      const uids = (await existing(connection.api, named)).map(({ metadata }) => metadata.uid ?? '');
+      const uids = (await existing(connection.api, named)).map(uidOf);
       if (goal === 'delete') {
         return untilObjects(connection, named, (objects) => !uids.some((uid) => objects.has(uid)), signal);
       }
