@@ -40,9 +40,9 @@ const positional = allCommands(program).flatMap((command) =>
 
 test.each(positional.filter(([name]) => name !== 'lifepod run <command>'))(
   '%s refuses an empty argument',
-  (_, each) => {
+  (name, each) => {
     expect(emptyError(each)).toEqual(
-      new UserError(`the argument <${each.name()}> is empty; see '${_.replace(/ <.*/, '')} --help'`),
+      new UserError(`the argument <${each.name()}> is empty; see '${name.replace(/ <.*/, '')} --help'`),
     );
   },
 );

@@ -51,8 +51,11 @@ test('the shims are found by the beginning of their name and the address of cont
 });
 
 test.runIf(process.geteuid?.() === 0)('processes of users are not found, although their arguments are the same', () => {
-  startAs(54_321, 'containerd', '--config', paths.config);
-  startAs(54_321, 'containerd-shim', '-address', paths.socket);
+  const pids = [
+    startAs(54_321, 'containerd', '--config', paths.config),
+    startAs(54_321, 'containerd-shim', '-address', paths.socket),
+  ];
+  for (const pid of pids) expect(listProcesses().map((each) => each.pid)).toContain(pid);
   expect([findContainerd(paths), findShims(paths)]).toEqual([[], []]);
 });
 

@@ -1,5 +1,4 @@
 import { appendFileSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
@@ -58,9 +57,9 @@ function prepare(report: Report, signal = new AbortController().signal) {
           },
         );
       called = true;
-      // The queries of the log's size that are under way end before these queries of the folder. On a busy machine, one query may take
-      // longer than many others, since Node.js runs them in several threads.
-      for (let turn = 0; turn < 300; turn++) await stat(folder);
+      // Wait until no query of the log's size is under way. logEnded() begins its next query before setImmediate() calls its callback.
+      do await new Promise((resolve) => setImmediate(resolve));
+      while (process.getActiveResourcesInfo().includes('FSReqPromise'));
       return result;
     },
   };

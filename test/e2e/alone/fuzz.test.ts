@@ -302,7 +302,7 @@ test('access is decided as the roles say, and responses to unauthorized requests
   console.log(`fuzz: responses about access by status code: ${textOfCodes(codes)}`);
   const countOf = (...wanted: number[]): number => wanted.reduce((sum, code) => sum + (codes.get(code) ?? 0), 0);
   for (const code of [400, 401, 403]) expect(countOf(code)).toBeGreaterThan(0);
-  // One in a hundred requests gets 200, so that with some seeds none does. Authorized requests for missing objects get 404.
+  // About one request in a hundred gets 200, so a run may have none. Authorized requests for missing objects get 404.
   expect(countOf(200, 404)).toBeGreaterThan(0);
 });
 

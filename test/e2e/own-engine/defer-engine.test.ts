@@ -77,7 +77,7 @@ test('a static Pod whose manifest is removed runs its defer containers, even if 
   openGate(lifepod, 'static', 'one');
   await untilLogged(lifepod, 'static', 'end two');
   expect(logOf(lifepod, 'static')).toEqual(['begin one', 'end one', 'app stops', 'begin two', 'end two']);
-  await lifepod.kubectl('wait', '--for=delete', 'pod/static-node-1', '--timeout=60s');
+  await lifepod.wait('--for=delete', 'pod/static-node-1');
   expect((await lifepod.kubectl('get', 'pod', 'static-node-1')).code).toBe(1);
 });
 

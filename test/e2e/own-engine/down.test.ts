@@ -119,7 +119,7 @@ test('commands say that the data folder was deleted while its engine ran, a star
   try {
     const lifepod = await startLifepod({ scratch });
     const { dataDir } = lifepod;
-    // The addresses of the network were in the folder, so that its tracked connections remain until they expire.
+    // lifepod down cannot read the addresses of the network from the deleted folder, so tracked connections remain until they expire.
     const left = async ({ left: parts }: LeakWatch) =>
       (await parts()).filter((part) => !part.startsWith('connection '));
     const deleteFolder = () => runCommand('rm', ['-rf', dataDir]);
@@ -138,7 +138,7 @@ test('commands say that the data folder was deleted while its engine ran, a star
       for (const name of ['lock', 'engine.json', 'lifepod.log']) expect(existsSync(join(dataDir, name))).toBe(false);
     };
     await lifepod.apply(APP);
-    await lifepod.kubectlOk('wait', '--for=condition=Ready', 'pod/app', '--timeout=60s');
+    await lifepod.wait('--for=condition=Ready', 'pod/app');
     const leaks = await watchLeaks(dataDir);
     const engine = lifepod.pid();
     await deleteFolder();
