@@ -79,6 +79,6 @@ async function shutDownEngine(dataDir: string, hints: Hints): Promise<ShutdownOu
 function printOutcome({ podsLeft }: ShutdownOutcome): void {
   if (podsLeft.length > 0) say(`these Pods had not ended when their grace period was over: ${podsLeft.join(', ')}`);
   say(
-    `the ${podsLeft.length > 0 ? 'other ' : ''}Pods have ended; static Pods and those of controllers run again from the next start of lifepod on`,
+    `the ${podsLeft.length > 0 ? 'other ' : ''}Pods have ended; static Pods and Pods of controllers run again after the next start of lifepod`,
   );
 }

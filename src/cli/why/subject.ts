@@ -47,7 +47,7 @@ export interface Explanation {
   sentence: string;
   /** The facts that support the sentence. */
   evidence: string[];
-  /** What the user can do; empty if there is nothing to do. */
+  /** The advice to the user, most useful first; empty if there is nothing to do. */
   actions: Action[];
 }
 

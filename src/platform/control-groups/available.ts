@@ -20,7 +20,7 @@ export interface ControlGroupFacts {
 export interface ControlGroupProblem {
   /** The first part of a sentence, such as `no control groups are mounted at /sys/fs/cgroup`. */
   what: string;
-  /** What the user can do. */
+  /** The advice to the user, such as a command that mounts the control groups. */
   advice: string;
 }
 
