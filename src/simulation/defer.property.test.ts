@@ -154,7 +154,9 @@ const properties: Record<string, Property> = {
     const order = (life.pod.spec?.initContainers ?? []).map(({ name }) => name);
     const running = new Set<string>();
     for (const { at, what, name } of result.trace) {
-      if (what === 'start') running.add(name);
+      // The list may end while the start of an entry takes effect: the entry is given up, and the agent stops its container. Such a
+      // container is exempt.
+      if (what === 'start' && !(isEntry(name) && endedAt(result, name) <= at)) running.add(name);
       if (what === 'exit') running.delete(name);
       if (what !== 'signal' || !isCompanion(name)) continue;
       const inForce = terminations.filter((each) => each.at <= at).at(-1)?.deadline ?? 0;
