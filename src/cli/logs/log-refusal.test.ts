@@ -48,6 +48,27 @@ test.each<[string, ApiError, ContainerKind, ContainerState | undefined, string]>
     `${PREVIOUS}: 'lifepod logs web -n a -c c' prints the log of its latest run`,
   ],
   [
+    'an earlier run of a container that has not run',
+    badRequest(PREVIOUS),
+    'app',
+    waiting('ErrImagePull'),
+    "container c in pod web has not run yet: 'lifepod why web -n a' shows what it waits for",
+  ],
+  [
+    'an earlier run of a defer container before the termination',
+    badRequest(PREVIOUS),
+    'defer',
+    waiting('PodRunning'),
+    "defer container c in pod web has not run: its turn comes when the Pod terminates; 'lifepod logs web -n a -c c -f' waits for it",
+  ],
+  [
+    'an earlier run of a container that has ended without a run',
+    badRequest(PREVIOUS),
+    'defer',
+    { terminated: { exitCode: 137, reason: 'Skipped' } },
+    "container c in pod web has never started: 'lifepod why web -n a' shows why",
+  ],
+  [
     'a user without rights',
     forbidden(PODS, 'web', 'no'),
     'app',
@@ -94,13 +115,25 @@ test.each<[string, Pod['status'], boolean, string]>([
     "no container in pod web has ever started: 'lifepod why web -n a' shows why",
   ],
   [
+    'before its first run',
+    { phase: 'Pending' },
+    true,
+    "no container in pod web has started: 'lifepod logs web -n a --all-containers -f' waits for them, and 'lifepod why web -n a' shows what they wait for",
+  ],
+  [
     'before the last restart',
-    { phase: 'Running' },
+    {
+      phase: 'Running',
+      containerStatuses: [
+        { name: 'c', image: 'i', imageID: '', ready: true, restartCount: 0, state: { running: {} }, lastState: {} },
+      ],
+    },
     true,
     "no container in pod web has restarted: 'lifepod logs web -n a --all-containers' prints the latest logs",
   ],
 ])('lifepod logs --all-containers reports that there is no log %s', (_, status, previous, text) => {
-  const pod: Pod = { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'web', namespace: 'a' }, status };
+  const metadata = { name: 'web', namespace: 'a' };
+  const pod: Pod = { apiVersion: 'v1', kind: 'Pod', metadata, spec: { containers: [{ name: 'c' }] }, status };
   expect(noLogs(pod, { previous }, hintsFor({}, {}, undefined, false)).message).toBe(text);
 });
 

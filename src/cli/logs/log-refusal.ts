@@ -4,7 +4,7 @@ import type { Pod } from '../../api/generated/types.ts';
 import { type ApiError, badRequest, isApiError } from '../../machinery/status.ts';
 import { UserError } from '../../platform/files.ts';
 import type { Hints } from '../hints.ts';
-import { type PodContainer, waitsForItsTurn } from '../pod-containers.ts';
+import { type PodContainer, podContainers, runOf, waitsForItsTurn } from '../pod-containers.ts';
 import { mayNotReadLogs } from '../refusals.ts';
 import { FAILED_START_REASONS } from '../why/failed-start.ts';
 
@@ -18,17 +18,23 @@ export function logRefusal(error: ApiError, pod: Pod, container: PodContainer, h
   if (isApiError(error, 'Forbidden')) return mayNotReadLogs(namespace);
   const log = (option = ''): string => hints.lifepod(`logs ${name} -n ${namespace} -c ${container.name}${option}`);
   const why = `'${hints.lifepod(`why ${name} -n ${namespace}`)}' shows`;
-  if (/^previous terminated container .* not found$/.test(message))
-    return new UserError(`${message}: '${log()}' prints the log of its latest run`);
-  if (!/^container .* is (?:waiting to start|not available)/.test(message)) return error;
+  const isPrevious = /^previous terminated container .* not found$/.test(message);
+  if (isPrevious && hasRun(container)) return new UserError(`${message}: '${log()}' prints the log of its latest run`);
+  if (!isPrevious && !/^container .* is (?:waiting to start|not available)/.test(message)) return error;
   if (container.status?.state?.terminated !== undefined || hasEnded(pod)) return neverStarted(pod, container, hints);
-  if (!waitsForItsTurn(pod, container)) return new UserError(`${message}; ${why} what to do`);
+  if (!isPrevious && !waitsForItsTurn(pod, container)) return new UserError(`${message}; ${why} what to do`);
   if (container.kind === 'defer' && pod.status?.termination === undefined)
     return new UserError(
       `defer container ${container.name} in pod ${name} has not run: its turn comes when the Pod terminates; '${log(' -f')}' waits for it`,
     );
+  if (isPrevious)
+    return new UserError(`container ${container.name} in pod ${name} has not run yet: ${why} what it waits for`);
   return new UserError(`${message}; '${log(' -f')}' waits for it, and ${why} what it waits for`);
 }
+
+/** Returns whether a run of the container has begun, so that there is a log. */
+const hasRun = ({ status }: PodContainer): boolean =>
+  status?.state?.running !== undefined || runOf(status) !== undefined;
 
 /** Returns the error for a container of a Pod without a node, for which the API server returns an empty log, as upstream does. */
 export function notScheduled(pod: Pod, container: PodContainer, hints: Hints): Error {
@@ -62,7 +68,8 @@ export function noLogs(pod: Pod, { previous }: { previous: boolean }, hints: Hin
   const { name, namespace = 'default' } = pod.metadata;
   const log = (option = ''): string => hints.lifepod(`logs ${name} -n ${namespace} --all-containers${option}`);
   const why = hints.lifepod(`why ${name} -n ${namespace}`);
-  if (previous) return new UserError(`no container in pod ${name} has restarted: '${log()}' prints the latest logs`);
+  if (previous && podContainers(pod).some(hasRun))
+    return new UserError(`no container in pod ${name} has restarted: '${log()}' prints the latest logs`);
   if (hasEnded(pod)) return new UserError(`no container in pod ${name} has ever started: '${why}' shows why`);
   return new UserError(
     `no container in pod ${name} has started: '${log(' -f')}' waits for them, and '${why}' shows what they wait for`,
