@@ -858,6 +858,50 @@ explains({
     ],
     sentence: 'p has been gone since 11:59:45 UTC: it had completed, and took 5.00s of the 30.0s allowed.',
   },
+  'a failed Pod that is gone': {
+    gone: true,
+    steps: [
+      [60, 'Started', of('app')],
+      [20, 'Exited', { ...of('app'), exitCode: 9, reason: 'Error' }],
+      [20, 'TerminationBegan', { reason: 'Completed', ...until(10) }],
+      [19, 'Exited', { ...of('log'), containerKind: 'init', exitCode: 143, reason: 'Error' }],
+      [18, 'Finished', { reason: 'Failed' }],
+      [16, 'Gone'],
+      [16, 'Removed'],
+    ],
+    sentence:
+      'p has been gone since 11:59:44 UTC: it had failed because container app ended with code 9, and took 2.00s of the 30.0s allowed.',
+  },
+  'a Pod that is gone and failed because of its liveness probe': {
+    gone: true,
+    steps: [
+      [60, 'Started', of('app')],
+      [22, 'ProbeFailing', { ...of('app'), reason: 'liveness', message: 'dead\n' }],
+      [21, 'StopSignal', { ...of('app'), message: 'Container app failed liveness probe' }],
+      [20, 'Exited', { ...of('app'), exitCode: 137, reason: 'Error' }],
+      [20, 'TerminationBegan', { reason: 'Completed', ...until(10) }],
+      [18, 'Finished', { reason: 'Failed' }],
+      [16, 'Gone'],
+      [16, 'Removed'],
+    ],
+    sentence:
+      'p has been gone since 11:59:44 UTC: it had failed because the liveness probe of container app failed, dead, and took 2.00s of the 30.0s allowed.',
+  },
+  'a Pod that is gone and failed because of a defer container': {
+    gone: true,
+    steps: [
+      [60, 'Started', of('app')],
+      [20, 'Exited', { ...of('app'), exitCode: 0, reason: 'Completed' }],
+      [20, 'TerminationBegan', { reason: 'Completed', ...until(10) }],
+      [18, 'Exited', { ...entry('bye'), exitCode: 5, reason: 'Error' }],
+      [18, 'DeferEnded', { ...entry('bye'), exitCode: 5, reason: 'Error' }],
+      [18, 'Finished', { reason: 'Failed', message: 'DeferContainerFailed: defer containers failed: bye' }],
+      [16, 'Gone'],
+      [16, 'Removed'],
+    ],
+    sentence:
+      'p has been gone since 11:59:44 UTC: it had failed, with the reason DeferContainerFailed, and took 2.00s of the 30.0s allowed; its defer container bye failed.',
+  },
   'a deleted Pod that was never scheduled': {
     gone: true,
     steps: [

@@ -7,7 +7,7 @@ import { shortDuration } from '../timeline/scale.ts';
 import { endOfTermination } from '../timeline/termination-end.ts';
 import { deferOutcome, type EntryEnd, endInRecord, endText, fatesOf, remainingWork } from './entries.ts';
 import { taintText } from './node-troubles.ts';
-import { wasKilled } from './run-end.ts';
+import { PLAIN_REASONS, stopOf, wasKilled } from './run-end.ts';
 import {
   called,
   clock,
@@ -57,7 +57,7 @@ export function explainGone(subject: Subject): Explanation {
       actions,
     };
   const taint = evictedFor(subject);
-  const why = taint?.why ?? REASONS[began.reason ?? ''] ?? began.reason;
+  const why = taint?.why ?? failureOf(subject, steps, began) ?? REASONS[began.reason ?? ''] ?? began.reason;
   const ends = entriesOf(steps).flatMap((entry) => endInRecord(entry, steps) ?? []);
   const removal = lastStep(subject, ['Gone']);
   // The object was removed before its node began to terminate the Pod.
@@ -85,6 +85,35 @@ export function explainGone(subject: Subject): Explanation {
       ...actions,
     ],
   };
+}
+
+/**
+ * Returns a clause such as `it had failed because container app ended with code 9`, if the Pod ended by itself at the step `began` and
+ * failed; undefined otherwise.
+ */
+function failureOf(subject: Subject, steps: readonly Transition[], began: Transition): string | undefined {
+  if (began.reason !== 'Completed') return undefined;
+  const finished = lastStep(subject, ['Finished']);
+  if (finished !== undefined && finished.reason !== 'Failed') return undefined;
+  const exit = failedExit(steps, began.at);
+  if (exit === undefined) {
+    if (finished === undefined) return undefined;
+    const reason = /^\w+/.exec(finished.message ?? '')?.[0];
+    return `it had failed${reason === undefined ? '' : `, with the reason ${reason}`}`;
+  }
+  const { container: name = '', containerKind: kind = 'app', exitCode, reason = '' } = exit;
+  const stop = stopOf({ ...subject, transitions: steps }, { kind, name }, exit);
+  const detail = PLAIN_REASONS.includes(reason) ? '' : ` (${reason})`;
+  return `it had failed because ${stop?.cause ?? `${called({ kind, name })} ended with code ${exitCode}${detail}`}`;
+}
+
+/** Returns the earliest exit with an error among the last exits of the init and app containers until `at`; undefined if there is none. */
+function failedExit(steps: readonly Transition[], at: number): Transition | undefined {
+  const last = new Map<string, Transition>();
+  for (const step of steps)
+    if (step.type === 'Exited' && step.at <= at && (step.containerKind === 'init' || step.containerKind === 'app'))
+      last.set(step.container ?? '', step);
+  return [...last.values()].sort((a, b) => a.at - b.at).find(({ exitCode = 0 }) => exitCode !== 0);
 }
 
 /**

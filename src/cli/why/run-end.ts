@@ -18,6 +18,7 @@ import {
   oneLine,
   PROBABLE_LOSS,
   type Shown,
+  type Subject,
   seeOutput,
 } from './subject.ts';
 
@@ -35,6 +36,8 @@ export interface NodeStop {
   /** How to prevent the stop. */
   action: Action;
 }
+
+type Named = Pick<Shown, 'kind' | 'name'>;
 
 const SIGKILLED = 137;
 /** A kill this long before its deadline still counts as a kill at the deadline. */
@@ -105,7 +108,7 @@ export const isEndUnknown = ({ exitCode, reason }: ContainerStateTerminated): bo
   exitCode === 255 && reason === 'Unknown';
 
 /** Reasons that say no more than the exit code. */
-const PLAIN_REASONS = ['', 'Error', 'Completed'];
+export const PLAIN_REASONS = ['', 'Error', 'Completed'];
 
 /** Returns the newest step of the record at which a run of the container ended; undefined if there is none. */
 const exitOf = ({ transitions }: Living, container: string): Transition | undefined =>
@@ -115,7 +118,7 @@ const exitOf = ({ transitions }: Living, container: string): Transition | undefi
  * Returns why the node stopped the newest run of the container, or the run with the end `exit`, although the Pod was not ending. Returns
  * undefined if the node did not stop that run.
  */
-export function stopOf(subject: Living, shown: Shown, exit?: Transition): NodeStop | undefined {
+export function stopOf(subject: Subject, shown: Named, exit?: Transition): NodeStop | undefined {
   const { name } = shown;
   const ofRun = (step: Transition): boolean =>
     step.container === name &&
@@ -155,7 +158,7 @@ export function stopOf(subject: Living, shown: Shown, exit?: Transition): NodeSt
 /**
  * Returns a clause such as `the postStart hook of container app failed with exit code 3, OUTPUT`. `message` is that of the hook's failure.
  */
-export function hookCause(shown: Shown, message: string | undefined): string {
+export function hookCause(shown: Named, message: string | undefined): string {
   return `the postStart hook of ${called(shown)} ${hookFailure(message)}`;
 }
 
