@@ -3,9 +3,10 @@
  * again. The status of a Pod shows only the last end of a container, so ContainerRuns keeps facts from earlier statuses. Pure.
  */
 import type { ContainerStateTerminated, ContainerStatus, Pod } from '../../api/generated/types.ts';
+import type { Transition } from '../../lifecycle/types.ts';
 import { type PodContainer, podContainers } from '../pod-containers.ts';
 import { commandError, FAILED_START_REASONS } from '../why/failed-start.ts';
-import { hookFailure } from '../why/run-end.ts';
+import { hookFailure, stopOf } from '../why/run-end.ts';
 
 /** Facts about the containers of a Pod, from all statuses that have been seen. */
 export interface ContainerRuns {
@@ -53,17 +54,36 @@ export function failedStartOf({ name, status }: PodContainer, { ran }: Container
   return failure === undefined || ran.has(name) ? undefined : startErrorText(failure);
 }
 
-/** Returns a phrase about each container that has run and waits for its next run, such as `container app keeps failing: exit code 4`. */
-export function crashLoops(pod: Pod, { ran, hooked }: ContainerRuns): string[] {
-  return startedContainers(pod).flatMap(({ name, status }) => {
+/** A container that keeps failing or ending. */
+export interface CrashLoop {
+  /** A phrase such as `container app keeps failing: exit code 4`. */
+  text: string;
+  /** A key for reports: the user needs to read only one text with the same cause. */
+  cause: string;
+  /** Identifies the run that has ended, within its Pod. */
+  run: string;
+}
+
+/**
+ * Returns each container that has run and waits for its next run. `steps` are those of the Pod's record, which say why the node stopped a
+ * run, such as a failed liveness probe.
+ */
+export function crashLoops(pod: Pod, { ran, hooked }: ContainerRuns, steps: readonly Transition[]): CrashLoop[] {
+  return startedContainers(pod).flatMap(({ kind, name, status }): CrashLoop[] => {
+    const attempt = status?.restartCount;
+    const found = (phrase: string, cause = phrase): CrashLoop[] => [
+      { text: `container ${name} keeps ${phrase}`, cause: `${name} ${cause}`, run: `${name}/${attempt}` },
+    ];
     const { reason, message } = status?.state?.waiting ?? {};
-    if (reason === HOOK_FAILED)
-      return `container ${name} keeps failing: its postStart hook ${oneLine(hookFailure(message))}`;
+    if (reason === HOOK_FAILED) return found(`failing: its postStart hook ${oneLine(hookFailure(message))}`);
     const end = lastEnd(status);
     // The exit code of a container that was killed because of its hook says nothing about the cause.
     if (reason !== 'CrashLoopBackOff' || end === undefined || !ran.has(name) || hooked.has(name)) return [];
-    if (isFailedStart(end)) return `container ${name} keeps failing: ${startErrorText(end)}`;
-    return `container ${name} keeps ${end.exitCode === 0 ? 'ending' : 'failing'}: ${exitText(end)}`;
+    const stop = stopOf({ events: [], transitions: steps }, { kind, name }, { attempt });
+    // The output of a probe may differ each time.
+    if (stop !== undefined) return found(`failing: ${stop.cause}`, stop.step.message);
+    if (isFailedStart(end)) return found(`failing: ${startErrorText(end)}`);
+    return found(`${end.exitCode === 0 ? 'ending' : 'failing'}: ${exitText(end)}`);
   });
 }
 

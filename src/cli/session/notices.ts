@@ -1,11 +1,18 @@
 /** Composes the lines of a session about its Pods. Prints each line once for each Pod, because a container may fail again and again. */
 import { hasEnded } from '../../api/core/v1/pod/status/final-phase.ts';
 import type { Node, Pod } from '../../api/generated/types.ts';
+import type { Client } from '../../client/client.ts';
+import type { Transition } from '../../lifecycle/types.ts';
 import { uidOf } from '../../machinery/meta.ts';
 import type { Hints } from '../hints.ts';
 import { imageOf, lacksImage, podContainers, wantedImage } from '../pod-containers.ts';
-import { endOfEntry, endText, isMissed, remainingWork, withoutImage } from '../why/entries.ts';
+import { lifeOf, transitionsOf } from '../records.ts';
+import { type EntryEnd, endOfEntry, endText, fatesOf, isUndone, remainingWork, withoutImage } from '../why/entries.ts';
 import { actionsText, imageHint, lackOfImage } from '../why/images.ts';
+import { controllerOf } from '../why/subject.ts';
+import { type ContainerRuns, crashLoops } from './container-runs.ts';
+import type { SessionLogs } from './session-logs.ts';
+import { type Failure, failureOf, type Seen } from './session-state.ts';
 
 /** A line about a defer container. */
 interface EntryNotice {
@@ -18,7 +25,10 @@ interface EntryNotice {
   isPending: boolean;
 }
 
-/** Returns lines about defer containers that cannot get their images, and about defer containers that were due and did not run. Pure. */
+/**
+ * Returns lines about defer containers that cannot get their images, and about defer containers that were due and did not run or failed.
+ * Pure.
+ */
 export function entryNotices(pod: Pod, hints: Hints, node: Node | undefined): EntryNotice[] {
   const advised = { pod, hints, node };
   const title = `pod/${pod.metadata.name}`;
@@ -37,24 +47,63 @@ export function entryNotices(pod: Pod, hints: Hints, node: Node | undefined): En
       return [{ name, text, hint: imageHint(advised, { kind, name, status }), isPending: true }];
     }
     const end = endOfEntry(status, []);
-    if (end === undefined || !isMissed(end)) return [];
+    if (end === undefined || !isUndone(end)) return [];
     const lacking = withoutImage(end);
-    const how = lacking === undefined ? endText(end) : `could not start: ${image} ${lackOfImage(lacking.status)}`;
+    const how =
+      lacking === undefined
+        ? outcomeText(end)
+        : `defer container ${name} could not start: ${image} ${lackOfImage(lacking.status)}`;
     const [byHand, ...ofImage] = remainingWork(advised, [end]);
-    const text = `${title}: defer container ${name} ${how}; ${byHand?.description}`;
+    const text = `${title}: ${how}; ${byHand?.description}`;
     return [{ name, text, hint: actionsText(ofImage), isPending: false }];
   });
+}
+
+/** Returns a clause such as `defer container bye failed: exit code 5 (Error)`, or `defer container bye did not run, CAUSE`. */
+const outcomeText = (end: EntryEnd): string =>
+  end.ran && end.reason !== 'Skipped'
+    ? `${fatesOf([end])}: ${endText(end)}`
+    : `defer container ${end.name} ${endText(end)}`;
+
+interface NoticeOptions {
+  client: Client;
+  logs: Pick<SessionLogs, 'follow'>;
+  say(line: string): void;
+  hints: Hints;
+  /** Reports that a Pod has failed. */
+  failed(failure: Failure): void;
 }
 
 export interface Notices {
   /** Prints `text`, which says why a Pod waits or fails, unless it has already printed a text with the same `cause` for this Pod. */
   trouble(pod: Pod, cause: string, text: string): void;
-  /** Prints which defer containers of the Pod cannot get their images, or were due and did not run. */
+  /** Prints which defer containers of the Pod cannot get their images, or were due and did not run or failed. */
   entries(pod: Pod, node: Node | undefined): void;
+  /** Prints which containers of the Pod keep failing, and why. Resolves when the lines are printed. */
+  crashLoops(pod: Pod, runs: ContainerRuns): Promise<void>;
+  /** Reports, once, that the Pod has failed by itself, after its logs are printed. Does nothing for other Pods. */
+  failure(seen: Seen<Pod>): Promise<void>;
 }
 
+/**
+ * Returns whether a session reports the failure of the Pod when it happens, and not only at its end: no controller replaces the Pod, and
+ * the Pod does not fail because it is deleted.
+ */
+const failsByItself = ({ object, isGone }: Seen<Pod>): boolean =>
+  !isGone &&
+  object.status?.phase === 'Failed' &&
+  object.metadata.deletionTimestamp === undefined &&
+  controllerOf(object) === undefined;
+
+/** Resolves with the steps in the record of the Pod; with none if they cannot be read. */
+const stepsOf = (client: Client, pod: Pod): Promise<Transition[]> =>
+  lifeOf(client, pod).then(
+    ({ records }) => transitionsOf(records),
+    () => [],
+  );
+
 /** Returns notices that print their lines with `say`. */
-export function createNotices(say: (line: string) => void, hints: Hints): Notices {
+export function createNotices({ client, logs, say, hints, failed }: NoticeOptions): Notices {
   /** The causes of the lines that were printed, each with the UID of its Pod. */
   const said = new Set<string>();
   const isNew = (pod: Pod, cause: string): boolean => {
@@ -78,6 +127,18 @@ export function createNotices(say: (line: string) => void, hints: Hints): Notice
         const advice = hint !== '' && isNew(pod, `hint for ${name}`) ? `; ${hint}` : '';
         say(`${text}${advice}${isPending ? `; ${see(pod)}` : ''}`);
       }
+    },
+    async crashLoops(pod, runs) {
+      const ended = crashLoops(pod, runs, []).filter(({ run, cause }) => isNew(pod, `${run} ${cause}`));
+      if (ended.length === 0) return;
+      for (const { text, cause } of crashLoops(pod, runs, await stepsOf(client, pod)))
+        if (isNew(pod, cause)) say(`pod/${pod.metadata.name}: ${text}; ${see(pod)}`);
+    },
+    async failure(seen) {
+      const pod = seen.object;
+      if (!failsByItself(seen) || !isNew(pod, 'failure')) return;
+      await logs.follow(pod);
+      failed(failureOf(seen, await stepsOf(client, pod)));
     },
   };
 }

@@ -19,8 +19,11 @@ export interface LogFormat {
 }
 
 export interface SessionLogs {
-  /** Prints the logs of all containers of the Pod until the Pod has ended. Does nothing if the Pod is already followed. */
-  follow(pod: Pod): void;
+  /**
+   * Prints the logs of all containers of the Pod until the Pod has ended, unless the Pod is already followed. Resolves when the logs have
+   * ended.
+   */
+  follow(pod: Pod): Promise<void>;
   /** Resolves when the logs of all Pods that are followed have ended. */
   ended(): Promise<void>;
 }
@@ -70,7 +73,8 @@ export function createSessionLogs(
   return {
     follow(pod) {
       const uid = pod.metadata.uid ?? '';
-      if (following.has(uid)) return;
+      const known = following.get(uid);
+      if (known !== undefined) return known;
       const ports = { pods: client.resource<Pod>(PODS), print: printer(pod), waiting: () => undefined };
       const ended = followPod(pod, undefined, ports, signal).then(
         () => undefined,
@@ -79,6 +83,7 @@ export function createSessionLogs(
         },
       );
       following.set(uid, ended);
+      return ended;
     },
     async ended() {
       // Another Pod may appear during the wait.

@@ -163,6 +163,7 @@ describe('the cause of a failure', () => {
     const unbound = pod('a', 'Pending');
     for (const given of [unbound, pod('a', 'Pending', { app: [waits('a', 'ContainerCreating')] })])
       expect(firstFailure(state([given], [], { gone: ['a'] }))).toEqual({
+        uid: 'a',
         title: 'pod/a',
         exitCode: 1,
         cause: 'it was deleted before a container had started',

@@ -6,11 +6,21 @@
  */
 import { hasEnded } from '../../api/core/v1/pod/status/final-phase.ts';
 import type { ContainerStateTerminated, CoreV1Event, Job, Node, Pod } from '../../api/generated/types.ts';
+import type { Transition } from '../../lifecycle/types.ts';
 import { uidOf } from '../../machinery/meta.ts';
 import type { Hints } from '../hints.ts';
-import { imageOf, lacksImage, type PodContainer, podContainers, runOf, wantedImage } from '../pod-containers.ts';
+import {
+  type ContainerKind,
+  imageOf,
+  lacksImage,
+  type PodContainer,
+  podContainers,
+  runOf,
+  wantedImage,
+} from '../pod-containers.ts';
 import { commandError, FAILED_START_REASONS, startFinding } from '../why/failed-start.ts';
 import { actionsText, IMAGE_NAME_RULE, imageHint, invalidNameText, lackOfImage } from '../why/images.ts';
+import { stopOf } from '../why/run-end.ts';
 import { unschedulable } from '../why/scheduling.ts';
 import { called, controllerOf, type Living, oneLine } from '../why/subject.ts';
 import { type ContainerRuns, failedStartOf, NO_RUNS, startedContainers } from './container-runs.ts';
@@ -69,6 +79,8 @@ function hasFailed(pod: Seen<Pod>, jobs: SessionState['jobs']): boolean {
 }
 
 export interface Failure {
+  /** The UID of the Pod or Job. */
+  uid: string;
   /** The Pod or Job that has failed, such as `pod/web`. */
   title: string;
   exitCode: number;
@@ -80,15 +92,18 @@ export interface Failure {
 export function firstFailure({ pods, jobs }: SessionState): Failure | undefined {
   const failed = [...pods.values()].filter((each) => hasFailed(each, jobs));
   const [first] = failed.sort((a, b) => endOf(a.object).localeCompare(endOf(b.object)));
-  if (first !== undefined) {
-    const { object } = first;
-    const title = `pod/${object.metadata.name}`;
-    return isDeletedUnstarted(first)
-      ? { title, exitCode: 1, cause: 'it was deleted before a container had started' }
-      : { title, exitCode: exitCodeOf(object), ...causeOf(object) };
-  }
+  if (first !== undefined) return failureOf(first);
   const job = [...jobs.values()].find(({ object }) => conditionOf(object, 'Failed'));
-  return job && { title: `job/${job.object.metadata.name}`, exitCode: 1 };
+  return job && { uid: uidOf(job.object), title: `job/${job.object.metadata.name}`, exitCode: 1 };
+}
+
+/** Returns the failure of a Pod that has failed. `steps` are those of its record, as far as they are known. */
+export function failureOf(seen: Seen<Pod>, steps: readonly Transition[] = []): Failure {
+  const { object } = seen;
+  const common = { uid: uidOf(object), title: `pod/${object.metadata.name}` };
+  return isDeletedUnstarted(seen)
+    ? { ...common, exitCode: 1, cause: 'it was deleted before a container had started' }
+    : { ...common, exitCode: exitCodeOf(object), ...causeOf(object, steps) };
 }
 
 /**
@@ -100,20 +115,26 @@ const isDeletedUnstarted = ({ object, isGone }: Seen<Pod>): boolean =>
   object.status?.reason === undefined &&
   podContainers(object).every(({ status }) => runOf(status) === undefined && status?.state?.running === undefined);
 
-type FailedExit = ContainerStateTerminated & { finishedAt: string; container: string };
+interface FailedExit extends ContainerStateTerminated {
+  finishedAt: string;
+  container: string;
+  kind: ContainerKind;
+  attempt: number | undefined;
+}
 
 /** Returns the exits with an error, app containers first, then init and defer containers; each kind in the order of the exits. */
 function failedExits(pod: Pod): FailedExit[] {
-  const ofKind = (kind: string): FailedExit[] =>
+  const ofKind = (kind: ContainerKind): FailedExit[] =>
     podContainers(pod)
       .filter((each) => each.kind === kind)
       .flatMap(({ name, status }) => {
         const exit = status?.state?.terminated;
-        return exit === undefined ? [] : { ...exit, finishedAt: exit.finishedAt ?? '', container: name };
+        const run = { container: name, kind, attempt: status?.restartCount };
+        return exit === undefined ? [] : { ...exit, finishedAt: exit.finishedAt ?? '', ...run };
       })
       .filter(({ exitCode }) => exitCode !== 0)
       .sort((a, b) => a.finishedAt.localeCompare(b.finishedAt));
-  return ['app', 'init', 'defer'].flatMap(ofKind);
+  return (['app', 'init', 'defer'] as const).flatMap(ofKind);
 }
 
 const endOf = (pod: Pod): string => failedExits(pod)[0]?.finishedAt ?? '';
@@ -124,9 +145,17 @@ export const exitCodeOf = (pod: Pod): number => failedExits(pod)[0]?.exitCode ??
 /** The reason of a container whose program ended with an error. The program itself has usually reported the error. */
 const PROGRAM_FAILED = 'Error';
 
-/** Returns the reason and message of the Pod, else those of the first of failedExits(); {} if there is none or the reason is Error. */
-function causeOf(pod: Pod): { cause?: string } {
+/**
+ * Returns the reason and message of the Pod, else why the node stopped the container of the first of failedExits(), else the reason and
+ * message of that exit. Returns {} if there is none or the reason is Error.
+ */
+function causeOf(pod: Pod, steps: readonly Transition[]): { cause?: string } {
   const [exit] = failedExits(pod);
+  if (pod.status?.reason === undefined && exit !== undefined && exit.kind !== 'defer') {
+    const { kind, container: name } = exit;
+    const stop = stopOf({ events: [], transitions: steps }, { kind, name }, exit);
+    if (stop !== undefined) return { cause: stop.cause };
+  }
   const { reason, message } = pod.status?.reason === undefined ? (exit ?? {}) : pod.status;
   if (reason === undefined || reason === PROGRAM_FAILED) return {};
   const known = FAILED_START_REASONS.includes(reason) ? commandError(message) : undefined;

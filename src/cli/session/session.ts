@@ -31,7 +31,7 @@ import { createPullReports } from './pulls.ts';
 import { checkPaths, readManifests, UnreadManifestsError } from './read-manifests.ts';
 import { createSessionLogs } from './session-logs.ts';
 import { sessionOf } from './session-records.ts';
-import { firstFailure } from './session-state.ts';
+import { type Failure, firstFailure } from './session-state.ts';
 import { type WatchedSession, watchSession } from './watch-session.ts';
 
 export interface SessionOptions extends UpOptions {
@@ -169,6 +169,7 @@ async function live(
     const namespaces = [...new Set(objects.flatMap(({ namespace }) => namespace ?? []))];
     const format = { hasPrefix: session.hasPrefix, hasColors: hasColors(), hasNamespace: namespaces.length > 1 };
     const logs = createSessionLogs(client, format, say, signal);
+    const failed = failureReports(session);
     const hasJobs = objects.some(({ info }) => info.kind === 'Job' || info.kind === 'CronJob');
     const watched = await watchSession({
       id: record.id,
@@ -180,6 +181,7 @@ async function live(
       platform,
       say,
       hints: hintsFor({ dataDir: options.dataDir }, process.env),
+      failed,
       changed: createPullReports(terminalLine, detail),
       signal,
     });
@@ -195,7 +197,7 @@ async function live(
     }).then(() => true, refused(say, interrupts.stop));
     if (isCreated) detail(waitingText(objects));
     const exitCode = isCreated
-      ? await untilOver(watched, logs.ended, session, lost)
+      ? await untilOver(watched, { logsEnded: logs.ended, failed }, session, lost)
       : interrupts.stop.aborted
         ? undefined
         : 1;
@@ -244,8 +246,8 @@ function waitingText(objects: readonly PlannedObject[]): string {
  */
 async function untilOver(
   watched: WatchedSession,
-  logsEnded: () => Promise<void>,
-  { interrupts, say, detail }: Session,
+  { logsEnded, failed }: { logsEnded(): Promise<void>; failed(failure: Failure): void },
+  { interrupts, say }: Session,
   lost: AbortSignal,
 ): Promise<number | undefined> {
   watched.complete();
@@ -261,10 +263,18 @@ async function untilOver(
   }
   await Promise.race([watched.settled().then(logsEnded), stopped]);
   const failure = firstFailure(watched.state());
-  if (failure === undefined) return undefined;
-  const { title, exitCode, cause } = failure;
-  if (cause === undefined) detail(`lifepod: ${title} has failed: exit code ${exitCode}`);
-  // Without this line, the user would not see the cause, which the logs do not show.
-  else say(`lifepod: ${title} has failed: exit code ${exitCode}: ${cause}`);
-  return failure.exitCode;
+  if (failure !== undefined) failed(failure);
+  return failure?.exitCode;
+}
+
+/** Returns a function that prints that a Pod or Job has failed, once for each. */
+function failureReports({ say, detail }: Session): (failure: Failure) => void {
+  const reported = new Set<string>();
+  return ({ uid, title, exitCode, cause }) => {
+    if (reported.has(uid)) return;
+    reported.add(uid);
+    if (cause === undefined) detail(`lifepod: ${title} has failed: exit code ${exitCode}`);
+    // Without this line, the user would not see the cause, which the logs do not show.
+    else say(`lifepod: ${title} has failed: exit code ${exitCode}: ${cause}`);
+  };
 }

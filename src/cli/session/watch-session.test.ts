@@ -1,5 +1,6 @@
 import { expect, test, vi } from 'vitest';
-import type { Deployment, Pod, ReplicaSet } from '../../api/generated/types.ts';
+import type { Deployment, Pod, PodRecord, ReplicaSet } from '../../api/generated/types.ts';
+import { POD_RECORDS, recordName } from '../../api/lifepod.io/v1/pod-record/index.ts';
 import { CONFIG_MAPS, DEPLOYMENTS, EVENTS, PODS, REPLICA_SETS } from '../../api/resources.ts';
 import { registryBackend } from '../../client/registry-fixture.ts';
 import { clientOf } from '../../client/typed-client.ts';
@@ -9,7 +10,7 @@ import { createVirtualTimers } from '../../platform/virtual-timers.ts';
 import { hintsFor } from '../hints.ts';
 import type { FindKind } from './discovery.ts';
 import { SESSION_LABEL } from './plan.ts';
-import { OBSTACLE_MILLIS } from './session-state.ts';
+import { type Failure, OBSTACLE_MILLIS } from './session-state.ts';
 import { watchSession } from './watch-session.ts';
 
 const RESOURCES: Readonly<Record<string, string>> = { Deployment: 'deployments', ReplicaSet: 'replicasets' };
@@ -33,16 +34,23 @@ async function watch() {
   const backend = await registryBackend();
   const timers = createVirtualTimers();
   const [followed, said, stop] = [[] as string[], [] as string[], new AbortController()];
+  const failures: Failure[] = [];
   const watched = await watchSession({
     id: 's1',
     client: clientOf(backend),
     findKind,
     namespaces: ['a'],
     hasJobs: true,
-    logs: { follow: ({ metadata }) => followed.includes(metadata.name) || followed.push(metadata.name) },
+    logs: {
+      follow: ({ metadata }) => {
+        if (!followed.includes(metadata.name)) followed.push(metadata.name);
+        return Promise.resolve();
+      },
+    },
     platform: { timers, log: silentLog },
     say: (line) => said.push(line),
     hints: hintsFor({ dataDir: '/d' }, {}),
+    failed: (failure) => failures.push(failure),
     changed: () => undefined,
     signal: stop.signal,
   });
@@ -50,7 +58,24 @@ async function watch() {
     await backend.setStatus(PODS, 'a', name, status);
     await watched.settled();
   };
-  return { backend, watched, followed, said, stop, timers, setStatus };
+  /** Records that the node has stopped the run of the container app with the attempt because its liveness probe has failed. */
+  const recordProbe = async (pod: Pod, attempt: number, output: string): Promise<void> => {
+    const of = { at: '2026-01-01T00:00:00.000000Z', container: 'app', containerKind: 'app', attempt };
+    const record: PodRecord = {
+      apiVersion: 'lifepod.io/v1',
+      kind: 'PodRecord',
+      metadata: { name: recordName(uidOf(pod), attempt), namespace: 'a' },
+      podName: pod.metadata.name,
+      podUID: uidOf(pod),
+      nodeName: 'n',
+      transitions: [
+        { ...of, key: `p${attempt}`, type: 'ProbeFailing', reason: 'liveness', message: output },
+        { ...of, key: `s${attempt}`, type: 'StopSignal', message: 'Container app failed liveness probe' },
+      ],
+    };
+    await backend.set<PodRecord>(POD_RECORDS, record);
+  };
+  return { backend, watched, followed, said, failures, stop, timers, setStatus, recordProbe };
 }
 
 test('the Pods of a session are those with its label and those that its objects have created', async () => {
@@ -233,7 +258,44 @@ test('a session whose container runs and fails again and again continues, and re
   expect(isOver).toBe(false);
 });
 
-test('a session reports once that a defer container will not get its image, and that it did not run', async () => {
+test('a session says why the liveness probe of a container fails again and again, once', async () => {
+  const { backend, watched, said, setStatus, recordProbe } = await watch();
+  const one = await backend.set(PODS, podOf('one', { labels }));
+  watched.created(one);
+  watched.complete();
+  for (const attempt of [0, 1]) {
+    await recordProbe(one, attempt, `dead at ${attempt}\n`);
+    const looping = status(BACK_OFF, ended(137));
+    await setStatus('one', {
+      ...looping,
+      containerStatuses: looping.containerStatuses.map((each) => ({ ...each, restartCount: attempt })),
+    });
+  }
+  expect(said).toEqual([
+    "pod/one: container app keeps failing: the liveness probe of container app failed, dead at 0; see 'lifepod why one -n a --data-dir /d' in another terminal",
+  ]);
+});
+
+test('a session reports each Pod that fails by itself while others run, once, with the cause in its record', async () => {
+  const { backend, watched, failures, setStatus, recordProbe } = await watch();
+  const failed = (exitCode: number) => ({ ...status(ended(exitCode)), phase: 'Failed' });
+  for (const name of ['bad', 'runs']) watched.created(await backend.set(PODS, podOf(name, { labels })));
+  const live = await backend.set(PODS, podOf('live', { labels }));
+  watched.created(live);
+  watched.complete();
+  const job = { apiVersion: 'batch/v1', kind: 'Job', metadata: { name: 'j', uid: 'j' } };
+  await backend.set(PODS, podOf('of-job', { labels, ...ownerOf(job) }));
+  await recordProbe(live, 0, 'dead\n');
+  for (const name of ['bad', 'of-job']) await setStatus(name, failed(9));
+  for (const message of ['', 'changed']) await setStatus('live', { ...failed(137), message });
+  expect(failures).toMatchObject([
+    { title: 'pod/bad', exitCode: 9 },
+    { title: 'pod/live', exitCode: 137, cause: 'the liveness probe of container app failed, dead' },
+  ]);
+  expect(failures[0]).not.toHaveProperty('cause');
+});
+
+test('a session reports once that a defer container will not get its image, did not run or failed', async () => {
   const { backend, watched, said, setStatus } = await watch();
   const deferContainers = [
     { name: 'bye', image: 'busybox:1.99' },
@@ -241,6 +303,7 @@ test('a session reports once that a defer container will not get its image, and 
     { name: 'undue', image: 'x' },
     { name: 'given-up', image: 'x' },
     { name: 'failed', image: 'x' },
+    { name: 'slow', image: 'x' },
   ];
   const one = podOf('one', { labels });
   watched.created(await backend.set(PODS, { ...one, spec: { ...spec, deferContainers } }));
@@ -271,7 +334,8 @@ test('a session reports once that a defer container will not get its image, and 
         of('late', end(137, 'Skipped', 'the grace period had passed')),
         of('given-up', end(137, 'Skipped', 'given up')),
         of('undue', end(137, 'Skipped', 'not due on Completed')),
-        of('failed', end(1, 'Error'), { containerID: 'c://1' }),
+        of('failed', end(1, 'Error', 'no such host\n'), { containerID: 'c://1' }),
+        of('slow', end(143, 'DeadlineExceeded', 'its time was over'), { containerID: 'c://2' }),
       ],
     });
   const unstarted = podOf('unstarted', { labels });
@@ -283,6 +347,8 @@ test('a session reports once that a defer container will not get its image, and 
   expect(said.splice(0)).toEqual([
     `pod/one: defer container bye could not start: the image busybox:1.99 cannot be pulled (${unpulled}); do by hand what bye would have done`,
     'pod/one: defer container late did not run, the grace period had passed; do by hand what late would have done',
+    'pod/one: defer container failed failed: exit code 1 (Error): no such host; do by hand what failed would have done',
+    'pod/one: defer container slow timed out: exit code 143 (DeadlineExceeded): its time was over; do by hand what slow would have done',
   ]);
   await backend.set(PODS, { ...podOf('quick', { labels }), spec: { ...spec, deferContainers } });
   await setStatus('quick', {

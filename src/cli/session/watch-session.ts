@@ -17,13 +17,14 @@ import { isApiError } from '../../machinery/status.ts';
 import type { Platform, Timer } from '../../platform/platform.ts';
 import type { Hints } from '../hints.ts';
 import { controllerOf } from '../why/subject.ts';
-import { type ContainerRuns, crashLoops, NO_RUNS, withRuns } from './container-runs.ts';
+import { type ContainerRuns, NO_RUNS, withRuns } from './container-runs.ts';
 import type { FindKind } from './discovery.ts';
 import { createNotices, type Notices } from './notices.ts';
 import { endsByItself, isEndless, SESSION_LABEL } from './plan.ts';
 import { isAboutPreparation } from './preparation.ts';
 import type { SessionLogs } from './session-logs.ts';
 import {
+  type Failure,
   giveUp,
   isOver,
   type Obstructed,
@@ -61,6 +62,8 @@ export interface WatchOptions {
   platform: Platform;
   say(line: string): void;
   hints: Hints;
+  /** Called when a Pod has failed by itself, after its logs are printed. */
+  failed(failure: Failure): void;
   /** Called with the Pods of the session that exist, after each change. */
   changed(pods: readonly Pod[]): void;
   signal: AbortSignal;
@@ -123,7 +126,7 @@ class Watched {
   readonly #jobs = new Map<string, Seen<Job>>();
   /** Whether an owner of objects belongs to the session, by the UID of the owner. */
   readonly #owners = new Map<string, Promise<boolean>>();
-  /** The pending decisions on whether an object belongs to the session. */
+  /** The pending decisions on whether an object belongs to the session, and the notices that wait for a record or a log. */
   readonly #undecided = new Set<Promise<void>>();
   #isComplete = false;
   #hasEndless = false;
@@ -138,7 +141,7 @@ class Watched {
   constructor(options: WatchOptions, nodes: Pick<Informer<Node>, 'get' | 'list'>) {
     this.#options = options;
     this.#nodes = nodes;
-    this.#notices = createNotices(options.say, options.hints);
+    this.#notices = createNotices(options);
     options.signal.addEventListener('abort', () => this.#timer?.cancel(), { once: true });
   }
 
@@ -184,9 +187,13 @@ class Watched {
     const decided = this.#isOwner(controller, object.metadata.namespace).then((belongs) => {
       // The decision for a later version of the object may have come first.
       if (belongs && !known.has(uidOf(object))) this.#put(kind, object, isGone);
-      this.#undecided.delete(decided);
     });
-    this.#undecided.add(decided);
+    this.#await(decided);
+  }
+
+  #await(work: Promise<void>): void {
+    const pending = work.finally(() => this.#undecided.delete(pending));
+    this.#undecided.add(pending);
   }
 
   hear(event: CoreV1Event): void {
@@ -238,10 +245,10 @@ class Watched {
     } else {
       const pod = object as Pod;
       this.#pods.set(uidOf(pod), { object: pod, isGone });
-      if (!isGone) this.#options.logs.follow(pod);
+      if (!isGone) void this.#options.logs.follow(pod);
       this.#runs.set(uidOf(pod), withRuns(this.#runs.get(uidOf(pod)) ?? NO_RUNS, pod));
       this.#noteObstacle(pod, isGone);
-      if (!isGone) this.#noteCrashLoops(pod);
+      if (!isGone) this.#noteFailures({ object: pod, isGone });
       this.#options.changed(this.existingPods());
     }
     this.#look();
@@ -266,11 +273,11 @@ class Watched {
     this.#notices.trouble(pod, now.obstacle.cause, `${now.title} waits: ${withHint(now.obstacle)}`);
   }
 
-  #noteCrashLoops(pod: Pod): void {
+  #noteFailures(seen: Seen<Pod>): void {
+    const { object: pod } = seen;
+    this.#await(this.#notices.failure(seen));
     if (hasEnded(pod) || pod.metadata.deletionTimestamp !== undefined) return;
-    for (const loop of crashLoops(pod, this.#runs.get(uidOf(pod)) ?? NO_RUNS)) {
-      this.#notices.trouble(pod, loop, `pod/${pod.metadata.name}: ${loop}`);
-    }
+    this.#await(this.#notices.crashLoops(pod, this.#runs.get(uidOf(pod)) ?? NO_RUNS));
   }
 
   #look(): void {

@@ -128,11 +128,8 @@ export const failedEntry = (ends: readonly EntryEnd[]): EntryEnd | undefined =>
 const NOT_NEEDED = /^no (app container|container of the Pod) had started$/;
 
 /** Returns whether the entry was due, had something to clean up and was not given up by a user, but did not succeed. */
-const isUndone = (end: EntryEnd): boolean =>
+export const isUndone = (end: EntryEnd): boolean =>
   !NOT_NEEDED.test(end.message) && !['given up', undefined].includes(fateOf(end));
-
-/** Returns whether the entry was due, had something to clean up and was not given up by a user, but no attempt of it ran. */
-export const isMissed = (end: EntryEnd): boolean => !end.ran && isUndone(end);
 
 /**
  * Returns what the user can do about entries that were due and did not run, failed or were cut off. The Pod of `subject` names their

@@ -115,10 +115,14 @@ const exitOf = ({ transitions }: Living, container: string): Transition | undefi
   transitions.findLast((step) => step.type === 'Exited' && step.container === container);
 
 /**
- * Returns why the node stopped the newest run of the container, or the run with the end `exit`, although the Pod was not ending. Returns
- * undefined if the node did not stop that run.
+ * Returns why the node stopped the newest run of the container, or the run with the attempt of `exit`, although the Pod was not ending.
+ * Returns undefined if the node did not stop that run.
  */
-export function stopOf(subject: Subject, shown: Named, exit?: Transition): NodeStop | undefined {
+export function stopOf(
+  subject: Pick<Subject, 'events' | 'transitions'>,
+  shown: Named,
+  exit?: Pick<Transition, 'attempt'>,
+): NodeStop | undefined {
   const { name } = shown;
   const ofRun = (step: Transition): boolean =>
     step.container === name &&

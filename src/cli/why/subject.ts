@@ -100,7 +100,11 @@ export const lastTime = ({ series, lastTimestamp, eventTime, metadata }: CoreV1E
  * Returns the newest Event with one of the reasons, or undefined if there is none. If `container` is given, only Events about that
  * container count.
  */
-export function eventOf({ events }: Subject, reasons: readonly string[], container?: string): CoreV1Event | undefined {
+export function eventOf(
+  { events }: Pick<Subject, 'events'>,
+  reasons: readonly string[],
+  container?: string,
+): CoreV1Event | undefined {
   return events
     .filter(({ reason, involvedObject }) => {
       const about = /\{(.+)\}$/.exec(involvedObject.fieldPath ?? '')?.[1];
