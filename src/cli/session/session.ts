@@ -9,6 +9,7 @@
  *  2. The record of the session is removed only after all its objects are deleted.
  *  3. The session deletes only objects, and stops only engines, that this session or a killed session has created or started.
  */
+import { lostText } from '../../engine/data-folder/lost-folder.ts';
 import { requireRoot } from '../../engine/machine-checks.ts';
 import type { UpOptions } from '../../engine/settings.ts';
 import { UserError } from '../../platform/files.ts';
@@ -17,6 +18,7 @@ import { onAbort } from '../../platform/on-abort.ts';
 import { errorLine, failureText } from '../failures.ts';
 import { hintsFor } from '../hints.ts';
 import { hasColors } from '../logs/copy-log.ts';
+import { folderDeleted } from '../lost/deleted-folder.ts';
 import { terminalLine } from '../progress/terminal-line.ts';
 import { SIGNAL_CODES } from '../signals.ts';
 import { checkOthers } from './check-others.ts';
@@ -76,7 +78,7 @@ export async function runSession(
 ): Promise<void> {
   requireRoot();
   const interrupts = createInterrupts((exitCode) => {
-    output.say(`leaving at once: ${nextDeletes(options.dataDir)} what is left`);
+    output.say(lostText(options.dataDir) ?? `leaving at once: ${nextDeletes(options.dataDir)} what is left`);
     process.exit(exitCode);
   });
   handleSignals(interrupts);
@@ -109,6 +111,11 @@ async function liveAndLeave(manifests: readonly Manifest[], use: EngineUse, sess
     end = how;
     lost.abort(new UserError(`the engine of ${dataDir} has stopped`));
   }, lost.abort.bind(lost));
+  let isDeleted = false;
+  void folderDeleted(dataDir, ending.signal).then((text) => {
+    isDeleted = true;
+    lost.abort(new UserError(text));
+  });
   let isClean = false;
   try {
     const exitCode = await live(manifests, use, session, lost.signal);
@@ -116,13 +123,16 @@ async function liveAndLeave(manifests: readonly Manifest[], use: EngineUse, sess
     return exitCode;
   } catch (error) {
     session.say(errorLine(failureText(lost.signal.aborted ? lost.signal.reason : error)));
+    // The record of the session was in the folder, and no other session may use the folder until `lifepod down` has run.
+    if (isDeleted) return 1;
     isClean = end === 'down' || (end === 'failed' && (await cleanUp(use, session)));
     if (!isClean) session.say(`${nextDeletes(dataDir)} what the session has created`);
     return 1;
   } finally {
     ending.abort();
     for (const each of use.dead) each.release();
-    await leaveEngine(dataDir, use.record, isClean, session);
+    if (isDeleted) use.record.abandon();
+    else await leaveEngine(dataDir, use.record, isClean, session);
   }
 }
 
