@@ -46,6 +46,17 @@ test.each<[string, ContainerStatus | undefined, string]>([
   expect(outcome(pod, 'bye')).toBe(`defer container bye of Pod db ${said}`);
 });
 
+test.each<[string, ContainerStatus, string]>([
+  ['that runs', entryStatus({ running: {} }), 'its stop signal was sent, and it is killed if it does not end'],
+  ['that waits for its turn', entryStatus({ waiting: { reason: 'PendingDefer' } }), 'it will not run'],
+  ['that has ended', entryStatus({ terminated: { exitCode: 143, reason: 'GivenUp' } }), ''],
+])('lifepod skip says of an entry %s that it was given up before', (_, status, effect) => {
+  const pod = podWith({ termination: { ...termination, skip: ['bye'] }, deferContainerStatuses: [status] });
+  expect(outcome(pod, 'bye')).toBe(
+    `defer container bye of Pod db ${effect === '' ? 'had already ended (GivenUp): nothing changes' : `was given up before: ${effect}`}`,
+  );
+});
+
 const PODS = { group: '', resource: 'pods' };
 const CONFLICT = conflict(PODS, 'db', 'the Pod is not terminating');
 const INVALID = invalidObject({ group: 'lifepod.io', kind: 'DeferControl' }, 'db', []);

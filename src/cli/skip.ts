@@ -45,6 +45,11 @@ export function outcome({ metadata, status }: Pod, entry: string): string {
   const subject = `defer container ${entry} of Pod ${metadata.name}`;
   const { terminated, running, waiting } = own?.state ?? {};
   if (terminated !== undefined) return `${subject} had already ended (${terminated.reason}): nothing changes`;
+  if (status?.termination?.skip?.includes(entry) === true) {
+    const effect =
+      running === undefined ? 'it will not run' : 'its stop signal was sent, and it is killed if it does not end';
+    return `${subject} was given up before: ${effect}${running === undefined && hasRun(own) ? ' again' : ''}`;
+  }
   if (running !== undefined) return `${subject} is given up: its stop signal is sent now`;
   // The status shows an attempt before it starts, so the container may be about to start.
   if (waiting?.reason === 'ContainerCreating') return `${subject} is given up: it is stopped if it starts`;
