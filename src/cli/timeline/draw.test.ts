@@ -363,7 +363,7 @@ test('the timeline names a defer container that was given up before its turn, du
 test.each([
   ['at once', 2000, 'gone after 1.00s'],
   ['later', 4000, 'ended after 1.00s, gone after 3.00s'],
-  ['earlier', 1200, 'gone after 0.20s, ended after 1.00s'],
+  ['earlier', 1200, 'gone after 0.20s, its containers ended after 1.00s'],
 ])('the timeline shows when the Pod ended and its object was deleted %s', (_, gone, expected) => {
   const steps = [
     step(1000, 'TerminationBegan', '', { reason: 'Deleted', ...until(9000) }),

@@ -209,7 +209,7 @@ function summary(
   const gone = steps.find(({ type }) => type === 'Gone') ?? steps.find(({ type }) => type === 'Removed');
   const ended = gone === undefined ? finished : endOfTermination(inOrder(steps))?.at;
   const ends = [
-    ...(ended === undefined || ended === gone?.at ? [] : [{ what: 'ended', at: ended }]),
+    ...(ended === undefined || ended === gone?.at ? [] : [{ what: endedWords(ended, gone?.at), at: ended }]),
     ...(gone === undefined ? [] : [{ what: 'gone', at: gone.at }]),
   ];
   const end = ends.sort((a, b) => a.at - b.at).map(({ what, at }) => `, ${what} after ${after(at)}`);
@@ -218,6 +218,10 @@ function summary(
     ...wrapped(`${ending.reason} at +${shortDuration(ending.at - from)}${until}${end.join('')}`, width),
   ];
 }
+
+/** Returns the subject and verb for the end of the Pod. Its containers may end after the deletion of its object. */
+const endedWords = (ended: Millis, gone: Millis | undefined): string =>
+  gone !== undefined && gone < ended ? 'its containers ended' : 'ended';
 
 /** Breaks the text at blanks, so that no line is wider than `width` unless a single word is. */
 function wrapped(text: string, width: number): string[] {
