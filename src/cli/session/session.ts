@@ -28,11 +28,11 @@ import { createFindKind } from './discovery.ts';
 import { checkOptions, type EngineUse, engineEnded, joinEngine, leaveEngine, restartEngine } from './engine-use.ts';
 import { createInterrupts, handleSignals, type Interrupts } from './interrupts.ts';
 import type { Manifest } from './manifests.ts';
-import { endsByItself, type PlannedObject, runsUntilDeleted } from './plan.ts';
+import { endsByItself, ownsPods, type PlannedObject, runsUntilDeleted, titleOf } from './plan.ts';
 import { createPullReports } from './pulls.ts';
 import { checkPaths, readManifests, UnreadManifestsError } from './read-manifests.ts';
 import { createSessionLogs } from './session-logs.ts';
-import { sessionOf } from './session-records.ts';
+import { type SessionRecord, sessionOf } from './session-records.ts';
 import { type Failure, firstFailure } from './session-state.ts';
 import { type WatchedSession, watchSession } from './watch-session.ts';
 
@@ -136,6 +136,16 @@ async function liveAndLeave(manifests: readonly Manifest[], use: EngineUse, sess
   }
 }
 
+/** Returns the line about the deletion of what the session of the record has left. The deletion may wait for the end of Pods. */
+function leftText({ pid, objects }: SessionRecord): string {
+  const named = objects.flatMap(({ kind, name }) => (name === undefined ? [] : titleOf(kind, { name })));
+  const waits = objects.some(({ kind }) => kind === 'Pod' || ownsPods(kind))
+    ? ', which waits until its Pods have ended'
+    : '';
+  const left = `deleting what a session that was interrupted or killed has left (PID ${pid})${waits}`;
+  return named.length === 0 ? left : `${left}: ${named.join(', ')}`;
+}
+
 /** Restarts the engine of the session after it has failed, and deletes the objects of the session. Resolves with whether that succeeded. */
 async function cleanUp({ record }: EngineUse, { options, detail, say }: Session): Promise<boolean> {
   try {
@@ -159,8 +169,7 @@ async function live(
   const platform = nodePlatform('error');
   const deletion = { client, platform, say: detail, hurry: interrupts.hurry };
   for (const each of dead) {
-    const begins = (): void => say(`deleting what a session that was interrupted or killed has left (PID ${each.pid})`);
-    await deleteObjects(each, { ...deletion, begins }, lost);
+    await deleteObjects(each, { ...deletion, begins: () => say(leftText(each)) }, lost);
     each.remove();
   }
   if (interrupts.stop.aborted) return interrupts.exitCode() ?? 0;
