@@ -5,8 +5,9 @@ import type { LogOptions } from '../platform/node-js.ts';
 import type { Log } from '../platform/platform.ts';
 import { silentLog } from '../platform/silent-log.ts';
 import { createVirtualTimers } from '../platform/virtual-timers.ts';
-import { startError, startReport } from './detach.ts';
-import { type EngineStop, outputOf, printReady, stopText } from './up.ts';
+import { interruption, startError, startReport } from './detach.ts';
+import { InterruptedError } from './signals.ts';
+import { type EngineStop, interruptedStart, outputOf, printReady, stopText } from './up.ts';
 
 function started() {
   const [timers, said, killed] = [createVirtualTimers(), [] as string[], [] as unknown[]];
@@ -46,6 +47,20 @@ test('up --detach returns the report of a ready engine, and undefined for an eng
   expect(slow.killed).toEqual([]);
   dead.child.emit('exit', 1);
   expect(await dead.report).toBeUndefined();
+});
+
+test('up --detach says that a running engine runs on if the command is interrupted', () => {
+  const error = new InterruptedError('stopped by SIGINT', 'SIGINT');
+  expect(interruption(error, undefined)).toBe(error);
+  expect(interruption(error, 7)).toMatchObject({ message: 'interrupted: the engine (PID 7) runs on', exitCode: 130 });
+});
+
+test('an interrupted start says what remains of an engine that has run before', () => {
+  const error = new InterruptedError('stopped by SIGTERM', 'SIGTERM');
+  expect(interruptedStart(error, false, '/d', { SUDO_UID: '1000' })).toMatchObject({
+    message: `stopped by SIGTERM; no Pods run: 'sudo lifepod up --data-dir /d' starts it again, and 'sudo lifepod down --data-dir /d' removes its network and DNS`,
+    exitCode: 143,
+  });
 });
 
 test('an engine whose output is the journal names the command that prints its kubeconfig', () => {

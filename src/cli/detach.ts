@@ -46,9 +46,24 @@ export async function startDetached(options: UpOptions, signal?: AbortSignal): P
   process.on('SIGTERM', interrupt);
   try {
     return await startUntil(options, stopping.signal);
+  } catch (error) {
+    throw error instanceof InterruptedError ? interruption(error, ownerOf(options.dataDir)) : error;
   } finally {
     process.off('SIGINT', interrupt);
     process.off('SIGTERM', interrupt);
+  }
+}
+
+/** Returns the error of an interrupted start. `pid`: the engine that has run before and is not affected; undefined if there is none. */
+export const interruption = (error: InterruptedError, pid: number | undefined): InterruptedError =>
+  pid === undefined ? error : new InterruptedError(`interrupted: the engine (PID ${pid}) runs on`, error.signal);
+
+/** Returns the PID of the engine that has locked the data folder; undefined if none has, or if this is not known. */
+function ownerOf(dataDir: string): number | undefined {
+  try {
+    return dataDirOwner(dataDir);
+  } catch {
+    return undefined;
   }
 }
 

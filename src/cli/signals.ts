@@ -8,10 +8,12 @@ export type InterruptingSignal = keyof typeof SIGNAL_CODES;
 
 /** The error of a command that a signal has interrupted. The command exits with the code of the signal. */
 export class InterruptedError extends UserError {
+  readonly signal: InterruptingSignal;
   readonly exitCode: number;
 
   constructor(message: string, signal: InterruptingSignal) {
     super(message);
+    this.signal = signal;
     this.exitCode = SIGNAL_CODES[signal];
   }
 }

@@ -4,7 +4,7 @@ import type { Engine } from '../engine/engine.ts';
 import { readEndingGrace } from '../engine/options/ending-grace.ts';
 import type { UpOptions } from '../engine/settings.ts';
 import { gitCommit, LIFEPOD_VERSION, SERVED_VERSION } from '../engine/version.ts';
-import { UserError } from '../platform/files.ts';
+import { dataDirOwner, UserError } from '../platform/files.ts';
 import { isJournal } from '../platform/log/journal.ts';
 import { createLog, nodePlatform } from '../platform/node-js.ts';
 import type { Log, Platform } from '../platform/platform.ts';
@@ -72,7 +72,7 @@ export async function up(options: UpOptions): Promise<void> {
   // In the foreground, a start that is refused prints one sentence only.
   if (!isForeground)
     platform.log.info('lifepod starts', { version: SERVED_VERSION, commit: gitCommit(), dataDir: options.dataDir });
-  const { startEngine, refuseLost, mayRunPods } = await loadEngine();
+  const { startEngine, refuseLost, mayRunPods, withRemains } = await loadEngine();
   let engine: Engine;
   try {
     const { listening } = service;
@@ -82,7 +82,7 @@ export async function up(options: UpOptions): Promise<void> {
   } catch (error) {
     // After an abort, `error` only shows which step was interrupted. Report the signal instead.
     const failure: unknown = stopping.signal.aborted ? stopping.signal.reason : error;
-    if (isForeground) throw failure;
+    if (isForeground) throw withRemains(failure, options.dataDir);
     await report({ error: failureText(failure) });
     process.exitCode = 1;
     return;
@@ -117,12 +117,20 @@ export async function up(options: UpOptions): Promise<void> {
  * that is needed when the engine stops, because another version may have replaced the files by then.
  */
 async function loadEngine() {
-  const [{ startEngine }, { refuseLost }, { mayRunPods }] = await Promise.all([
+  const [{ startEngine }, { refuseLost }, { mayRunPods }, { readEngineRecord }] = await Promise.all([
     import('../engine/engine.ts'),
     import('../engine/data-folder/lost-folder.ts'),
     import('./service/not-running.ts'),
+    import('../engine/settings.ts'),
   ]);
-  return { startEngine, refuseLost, mayRunPods };
+  /** Returns whether an engine has run in the data folder, and no other process runs one there now. */
+  const hasRun = (dataDir: string): boolean =>
+    readEngineRecord(dataDir)?.state === 'up' && [undefined, process.pid].includes(dataDirOwner(dataDir));
+  const withRemains = (failure: unknown, dataDir: string): unknown =>
+    failure instanceof InterruptedError && hasRun(dataDir)
+      ? interruptedStart(failure, mayRunPods(dataDir), dataDir, process.env)
+      : failure;
+  return { startEngine, refuseLost, mayRunPods, withRemains };
 }
 
 const readyEngine = ({ server, settings, warnings }: Engine): ReadyEngine => ({
@@ -179,6 +187,17 @@ export function stopText(
   if (end === 'no-pods')
     return `lifepod has stopped, and no Pods run: '${start}' starts it again, and '${engine('down')}' removes its network and DNS`;
   return `lifepod has stopped, and Pods continue to run: '${start}' manages them again, and '${engine('down')}' ends them`;
+}
+
+/** Returns the error about the interrupted start of an engine that has run before, with what remains of it and the commands to type next. */
+export function interruptedStart(
+  error: InterruptedError,
+  podsRun: boolean,
+  dataDir: string,
+  env: NodeJS.ProcessEnv,
+): InterruptedError {
+  const rest = stopText(podsRun ? 'pods-run' : 'no-pods', dataDir, env).replace(/^lifepod has stopped, and /, '');
+  return new InterruptedError(`${error.message}; ${rest}`, error.signal);
 }
 
 /** Sends the message to the process that started this one, then disconnects from that process so that it can exit. */
