@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { nodePlatform } from '../platform/node-js.ts';
+import { rootCommand } from '../platform/programs/typed-program.ts';
 import { silentLog } from '../platform/silent-log.ts';
 import { checkAddresses, mayBeEngine, networkWarnings } from './engine-network.ts';
 import { recordOf, resolveSettings, writeEngineRecord } from './settings.ts';
@@ -37,6 +38,18 @@ test.each([false, true])(
     expect(connections).toBe(isEngine ? 1 : 0);
   },
 );
+
+test('a session whose port another program uses is advised to start the engine first, because lifepod run has no --port', async () => {
+  const server = createServer().listen(0, '127.0.0.1');
+  onTestFinished(() => void server.close());
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  const settings = resolveSettings({ dataDir: '/nonexistent', nodeName: 'node', port }, undefined);
+  const { signal } = new AbortController();
+  await expect(checkAddresses({ ...settings, forSessions: true }, undefined, signal, () => false)).rejects.toThrow(
+    `port ${port} on 127.0.0.1 is in use by another program: first start this engine on a free port with '${rootCommand('up --detach --port 0', '/nonexistent')}'`,
+  );
+});
 
 const PID = 1;
 const PORT = 7443;

@@ -18,8 +18,18 @@ import { type EngineProcess, engineProcesses } from './data-folder/engine-proces
 import { isDataFolder } from './data-folder/inner-folder.ts';
 import { checkPortFree, findCniFolder, PortInUseError } from './machine-checks.ts';
 import { addressForPods, listenAddresses } from './options/api-settings.ts';
-import { optionsBeside, servesLifepod } from './options/beside.ts';
+import { type StartSettings, servesLifepod, startBeside } from './options/beside.ts';
 import { type EngineRecord, readEngineRecord, type Settings } from './settings.ts';
+
+/** Rejects with a UserError if the port, an address or a new range of the settings cannot be used on this machine. */
+export async function checkNetwork(
+  settings: StartSettings,
+  record: EngineRecord | undefined,
+  signal: AbortSignal,
+): Promise<void> {
+  await checkAddresses(settings, record, signal);
+  await checkNewRanges(settings, record, signal);
+}
 
 /**
  * Rejects with a UserError if the API server cannot listen on one of its addresses. Does not examine the address for Pods, which does not
@@ -28,7 +38,7 @@ import { type EngineRecord, readEngineRecord, type Settings } from './settings.t
  * the port.
  */
 export async function checkAddresses(
-  settings: Settings,
+  settings: StartSettings,
   record: EngineRecord | undefined,
   signal: AbortSignal,
   mayServe = mayBeEngine,
@@ -39,14 +49,21 @@ export async function checkAddresses(
     if (host === forPods) continue;
     await checkPortFree(host, port).catch(async (error: unknown) => {
       // A program that accepts connections without answering would delay the error, so it is only asked if it may be an engine.
-      if (!(error instanceof PortInUseError) || !mayServe(port) || !(await servesLifepod(host, port))) throw error;
+      if (!(error instanceof PortInUseError)) throw error;
+      if (!mayServe(port) || !(await servesLifepod(host, port))) throw ofSession(error, settings);
       if (record !== undefined) await checkRecordedRanges(settings, signal);
-      const options = await optionsBeside(settings, record, '--port');
-      throw new UserError(
-        `port ${port} on ${host} is in use by another engine of lifepod: start this one with options of its own, such as ${options}`,
-      );
+      const advice = await startBeside(settings, record, '--port', 'start this one with options of its own');
+      throw new UserError(`port ${port} on ${host} is in use by another engine of lifepod: ${advice}`);
     });
   }
+}
+
+/** Replaces the error about the port of another program for a session, because `lifepod run` has no option --port. */
+function ofSession(error: PortInUseError, { dataDir, forSessions }: StartSettings): UserError {
+  if (forSessions !== true) return error;
+  return new UserError(
+    `${error.use}: first start this engine on a free port with '${rootCommand('up --detach --port 0', dataDir)}'`,
+  );
 }
 
 /**
@@ -102,16 +119,21 @@ export async function otherEngineInRange(
  * Rejects with a UserError if this machine cannot use the ranges, because recorded ranges cannot be changed later. Does nothing if the
  * ranges are recorded already.
  */
-export async function checkNewRanges(
-  settings: Settings,
+async function checkNewRanges(
+  settings: StartSettings,
   record: EngineRecord | undefined,
   signal: AbortSignal,
 ): Promise<void> {
   const { dataDir, podCidr, serviceCidr } = settings;
   if (podCidr === record?.podCidr && serviceCidr === record.serviceCidr) return;
   await checkRanges({ dataDir, instance: dataDir, podCidr, serviceCidr, signal }).catch(async (error: unknown) => {
-    if (!(error instanceof RangeOfOtherEngineError)) throw error;
-    throw new UserError(`${error.message}, such as ${await optionsBeside(settings, record, '--pod-cidr')}`);
+    const isOfOther = error instanceof RangeOfOtherEngineError;
+    // The message about a route of another program is sufficient, except in a session, whose user may be unable to give a range.
+    if (!isOfOther && !(error instanceof RangeTakenError && settings.forSessions === true)) throw error;
+    const { overlap, option } = error;
+    throw new UserError(
+      `${overlap}: ${await startBeside(settings, record, isOfOther ? '--pod-cidr' : option, `choose another with ${option}`)}`,
+    );
   });
   await checkOtherEngines(settings, record, signal);
 }
@@ -121,7 +143,7 @@ export async function checkNewRanges(
  * Pods or Services.
  */
 async function checkOtherEngines(
-  settings: Settings,
+  settings: StartSettings,
   record: EngineRecord | undefined,
   signal: AbortSignal,
 ): Promise<void> {
@@ -135,9 +157,10 @@ async function checkOtherEngines(
     const taken = own.find(({ ranges }) => ranges.some(other.overlaps));
     if (taken === undefined) continue;
     const { what, text, option } = taken;
+    const advice = await startBeside(settings, record, option, `choose another with ${option}`);
     throw new UserError(
       `the ${what} range ${text} overlaps the Service range ${other.text} of another engine of lifepod on this ` +
-        `machine, with the nftables table ${other.table}: choose another with ${option}, such as ${await optionsBeside(settings, record, option)}`,
+        `machine, with the nftables table ${other.table}: ${advice}`,
     );
   }
 }

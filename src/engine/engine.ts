@@ -43,7 +43,7 @@ import { refuseUnusableFolder } from './data-folder/new-folder.ts';
 import { completeRestore } from './data-folder/replacement.ts';
 import { type OpenRegistry, openRegistry, serveApi } from './engine-api.ts';
 import { createEngineMetrics } from './engine-metrics.ts';
-import { apiAt, checkAddresses, checkNewRanges, startNetwork } from './engine-network.ts';
+import { apiAt, checkNetwork, startNetwork } from './engine-network.ts';
 import { checkPodGroups, checkResolvConf, createShutdown, startEngineDns } from './engine-node.ts';
 import { startRuntime } from './engine-runtime.ts';
 import { checkMachine } from './machine-checks.ts';
@@ -120,8 +120,7 @@ export async function startEngine(
     dropBallast(settings.dataDir);
     progress = await openDataFolder(settings, record, created, platform);
     await migrate(settings.dataDir, platform.log);
-    await checkAddresses(settings, record, signal);
-    await checkNewRanges(settings, record, signal);
+    await checkNetwork({ ...settings, forSessions: options.forSessions }, record, signal);
     signal.throwIfAborted();
     progress.begin();
     const warnings = startWarnings(settings, platform, signal);

@@ -78,10 +78,12 @@ export function checkMachine(privateContainerd: () => boolean): void {
 
 /** The error about a port of the API on which something listens already. */
 export class PortInUseError extends UserError {
+  /** The beginning of the message, without what to do. */
+  readonly use: string;
   constructor(host: string, port: number) {
-    super(
-      `port ${port} on ${host} is in use by another program: choose another with --port, or use --port 0 for a free one`,
-    );
+    const use = `port ${port} on ${host} is in use by another program`;
+    super(`${use}: choose another with --port, or use --port 0 for a free one`);
+    this.use = use;
   }
 }
 

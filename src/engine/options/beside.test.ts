@@ -6,7 +6,7 @@ import { RangeOfOtherEngineError, RangeTakenError } from '../../network/pod-netw
 import { rootCommand, rootProgram } from '../../platform/programs/typed-program.ts';
 import { downOfOther, ofRecordedRange } from '../engine-network.ts';
 import { DEFAULT_POD_CIDR, DEFAULT_SERVICE_CIDR, type EngineRecord } from '../settings.ts';
-import { type BesideOption, optionsBeside, servesLifepod } from './beside.ts';
+import { type BesideOption, optionsBeside, servesLifepod, startBeside } from './beside.ts';
 
 const DEFAULTS = { podCidr: DEFAULT_POD_CIDR, serviceCidr: DEFAULT_SERVICE_CIDR };
 const OWN = { podCidr: '10.1.0.0/16', serviceCidr: '10.2.0.0/16' };
@@ -29,6 +29,18 @@ test.each<[BesideOption, typeof DEFAULTS, object | undefined, string]>([
     );
   },
 );
+
+test('a session is advised to start the engine with the options first, because lifepod run has none for the engine', async () => {
+  const settings = { ...DEFAULTS, dataDir: '/d' };
+  const advice = 'choose another with --pod-cidr';
+  expect(await startBeside(settings, undefined, '--pod-cidr', advice)).toMatch(
+    new RegExp(`^${advice}, such as ${POD} ${SERVICE}$`),
+  );
+  const command = rootCommand('up --detach', '/d');
+  expect(await startBeside({ ...settings, forSessions: true }, undefined, '--port', advice)).toMatch(
+    new RegExp(`^first start this one with options of its own, such as '${command} --port 0 ${POD} ${SERVICE}'$`),
+  );
+});
 
 test('a recorded range that a route overlaps cannot be replaced by another one', () => {
   const overlap = 'the Pod range 10.244.0.0/16 overlaps the route 10.0.0.0/8 of the interface tun0';

@@ -1,8 +1,15 @@
 /** Finds out whether another engine of lifepod serves a port, and which options let two engines run on one machine. */
 import { get } from 'node:https';
 import { text } from 'node:stream/consumers';
+import { rootCommand } from '../../platform/programs/typed-program.ts';
 import { chooseFreeRanges } from '../free-ranges.ts';
-import { DEFAULT_POD_CIDR, DEFAULT_SERVICE_CIDR, type EngineRecord, type Settings } from '../settings.ts';
+import {
+  DEFAULT_POD_CIDR,
+  DEFAULT_SERVICE_CIDR,
+  type EngineRecord,
+  type Settings,
+  type UpOptions,
+} from '../settings.ts';
 
 /** How long the program that listens may take to report its version. */
 const ANSWER_MILLIS = 2_000;
@@ -24,6 +31,24 @@ export function servesLifepod(host: string, port: number): Promise<boolean> {
 }
 
 export type BesideOption = '--port' | '--pod-cidr' | '--service-cidr';
+
+/** The settings of a starting engine, and whether a session starts it. */
+export type StartSettings = Settings & Pick<UpOptions, 'forSessions'>;
+
+/**
+ * Resolves with the end of a sentence about an engine that cannot start, because another engine or a route has its port or range: `advice`
+ * with the options to give. `lifepod run` has no options for the engine, so the engine of a session must be started before the session.
+ */
+export async function startBeside(
+  settings: Pick<StartSettings, 'dataDir' | 'podCidr' | 'serviceCidr' | 'forSessions'>,
+  record: EngineRecord | undefined,
+  conflicting: BesideOption,
+  advice: string,
+): Promise<string> {
+  const options = await optionsBeside(settings, record, conflicting);
+  if (settings.forSessions !== true) return `${advice}, such as ${options}`;
+  return `first start this one with options of its own, such as '${rootCommand('up --detach', settings.dataDir)} ${options}'`;
+}
 
 /**
  * Resolves with options, as a text, with which the engine can run beside another one: with another value for `conflicting` and, unless the

@@ -16,13 +16,18 @@ import { type Route, readRoutes } from './links.ts';
 import { cniConfigurationPath, type Instance, networkNames } from './names.ts';
 import type { PodRange } from './rules.ts';
 
+export type RangeOption = '--pod-cidr' | '--service-cidr';
+
 /** The error about a range that overlaps a route of the machine. */
 export class RangeTakenError extends UserError {
   /** The beginning of the message, which says what overlaps. */
   readonly overlap: string;
-  constructor(overlap: string, option: string) {
+  /** The option that sets the range. */
+  readonly option: RangeOption;
+  constructor(overlap: string, option: RangeOption) {
     super(`${overlap}: choose another with ${option}`);
     this.overlap = overlap;
+    this.option = option;
   }
 }
 
@@ -30,7 +35,7 @@ export class RangeTakenError extends UserError {
 export class RangeOfOtherEngineError extends RangeTakenError {
   /** The name of that engine's bridge: see networkNames(). */
   readonly bridge: string;
-  constructor(overlap: string, option: string, bridge: string) {
+  constructor(overlap: string, option: RangeOption, bridge: string) {
     super(overlap, option);
     this.bridge = bridge;
   }
@@ -116,9 +121,9 @@ export async function checkRanges(options: RangeOptions): Promise<void> {
     const route = printedRange(dst);
     if (route === undefined) continue;
     const taken = overlapsAny(pods, route)
-      ? { what: 'Pod', range: podCidr, option: '--pod-cidr' }
+      ? { what: 'Pod', range: podCidr, option: '--pod-cidr' as const }
       : overlapsAny(services, route)
-        ? { what: 'Service', range: serviceCidr, option: '--service-cidr' }
+        ? { what: 'Service', range: serviceCidr, option: '--service-cidr' as const }
         : undefined;
     if (taken !== undefined) {
       const overlap = `the ${taken.what} range ${taken.range} overlaps the route ${dst} of the interface ${dev}`;
