@@ -22,6 +22,7 @@ import type { Platform } from '../platform/platform.ts';
 import { sendSignal } from '../platform/processes.ts';
 import { containerdPaths } from '../runtime/containerd/paths.ts';
 import { openLmdbStore } from '../store/lmdb/lmdb-store.ts';
+import { StorageFullError } from '../store/store.ts';
 import { startDetached } from './detach.ts';
 import { endAllPods, removeRest, runtimeIdle } from './end-pods.ts';
 import { hintsFor, missingKubeconfig } from './hints.ts';
@@ -49,6 +50,9 @@ const downAgain = (dataDir: string): string => hintsFor({ dataDir }, process.env
 /** Returns the last line of the report. After an engine that had lost the folder, containers may remain, which endLostEngines() reports. */
 const nothingLeft = (dataDir: string, hadLost: boolean): string =>
   `nothing ${hadLost ? 'else ' : ''}from ${dataDir} is running or mounted any more`;
+
+const onFullDisk = (dataDir: string, { message }: StorageFullError): string =>
+  `${nothingLeft(dataDir, false)}, but its store may contain Pods, which the next start would run again: ${message}, with '${downAgain(dataDir)}'`;
 
 const print: Say = (line) => void process.stdout.write(`${line}\n`);
 
@@ -82,7 +86,9 @@ export async function down(
     await endFirstStart(dataDir, pid, hadLost, say, settings);
     return;
   }
-  if (pid === undefined && record.state === 'up' && (readRecords(dataDir).length > 0 || (await hasPods(dataDir)))) {
+  const isUp = pid === undefined && record.state === 'up';
+  const found = isUp && (readRecords(dataDir).length > 0 || (await hasPodsUnlessFull(dataDir)));
+  if (found === true) {
     await refuseBesideOriginal(dataDir, record, signal);
     say('the engine is not running: starting it to end its Pods gracefully');
     // The engine may use any port, because another program may have taken the recorded port while no engine was running.
@@ -103,6 +109,7 @@ export async function down(
         `some containers may remain in the runtime at ${endpoint}: ${failure}; run '${downAgain(dataDir)}' again when the runtime answers`,
       );
     }
+    if (found instanceof StorageFullError) throw new UserError(onFullDisk(dataDir, found));
     recordDown(dataDir, record);
     writeEndingGrace(dataDir, undefined);
   } finally {
@@ -175,6 +182,13 @@ export async function hasPods(dataDir: string): Promise<boolean> {
     lock.release();
   }
 }
+
+/** Resolves like hasPods(); with the error if no Pod runs, and the store cannot be opened because the disk is full. */
+const hasPodsUnlessFull = (dataDir: string): Promise<boolean | StorageFullError> =>
+  hasPods(dataDir).catch((error: unknown) => {
+    if (error instanceof StorageFullError) return error;
+    throw error;
+  });
 
 /**
  * Removes the sandboxes and containers that the engine left in the machine's own runtime. Never rejects: resolves with the message of an

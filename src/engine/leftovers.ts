@@ -5,6 +5,8 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { endDnsProcesses, findDnsProcesses } from '../network/dns/process.ts';
+import { hasLink } from '../network/pod-network/links.ts';
+import { networkNames } from '../network/pod-network/names.ts';
 import { tearDownNetwork } from '../network/pod-network/tear-down.ts';
 import { removePodCgroups } from '../node/resources/pod-cgroups.ts';
 import type { Platform } from '../platform/platform.ts';
@@ -100,6 +102,15 @@ export function residentBytes(pid: number): number {
   } catch {
     return 0;
   }
+}
+
+/** Returns whether the machine has the network of the data folder's Pods. */
+export const hasNetwork = (dataDir: string): boolean => hasLink(networkNames({ dataDir, instance: dataDir }).bridge);
+
+/** Stops the data folder's DNS process, and removes the network of its Pods. May be repeated. Do not call it while Pods may run. */
+export async function clearNetwork(dataDir: string, platform: Platform, signal: AbortSignal): Promise<void> {
+  await endDnsProcesses(dnsSocket(dataDir), platform.timers);
+  await tearDownNetwork({ dataDir, instance: dataDir, runtimeFolder: containerdPaths(dataDir).run, signal });
 }
 
 /**

@@ -170,7 +170,9 @@ async function start(options: UpOptions, say: Say, stop: AbortSignal): Promise<v
 /** Runs `lifepod down` after a failed start if the engine has no Pods and no session has objects that must be deleted. */
 async function clearFailedStart(dataDir: string, say: Say): Promise<void> {
   if (settledRecord(dataDir)?.state !== 'up' || dataDirOwner(dataDir) !== undefined) return;
-  if (readRecords(dataDir).length === 0 && !(await hasPods(dataDir))) await down(dataDir, say);
+  // If the store cannot be read, the error of the start matters more.
+  const mayHavePods = (): Promise<boolean> => hasPods(dataDir).catch(() => true);
+  if (readRecords(dataDir).length === 0 && !(await mayHavePods())) await down(dataDir, say);
 }
 
 /** Starts the session's engine again after it has ended unexpectedly, so that its Pods can end. */

@@ -10,6 +10,7 @@
  *  3. Files that existed before a first start, and those of the user, are never removed.
  *  4. A later start that fails keeps the recorded settings, except those with which it has already written to the store, and the runtime if
  *     it has already created sandboxes in another one. While such a start runs, the record has its settings, because `lifepod down` needs them.
+ *  5. A later start that fails before any Pod has begun removes the network that it has created, for example if the disk is full.
  */
 import { readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -19,7 +20,7 @@ import { removeTree } from '../../platform/remove-tree.ts';
 import type { ResourceBackend } from '../../ports/backend.ts';
 import type { RequestContext } from '../../ports/request.ts';
 import { hasSandboxes } from '../engine-runtime.ts';
-import { clearMachine, hasPodFolders, hasRuntime } from '../leftovers.ts';
+import { clearMachine, clearNetwork, hasNetwork, hasPodFolders, hasRuntime } from '../leftovers.ts';
 import { type EngineRecord, readEngineRecord, recordOf, type Settings, writeEngineRecord } from '../settings.ts';
 
 /** Returns the record of a data folder in which a start has succeeded, or in which Pods may run; undefined if there is none. */
@@ -107,8 +108,13 @@ function laterStart(settings: Settings, record: EngineRecord | undefined, platfo
   const former: EngineRecord = { ...given, serviceCidr, encryptionProviderConfig, state: 'up' };
   const write = (content: EngineRecord): void => writeEngineRecord(dataDir, content);
   let mustRestore = false;
+  // Until the start begins, and after it has succeeded, the network is not that of a failed start.
+  let hadNetwork = true;
   return {
-    begin: () => write(former),
+    begin() {
+      hadNetwork = hasNetwork(dataDir);
+      write(former);
+    },
     listening(port) {
       mustRestore = record !== undefined;
       write(recordOf(settings, port));
@@ -116,8 +122,10 @@ function laterStart(settings: Settings, record: EngineRecord | undefined, platfo
     settle: () => undefined,
     succeed() {
       mustRestore = false;
+      hadNetwork = true;
     },
     async undo() {
+      if (!hadNetwork && !hasPodFolders(dataDir)) await removeNetwork(dataDir, platform);
       if (!mustRestore) return;
       const { containerRuntimeEndpoint } = settings;
       try {
@@ -129,6 +137,14 @@ function laterStart(settings: Settings, record: EngineRecord | undefined, platfo
       }
     },
   };
+}
+
+/** Removes the network that a failed start has created. Never rejects, because the caller reports why the start failed. */
+async function removeNetwork(dataDir: string, platform: Platform): Promise<void> {
+  await clearNetwork(dataDir, platform, new AbortController().signal).catch((error: unknown) => {
+    // `lifepod down` tries again.
+    platform.log.warn('cannot remove the network that a failed start has created', { error: String(error) });
+  });
 }
 
 /** Resolves with whether the start uses another runtime than the one in the record, and Pods may have begun in it. */

@@ -1,17 +1,19 @@
 /** Tests backups of a running engine, and what runs after a restore to another data folder, or next to containers that still run. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, readdirSync, readFileSync, watch } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, rmSync, watch, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, expect, test } from 'vitest';
 import type { Pod, Secret } from '../../../src/api/generated/types.ts';
 import { readArchive } from '../../../src/cli/backup/archive-reader.ts';
 import { completeRestore } from '../../../src/engine/data-folder/replacement.ts';
+import { hasNetwork } from '../../../src/engine/leftovers.ts';
 import { systemTimers } from '../../../src/platform/node-js.ts';
-import { haveEnded } from '../../../src/platform/processes.ts';
+import { haveEnded, runCommand } from '../../../src/platform/processes.ts';
 import { busyboxArchive } from '../../support/images.ts';
 import { clientOf, LAUNCHER, type LifepodClient, launch, scratchFolder } from '../../support/lifepod.ts';
 import { pod, WAIT } from '../../support/manifests.ts';
+import { ownDisk } from '../../support/own-disk.ts';
 import { lifepod, useOwnEngine } from '../../support/own-engine.ts';
 import { statusOf } from '../../support/pods.ts';
 
@@ -125,6 +127,27 @@ test('another data folder with a restored backup has its Secrets and records, an
     expect(await watchAgain(other)).toContain('too old resource version');
   } finally {
     await launch(['down', '--data-dir', scratch.path]);
+    await scratch.remove();
+  }
+});
+
+test('a start and down on a full disk leave no network, and say that the disk is full', async () => {
+  const scratch = await ownDisk('20m', 2_000);
+  const other = clientOf(scratch.path, join(scratch.path, 'kubeconfig'));
+  try {
+    await other.cliOk('restore', file);
+    // The lock has its place on the disk, as after an earlier start.
+    writeFileSync(join(scratch.path, 'lock'), '1 engine\n');
+    const filler = join(scratch.path, 'filler');
+    await runCommand('dd', ['if=/dev/zero', `of=${filler}`, 'bs=4096']);
+    const refused = await other.cli('up', '--detach');
+    expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining('the disk is full')]);
+    expect(hasNetwork(scratch.path)).toBe(false);
+    const down = await other.cli('down');
+    expect([down.code, down.stderr]).toEqual([1, expect.stringContaining('the disk is full')]);
+    expect(down.stderr).toContain(`nothing from ${scratch.path} is running or mounted any more, but its store may`);
+    rmSync(filler);
+  } finally {
     await scratch.remove();
   }
 });
