@@ -7,6 +7,7 @@ import {
   readFileSync,
   rmSync,
   statSync,
+  symlinkSync,
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -253,12 +254,27 @@ describe('rotateKey()', () => {
     isFull = true;
     expect(await failureOf(rotateKey())).toMatchObject({
       code: 507,
-      message: expect.stringContaining('the disk is full'),
+      message: `a new key encrypts new values, but not all older values yet, so the old key remains: cannot write to the store in ${dataDir}: the disk is full; free some space`,
     });
     await expectAll(store, 3);
     isFull = false;
     expect(await rotateKey()).toBe(3);
     expect(keyNames()).toHaveLength(1);
+  });
+
+  test('rotateKey() on a full disk names the file that cannot be written, and says whether the key has changed', async () => {
+    const { store, rotateKey } = await open();
+    await fill(store, 3);
+    const [old] = keyNames();
+    const path = join(dataDir, 'encryption/keys.json');
+    // A write to the temporary file fails as on a full disk.
+    symlinkSync('/dev/full', `${path}.${process.pid}.new`);
+    expect(await failureOf(rotateKey())).toMatchObject({
+      code: 507,
+      message: `the key has not changed: ${path} cannot be written: the disk is full; free some space and try again`,
+    });
+    expect(keyNames()).toEqual([old]);
+    expect(await rotateKey()).toBe(3);
   });
 
   test('rotateKey() encrypts all values with a new key, removes the old one, and leaves the values unchanged', async () => {

@@ -87,10 +87,11 @@ const refusal = (configFile: string) => async (): Promise<never> => {
 function rotations(dataDir: string, raw: Store, store: EncryptedStore, keys: KeyFile): () => Promise<number> {
   let running: Promise<number> | undefined;
   const run = async (): Promise<number> => {
+    const { configuration } = keys;
     try {
       return await rotate(dataDir, raw, store, keys);
     } catch (error) {
-      throw isFull(error) ? insufficientStorage((error as Error).message) : error;
+      throw isFull(error) ? insufficientStorage(fullText(error, keys.configuration !== configuration)) : error;
     } finally {
       running = undefined;
     }
@@ -103,6 +104,19 @@ function rotations(dataDir: string, raw: Store, store: EncryptedStore, keys: Key
 
 const isFull = (error: unknown): boolean =>
   error instanceof StorageFullError || ['ENOSPC', 'EDQUOT'].includes((error as NodeJS.ErrnoException).code ?? '');
+
+/** Returns the message about a rotation that a full disk has ended: whether there is a new key, what cannot be written, and what to do. */
+function fullText(error: unknown, hasNewKey: boolean): string {
+  const { message, path = 'a file' } = error as NodeJS.ErrnoException;
+  const cause =
+    error instanceof StorageFullError
+      ? message
+      : `${path} cannot be written: the disk is full; free some space and try again`;
+  const outcome = hasNewKey
+    ? 'a new key encrypts new values, but not all older values yet, so the old key remains'
+    : 'the key has not changed';
+  return `${outcome}: ${cause}`;
+}
 
 const dueFile = (dataDir: string): string => join(keyFolder(dataDir), 'rewrite-due');
 
