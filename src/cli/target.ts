@@ -9,13 +9,13 @@
 import { existsSync, statSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { delimiter, join } from 'node:path';
-import { type HttpClient, httpClient } from '../client/http-client.ts';
+import { type HttpClient, httpClient, isOtherServer } from '../client/http-client.ts';
 import { readKubeconfigs } from '../client/kubeconfig.ts';
 import { DEFAULT_DATA_DIR, isKubectlPlugin, kubeconfigPath } from '../engine/settings.ts';
 import { UserError } from '../platform/files.ts';
 import { type Hints, hintsFor } from './hints.ts';
 import { dataFolderOf } from './kubeconfig/engine-folders.ts';
-import { engineSilent, explainUnread } from './kubeconfig/lost-engine.ts';
+import { engineSilent, explainUnread, otherServer } from './kubeconfig/lost-engine.ts';
 import { isOnlyForRoot, onlyForRoot, ownKubeconfig } from './kubeconfig/own-kubeconfig.ts';
 import { engineRunsIn, otherEngines } from './kubeconfig/which-engine.ts';
 import { notRunning } from './service/not-running.ts';
@@ -58,8 +58,10 @@ export async function resolveTarget(options: TargetOptions): Promise<Target> {
   return {
     client: httpClient({
       ...server,
-      unreachable: ({ code }) =>
-        code === 'ECONNREFUSED' ? engineSilent(server.server, paths, dataDir, process.env) : undefined,
+      unreachable: (error) => {
+        if (isOtherServer(error)) return otherServer(server.server, paths, dataDir, process.env);
+        return error.code === 'ECONNREFUSED' ? engineSilent(server.server, paths, dataDir, process.env) : undefined;
+      },
     }),
     server: server.server,
     namespace: options.namespace ?? namespace ?? 'default',

@@ -102,7 +102,7 @@ function connection(options: HttpClientOptions): Connection {
         })
         .catch((error: Error) => {
           const composed = options.unreachable?.(error);
-          throw serviceUnavailable(composed ?? `cannot reach the API server at ${options.server}: ${error.message}`);
+          throw serviceUnavailable(composed ?? unreachableText(options.server, error));
         });
       for (const warning of response.headersDistinct['warning'] ?? []) call.onWarning?.(warningText(warning));
       if ((response.statusCode ?? 0) >= 300) throw await failureOf(response);
@@ -110,6 +110,24 @@ function connection(options: HttpClientOptions): Connection {
     },
   };
 }
+
+/** The errors of TLS about a server whose certificate is not from the authority in the kubeconfig. */
+const OTHER_AUTHORITY: readonly (string | undefined)[] = [
+  'SELF_SIGNED_CERT_IN_CHAIN',
+  'DEPTH_ZERO_SELF_SIGNED_CERT',
+  'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
+  'UNABLE_TO_GET_ISSUER_CERT',
+  'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
+  'CERT_SIGNATURE_FAILURE',
+];
+
+/** Returns whether the error shows that another server than that of the kubeconfig has answered at its address. */
+export const isOtherServer = ({ code }: NodeJS.ErrnoException): boolean => OTHER_AUTHORITY.includes(code);
+
+const unreachableText = (server: string, error: Error): string =>
+  isOtherServer(error)
+    ? `the server at ${server} is not that of the kubeconfig: another certificate authority has issued its certificate (${error.message})`
+    : `cannot reach the API server at ${server}: ${error.message}`;
 
 /** The error about a keep-alive connection that the server closed before it responded to a GET, which is safe to send again. */
 class StaleConnection extends Error {}

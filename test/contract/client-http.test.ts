@@ -170,6 +170,18 @@ test('a call to an unreachable server rejects with an ApiError with code 503', a
   });
 });
 
+test('a server with a certificate of another authority is reported as another server than that of the kubeconfig', async () => {
+  const other = await makeAuthority('other', Date.now());
+  const { port } = server.address() as AddressInfo;
+  const foreign = httpClient({ server: `https://127.0.0.1:${port}`, ...credentials, caPem: other.certificate });
+  await expect(foreign.api.get(PODS, 'a', 'x')).rejects.toMatchObject({
+    code: 503,
+    message: expect.stringMatching(
+      /^the server at https:\/\/127\.0\.0\.1:\d+ is not that of the kubeconfig: another certificate authority has issued its certificate \(/,
+    ),
+  });
+});
+
 test('a read is sent again when the server has closed the reused connection', async () => {
   respond(200, pod('x'));
   await client.api.get(PODS, 'a', 'x');

@@ -3,7 +3,7 @@ import { userKubeconfigPath } from '../../engine/certificates/user-kubeconfigs.t
 import { DEFAULT_DATA_DIR } from '../../engine/settings.ts';
 import { UserError } from '../../platform/files.ts';
 import type { ServiceState } from '../service/service-state.ts';
-import { engineSilent, explainUnread } from './lost-engine.ts';
+import { engineSilent, explainUnread, otherServer } from './lost-engine.ts';
 
 const USER = { SUDO_UID: '1000' };
 const COPY = userKubeconfigPath(DEFAULT_DATA_DIR, 1000);
@@ -107,4 +107,20 @@ test('a missing kubeconfig of a data folder that was deleted while its engine ra
     explainUnread(error, [path], undefined, USER, none, none, (folder) => (folder === '/d' ? 'deleted' : undefined));
   expect(explained('/d/kubeconfig')).toMatchObject({ name: 'UserError', message: 'deleted', cause });
   for (const path of ['/d/config', '/e/kubeconfig']) expect(explained(path)).toBe(error);
+});
+
+test('a server with a certificate of another authority is reported with the command that gets its kubeconfig', () => {
+  const server = 'https://127.0.0.1:6443';
+  const start = (path: string): string =>
+    `the server at ${server} is not that of the kubeconfig ${path}, because its certificate is from another certificate authority: ` +
+    'another or a newer engine uses the port; get its kubeconfig with ';
+  expect(otherServer(server, [COPY], undefined, USER, none)).toBe(`${start(COPY)}'eval "$(sudo lifepod kubeconfig)"'`);
+  expect(otherServer(server, ['/home/me/.kube/config'], undefined, USER, none)).toBe(
+    `${start('/home/me/.kube/config')}'eval "$(sudo lifepod kubeconfig --data-dir FOLDER)"', with its data folder as FOLDER`,
+  );
+  expect(otherServer(server, ['/d/kubeconfig'], '/d', USER, none)).toContain(
+    `'eval "$(sudo lifepod kubeconfig --data-dir /d)"'`,
+  );
+  expect(otherServer('https://192.0.2.1:6443', [COPY], undefined, USER, none)).toBeUndefined();
+  expect(otherServer(server, [COPY, '/y'], undefined, USER, none)).toBeUndefined();
 });

@@ -93,6 +93,27 @@ export function engineSilent(
   return `lifepod does not answer at ${server}: '${status}' shows whether it runs, and '${startCommand(folder, env, service)}' starts it${noteOn(folder)}`;
 }
 
+/**
+ * Returns the message for a server with a certificate of another authority than the one in the kubeconfig. Returns undefined if there are
+ * several kubeconfigs, or if the server is on another machine.
+ */
+export function otherServer(
+  server: string,
+  paths: readonly string[],
+  dataDir: string | undefined,
+  env: NodeJS.ProcessEnv,
+  engineOf = dataFolderOf,
+): string | undefined {
+  const [path = '', ...others] = paths;
+  if (others.length > 0 || !isLoopback(server)) return undefined;
+  const folder = folderOf(path, dataDir ?? engineOf([path]) ?? (COPY.test(path) ? undefined : UNKNOWN_FOLDER));
+  const { engine } = hintsFor({ dataDir: folder }, env);
+  return (
+    `the server at ${server} is not that of the kubeconfig ${path}, because its certificate is from another certificate authority: ` +
+    `another or a newer engine uses the port; get its kubeconfig with 'eval "$(${engine('kubeconfig')})"'${noteOn(folder)}`
+  );
+}
+
 /** Returns the state of the service for `folder`, a result of folderOf(); undefined if there is no service or the folder is not known. */
 const stateOf = (folder: string | undefined): ServiceState | undefined =>
   folder === UNKNOWN_FOLDER ? undefined : serviceState(folder ?? DEFAULT_DATA_DIR);
