@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type FieldFacts, jsonFields, jsonForms, structOf, typeFacts, typeNames } from './facts/facts.ts';
-import { decode, decodeFailure, MAX_VALUES } from './schema.ts';
+import { decode, MAX_VALUES } from './schema.ts';
 
 const POD = 'io.k8s.api.core.v1.Pod';
 
@@ -203,24 +203,33 @@ describe('decode', () => {
     if (message === undefined) expect(value).toEqual({ data: { k: String(bytes).replace('\n', '') } });
   });
 
+  it.each<[unknown, string, unknown]>([
+    [
+      pod({ containers: [{}, { resources: { limits: { cpu: '1', memory: '16Q' } } }] }),
+      'spec.containers[1].resources.limits[memory]',
+      '16Q',
+    ],
+    [pod({ volumes: [{ emptyDir: { sizeLimit: 'x' } }] }), 'spec.volumes[0].emptyDir.sizeLimit', 'x'],
+    [pod({ overhead: { 'a.b/c': {} } }), 'spec.overhead[a.b/c]', {}],
+    [pod({}, { creationTimestamp: 'now' }), 'metadata.creationTimestamp', 'now'],
+    [
+      pod({ initContainers: [{ livenessProbe: { httpGet: { port: true } } }], overhead: { cpu: 'x' } }),
+      'spec.initContainers[0].livenessProbe.httpGet.port',
+      true,
+    ],
+  ])('decode() of %j reports the place and the value of an error without a field: %s, %j', (input, path, value) => {
+    expect(decode(POD, input).unnamed).toEqual({ path, value });
+  });
+
+  it('decode() reports no place for an error that names its field', () => {
+    expect(decode(POD, pod({ priority: 'x' }))).not.toHaveProperty('unnamed');
+  });
+
   it('decode() does not modify prototypes', () => {
     const decoded = decode(POD, JSON.parse('{"__proto__":{"x":1},"metadata":{"labels":{"__proto__":"1"}}}'));
     expect(decoded.unknownFields).toEqual(['__proto__']);
     expect(({} as { x?: number }).x).toBeUndefined();
   });
-});
-
-it("decodeFailure() returns upstream's message", () => {
-  const kind = { version: 'v1', kind: 'Pod' };
-  const bad = decode(POD, { spec: { priority: 'x', foo: 1 } });
-  expect(decodeFailure(kind, bad, false)?.message).toBe(
-    'Pod in version "v1" cannot be handled as a Pod: json: cannot unmarshal string into Go struct field PodSpec.spec.priority of type int32',
-  );
-  const unknown = decode(POD, { spec: { foo: 1, bar: 1 } });
-  expect(decodeFailure(kind, unknown, false)).toBeUndefined();
-  expect(decodeFailure(kind, unknown, true)?.message).toBe(
-    'Pod in version "v1" cannot be handled as a Pod: strict decoding error: unknown field "spec.foo", unknown field "spec.bar"',
-  );
 });
 
 /** Generates valid values of the field, as a client may send them. `depth`: how many levels of objects may be nested. */

@@ -13,7 +13,7 @@
  */
 import { MAX_LISTED_ERRORS } from '../machinery/field-error.ts';
 import { isJsonObject, type JsonObject, type JsonValue, setOwn } from '../machinery/json-value.ts';
-import { type ApiError, badRequest, entityTooLarge } from '../machinery/status.ts';
+import { entityTooLarge } from '../machinery/status.ts';
 import { type FieldFacts, type JsonForm, jsonFields, jsonForms, perType, typeFacts } from './facts/facts.ts';
 import {
   canonicalAmount,
@@ -31,6 +31,14 @@ export interface Decoded {
   unknownFields: string[];
   /** At most two errors: the first error that aborts Go's decoder, then the first other error. Upstream reports only the first of them. */
   typeErrors: string[];
+  /** The value of the error that aborts Go's decoder, whose text names no field. Absent if there is no such error. */
+  unnamed?: PlacedValue;
+}
+
+/** A value and its path, such as spec.containers[0].resources.limits[memory]. */
+export interface PlacedValue {
+  path: string;
+  value: unknown;
 }
 
 interface Context {
@@ -39,6 +47,8 @@ interface Context {
   unknownFields: string[];
   /** Errors that abort Go's decoder immediately and take precedence over type mismatches. */
   fatal: string[];
+  /** The value of the fatal error, and the path to it, with the keys of maps in brackets. */
+  fatalPlace?: { path: (string | number)[]; value: unknown };
   mismatches: string[];
   /** The number of decoded fields, list elements and map entries. */
   values: number;
@@ -70,15 +80,17 @@ function mismatch(context: Context, value: unknown, { struct, goType }: Place): 
   return undefined;
 }
 
-function noteFatal(context: Context, text: string): void {
-  if (context.fatal.length === 0) context.fatal.push(text);
+function noteFatal(context: Context, text: string, value: unknown): void {
+  if (context.fatal.length > 0) return;
+  context.fatal.push(text);
+  context.fatalPlace = { path: [...context.path], value };
 }
 
-const pathText = (path: readonly (string | number)[], name: string): string => {
+const pathText = (path: readonly (string | number)[]): string => {
   let text = '';
-  for (const part of [...path, name]) {
+  for (const part of path) {
     if (typeof part === 'number') text += `[${part}]`;
-    else text += text === '' ? part : `.${part}`;
+    else text += text === '' || part.startsWith('[') ? part : `.${part}`;
   }
   return text;
 };
@@ -113,12 +125,12 @@ const ownDecoder =
   (canonical: (text: string) => ScalarResult, goType: string): Decoder =>
   (value, context) => {
     if (typeof value !== 'string') {
-      noteFatal(context, `json: cannot unmarshal ${kindOf(value)} into Go value of type ${goType}`);
+      noteFatal(context, `json: cannot unmarshal ${kindOf(value)} into Go value of type ${goType}`, value);
       return undefined;
     }
     const result = canonical(value);
     if ('value' in result) return result.value;
-    noteFatal(context, result.error);
+    noteFatal(context, result.error, value);
     return undefined;
   };
 
@@ -128,7 +140,7 @@ const quantityDecoder =
     // Upstream parses the JSON text of a value of another type, which always fails. Parsing the name of its type, as here, fails, too.
     const result = canonical(typeof value === 'string' || typeof value === 'number' ? value : kindOf(value));
     if ('value' in result) return result.value;
-    noteFatal(context, result.error);
+    noteFatal(context, result.error, value);
     return undefined;
   };
 
@@ -136,7 +148,7 @@ const intOrStringDecoder: Decoder = (value, context) => {
   if (typeof value === 'string') return value;
   if (typeof value === 'number' && Number.isInteger(value) && Math.abs(value) < 2 ** 31) return value;
   const shown = typeof value === 'number' ? `number ${value}` : kindOf(value);
-  noteFatal(context, `json: cannot unmarshal ${shown} into Go value of type int32`);
+  noteFatal(context, `json: cannot unmarshal ${shown} into Go value of type int32`, value);
   return undefined;
 };
 
@@ -172,8 +184,11 @@ function mapDecoder(field: FieldFacts, inner: Decoder, place: Place): Decoder {
     for (const key of Object.keys(value)) {
       const item = value[key] as JsonValue;
       count(context);
+      const fatals = context.fatal.length;
       const decoded = item === null ? zeroOf(field) : inner(item, context);
       if (decoded !== undefined) setOwn(result, key, decoded);
+      // The context's path has no keys, because Go's errors about fields have none.
+      if (context.fatal.length > fatals) context.fatalPlace?.path.splice(context.path.length, 0, `[${key}]`);
     }
     return result;
   };
@@ -311,7 +326,8 @@ const structDecoder = perType((type: string): Decoder => {
       const item = (value as JsonObject)[name];
       const field = fields.get(name);
       if (field === undefined) {
-        if (context.unknownFields.length < MAX_LISTED_ERRORS) context.unknownFields.push(pathText(context.path, name));
+        if (context.unknownFields.length < MAX_LISTED_ERRORS)
+          context.unknownFields.push(pathText([...context.path, name]));
       } else if (item !== null && item !== undefined) {
         count(context);
         context.path.push(name);
@@ -353,10 +369,12 @@ export function decode(typeName: string, value: unknown): Decoded {
   }
   const context = newContext();
   const decoded = decoder(value, context) as JsonObject;
+  const { unknownFields, fatal, fatalPlace, mismatches } = context;
   return {
     value: decoded,
-    unknownFields: context.unknownFields,
-    typeErrors: [...context.fatal, ...context.mismatches],
+    unknownFields,
+    typeErrors: [...fatal, ...mismatches],
+    ...(fatalPlace === undefined ? {} : { unnamed: { path: pathText(fatalPlace.path), value: fatalPlace.value } }),
   };
 }
 
@@ -380,21 +398,3 @@ export function placeError({ metadata }: Readonly<Record<string, unknown>>): str
 
 /** Returns a text such as `unknown field "spec.foo"`, for warnings and strict decoding errors. */
 export const unknownFieldText = (path: string): string => `unknown field ${JSON.stringify(path)}`;
-
-/**
- * The error response for a body with a value of the wrong type or, if `strict` is set, with unknown fields. Returns undefined if the
- * body is valid.
- */
-export function decodeFailure(
-  kind: { version: string; kind: string },
-  decoded: Decoded,
-  strict: boolean,
-): ApiError | undefined {
-  const start = `${kind.kind} in version "${kind.version}" cannot be handled as a ${kind.kind}`;
-  const [first] = decoded.typeErrors;
-  if (first !== undefined) return badRequest(`${start}: ${first}`);
-  if (!strict || decoded.unknownFields.length === 0) return undefined;
-  return badRequest(
-    `${start}: strict decoding error: ${decoded.unknownFields.map((path) => unknownFieldText(path)).join(', ')}`,
-  );
-}

@@ -95,6 +95,20 @@ test('nothing is created and nothing is recorded if some objects are wrong, and 
   expect([created, recorded, has('fine')]).toEqual([[], [], false]);
 });
 
+test('a value whose error names no field in the API is reported with its place', async () => {
+  const pod = (memory: string): object => ({
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name: 'p' },
+    spec: { containers: [{ name: 'a', image: 'i', resources: { limits: { memory } } }] },
+  });
+  const { error } = await create([pod('16Q')]);
+  expect(error).toBe(
+    '0.yaml: pod/p in namespace a: spec.containers[0].resources.limits[memory]: Invalid value: "16Q": quantities must match ' +
+      "the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'",
+  );
+});
+
 test('an object that another running session has created is refused with the PID of that session', async () => {
   const { error } = await create([config('mine')], ['mine'], undefined, ({ name }) =>
     name === 'mine' ? 7 : undefined,

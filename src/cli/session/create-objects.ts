@@ -105,8 +105,8 @@ async function ownProblems(
   const problems: string[] = [];
   for (const each of plans.filter((plan) => !needsOthers(plan, plans))) {
     signal.throwIfAborted();
-    await send(client, each, 'check', { dryRun: true }).catch((error: unknown) => {
-      const problem = problemOf(error, each, sessionOf);
+    await send(client, each, 'check', { dryRun: true }).catch(async (error: unknown) => {
+      const problem = await problemOf(error, each, sessionOf);
       if (isApiError(error) && OWN_REASONS.includes(error.reason)) problems.push(problem);
     });
   }
@@ -148,8 +148,8 @@ async function check(objects: readonly PlannedObject[], creation: Creation): Pro
   for (const each of objects) {
     signal.throwIfAborted();
     const onWarning = (text: string): void => warn(`${nameOf(each)}: ${text}`);
-    await send(client, each, record.id, { dryRun: true, onWarning }).catch((error: unknown) => {
-      problems.push(problemOf(error, each, sessionOf));
+    await send(client, each, record.id, { dryRun: true, onWarning }).catch(async (error: unknown) => {
+      problems.push(await problemOf(error, each, sessionOf));
     });
   }
   if (problems.length > 0) throw new UserError(problems.join('\n'));
@@ -159,8 +159,8 @@ async function create(objects: readonly PlannedObject[], creation: Creation): Pr
   const { client, record, created, signal, sessionOf } = creation;
   for (const each of objects) {
     signal.throwIfAborted();
-    const made = await send(client, each, record.id, {}).catch((error: unknown) => {
-      throw new UserError(problemOf(error, each, sessionOf));
+    const made = await send(client, each, record.id, {}).catch(async (error: unknown) => {
+      throw new UserError(await problemOf(error, each, sessionOf));
     });
     created(made, titleOf(each.info.kind, made.metadata));
   }
@@ -190,10 +190,15 @@ const send = (
 ): Promise<KubeObject> =>
   client.api.create(planned.info, planned.namespace, markedObject(planned, id), { ...WRITE, ...options });
 
-/** Returns a sentence about an object that the server refused. Throws `error` if it is not an error of the API. */
-function problemOf(error: unknown, planned: PlannedObject, sessionOf: SessionOf = () => undefined): string {
+/** Resolves with a sentence about an object that the server refused. Rejects with `error` if it is not an error of the API. */
+async function problemOf(
+  error: unknown,
+  planned: PlannedObject,
+  sessionOf: SessionOf = () => undefined,
+): Promise<string> {
   if (!isApiError(error)) throw error;
-  const reason = reasonOf(error, planned, sessionOf);
+  const reason =
+    error.reason === 'BadRequest' ? await badRequestOf(error, planned) : reasonOf(error, planned, sessionOf);
   return planned.source === '' ? reason : `${planned.source}: ${reason}`;
 }
 
@@ -212,4 +217,22 @@ function reasonOf(error: ApiError, planned: PlannedObject, sessionOf: SessionOf)
       : `${missing}: create it, or add it to the manifests`;
   }
   return `${name}: ${error.message}`;
+}
+
+/**
+ * Resolves with the place and the value of the error if the server's message names no field, as upstream's messages about quantities, times
+ * and the like; else with the message. Decodes the object again, because the response has only the message.
+ */
+async function badRequestOf({ message }: ApiError, planned: PlannedObject): Promise<string> {
+  const { object, info } = planned;
+  // These modules are large, and only this error needs them.
+  const [{ kinds }, { decode }] = await Promise.all([import('../../api/kinds.ts'), import('../../api/schema.ts')]);
+  const kind = kinds.find(
+    (each) => each.group === info.group && each.version === info.version && each.kind === info.kind,
+  );
+  const decoded = kind && decode(kind.schema, object);
+  const { unnamed, typeErrors: [cause] = [] } = decoded ?? {};
+  const isUnnamed = unnamed !== undefined && cause !== undefined && message.endsWith(cause);
+  const text = isUnnamed ? `${unnamed.path}: Invalid value: ${JSON.stringify(unnamed.value)}: ${cause}` : message;
+  return `${fullNameOf(planned)}: ${text}`;
 }
