@@ -10,6 +10,7 @@ import { runCommandOk } from '../../src/platform/processes.ts';
 import { writeImageArchive } from '../../src/runtime/images/archive-writer.ts';
 import { loadImageArchives } from '../../src/runtime/images/load.ts';
 import { makeBusyboxArchive } from '../../src/runtime/images/local-images.ts';
+import { IMAGE_NAME_RULE } from '../../src/runtime/images/references.ts';
 import { type RealRuntime, startRealRuntime } from './containerd-fixture.ts';
 
 const never = new AbortController().signal;
@@ -69,7 +70,7 @@ test.each(['--help', '', ' ', 'Upper/Case:1', 'a:b:c', 'a\nb', `${'x'.repeat(300
   async (name) => {
     await writeTar('named.tar', { 'manifest.json': JSON.stringify([{ RepoTags: [name] }]) });
     expect(await refusal('named.tar')).toBe(
-      `the archive ${path('named.tar')} names an image ${JSON.stringify(name)}: that is not a valid reference`,
+      `the archive ${path('named.tar')} names an image ${JSON.stringify(name)}: that is not a valid reference; ${IMAGE_NAME_RULE}`,
     );
   },
 );

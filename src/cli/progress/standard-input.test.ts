@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { UserError } from '../../platform/files.ts';
+import { importFailure } from '../../runtime/images/import-failure.ts';
 import { withArchiveFrom } from './standard-input.ts';
 
 let folder: string;
@@ -36,6 +37,20 @@ test('an error about an archive from standard input names standard input', async
     },
   );
   await expect(failing).rejects.toThrow(/^standard input is not an archive$/);
+});
+
+test('the advice about a damaged archive from standard input is about the command that writes it', async () => {
+  const failing = withArchiveFrom(
+    input('x'),
+    folder,
+    () => undefined,
+    async (path) => {
+      throw new UserError(importFailure(path, 'ctr: image config "x.json" not found', 1));
+    },
+  );
+  await expect(failing).rejects.toThrow(
+    /^the image archive from standard input is damaged \(its configuration x\.json is missing or damaged\): see whether the command that writes it has failed$/,
+  );
 });
 
 test('an archive is not read from a terminal', async () => {

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { binarySize } from '../../machinery/binary-size.ts';
 import { UserError } from '../../platform/files.ts';
+import { MAKE_AGAIN } from '../../runtime/images/import-failure.ts';
 import { hintsFor } from '../hints.ts';
 
 export const STANDARD_INPUT = 'standard input';
@@ -34,12 +35,19 @@ export async function withArchiveFrom<T>(
     });
     return await use(path).catch((error: unknown) => {
       if (!(error instanceof UserError)) throw error;
-      throw new UserError(error.message.replaceAll(path, STANDARD_INPUT));
+      throw new UserError(aboutInput(error.message, path));
     });
   } finally {
     closeSync(fd);
   }
 }
+
+/** Returns the message about the archive at `path` as one about standard input, which cannot be copied again. */
+const aboutInput = (message: string, path: string): string =>
+  message
+    .replaceAll(`archive ${path}`, `archive from ${STANDARD_INPUT}`)
+    .replaceAll(path, STANDARD_INPUT)
+    .replace(MAKE_AGAIN, 'see whether the command that writes it has failed');
 
 async function copy(input: Readable, path: string, show: (text: string) => void): Promise<void> {
   const file = await open(path, 'w');

@@ -3,9 +3,10 @@
  * containers have the same states as in a Pod that is still being prepared. Pure.
  */
 import type { CoreV1Event, Pod } from '../../api/generated/types.ts';
+import { fullDiskText } from '../../runtime/full-disk.ts';
 import type { Hints } from '../hints.ts';
 import { podContainers } from '../pod-containers.ts';
-import { volumeFinding } from '../why/failed-start.ts';
+import { FREE_SPACE, volumeFinding } from '../why/failed-start.ts';
 import { actionsText } from '../why/images.ts';
 import { oneLine } from '../why/subject.ts';
 
@@ -29,7 +30,9 @@ export function preparationProblem(pod: Pod, event: CoreV1Event, hints: Hints): 
   const message = oneLine(event.message);
   if (event.reason === SANDBOX) {
     const why = message.replace(/^Failed to create pod sandbox: /, '').replace(/^rpc error: code = \w+ desc = /, '');
-    return { text: `its sandbox cannot be created: ${why}`, cause: 'sandbox', hint: '' };
+    const full = fullDiskText(why);
+    const hint = full === undefined ? '' : FREE_SPACE;
+    return { text: `its sandbox cannot be created: ${full ?? why}`, cause: 'sandbox', hint };
   }
   const found = volumeFinding({ namespace: pod.metadata.namespace ?? '', hints, pod }, message);
   if (found === undefined) return { text: `its volumes cannot be mounted: ${message}`, cause: 'volumes', hint: '' };

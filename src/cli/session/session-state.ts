@@ -8,6 +8,7 @@ import { hasEnded } from '../../api/core/v1/pod/status/final-phase.ts';
 import type { ContainerStateTerminated, CoreV1Event, Job, Node, Pod } from '../../api/generated/types.ts';
 import type { Transition } from '../../lifecycle/types.ts';
 import { uidOf } from '../../machinery/meta.ts';
+import { IMAGE_NAME_RULE } from '../../runtime/images/references.ts';
 import type { Hints } from '../hints.ts';
 import {
   type ContainerKind,
@@ -19,7 +20,7 @@ import {
   wantedImage,
 } from '../pod-containers.ts';
 import { commandError, FAILED_START_REASONS, startFinding } from '../why/failed-start.ts';
-import { actionsText, IMAGE_NAME_RULE, imageHint, invalidNameText, lackOfImage } from '../why/images.ts';
+import { actionsText, imageHint, invalidNameText, lackOfImage } from '../why/images.ts';
 import { stopOf } from '../why/run-end.ts';
 import { unschedulable } from '../why/scheduling.ts';
 import { called, controllerOf, type Living, oneLine } from '../why/subject.ts';

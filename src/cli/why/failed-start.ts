@@ -1,6 +1,7 @@
 /** Explains why a container cannot be started: its command, its settings, or an object that it needs. Pure. */
 import type { ContainerStateTerminated, Pod } from '../../api/generated/types.ts';
 import { shellQuoted } from '../../platform/programs/typed-program.ts';
+import { fullDiskText } from '../../runtime/full-disk.ts';
 import {
   type Action,
   called,
@@ -51,6 +52,8 @@ export const commandError = (message: string | undefined): string | undefined =>
 export function startFinding(subject: Needing, reason: string, text: string): Finding {
   const found = commandFinding(text) ?? objectFinding(subject, text);
   if (found !== undefined) return found;
+  const full = fullDiskText(text);
+  if (full !== undefined) return only(`cannot be started, ${full}`, FREE_SPACE);
   if (/runAsNonRoot|non-root policy/.test(text))
     return only(
       `may not run as root, but its user is root or unknown, ${text}`,
@@ -104,7 +107,15 @@ type Needing = Pick<Living, 'namespace' | 'hints' | 'pod'>;
 
 /** Returns the cause and the actions for a message about a volume that cannot be mounted; undefined if no remedy is known. */
 export const volumeFinding = (subject: Needing, text: string): Finding | undefined =>
-  objectFinding(subject, text) ?? folderFinding(subject, text);
+  objectFinding(subject, text) ?? folderFinding(subject, text) ?? diskFinding(text);
+
+/** The advice about a full disk for which an action fails that the node repeats. */
+export const FREE_SPACE = 'free some space on this disk: the node retries automatically';
+
+function diskFinding(text: string): Finding | undefined {
+  const full = fullDiskText(text);
+  return full === undefined ? undefined : only(`cannot be prepared, ${full}`, FREE_SPACE);
+}
 
 /** Returns the cause and the actions for a message about a hostPath volume of the type Directory; undefined for other messages. */
 function folderFinding({ hints, pod }: Needing, text: string): Finding | undefined {

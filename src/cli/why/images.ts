@@ -2,7 +2,7 @@
 import { containersOf } from '../../api/core/v1/pod/containers.ts';
 import type { ContainerStatus } from '../../api/generated/types.ts';
 import type { Transition } from '../../lifecycle/types.ts';
-import { normalizeReference, referenceError } from '../../runtime/images/references.ts';
+import { IMAGE_NAME_RULE, normalizeReference, referenceError } from '../../runtime/images/references.ts';
 import { isMakeable } from '../make-image/makeable.ts';
 import { lacksImage, wantedImage } from '../pod-containers.ts';
 import { isProxyFailure, isUnreachable, pullReason, stoppedRegistry } from '../pull-reason.ts';
@@ -30,10 +30,6 @@ export function missingImage(subject: Living, shown: Shown): Explanation {
     actions: imageActions(subject, [shown]),
   };
 }
-
-/** The advice to a user whose image name is not valid. */
-export const IMAGE_NAME_RULE =
-  'an image name is [REGISTRY/]PATH[:TAG] with a PATH in lower case, such as registry.example/team/app:1.2';
 
 /** Returns a clause such as `"A:1:2", the image of its container app, is not a valid image name`. */
 export const invalidNameText = (image: string, shown: Pick<Shown, 'kind' | 'name'>): string =>

@@ -1,7 +1,8 @@
 /** Explains why a scheduled Pod has not started yet or keeps restarting. Pure. */
 import { parseTime } from '../../machinery/time.ts';
+import { fullDiskText } from '../../runtime/full-disk.ts';
 import { lacksImage } from '../pod-containers.ts';
-import { FAILED_START_REASONS, failedStart, volumeFinding } from './failed-start.ts';
+import { FAILED_START_REASONS, FREE_SPACE, failedStart, volumeFinding } from './failed-start.ts';
 import { missingImage } from './images.ts';
 import { processEvidence } from './pid-one.ts';
 import { codeText, endOfRun, hookCause, stopOf } from './run-end.ts';
@@ -117,9 +118,17 @@ function restarting(subject: Living, shown: Shown): Explanation {
 function sandbox(subject: Living): Explanation | undefined {
   const failed = lastStep(subject, ['SandboxFailed', 'SandboxReady']);
   if (failed?.type !== 'SandboxFailed') return undefined;
+  const full = fullDiskText(failed.message ?? '');
+  const evidence = eventLine(eventOf(subject, ['FailedCreatePodSandBox']), subject);
+  if (full !== undefined)
+    return {
+      sentence: `${subject.name} waits: its sandbox cannot be created, ${full}.`,
+      evidence,
+      actions: [{ description: FREE_SPACE }],
+    };
   return {
     sentence: `${subject.name} waits: its sandbox cannot be created, ${oneLine(failed.message)}.`,
-    evidence: eventLine(eventOf(subject, ['FailedCreatePodSandBox']), subject),
+    evidence,
     actions: [
       { description: 'wait: the node retries automatically' },
       seeStatus(subject, 'see whether containerd and the network are healthy'),

@@ -145,7 +145,7 @@ test.each<[string, Record<string, unknown>]>([
 
 test('an archive with an invalid name is refused with the name', async () => {
   await archive({ 'manifest.json': docker('a:1', 'B:"1') });
-  const text = `the archive ${file} names an image "B:\\"1": that is not a valid reference`;
+  const text = `the archive ${file} names an image "B:\\"1": that is not a valid reference; an image name is [REGISTRY/]PATH[:TAG] with a PATH in lower case, such as registry.example/team/app:1.2`;
   await expect(references()).rejects.toThrow(new UserError(text));
 });
 

@@ -10,7 +10,8 @@ import { createGunzip, createZstdDecompress } from 'node:zlib';
 import { extract } from 'tar-stream';
 import { readProblem } from '../../machinery/read-problem.ts';
 import { UserError } from '../../platform/files.ts';
-import { referenceError } from './references.ts';
+import { MAKE_AGAIN } from './import-failure.ts';
+import { IMAGE_NAME_RULE, referenceError } from './references.ts';
 
 /** Called with the number of bytes of a file that have been read so far. */
 export type OnRead = (bytes: number) => void;
@@ -31,7 +32,7 @@ export async function archiveReferences(file: string, signal: AbortSignal, onRea
     const { code = '' } = error as NodeJS.ErrnoException;
     if (['ENOENT', 'EACCES', 'EISDIR'].includes(code)) throw new UserError(`the file ${file} ${readProblem(error)}`);
     throw error instanceof Truncated
-      ? new UserError(`the image archive ${file} is damaged (its end is missing): create it or copy it again`)
+      ? new UserError(`the image archive ${file} is damaged (its end is missing): ${MAKE_AGAIN}`)
       : notAnArchive(file);
   }
   const [docker, oci] = [indexes.get('manifest.json'), indexes.get('index.json')];
@@ -50,7 +51,9 @@ export async function archiveReferences(file: string, signal: AbortSignal, onRea
   const [wrong] = [...names].filter((name) => referenceError(name) !== undefined);
   if (wrong !== undefined) {
     const shown = JSON.stringify(wrong);
-    throw new UserError(`the archive ${file} names an image ${shown}: that is not a valid reference`);
+    throw new UserError(
+      `the archive ${file} names an image ${shown}: that is not a valid reference; ${IMAGE_NAME_RULE}`,
+    );
   }
   return [...names];
 }

@@ -56,6 +56,16 @@ test.each([
   ],
   ['a missing configuration', 'ctr: image config "x.json" not found', damaged('its configuration x.json')],
   [
+    'a configuration that is not JSON',
+    "ctr: unable to resolve platform: invalid character 'x' looking for beginning of value",
+    'the image archive a.tar is damaged (its configuration is not JSON): create it or copy it again',
+  ],
+  [
+    'a configuration that ends early',
+    'ctr: unable to resolve platform: unexpected end of JSON input\n',
+    'the image archive a.tar is damaged (its configuration is not JSON): create it or copy it again',
+  ],
+  [
     'another failure with a log line',
     `${logLine('mount failed')}ctr: no such device\n`,
     'containerd does not accept the image archive a.tar: no such device',

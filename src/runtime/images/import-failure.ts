@@ -2,10 +2,11 @@
  * Explains why containerd could not import an image archive, from the error output of ctr. Pure.
  * Source: the messages of ctr of containerd 1.6 to 2.x, which also prints log lines of containerd's client.
  */
+import { fullDisk } from '../full-disk.ts';
 
-/** Matches the path of a file that could not be written, up to the folder of all data of containerd. */
-const FULL_DISK =
-  /(?:(\/[^":]*?)\/(?:io\.containerd\.|tmpmounts\/)\S*: )?(?:no space left on device|disk quota exceeded)/;
+/** What to do about a damaged archive in a file. */
+export const MAKE_AGAIN = 'create it or copy it again';
+
 const DIGEST = 'sha256:[0-9a-f]+';
 const DAMAGES: readonly [pattern: RegExp, kind: string][] = [
   [new RegExp(`failed to extract layer .*content digest (${DIGEST}): not found`), 'layer'],
@@ -24,16 +25,22 @@ const DAMAGES: readonly [pattern: RegExp, kind: string][] = [
   [new RegExp(`unexpected commit (?:digest ${DIGEST}|size \\d+), expected (${DIGEST})?`), 'blob'],
 ];
 
+/** The errors of Go's JSON decoder about the configuration of an image. */
+const NOT_JSON =
+  /(?:unable to resolve platform|config).*?(?:invalid character '.*?' (?:looking|after|in|exceeded)|unexpected end of JSON input|json: cannot unmarshal)/;
+
 /** Returns one sentence. `code`: the exit code of ctr; null if a signal ended it. */
 export function importFailure(file: string, stderr: string, code: number | null): string {
-  const [, folder] = FULL_DISK.exec(stderr) ?? [];
-  if (FULL_DISK.test(stderr))
-    return `the image archive ${file} cannot be loaded: the disk of ${folder === undefined ? "containerd's folder" : `the folder ${folder}, where containerd keeps images,`} is full; free some space and try again`;
+  const full = fullDisk(stderr);
+  if (full !== undefined)
+    return `the image archive ${file} cannot be loaded: the disk of ${full.folder === undefined ? "containerd's folder" : `the folder ${full.folder}, where containerd keeps images,`} is full; free some space and try again`;
+  if (NOT_JSON.test(stderr))
+    return `the image archive ${file} is damaged (its configuration is not JSON): ${MAKE_AGAIN}`;
   for (const [pattern, kind] of DAMAGES) {
     const found = pattern.exec(stderr);
     if (found === null) continue;
     const what = found[1] === undefined ? `a ${kind}` : `its ${kind} ${found[1]}`;
-    return `the image archive ${file} is damaged (${what} is missing or damaged): create it or copy it again`;
+    return `the image archive ${file} is damaged (${what} is missing or damaged): ${MAKE_AGAIN}`;
   }
   const lines = stderr.split('\n').map((line) => line.replace(/^ctr: /, '').trim());
   const cause = lines.filter((line) => line !== '' && !/^time="[^"]*" level=\w+ /.test(line)).join('; ');

@@ -45,6 +45,10 @@ const REFERENCE = new RegExp(`^(${DOMAIN}/${PATH}(?:/${PATH})*)(?::\\w[\\w.-]{0,
 const MAX_NAME_LENGTH = 255;
 const DIGEST_LENGTHS: Readonly<Record<string, number>> = { sha256: 64, sha384: 96, sha512: 128 };
 
+/** The advice to a user whose image name is not valid. */
+export const IMAGE_NAME_RULE =
+  'an image name is [REGISTRY/]PATH[:TAG] with a PATH in lower case, such as registry.example/team/app:1.2';
+
 /** Returns why runtimes reject the reference, in upstream's words; undefined if the reference is well formed. */
 export function referenceError(reference: string): string | undefined {
   if (/^[a-f0-9]{64}$/.test(reference))
