@@ -392,6 +392,50 @@ explains({
     steps: [[5, 'SandboxFailed', { message: 'no address is free' }]],
     sentence: 'p waits: its sandbox cannot be created, no address is free.',
   },
+  'a sandbox that cannot be created because the disk is full': {
+    status: { containerStatuses: [waiting('app', 'ContainerCreating', '', { containerID: '' })] },
+    steps: [
+      [
+        5,
+        'SandboxFailed',
+        {
+          message:
+            'rpc error: code = Unknown desc = failed to create containerd container: mkdir /d/containerd/root/io.containerd.x/1: no space left on device',
+        },
+      ],
+    ],
+    sentence: 'p waits: its sandbox cannot be created, the disk of the folder /d/containerd/root is full.',
+    advice: /^free some space on this disk: the node retries automatically$/,
+  },
+  'a container that cannot be created because the disk is full': {
+    status: { containerStatuses: [waiting('app', 'CreateContainerError', 'mkdir /d/x/y: no space left on device')] },
+    sentence: 'p cannot start: container app cannot be started, the disk of the folder /d/x is full.',
+    evidence: ['CreateContainerError: mkdir /d/x/y: no space left on device'],
+    advice: /^free some space on this disk/,
+  },
+  'a container that succeeds and is restarted': {
+    spec: { restartPolicy: 'Always' },
+    status: {
+      containerStatuses: [
+        waiting('app', 'CrashLoopBackOff', 'back-off', { restartCount: 1, lastState: terminated(0, 'Completed') }),
+      ],
+    },
+    sentence: 'p keeps restarting: container app ended with code 0.',
+    advice: /^give it a command that does not end, or set spec\.restartPolicy to OnFailure or Never/,
+  },
+  'a container of a controller that succeeds and is restarted': {
+    metadata: {
+      ownerReferences: [{ apiVersion: 'apps/v1', kind: 'ReplicaSet', name: 'r', uid: 'u', controller: true }],
+    },
+    spec: { restartPolicy: 'Always' },
+    status: {
+      containerStatuses: [
+        waiting('app', 'CrashLoopBackOff', 'back-off', { restartCount: 1, lastState: terminated(0, 'Completed') }),
+      ],
+    },
+    sentence: 'p keeps restarting: container app ended with code 0.',
+    advice: /^give it a command that does not end; a Job runs a command that ends/,
+  },
   'a container that crashes': {
     status: {
       conditions: UNREADY,

@@ -86,8 +86,31 @@ export function endOfRun(subject: Living, shown: Shown, ended: ContainerStateTer
   return {
     cause: `${called(shown)} ended with code ${ended.exitCode}${PLAIN_REASONS.includes(reason) ? '' : ` (${reason})`}`,
     evidence: [...meaningOf(ended), ...words],
-    actions: [output],
+    actions: [...whenCompleted(subject.pod, shown, ended), output],
   };
+}
+
+/** Returns the advice about a container that is restarted although it has succeeded; none about other containers. */
+function whenCompleted(
+  { metadata, spec }: Pod,
+  { kind, name }: Shown,
+  { exitCode }: ContainerStateTerminated,
+): Action[] {
+  if (exitCode !== 0) return [];
+  const isSidecar =
+    spec?.initContainers?.some((each) => each.name === name && each.restartPolicy === 'Always') === true;
+  const lasting = 'give it a command that does not end';
+  if (isSidecar) return [{ description: `${lasting}, as sidecars run until their Pod ends` }];
+  if (kind !== 'app' || spec?.restartPolicy !== 'Always') return [];
+  // The templates of controllers that keep Pods running allow only this restartPolicy.
+  const isOwned = metadata.ownerReferences?.some(({ controller }) => controller) === true;
+  return [
+    {
+      description: isOwned
+        ? `${lasting}; a Job runs a command that ends`
+        : `${lasting}, or set spec.restartPolicy to OnFailure or Never for a command that ends, and recreate the Pod`,
+    },
+  ];
 }
 
 /** After a restart of the machine, its container runtime and its node start within this time. */
