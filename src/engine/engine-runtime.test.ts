@@ -5,8 +5,9 @@ import { Server, ServerCredentials } from '@grpc/grpc-js';
 import { expect, test } from 'vitest';
 import { nodePlatform } from '../platform/node-js.ts';
 import { serviceCommands } from '../platform/programs/service-commands.ts';
+import { rootProgram } from '../platform/programs/typed-program.ts';
 import { connectOwnRuntime, otherRuntime } from './engine-runtime.ts';
-import { startRuntimeHint, WITHOUT_RUNTIME } from './options/runtime-endpoint.ts';
+import { startRuntimeHint } from './options/runtime-endpoint.ts';
 
 test('connecting to a containerd without its CRI plugin fails with the setting to change', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'lifepod-no-cri-'));
@@ -43,8 +44,8 @@ test('connecting to a socket that does not exist fails with the reason and the r
   await expect(connectOwnRuntime(endpoint, '/d', nodePlatform('error'))).rejects.toThrow(
     /^the container runtime at \S+ does not answer: connect ENOENT [^;]*lifepod-none\/c\.sock; start it$/,
   );
-  await expect(connectOwnRuntime(endpoint, '/d', nodePlatform('error'), {}, WITHOUT_RUNTIME)).rejects.toThrow(
-    /; start it; lifepod up --container-runtime-endpoint '' uses a private containerd instead$/,
+  await expect(connectOwnRuntime(endpoint, '/d', nodePlatform('error'), {}, 'use another one')).rejects.toThrow(
+    /; start it; use another one$/,
   );
 });
 
@@ -53,7 +54,10 @@ test('a private containerd is advised only instead of a runtime of the machine i
   const containerRuntimeEndpoint = 'unix:///run/containerd/containerd.sock';
   try {
     expect(otherRuntime({ dataDir })).toBeUndefined();
-    expect(otherRuntime({ dataDir, containerRuntimeEndpoint })).toBe(WITHOUT_RUNTIME);
+    const start = `${rootProgram()} up --container-runtime-endpoint ''`;
+    expect(otherRuntime({ dataDir, containerRuntimeEndpoint })).toBe(
+      `${start} --data-dir ${dataDir} uses a private containerd instead`,
+    );
     mkdirSync(join(dataDir, 'pods/1234'), { recursive: true });
     expect(otherRuntime({ dataDir, containerRuntimeEndpoint })).toBeUndefined();
   } finally {

@@ -7,6 +7,7 @@ import { UserError } from '../platform/files.ts';
 import type { Metrics } from '../platform/metrics.ts';
 import { lowerOomScore, SHIM_OOM_SCORE } from '../platform/oom-score.ts';
 import type { Platform, Timers } from '../platform/platform.ts';
+import { rootCommand, rootProgram } from '../platform/programs/typed-program.ts';
 import { type Containerd, startContainerd } from '../runtime/containerd/containerd.ts';
 import { containerdPaths } from '../runtime/containerd/paths.ts';
 import { findShims } from '../runtime/containerd/process-table.ts';
@@ -22,8 +23,8 @@ import type { ContainerRuntime, RuntimeEvent } from '../runtime/runtime.ts';
 import { hasPodFolders } from './leftovers.ts';
 import { findCniFolder } from './machine-checks.ts';
 import type { Waiting } from './node-ready.ts';
-import { startRuntimeHint, WITHOUT_RUNTIME } from './options/runtime-endpoint.ts';
-import type { Settings } from './settings.ts';
+import { startRuntimeHint } from './options/runtime-endpoint.ts';
+import { DEFAULT_DATA_DIR, type Settings } from './settings.ts';
 
 /** The sandbox image of the private containerd. lifepod builds it from this machine's catatonit, so that no registry is needed. */
 export const SANDBOX_IMAGE = 'localhost/lifepod/pause:1';
@@ -98,7 +99,14 @@ export const otherRuntime = ({
   dataDir,
   containerRuntimeEndpoint,
 }: Pick<Settings, 'dataDir' | 'containerRuntimeEndpoint'>): string | undefined =>
-  containerRuntimeEndpoint === undefined || hasPodFolders(dataDir) ? undefined : WITHOUT_RUNTIME;
+  containerRuntimeEndpoint === undefined || hasPodFolders(dataDir) ? undefined : withoutRuntime(dataDir);
+
+/** Returns the end of a sentence about a runtime that does not answer: how to start without it, although it is given or recorded. */
+const withoutRuntime = (dataDir: string): string => {
+  const words = "up --container-runtime-endpoint ''";
+  const command = dataDir === DEFAULT_DATA_DIR ? `${rootProgram()} ${words}` : rootCommand(words, dataDir);
+  return `${command} uses a private containerd instead`;
+};
 
 /** Returns the labels of all sandboxes and containers that the engine of the data folder creates. */
 export const instanceLabels = (dataDir: string): Labels => ({ 'lifepod.io/instance': dataDir });

@@ -17,9 +17,6 @@ export function runtimeEndpoint(text: string): string {
   );
 }
 
-/** The end of a sentence about a runtime that does not answer: how to start without it, although its endpoint is given or recorded. */
-export const WITHOUT_RUNTIME = "lifepod up --container-runtime-endpoint '' uses a private containerd instead";
-
 /** Matches the sockets of the units of Debian's and upstream's packages, in an endpoint or in a message about a failed call. */
 const SOCKET_OF_UNIT = /(?:^|[\s"'(]|unix:\/\/)(?:\/var)?\/run\/(containerd|crio)\/\1\.sock(?![\w/])/;
 

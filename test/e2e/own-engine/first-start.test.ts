@@ -50,13 +50,13 @@ test('a first start that fails leaves nothing, and the folder can be used with o
     code: 1,
     stdout: '',
     stderr: expect.stringMatching(
-      /lifepod: the container runtime at unix:\S+ does not answer: .*; start it; lifepod up --container-runtime-endpoint '' uses a private containerd instead\n$/,
+      /lifepod: the container runtime at unix:\S+ does not answer: .*; start it; \S*lifepod up --container-runtime-endpoint '' --data-dir \S+ uses a private containerd instead\n$/,
     ),
   });
   expect(existsSync(join(scratch.path, 'new'))).toBe(false);
   const detached = await launch(['up', '--detach', '--data-dir', scratch.path, ...options]);
   expect(detached.stderr).toMatch(
-    /^lifepod: the container runtime at .* does not answer: .*; start it; lifepod up --container-runtime-endpoint '' uses a private containerd instead\n$/,
+    /^lifepod: the container runtime at .* does not answer: .*; start it; \S*lifepod up --container-runtime-endpoint '' --data-dir \S+ uses a private containerd instead\n$/,
   );
   expect(readdirSync(scratch.path)).toEqual([]);
   const manifest = join(scratch.path, 'none.yaml');
