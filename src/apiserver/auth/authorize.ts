@@ -57,8 +57,9 @@ async function authorize(
   if (!allowed) throw refusal(attributes, reason);
 }
 
-const resourceAttributes = ({ user, query }: Exchange, route: ResourceRoute): ResourceAttributes =>
-  attributesOf({ user, ...route }, query.get('fieldSelector'));
+// As upstream, OPTIONS has no verb, so that only rules for all verbs allow a proxied request with this method.
+const resourceAttributes = ({ user, method, query }: Exchange, route: ResourceRoute): ResourceAttributes =>
+  attributesOf({ user, ...route, ...(method === 'OPTIONS' && { verb: '' }) }, query.get('fieldSelector'));
 
 /** Adds the decision to the annotations of the request's audit event. */
 export function annotate(audit: Map<string, string>, allowed: boolean, reason: string): void {

@@ -98,7 +98,7 @@ const SUBRESOURCE_VERBS: Readonly<Record<string, Verb>> = {
   PUT: 'update',
   PATCH: 'patch',
 };
-/** The verbs of proxied requests. Source: RequestInfo of v1.33, except for OPTIONS, which has no verb there. */
+/** The verbs of proxied requests. Source: RequestInfo of v1.33. OPTIONS has no verb there, and is authorized without one. */
 const PROXY_VERBS: Readonly<Record<string, Verb>> = {
   ...SUBRESOURCE_VERBS,
   DELETE: 'delete',
