@@ -19,9 +19,15 @@ describe('decode', () => {
       restartPolicy: null,
       containers: [{ name: 'a', bar: {}, env: [{ name: 'X', baz: 1 }], ports: null }, { name: 'b' }],
     });
-    const { value, unknownFields, typeErrors } = decode(POD, { ...input, zap: 1 });
+    const { value, unknownFields, typeErrors } = decode(POD, { ...input, zap: 1, metadata: { name: 'p', '[a': 1 } });
     expect(value).toEqual(pod({ containers: [{ name: 'a', env: [{ name: 'X' }] }, { name: 'b' }] }));
-    expect(unknownFields).toEqual(['spec.foo', 'spec.containers[0].bar', 'spec.containers[0].env[0].baz', 'zap']);
+    expect(unknownFields).toEqual([
+      'metadata.[a',
+      'spec.foo',
+      'spec.containers[0].bar',
+      'spec.containers[0].env[0].baz',
+      'zap',
+    ]);
     expect(typeErrors).toEqual([]);
   });
 

@@ -47,8 +47,8 @@ interface Context {
   unknownFields: string[];
   /** Errors that abort Go's decoder immediately and take precedence over type mismatches. */
   fatal: string[];
-  /** The value of the fatal error, and the path to it, with the keys of maps in brackets. */
-  fatalPlace?: { path: (string | number)[]; value: unknown };
+  /** The value of the fatal error, and the path to it. `key`: that of a map. */
+  fatalPlace?: { path: (string | number | { key: string })[]; value: unknown };
   mismatches: string[];
   /** The number of decoded fields, list elements and map entries. */
   values: number;
@@ -86,11 +86,11 @@ function noteFatal(context: Context, text: string, value: unknown): void {
   context.fatalPlace = { path: [...context.path], value };
 }
 
-const pathText = (path: readonly (string | number)[]): string => {
+const pathText = (path: readonly (string | number | { key: string })[]): string => {
   let text = '';
   for (const part of path) {
-    if (typeof part === 'number') text += `[${part}]`;
-    else text += text === '' || part.startsWith('[') ? part : `.${part}`;
+    if (typeof part === 'string') text += text === '' ? part : `.${part}`;
+    else text += `[${typeof part === 'number' ? part : part.key}]`;
   }
   return text;
 };
@@ -188,7 +188,7 @@ function mapDecoder(field: FieldFacts, inner: Decoder, place: Place): Decoder {
       const decoded = item === null ? zeroOf(field) : inner(item, context);
       if (decoded !== undefined) setOwn(result, key, decoded);
       // The context's path has no keys, because Go's errors about fields have none.
-      if (context.fatal.length > fatals) context.fatalPlace?.path.splice(context.path.length, 0, `[${key}]`);
+      if (context.fatal.length > fatals) context.fatalPlace?.path.splice(context.path.length, 0, { key });
     }
     return result;
   };
