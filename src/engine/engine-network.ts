@@ -131,9 +131,7 @@ async function checkNewRanges(
     // The message about a route of another program is sufficient, except in a session, whose user may be unable to give a range.
     if (!isOfOther && !(error instanceof RangeTakenError && settings.forSessions === true)) throw error;
     const { overlap, option } = error;
-    throw new UserError(
-      `${overlap}: ${await startBeside(settings, record, isOfOther ? '--pod-cidr' : option, `choose another with ${option}`)}`,
-    );
+    throw new UserError(`${overlap}: ${await startBeside(settings, record, option, `choose another with ${option}`)}`);
   });
   await checkOtherEngines(settings, record, signal);
 }

@@ -51,6 +51,7 @@ import { lateNode } from './node-placeholder.ts';
 import { nodeReady, type StartReports } from './node-ready.ts';
 import { terminatedPods } from './node-settings.ts';
 import { addressForPods, HOST, signingMillis } from './options/api-settings.ts';
+import { hasEngineOptions } from './options/different-options.ts';
 import { parseRecordLimits } from './options/record-settings.ts';
 import { resolveSettings, type Settings, type UpOptions, usesPrivateContainerd } from './settings.ts';
 import { together } from './settle-all.ts';
@@ -120,7 +121,8 @@ export async function startEngine(
     dropBallast(settings.dataDir);
     progress = await openDataFolder(settings, record, created, platform);
     await migrate(settings.dataDir, platform.log);
-    await checkNetwork({ ...settings, forSessions: options.forSessions }, record, signal);
+    const forSessions = options.forSessions === true && !hasEngineOptions(options);
+    await checkNetwork({ ...settings, forSessions }, record, signal);
     signal.throwIfAborted();
     progress.begin();
     const warnings = startWarnings(settings, platform, signal);

@@ -38,7 +38,7 @@ test('a session is advised to start the engine with the options first, because l
   );
   const command = rootCommand('up --detach', '/d');
   expect(await startBeside({ ...settings, forSessions: true }, undefined, '--port', advice)).toMatch(
-    new RegExp(`^first start this one with options of its own, such as '${command} --port 0 ${POD} ${SERVICE}'$`),
+    new RegExp(`^first start this engine with options of its own, such as '${command} --port 0 ${POD} ${SERVICE}'$`),
   );
 });
 

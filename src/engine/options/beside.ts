@@ -32,7 +32,7 @@ export function servesLifepod(host: string, port: number): Promise<boolean> {
 
 export type BesideOption = '--port' | '--pod-cidr' | '--service-cidr';
 
-/** The settings of a starting engine, and whether a session starts it. */
+/** The settings of a starting engine, and whether a session without options for the engine starts it. */
 export type StartSettings = Settings & Pick<UpOptions, 'forSessions'>;
 
 /**
@@ -47,7 +47,7 @@ export async function startBeside(
 ): Promise<string> {
   const options = await optionsBeside(settings, record, conflicting);
   if (settings.forSessions !== true) return `${advice}, such as ${options}`;
-  return `first start this one with options of its own, such as '${rootCommand('up --detach', settings.dataDir)} ${options}'`;
+  return `first start this engine with options of its own, such as '${rootCommand('up --detach', settings.dataDir)} ${options}'`;
 }
 
 /**

@@ -1,12 +1,17 @@
 import { expect, test } from 'vitest';
 import { recordOf, resolveSettings } from '../settings.ts';
-import { differentOptions, unappliedOptions } from './different-options.ts';
+import { differentOptions, hasEngineOptions, unappliedOptions } from './different-options.ts';
 
 const record = recordOf(resolveSettings({ dataDir: '/d' }, undefined), 7000);
 
 test('an option counts as different only if the engine runs with another value', () => {
   expect(differentOptions({ dataDir: '/d', maxPods: '60', port: 0 }, record)).toEqual(['--max-pods']);
   expect(differentOptions({ dataDir: '/d', maxPods: '110' }, record)).toEqual([]);
+});
+
+test('a session of `lifepod run` has no options for the engine, one of `lifepod up FILE` may have some', () => {
+  expect(hasEngineOptions({ dataDir: '/d', forSessions: true, podCidr: undefined })).toBe(false);
+  expect(hasEngineOptions({ dataDir: '/d', forSessions: true, podCidr: '10.1.0.0/16' })).toBe(true);
 });
 
 test('the runtime of the machine is another one than the private containerd', () => {

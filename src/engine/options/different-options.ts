@@ -3,6 +3,10 @@ import { type EngineRecord, resolveSettings, type Settings, type UpOptions } fro
 
 /** Options that do not describe the engine, or that a running engine does not need. */
 const NOT_OF_ENGINE = ['dataDir', 'logLevel', 'logFormat', 'anyPort', 'forSessions'];
+/** Returns whether any of the options describes the engine, as those of `lifepod up [options] FILE` may; `lifepod run` has none of them. */
+export const hasEngineOptions = (options: UpOptions): boolean =>
+  Object.entries(options).some(([key, value]) => value !== undefined && !NOT_OF_ENGINE.includes(key));
+
 const SETTING_NAMES: Readonly<Record<string, keyof Settings>> = { runtimeHandler: 'runtimeHandlers' };
 
 const flagOf = (key: string): string => `--${key.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
