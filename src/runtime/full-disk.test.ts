@@ -21,9 +21,15 @@ test.each([
   expect(fullDisk(message)).toEqual({ folder });
 });
 
-test('a message about another problem is not about a full disk', () => {
-  expect(fullDisk('no address is free')).toBeUndefined();
-  expect(fullDiskText('no address is free')).toBeUndefined();
+test.each([
+  'no address is free',
+  'unable to join session keyring: unable to create session key: disk quota exceeded',
+  'mkdir /sys/fs/cgroup/memory/kubepods/x: no space left on device',
+  'write /sys/fs/cgroup/cpuset/kubepods/x/cgroup.procs: no space left on device',
+  'inotify_add_watch: no space left on device',
+])('the message %j is not about a full disk', (message) => {
+  expect(fullDisk(message)).toBeUndefined();
+  expect(fullDiskText(message)).toBeUndefined();
 });
 
 test('the text about a full disk names its folder, if known', () => {

@@ -3,13 +3,15 @@
 /** Matches a message about a full disk. Groups: the path that could not be written, in quotes, without them, or after the message. */
 const FULL =
   /(?:(?:"(\/[^"]*)"|(?<=^|[\s'(=])(\/[^\s":]*)): )?(?:no space left on device|disk quota exceeded)(?:, \w+ '(\/[^']+)')?/;
+/** Matches messages with the same words about a limit of the kernel: of keys, control groups or inotify watches. */
+const OTHER_LIMIT = /session key|keyring|\/sys\/fs\/cgroup|inotify/;
 /** The folders whose content means nothing to a user, and all that follows them in a path. */
 const INNER = /\/(?:io\.containerd\.|tmpmounts\/).*$/s;
 
 /** Returns the folder whose disk is full, or undefined as the folder if the message does not name it; undefined for other messages. */
 export function fullDisk(message: string): { folder: string | undefined } | undefined {
   const found = FULL.exec(message);
-  if (found === null) return undefined;
+  if (found === null || OTHER_LIMIT.test(message)) return undefined;
   const path = found[1] ?? found[2] ?? found[3];
   if (path === undefined) return { folder: undefined };
   const folder = INNER.test(path) ? path.replace(INNER, '') : path.slice(0, path.lastIndexOf('/'));

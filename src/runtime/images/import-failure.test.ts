@@ -10,7 +10,7 @@ const damaged = (what: string): string =>
   `the image archive a.tar is damaged (${what} is missing or damaged): create it or copy it again`;
 const full = (where: string): string =>
   `the image archive a.tar cannot be loaded: the disk of ${where} is full; free some space and try again`;
-const ofRoot = `the folder ${ROOT}, where containerd keeps images,`;
+const ofRoot = `the folder ${ROOT}, which containerd needs,`;
 
 test.each([
   [

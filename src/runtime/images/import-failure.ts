@@ -27,13 +27,13 @@ const DAMAGES: readonly [pattern: RegExp, kind: string][] = [
 
 /** The errors of Go's JSON decoder about the configuration of an image. */
 const NOT_JSON =
-  /(?:unable to resolve platform|config).*?(?:invalid character '.*?' (?:looking|after|in|exceeded)|unexpected end of JSON input|json: cannot unmarshal)/;
+  /(?:unable to resolve platform|config).*?(?:invalid character '.*?' (?:looking|after|in|exceeded)|unexpected end of JSON input)/;
 
 /** Returns one sentence. `code`: the exit code of ctr; null if a signal ended it. */
 export function importFailure(file: string, stderr: string, code: number | null): string {
   const full = fullDisk(stderr);
   if (full !== undefined)
-    return `the image archive ${file} cannot be loaded: the disk of ${full.folder === undefined ? "containerd's folder" : `the folder ${full.folder}, where containerd keeps images,`} is full; free some space and try again`;
+    return `the image archive ${file} cannot be loaded: the disk of ${full.folder === undefined ? "containerd's folder" : `the folder ${full.folder}, which containerd needs,`} is full; free some space and try again`;
   if (NOT_JSON.test(stderr))
     return `the image archive ${file} is damaged (its configuration is not JSON): ${MAKE_AGAIN}`;
   for (const [pattern, kind] of DAMAGES) {
