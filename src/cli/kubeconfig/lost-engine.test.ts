@@ -113,13 +113,16 @@ test('a server with a certificate of another authority is reported with the comm
   const server = 'https://127.0.0.1:6443';
   const start = (path: string): string =>
     `the server at ${server} is not that of the kubeconfig ${path}, because its certificate is from another certificate authority: ` +
-    'another or a newer engine uses the port; get its kubeconfig with ';
+    'another or a newer engine, or another program, uses the port; get the kubeconfig of an engine with ';
   expect(otherServer(server, [COPY], undefined, USER, none)).toBe(`${start(COPY)}'eval "$(sudo lifepod kubeconfig)"'`);
   expect(otherServer(server, ['/home/me/.kube/config'], undefined, USER, none)).toBe(
     `${start('/home/me/.kube/config')}'eval "$(sudo lifepod kubeconfig --data-dir FOLDER)"', with its data folder as FOLDER`,
   );
   expect(otherServer(server, ['/d/kubeconfig'], '/d', USER, none)).toContain(
-    `'eval "$(sudo lifepod kubeconfig --data-dir /d)"'`,
+    `'eval "$(sudo lifepod kubeconfig --data-dir FOLDER)"', with its data folder as FOLDER`,
+  );
+  expect(otherServer(server, [OTHER], '/elsewhere', USER, none)).toContain(
+    `'eval "$(sudo lifepod kubeconfig --data-dir /elsewhere)"'`,
   );
   expect(otherServer('https://192.0.2.1:6443', [COPY], undefined, USER, none)).toBeUndefined();
   expect(otherServer(server, [COPY, '/y'], undefined, USER, none)).toBeUndefined();

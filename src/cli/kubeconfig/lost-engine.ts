@@ -106,11 +106,14 @@ export function otherServer(
 ): string | undefined {
   const [path = '', ...others] = paths;
   if (others.length > 0 || !isLoopback(server)) return undefined;
-  const folder = folderOf(path, dataDir ?? engineOf([path]) ?? (COPY.test(path) ? undefined : UNKNOWN_FOLDER));
+  const known = dataDir ?? engineOf([path]);
+  // An engine replaces the kubeconfig in its data folder when it starts, so the server is that of another folder.
+  const isOther = known === undefined ? !COPY.test(path) : resolve(path) === kubeconfigPath(known);
+  const folder = isOther ? UNKNOWN_FOLDER : folderOf(path, known);
   const { engine } = hintsFor({ dataDir: folder }, env);
   return (
     `the server at ${server} is not that of the kubeconfig ${path}, because its certificate is from another certificate authority: ` +
-    `another or a newer engine uses the port; get its kubeconfig with 'eval "$(${engine('kubeconfig')})"'${noteOn(folder)}`
+    `another or a newer engine, or another program, uses the port; get the kubeconfig of an engine with 'eval "$(${engine('kubeconfig')})"'${noteOn(folder)}`
   );
 }
 
