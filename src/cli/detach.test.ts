@@ -49,10 +49,13 @@ test('up --detach returns the report of a ready engine, and undefined for an eng
   expect(await dead.report).toBeUndefined();
 });
 
-test('up --detach says that a running engine runs on if the command is interrupted', () => {
+test('up --detach says that a running engine continues to run if the command is interrupted', () => {
   const error = new InterruptedError('stopped by SIGINT', 'SIGINT');
   expect(interruption(error, undefined)).toBe(error);
-  expect(interruption(error, 7)).toMatchObject({ message: 'interrupted: the engine (PID 7) runs on', exitCode: 130 });
+  expect(interruption(error, 7)).toMatchObject({
+    message: 'interrupted: the engine (PID 7) continues to run',
+    exitCode: 130,
+  });
 });
 
 test('an interrupted start says what remains of an engine that has run before', () => {

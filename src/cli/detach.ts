@@ -56,7 +56,9 @@ export async function startDetached(options: UpOptions, signal?: AbortSignal): P
 
 /** Returns the error of an interrupted start. `pid`: the engine that has run before and is not affected; undefined if there is none. */
 export const interruption = (error: InterruptedError, pid: number | undefined): InterruptedError =>
-  pid === undefined ? error : new InterruptedError(`interrupted: the engine (PID ${pid}) runs on`, error.signal);
+  pid === undefined
+    ? error
+    : new InterruptedError(`interrupted: the engine (PID ${pid}) continues to run`, error.signal);
 
 /** Returns the PID of the engine that has locked the data folder; undefined if none has, or if this is not known. */
 function ownerOf(dataDir: string): number | undefined {

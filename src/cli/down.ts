@@ -86,6 +86,7 @@ export async function down(
     await endFirstStart(dataDir, pid, hadLost, say, settings);
     return;
   }
+  dropBallast(dataDir);
   const isUp = pid === undefined && record.state === 'up';
   const found = isUp && (readRecords(dataDir).length > 0 || (await hasPodsUnlessFull(dataDir)));
   if (found === true) {
@@ -95,7 +96,6 @@ export async function down(
     await startDetached({ dataDir, anyPort: true }, signal);
     pid = dataDirOwner(dataDir);
   }
-  dropBallast(dataDir);
   if (pid !== undefined) await endEngine(dataDir, record, pid, say, settings);
   signal.throwIfAborted();
 

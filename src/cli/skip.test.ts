@@ -49,6 +49,7 @@ test.each<[string, ContainerStatus | undefined, string]>([
 test.each<[string, ContainerStatus, string]>([
   ['that runs', entryStatus({ running: {} }), 'its stop signal was sent, and it is killed if it does not end'],
   ['that waits for its turn', entryStatus({ waiting: { reason: 'PendingDefer' } }), 'it will not run'],
+  ['that is being started', entryStatus({ waiting: { reason: 'ContainerCreating' } }), 'it is stopped if it starts'],
   ['that has ended', entryStatus({ terminated: { exitCode: 143, reason: 'GivenUp' } }), ''],
 ])('lifepod skip says of an entry %s that it was given up before', (_, status, effect) => {
   const pod = podWith({ termination: { ...termination, skip: ['bye'] }, deferContainerStatuses: [status] });

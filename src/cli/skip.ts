@@ -46,9 +46,10 @@ export function outcome({ metadata, status }: Pod, entry: string): string {
   const { terminated, running, waiting } = own?.state ?? {};
   if (terminated !== undefined) return `${subject} had already ended (${terminated.reason}): nothing changes`;
   if (status?.termination?.skip?.includes(entry) === true) {
-    const effect =
-      running === undefined ? 'it will not run' : 'its stop signal was sent, and it is killed if it does not end';
-    return `${subject} was given up before: ${effect}${running === undefined && hasRun(own) ? ' again' : ''}`;
+    const before = `${subject} was given up before:`;
+    if (running !== undefined) return `${before} its stop signal was sent, and it is killed if it does not end`;
+    if (waiting?.reason === 'ContainerCreating') return `${before} it is stopped if it starts`;
+    return `${before} it will not run${hasRun(own) ? ' again' : ''}`;
   }
   if (running !== undefined) return `${subject} is given up: its stop signal is sent now`;
   // The status shows an attempt before it starts, so the container may be about to start.

@@ -82,7 +82,7 @@ export async function up(options: UpOptions): Promise<void> {
   } catch (error) {
     // After an abort, `error` only shows which step was interrupted. Report the signal instead.
     const failure: unknown = stopping.signal.aborted ? stopping.signal.reason : error;
-    if (isForeground) throw withRemains(failure, options.dataDir);
+    if (isForeground) throw withRemains(failure, options.dataDir, end);
     await report({ error: failureText(failure) });
     process.exitCode = 1;
     return;
@@ -117,19 +117,28 @@ export async function up(options: UpOptions): Promise<void> {
  * that is needed when the engine stops, because another version may have replaced the files by then.
  */
 async function loadEngine() {
-  const [{ startEngine }, { refuseLost }, { mayRunPods }, { readEngineRecord }] = await Promise.all([
+  const [{ startEngine }, { refuseLost }, { mayRunPods }, { readEngineRecord }, { hasNetwork }] = await Promise.all([
     import('../engine/engine.ts'),
     import('../engine/data-folder/lost-folder.ts'),
     import('./service/not-running.ts'),
     import('../engine/settings.ts'),
+    import('../engine/leftovers.ts'),
   ]);
   /** Returns whether an engine has run in the data folder, and no other process runs one there now. */
   const hasRun = (dataDir: string): boolean =>
     readEngineRecord(dataDir)?.state === 'up' && [undefined, process.pid].includes(dataDirOwner(dataDir));
-  const withRemains = (failure: unknown, dataDir: string): unknown =>
-    failure instanceof InterruptedError && hasRun(dataDir)
-      ? interruptedStart(failure, mayRunPods(dataDir), dataDir, process.env)
-      : failure;
+  const withRemains = (failure: unknown, dataDir: string, end: EngineStop): unknown => {
+    // `lifepod down`, which has ended the Pods, also removes the rest.
+    if (end !== 'pods-run' || !(failure instanceof InterruptedError)) return failure;
+    try {
+      if (!hasRun(dataDir)) return failure;
+      const podsRun = mayRunPods(dataDir);
+      return podsRun || hasNetwork(dataDir) ? interruptedStart(failure, podsRun, dataDir, process.env) : failure;
+    } catch {
+      // For example, another command has locked the folder.
+      return failure;
+    }
+  };
   return { startEngine, refuseLost, mayRunPods, withRemains };
 }
 

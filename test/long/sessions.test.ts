@@ -138,7 +138,7 @@ test('the next session deletes what a killed one has left, then creates the same
   expect(killed.code).toBeNull();
   const { code, stdout, stderr } = await interrupted([{ at: /\/app \| serves/, signal: 'SIGINT' }]);
   expect(stderr).toMatch(
-    /^deleting what a session that was interrupted or killed has left \(PID \d+\), [^\n]*: [^\n]*deployment\/web[^\n]*\n[\s\S]*deployment\/web created\n/m,
+    /^deleting what a session that was interrupted or killed \(PID \d+\) has left of [^\n]*deployment\/web[^\n]*\n[\s\S]*deployment\/web created\n/m,
   );
   expect(code, stdout + stderr).toBe(130);
   expect(engineRuns(lifepod)).toBe(false);

@@ -115,6 +115,25 @@ test.each<[string, Pod['status'], boolean, string]>([
     "no container in pod web has ever started: 'lifepod why web -n a' shows why",
   ],
   [
+    'before the last restart if the only run could not start',
+    {
+      phase: 'Failed',
+      containerStatuses: [
+        {
+          name: 'c',
+          image: 'i',
+          imageID: '',
+          ready: false,
+          restartCount: 0,
+          state: { terminated: { ...NOT_STARTED.terminated, exitCode: 128 } },
+          containerID: 'containerd://1',
+        },
+      ],
+    },
+    true,
+    "no container in pod web has ever started: 'lifepod why web -n a' shows why",
+  ],
+  [
     'before its first run',
     { phase: 'Pending' },
     true,

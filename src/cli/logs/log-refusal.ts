@@ -32,9 +32,12 @@ export function logRefusal(error: ApiError, pod: Pod, container: PodContainer, h
   return new UserError(`${message}; '${log(' -f')}' waits for it, and ${why} what it waits for`);
 }
 
-/** Returns whether a run of the container has begun, so that there is a log. */
-const hasRun = ({ status }: PodContainer): boolean =>
-  status?.state?.running !== undefined || runOf(status) !== undefined;
+/** Returns whether the process of the current or last run of the container has started, so that there is a log. */
+const hasRun = ({ status }: PodContainer): boolean => {
+  const { running, terminated = status?.lastState?.terminated } = status?.state ?? {};
+  if (running !== undefined) return true;
+  return runOf(status) !== undefined && !FAILED_START_REASONS.includes(terminated?.reason ?? '');
+};
 
 /** Returns the error for a container of a Pod without a node, for which the API server returns an empty log, as upstream does. */
 export function notScheduled(pod: Pod, container: PodContainer, hints: Hints): Error {

@@ -15,17 +15,19 @@ test('the deletion of a data folder is noticed while its engine runs, not when i
   const ending = new AbortController();
   onTestFinished(() => ending.abort());
   let lost: LostParts | undefined = { pids: [], hasPods: true };
-  const find = vi.fn(() => lost);
+  const looked = Promise.withResolvers<void>();
+  const find = vi.fn(() => {
+    looked.resolve();
+    return lost;
+  });
   const deleted = folderDeleted(dataDir, ending.signal, find);
   expect(find).not.toHaveBeenCalled();
   rmSync(lock);
-  await vi.waitFor(() => expect(find).toHaveBeenCalled());
+  await looked.promise;
   writeFileSync(lock, '7 session\n');
   lost = { pids: [7], hasPods: true };
   rmSync(dataDir, { recursive: true });
-  expect(await deleted).toMatch(
-    new RegExp(
-      `^the data folder ${dataDir} was deleted while its engine ran: '.*down.*' ends the engine \\(PID 7\\), and its Pods without their grace periods$`,
-    ),
-  );
+  const text = await deleted;
+  expect(text).toContain(`the data folder ${dataDir} was deleted while its engine ran: '`);
+  expect(text).toMatch(/down.*' ends the engine \(PID 7\), and its Pods without their grace periods$/);
 });

@@ -5,7 +5,7 @@ import { lockPath } from '../../platform/files.ts';
 
 /**
  * Resolves with the sentence of lostText() when the data folder is deleted while its engine runs. Does not settle after `signal` has
- * aborted, or if the machine has no more watches of folders. A lock that was deleted with its engine, for example by `lifepod down`, does
+ * aborted, or if the folder is deleted later and the machine has no more watches of folders. A lock that was deleted with its engine, for example by `lifepod down`, does
  * not count.
  */
 export async function folderDeleted(dataDir: string, signal: AbortSignal, find = findLost): Promise<string> {
@@ -18,7 +18,7 @@ export async function folderDeleted(dataDir: string, signal: AbortSignal, find =
     if (text !== undefined) deleted.resolve(text);
   };
   const watcher = watchFolder(dataDir, look, signal);
-  if (watcher !== undefined) look();
+  look();
   return deleted.promise.finally(() => watcher?.close());
 }
 

@@ -136,14 +136,13 @@ async function liveAndLeave(manifests: readonly Manifest[], use: EngineUse, sess
   }
 }
 
-/** Returns the line about the deletion of what the session of the record has left. The deletion may wait for the end of Pods. */
+/** Returns the line about the deletion of the session's objects. The record also names objects that were not created. */
 function leftText({ pid, objects }: SessionRecord): string {
   const named = objects.flatMap(({ kind, name }) => (name === undefined ? [] : titleOf(kind, { name })));
-  const waits = objects.some(({ kind }) => kind === 'Pod' || ownsPods(kind))
-    ? ', which waits until its Pods have ended'
-    : '';
-  const left = `deleting what a session that was interrupted or killed has left (PID ${pid})${waits}`;
-  return named.length === 0 ? left : `${left}: ${named.join(', ')}`;
+  const ofThese = named.length === 0 ? '' : ` of ${named.join(', ')}`;
+  const hasPods = objects.some(({ kind }) => kind === 'Pod' || ownsPods(kind));
+  const waits = hasPods ? '; this waits until the Pods have ended' : '';
+  return `deleting what a session that was interrupted or killed (PID ${pid}) has left${ofThese}${waits}`;
 }
 
 /** Restarts the engine of the session after it has failed, and deletes the objects of the session. Resolves with whether that succeeded. */

@@ -906,6 +906,7 @@ explains({
     gone: true,
     steps: [
       [60, 'Started', of('app')],
+      [40, 'Exited', { ...of('log'), containerKind: 'init', exitCode: 1, reason: 'Error' }],
       [20, 'Exited', { ...of('app'), exitCode: 9, reason: 'Error' }],
       [20, 'TerminationBegan', { reason: 'Completed', ...until(10) }],
       [19, 'Exited', { ...of('log'), containerKind: 'init', exitCode: 143, reason: 'Error' }],

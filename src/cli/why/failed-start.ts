@@ -53,7 +53,13 @@ export function startFinding(subject: Needing, reason: string, text: string): Fi
   const found = commandFinding(text) ?? objectFinding(subject, text);
   if (found !== undefined) return found;
   const full = fullDiskText(text);
-  if (full !== undefined) return only(`cannot be started, ${full}`, FREE_SPACE);
+  if (full !== undefined) {
+    const isFinal = FAILED_START_REASONS.includes(reason) && subject.pod.spec?.restartPolicy === 'Never';
+    return only(
+      `cannot be started, ${full}`,
+      isFinal ? 'free some space on this disk, and recreate the Pod' : FREE_SPACE,
+    );
+  }
   if (/runAsNonRoot|non-root policy/.test(text))
     return only(
       `may not run as root, but its user is root or unknown, ${text}`,

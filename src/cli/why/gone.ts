@@ -107,13 +107,19 @@ function failureOf(subject: Subject, steps: readonly Transition[], began: Transi
   return `it had failed because ${stop?.cause ?? `${called({ kind, name })} ended with code ${exitCode}${detail}`}`;
 }
 
-/** Returns the earliest exit with an error among the last exits of the init and app containers until `at`; undefined if there is none. */
+/**
+ * Returns the earliest exit with an error among the last exits, until `at`, of the app containers; of the init containers if no app container
+ * has exited. Returns undefined if there is none. The exit of a sidecar, which is an init container, does not fail its Pod.
+ */
 function failedExit(steps: readonly Transition[], at: number): Transition | undefined {
   const last = new Map<string, Transition>();
   for (const step of steps)
     if (step.type === 'Exited' && step.at <= at && (step.containerKind === 'init' || step.containerKind === 'app'))
       last.set(step.container ?? '', step);
-  return [...last.values()].sort((a, b) => a.at - b.at).find(({ exitCode = 0 }) => exitCode !== 0);
+  const ends = [...last.values()].sort((a, b) => a.at - b.at);
+  // An app container starts only after all init containers except sidecars have succeeded.
+  const decisive = ends.some(({ containerKind }) => containerKind === 'app') ? 'app' : 'init';
+  return ends.find(({ containerKind, exitCode = 0 }) => containerKind === decisive && exitCode !== 0);
 }
 
 /**

@@ -103,7 +103,7 @@ function whenCompleted(
   if (isSidecar) return [{ description: `${lasting}, as sidecars run until their Pod ends` }];
   if (kind !== 'app' || spec?.restartPolicy !== 'Always') return [];
   // The templates of controllers that keep Pods running allow only this restartPolicy.
-  const isOwned = metadata.ownerReferences?.some(({ controller }) => controller) === true;
+  const isOwned = metadata.ownerReferences?.some(({ controller, kind }) => controller && kind !== 'Node') === true;
   return [
     {
       description: isOwned
