@@ -254,7 +254,7 @@ describe('rotateKey()', () => {
     isFull = true;
     expect(await failureOf(rotateKey())).toMatchObject({
       code: 507,
-      message: `a new key encrypts new values, but not all older values yet, so the old key remains: cannot write to the store in ${dataDir}: the disk is full; free some space`,
+      message: `a new key encrypts new values, but the rotation is not complete, so the old key remains: cannot write to the store in ${dataDir}: the disk is full; free some space`,
     });
     await expectAll(store, 3);
     isFull = false;

@@ -113,7 +113,7 @@ function fullText(error: unknown, hasNewKey: boolean): string {
       ? message
       : `${path} cannot be written: the disk is full; free some space and try again`;
   const outcome = hasNewKey
-    ? 'a new key encrypts new values, but not all older values yet, so the old key remains'
+    ? 'a new key encrypts new values, but the rotation is not complete, so the old key remains'
     : 'the key has not changed';
   return `${outcome}: ${cause}`;
 }
