@@ -132,6 +132,7 @@ test('another data folder with a restored backup has its Secrets and records, an
 });
 
 test('a start and down on a full disk leave no network, and say that the disk is full', async () => {
+  await lifepod.cliOk('down');
   const scratch = await ownDisk('20m', 2_000);
   const other = clientOf(scratch.path, join(scratch.path, 'kubeconfig'));
   try {
@@ -140,14 +141,15 @@ test('a start and down on a full disk leave no network, and say that the disk is
     writeFileSync(join(scratch.path, 'lock'), '1 engine\n');
     const filler = join(scratch.path, 'filler');
     await runCommand('dd', ['if=/dev/zero', `of=${filler}`, 'bs=4096']);
-    const refused = await other.cli('up', '--detach');
+    const refused = await other.cli('up', '--detach', '--port', '0');
     expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining('the disk is full')]);
     expect(hasNetwork(scratch.path)).toBe(false);
     const down = await other.cli('down');
     expect([down.code, down.stderr]).toEqual([1, expect.stringContaining('the disk is full')]);
     expect(down.stderr).toContain(`nothing from ${scratch.path} is running or mounted any more, but its store may`);
-    rmSync(filler);
   } finally {
+    rmSync(join(scratch.path, 'filler'), { force: true });
+    await launch(['down', '--data-dir', scratch.path]);
     await scratch.remove();
   }
 });
