@@ -1,4 +1,3 @@
-/** Tests over HTTPS which requests RBAC allows, and the responses to refused requests. */
 import { createPrivateKey } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { Agent } from 'node:https';

@@ -1,4 +1,3 @@
-/** Tests the certificates of the server and of its clients while connections are open. */
 import { X509Certificate } from 'node:crypto';
 import { once } from 'node:events';
 import { Agent } from 'node:https';
@@ -15,7 +14,6 @@ import { startTestServer, type TestServer } from './server-fixture.ts';
 const DAY = 24 * 60 * 60 * 1000;
 const MAPS = '/api/v1/namespaces/default/configmaps';
 
-/** Returns the fingerprint of the certificate that a new connection gets. */
 async function served({ server, pki }: TestServer): Promise<string> {
   const socket = connect({ host: server.host, port: server.port, ca: pki.caCertificate, servername: 'localhost' });
   await once(socket, 'secureConnect');

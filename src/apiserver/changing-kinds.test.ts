@@ -1,4 +1,4 @@
-/** Tests that all parts of the server reflect the catalog when kinds are added and removed while the server runs. */
+/** All parts of the server must reflect the catalog when kinds are added and removed while the server runs. */
 import { once } from 'node:events';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { anyKind, createCatalog, type KindCatalog } from '../api/catalog.ts';
@@ -33,7 +33,6 @@ afterEach(async () => {
   await at[Symbol.asyncDispose]();
 });
 
-/** Splits an apiVersion into the group and the version. */
 const groupOf = (apiVersion: string): [group: string, version: string] => {
   const [version = '', group = ''] = apiVersion.split('/').reverse();
   return [group, version];

@@ -1,11 +1,11 @@
-/** Tests that clients that send invalid or refused requests can still read the response of the server. */
+/** Clients that send invalid or refused requests must still be able to read the response of the server. */
 import { connect } from 'node:tls';
 import { describe, expect, test } from 'vitest';
 import { runCommandOk } from '../platform/processes.ts';
 import { CONFIG_MAPS } from './hostile-fixture.ts';
 import { startTestServer } from './server-fixture.ts';
 
-/** The script of a client. The client runs in its own process, so that it keeps sending while the server closes the connection. */
+/** A client in its own process keeps sending while the server closes the connection. */
 const CLIENT = `
   const { body, times, ...options } = JSON.parse(require('node:fs').readFileSync(0, 'utf8'));
   const ask = () => new Promise((resolve) => require('node:https')
@@ -88,7 +88,6 @@ test.each([
 });
 
 describe('many headers', () => {
-  /** Sends the bytes, and resolves to all bytes of the response. The client is the administrator. */
   async function exchange(bytes: string): Promise<string> {
     await using at = await startTestServer();
     const { certificate: cert, key } = at.pki.admin;

@@ -16,10 +16,8 @@ export interface SendOptions {
   isWhole?: boolean;
 }
 
-/** A request that is being sent. */
 export interface Sending {
   body: Writable;
-  /** Resolves when the server has sent 100 Continue. */
   continued: Promise<unknown>;
   /**
    * Resolves when the headers of the response have arrived. In HTTP/2, the response has those members of an IncomingMessage that tests use.
@@ -40,7 +38,7 @@ export function testClient(server: Server): TestClient {
   const http2 = http2Client(server);
   return {
     ...http2,
-    // Send upgrade requests in HTTP/1.1, because HTTP/2 has no upgrades.
+    // HTTP/2 has no upgrades.
     send: (...of) => (of[2].headers?.['upgrade'] === undefined ? http2 : http1).send(...of),
   };
 }
@@ -66,9 +64,9 @@ function sending(body: Writable, response: Promise<IncomingMessage>): Sending {
   return { body, continued, response };
 }
 
-/** The maximum number of streams that the client opens on one connection: fewer than the server allows. */
+/** Per connection: fewer than the server allows. */
 const MOST_STREAMS = 50;
-/** Limits of the client that are high enough for tests that send many large bodies, or receive many headers. */
+/** High enough for tests that send many large bodies, or receive many headers. */
 const LIMITS = { maxSessionMemory: 1000, maxHeaderListPairs: 2000 };
 const OF_HTTP1 = new Set(['connection', 'transfer-encoding']);
 
@@ -111,7 +109,7 @@ function http2Client({ host, port }: Server): TestClient {
   };
 }
 
-/** Returns the response as a separate stream, because Node.js drops the unread data of an HTTP/2 stream when the stream is closed. */
+/** Returns a separate stream, because Node.js drops the unread data of an HTTP/2 stream when the stream is closed. */
 function responseOf(stream: ClientHttp2Stream, received: IncomingHttpHeaders): IncomingMessage {
   const headers = Object.fromEntries(Object.entries(received).filter(([name]) => !name.startsWith(':')));
   const body = new PassThrough();

@@ -1,5 +1,3 @@
-/** Tests the limits on the connections, TLS handshakes, watches, logs and streams that clients keep open. */
-
 import { once } from 'node:events';
 import type { Agent } from 'node:https';
 import { connect, type Socket } from 'node:net';

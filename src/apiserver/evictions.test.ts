@@ -1,4 +1,3 @@
-/** Tests evictions over HTTPS: the versions of the body, and the answers to clients that must wait for a PodDisruptionBudget. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Answer, startTestServer, type TestServer } from './server-fixture.ts';
 
@@ -19,17 +18,13 @@ const merge = (path: string, body: object): Promise<Answer> =>
 const evict = (name: string, version = 'v1'): Promise<Answer> =>
   send('POST', `${PODS}/${name}/eviction`, { apiVersion: `policy/${version}`, kind: 'Eviction', metadata: { name } });
 
-/** Creates a ready Pod with the label app=APP. */
 async function running(name: string, app: string): Promise<void> {
   const spec = { nodeName: 'n1', containers: [{ name: 'app', image: 'busybox:1.28' }] };
   await send('POST', PODS, { apiVersion: 'v1', kind: 'Pod', metadata: { name, labels: { app } }, spec });
   const conditions = [{ type: 'Ready', status: 'True' }];
   expect((await merge(`${PODS}/${name}/status`, { status: { phase: 'Running', conditions } })).code).toBe(200);
 }
-/**
- * Creates a PodDisruptionBudget for the Pods with the label app=APP. If `disruptionsAllowed` is undefined, the budget has no status, as if
- * the controller had not seen it.
- */
+/** If `disruptionsAllowed` is undefined, the budget has no status, as if the controller had not seen it. */
 async function budget(name: string, disruptionsAllowed: number | undefined, app = name): Promise<void> {
   const spec = { minAvailable: 1, selector: { matchLabels: { app } } };
   await send('POST', BUDGETS, { apiVersion: 'policy/v1', kind: 'PodDisruptionBudget', metadata: { name }, spec });

@@ -1,4 +1,3 @@
-/** Tests that the server disconnects clients that do not finish the TLS handshake. */
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { duplexPair } from 'node:stream';
@@ -6,7 +5,6 @@ import { connect as connectTls } from 'node:tls';
 import { expect, test } from 'vitest';
 import { startTestServer } from './server-fixture.ts';
 
-/** Resolves to the bytes of a TLS ClientHello. */
 async function clientHello(): Promise<Buffer> {
   const [near, far] = duplexPair();
   const client = connectTls({ socket: near });
@@ -27,7 +25,7 @@ test('a client that does not finish the TLS handshake within 10 s is disconnecte
   const [silent, half, whole, slow] = await Promise.all([client(), client(), client(), client()]);
   half.write(hello.subarray(0, hello.length / 2));
   whole.write(hello);
-  // The client `slow` sends a byte every second, so that its connection is never idle for long.
+  // The connection of `slow` is never idle for long.
   let sent = 0;
   const drip = setInterval(() => slow.write(hello.subarray(sent, ++sent)), 1000);
   const begun = performance.now();

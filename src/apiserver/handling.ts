@@ -1,7 +1,3 @@
-/**
- * Creates the state that all request handlers of one server share: limits, metrics, authentication, and the documents that the server
- * serves.
- */
 import { createMetrics, type Metrics } from '../platform/metrics.ts';
 import type { Audit } from './audit/audit.ts';
 import { createAuthentication } from './auth/authentication/authenticate.ts';
@@ -37,7 +33,7 @@ export interface Handling extends ServerContext {
   readyChecks: HealthChecks;
 }
 
-/** Returns the shared state. `readyChecks`: the checks of /readyz in addition to ping. */
+/** `readyChecks`: the checks of /readyz in addition to ping. */
 export function createHandling(
   options: ApiServerOptions,
   outgoing: OutgoingBudget,

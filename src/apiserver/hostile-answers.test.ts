@@ -10,7 +10,7 @@ import { OTHERS_WAIT_MILLIS, PODS, startHostileServer, whileServingOthers } from
 import { ref } from './registry/testing.ts';
 import { readText, startTestServer } from './server-fixture.ts';
 
-/** Returns an object that cannot be serialized, like one whose text exceeds the maximum string length. */
+/** Serialization of the object fails, like that of an object whose text exceeds the maximum string length. */
 const unwritable = (kind: string): object => ({
   kind,
   code: 409,

@@ -1,6 +1,4 @@
-/**
- * Tests that requests do not harm other clients: YAML and nested bodies, incomplete bodies, and invalid bodies and parameters.
- */
+/** Tests that requests with harmful bodies and parameters do not affect other clients. */
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { once } from 'node:events';
 import { connect } from 'node:tls';
@@ -33,7 +31,6 @@ const postYaml = (body: string): Promise<Answer> =>
 const patch = (type: string, body: string): Promise<Answer> =>
   at.call('PATCH', `${CONFIG_MAPS}/one`, { body, headers: { 'content-type': `application/${type}` } });
 
-/** Resolves to the number of worker threads that `call` starts. */
 async function threadsOf(call: () => Promise<unknown>): Promise<number> {
   let threads = 0;
   const count = (): void => {

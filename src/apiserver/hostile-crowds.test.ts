@@ -15,16 +15,13 @@ import { configMap } from './registry/testing.ts';
 import { agentFor, startTestServer, type TestServer } from './server-fixture.ts';
 
 const CROWD = 200;
-/** The number of requests whose connections are opened at a time, so that their TLS handshakes stay below the limit. */
+/** The number of connections that are opened at a time, so that their TLS handshakes stay below the limit. */
 const BATCH = 100;
 const LIMITS = { ...DEFAULT_LIMITS, inFlight: 60, queued: 100 };
-/**
- * The places that the requests of one user get: half of the 45 places in flight for users, and half of the 75 places in the queue, rounded
- * up.
- */
+/** One user gets half of the 45 places in flight for users, and half of the 75 places in the queue, rounded up. */
 const IN_FLIGHT = 23;
 const QUEUED = 38;
-/** The limit on the time of another user's request, in CPU time of this thread, in which all clients of the test run. */
+/** For another user's request, in CPU time of this thread, in which all clients of the test run. */
 const WAIT_MILLIS = 1000;
 
 let at: TestServer;
@@ -56,7 +53,6 @@ afterEach(async () => {
 });
 
 interface Sent {
-  /** Resolves when the request has been sent. */
   sent: Promise<unknown>;
   response: Promise<IncomingMessage>;
 }
@@ -72,7 +68,7 @@ function post(name: string): Sent {
   return { sent, response };
 }
 
-/** Sends CROWD requests that hang, and calls `onRefused` for each response 429. Resolves to all responses once all requests are sent. */
+/** Sends CROWD requests that hang. Calls `onRefused` for each response 429. Resolves when all requests are sent. */
 async function sendCrowd(onRefused: (response: IncomingMessage) => void): Promise<Promise<IncomingMessage>[]> {
   const responses: Promise<IncomingMessage>[] = [];
   while (responses.length < CROWD) {

@@ -1,4 +1,3 @@
-/** For tests of harmful requests: starts a server on a registry with an LMDB store, and measures the delay of other clients. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -6,16 +5,15 @@ import { openLmdbStore } from '../store/lmdb/lmdb-store.ts';
 import { type Started, startRegistry } from './registry/testing.ts';
 import { type Answer, startTestServer, type TestServer } from './server-fixture.ts';
 
-/** The limit on `othersWaited` in most tests, in milliseconds: about ten times the longest delay that was measured. */
+/** The limit on `othersWaited` in most tests: about ten times the longest delay that was measured. */
 export const OTHERS_WAIT_MILLIS = 1000;
 
-/** A length just below the limit on a request body, in bytes. */
+/** Just below the limit on a request body, in bytes. */
 export const LARGE = 2_900_000;
 
 export const CONFIG_MAPS = '/api/v1/namespaces/default/configmaps';
 export const PODS = '/api/v1/namespaces/default/pods';
 
-/** Returns a text of at least `length` characters that consists of lines. `line`: returns the line with the index. */
 export const repeatUpTo = (length: number, line: (index: number) => string): string => {
   const lines: string[] = [];
   for (let bytes = 0; bytes < length; bytes += lines.at(-1)?.length ?? 0) lines.push(line(lines.length));
@@ -41,9 +39,8 @@ export async function startHostileServer(): Promise<TestServer & Pick<Started, '
 }
 
 /**
- * Calls `request`, and sends requests of another client, one after another, until the response of `request` arrives. Returns this
- * response and `othersWaited`: the longest time that a request of the other client took, in milliseconds of CPU time of this
- * thread, so that other load on the machine does not count.
+ * Sends requests of another client, one after another, until the response of `request` arrives. `othersWaited`: the longest time of such a
+ * request, in milliseconds of CPU time of this thread, so that other load on the machine does not count.
  */
 export async function whileServingOthers(
   at: TestServer,

@@ -1,7 +1,3 @@
-/**
- * Tests very long lists in objects and requests: the server serves other clients in the meantime, and the length of its responses is
- * bounded.
- */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { CONFIG_MAPS, OTHERS_WAIT_MILLIS, PODS, startHostileServer, whileServingOthers } from './hostile-fixture.ts';
 import type { TestServer } from './server-fixture.ts';
@@ -17,8 +13,8 @@ const pod = (name: string, container: object, rest: object = {}): string =>
   JSON.stringify({ metadata: { name }, spec: { containers: [{ name: 'a', image: 'b', ...container }], ...rest } });
 
 /**
- * The length of most lists. Comparing all pairs of so many elements would take about ten times OTHERS_WAIT_MILLIS; linear work takes
- * about a tenth of OTHERS_WAIT_MILLIS.
+ * Comparing all pairs of so many elements would take about ten times OTHERS_WAIT_MILLIS; linear work takes about a tenth of
+ * OTHERS_WAIT_MILLIS.
  */
 const COUNT = 10_000;
 
@@ -68,7 +64,7 @@ describe('objects with many containers', () => {
     const deployment = { selector, template: { metadata: { labels }, spec } };
     return JSON.stringify({ metadata: { name: `many-${count}` }, spec: path === PODS ? spec : deployment });
   };
-  /** The limit on the wait of other clients. If an object with 90,000 containers were validated, the wait would be longer. */
+  /** If an object with 90,000 containers were validated, other clients would wait longer than this. */
   const WAIT_MILLIS = OTHERS_WAIT_MILLIS / 3;
 
   test.each([PODS, DEPLOYMENTS])(

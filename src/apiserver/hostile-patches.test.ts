@@ -1,4 +1,4 @@
-/** Tests JSON patches that need far more work than their length suggests: the server refuses them without delaying other clients. */
+/** Tests JSON patches that need far more work than their length suggests. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { CONFIG_MAPS, OTHERS_WAIT_MILLIS, startHostileServer, whileServingOthers } from './hostile-fixture.ts';
 import type { TestServer } from './server-fixture.ts';
@@ -17,7 +17,7 @@ const many = (count: number, operation: (index: number) => Operation): Operation
 const add = (path: string, value: unknown): Operation => ({ op: 'add', path, value });
 const ones = (count: number): number[] => Array.from({ length: count }, () => 1);
 
-/** Copy operations, each of which doubles the size of the data. */
+/** Each operation doubles the size of the data. */
 const doubling = many(40, (index) => ({ op: 'copy', from: '/data', path: `/data/c${index}` }));
 const elements = 400_000;
 

@@ -1,4 +1,3 @@
-/** Tests that a user without rights reads and changes nothing, whatever the requests are. */
 import fc from 'fast-check';
 import { expect, onTestFinished, test } from 'vitest';
 import { hostileRequest } from '../../test/support/hostile-requests.ts';

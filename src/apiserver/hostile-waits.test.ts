@@ -1,7 +1,4 @@
-/**
- * Tests that requests which wait in an admission plugin hold up no other requests, whether their bodies are large or small, and that
- * the number and the memory of waiting requests are bounded.
- */
+/** Requests that wait in an admission plugin must not hold up other requests, and their number and memory must be bounded. */
 import { once } from 'node:events';
 import { afterEach, expect, test } from 'vitest';
 import type { AdmissionPlugin, AdmissionRequest } from './admission/plugin.ts';
@@ -19,12 +16,10 @@ const BATCH = 100;
 let at: TestServer;
 /** The requests that have waited in the plugin: creates of objects named `held-…`, and deletes of objects named `kept-…`. */
 let held: AdmissionRequest[];
-/** Ends the waits of the plugin. */
 let release: () => void;
 /** Resolves when `count` requests have begun to wait. */
 let reached: (count: number) => Promise<void>;
 
-/** Starts a server in which at most `waiting` requests may wait. */
 async function start({ waiting } = DEFAULT_LIMITS): Promise<void> {
   held = [];
   const released = Promise.withResolvers<void>();
@@ -63,7 +58,7 @@ const bodyOf = (name: string, length: number): string => JSON.stringify(configMa
 const post = (name: string, length: number, signal?: AbortSignal): Promise<Answer> =>
   at.call('POST', CONFIG_MAPS, { body: bodyOf(name, length), signal });
 
-/** Sends requests that wait in the plugin, and resolves once all of them wait, to the promises of their responses. */
+/** Sends requests that wait in the plugin. Resolves once all of them wait. */
 async function hold(count: number, length: number): Promise<Promise<Answer>[]> {
   const responses: Promise<Answer>[] = [];
   const before = held.length;
@@ -75,7 +70,6 @@ async function hold(count: number, length: number): Promise<Promise<Answer>[]> {
   return responses;
 }
 
-/** Creates, updates, patches and deletes a large and a small object, as another client would. */
 async function serveOthers(): Promise<void> {
   for (const length of [LARGE, SMALL]) {
     expect((await post('other', length)).code).toBe(201);

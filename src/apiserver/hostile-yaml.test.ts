@@ -1,6 +1,6 @@
 /**
- * Tests that YAML bodies that need far more time or memory than their length suggests are refused, and that other clients are served
- * meanwhile. Each body may use its whole time limit, so these tests run in `npm run test:long`.
+ * Tests YAML bodies that need far more time or memory than their length suggests. Each body may use its whole time limit, so these tests
+ * run in `npm run test:long`.
  */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import {

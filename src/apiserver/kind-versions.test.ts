@@ -1,4 +1,3 @@
-/** Tests that clients read and write the objects of a kind in each of its versions, with HorizontalPodAutoscalers. */
 import { once } from 'node:events';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { createCatalog } from '../api/catalog.ts';

@@ -1,4 +1,4 @@
-/** Tests that a kind that is added while the server runs is served with the types that it brings. */
+/** A kind that is added while the server runs must be served with the types that it brings. */
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { anyKind, createCatalog, type KindCatalog } from '../api/catalog.ts';
 import { kind } from '../api/declaration.ts';

@@ -1,4 +1,3 @@
-/** Tests the time limits for the arrival of request bodies, in virtual time, with real sockets. */
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -11,7 +10,6 @@ import { readText, startTestServer, type TestServer } from './server-fixture.ts'
 const PODS = '/api/v1/namespaces/default/pods';
 const FIVE_MINUTES = 300_000;
 
-/** Begins a POST request with a body. Resolves when the server handles the request. */
 async function post(at: TestServer, path: string): Promise<Sending> {
   const sent = at.send('POST', path, { headers: { 'transfer-encoding': 'chunked', expect: '100-continue' } });
   await sent.continued;
@@ -38,7 +36,7 @@ test('a body that the proxy of a Pod forwards may take an hour', async () => {
     incoming.once('data', received.resolve);
     void readText(incoming).then((text) => response.end(text));
   });
-  // Use another address of the machine, because the proxy refuses loopback addresses.
+  // The proxy refuses loopback addresses.
   const [podIP = ''] = machineAddresses(['IPv4'], '', AbortSignal.timeout(FIVE_MINUTES)).all();
   upload.listen(0, podIP);
   await once(upload, 'listening');

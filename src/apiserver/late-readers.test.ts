@@ -1,7 +1,3 @@
-/**
- * Tests that a client that does not read its responses is disconnected, even if the responses are short, in virtual time, with real
- * sockets.
- */
 import { once } from 'node:events';
 import { connect } from 'node:tls';
 import { expect, test } from 'vitest';
@@ -26,7 +22,7 @@ test('a client that reads none of its short responses for a minute is disconnect
     served = true;
     return get(context);
   };
-  // Wait until the server begins no further response for a hundred turns: the last response then waits for the client.
+  // If the server begins no further response for a hundred turns, the last response waits for the client.
   while (served) {
     served = false;
     for (let turn = 0; turn < 100; turn++) await at.call('GET', '/healthz');

@@ -1,4 +1,3 @@
-/** Tests an API server that listens on an additional address. */
 import { once } from 'node:events';
 import { type RequestOptions, request } from 'node:https';
 import { connect, type Socket } from 'node:net';
@@ -14,7 +13,6 @@ const ADDRESS = {
 const OTHER = '127.0.0.2';
 const PODS = '/api/v1/namespaces/default/pods';
 
-/** Sends a request of the administrator to the additional address, and resolves to the response. */
 async function openAtOther({ server, pki }: TestServer, path: string) {
   const { caCertificate: ca, admin } = pki;
   const options: RequestOptions = { host: OTHER, port: server.port, path, ca, cert: admin.certificate, key: admin.key };

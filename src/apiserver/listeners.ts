@@ -1,7 +1,4 @@
-/**
- * Listens on addresses, and explains failures. Connections to further addresses of the API server are passed to the server, which treats
- * them like connections that it has accepted itself.
- */
+/** The server treats connections to its further addresses like those that it has accepted itself. */
 import { once } from 'node:events';
 import type { Server } from 'node:https';
 import { createServer, type Server as NetServer, type Socket } from 'node:net';
@@ -10,16 +7,13 @@ import { UserError } from '../platform/files.ts';
 import { asRoot } from '../platform/programs/typed-program.ts';
 
 export interface Listeners {
-  /** Resolves when the address accepts connections. Rejects as listen() does. */
+  /** Rejects like listen(). */
   open(host: string, port: number): Promise<void>;
   /** Accepts no more connections. Resolves when all accepted connections have ended. */
   close(): Promise<void>;
 }
 
-/**
- * Creates the further listeners of the server. `admit`: returns whether the server has room for one more connection; if not, the connection
- * is closed.
- */
+/** `admit`: returns whether the server has room for one more connection; if not, the connection is closed. */
 export function createListeners(server: Server, admit: (socket: Socket) => boolean): Listeners {
   const listeners: NetServer[] = [];
   return {
@@ -41,8 +35,8 @@ export function createListeners(server: Server, admit: (socket: Socket) => boole
 }
 
 /**
- * Returns the message that the loopback interface is down, with the command that brings it up; undefined if `host` is not a loopback
- * address, or if the interface is up. `interfaces`: the interfaces that are up.
+ * Returns the message that the loopback interface is down; undefined if `host` is not a loopback address, or if the interface is up.
+ * `interfaces`: the interfaces that are up.
  */
 export function loopbackDown(
   host: string,
@@ -54,10 +48,7 @@ export function loopbackDown(
     : `the interface lo is down: type '${asRoot('ip link set lo up', process.env)}'`;
 }
 
-/**
- * Resolves when the server listens. Rejects with a UserError if the port is in use, the host is not an address of this machine, or
- * listening on the port requires root.
- */
+/** Rejects with a UserError if the port is in use, the host is not an address of this machine, or listening on the port requires root. */
 export async function listen(server: NetServer, host: string, port: number): Promise<void> {
   server.listen(port, host);
   try {

@@ -1,6 +1,6 @@
 /**
- * Tests requests in which a name, a namespace, a patch operation or a precondition has the wrong type, such as an object that JavaScript
- * cannot convert to a string: the server refuses these requests without failing.
+ * The server must refuse requests in which a name, a namespace, a patch operation or a precondition has the wrong type, such as an object
+ * that JavaScript cannot convert to a string.
  */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { CONFIG_MAPS, startHostileServer } from './hostile-fixture.ts';

@@ -1,4 +1,3 @@
-/** Tests clients that send several requests on a connection without waiting for the responses. */
 import { connect, type TLSSocket } from 'node:tls';
 import { expect, test } from 'vitest';
 import { CONFIG_MAPS } from './hostile-fixture.ts';
@@ -18,7 +17,7 @@ async function codes(socket: TLSSocket): Promise<string[]> {
   return text.match(/(?<=HTTP\/1\.1 )\d+/g) ?? [];
 }
 
-/** Starts a server on which no read of an object finishes before `answer` is called. `gets` returns the number of reads that have begun. */
+/** No read of an object finishes before `answer` is called. `gets` returns the number of reads that have begun. */
 async function startSlowServer(): Promise<TestServer & { gets(): number; answer(): void }> {
   const at = await startTestServer();
   const answered = Promise.withResolvers<void>();

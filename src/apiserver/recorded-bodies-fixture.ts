@@ -1,24 +1,19 @@
-/**
- * Reads and writes the requests of real clients that test/clients/bodies/record.ts has recorded, and starts a server that can handle these
- * requests.
- */
+/** The requests of real clients that test/clients/bodies/record.ts has recorded. */
 
 import { readFileSync, writeFileSync } from 'node:fs';
 import { createTokenIssuer, type TokenIssuer } from './pki/tokens.ts';
 import { startRegistry } from './registry/testing.ts';
 import { startTestServer, type TestServer } from './server-fixture.ts';
 
-/** A request with a body. */
 export interface RecordedRequest {
   /** The command, or the call of the client library. */
   command: string;
   method: string;
-  /** The path with its query. */
+  /** Includes the query. */
   path: string;
   type: string;
-  /** The body as text; in base64 if the type is protobuf. */
+  /** In base64 if the type is protobuf. */
   body: string;
-  /** The status code of the response. */
   code: number;
   /** The object of a protobuf body, as the client writes it in JSON. Absent for other bodies. */
   object?: object;
@@ -26,12 +21,11 @@ export interface RecordedRequest {
 
 const FILE = new URL('../../test/clients/bodies/recorded.json', import.meta.url);
 
-/** The recorded requests by client, in the order in which the client has sent them. */
+/** By client, in the order in which the client has sent them. */
 export const recordedRequests: Readonly<Record<string, readonly RecordedRequest[]>> = JSON.parse(
   readFileSync(FILE, 'utf8'),
 );
 
-/** Replaces the requests of the client in the file. */
 export function writeRecorded(client: string, requests: readonly RecordedRequest[]): void {
   const lines = Object.entries({ ...recordedRequests, [client]: requests }).map(
     ([name, each]) => `${JSON.stringify(name)}: [\n${each.map((one) => JSON.stringify(one)).join(',\n')}\n]`,
@@ -39,7 +33,6 @@ export function writeRecorded(client: string, requests: readonly RecordedRequest
   writeFileSync(FILE, `{\n${lines.join(',\n')}\n}\n`);
 }
 
-/** Starts a server that has no nodes and issues tokens. */
 export async function startRecordedServer(): Promise<TestServer> {
   let issuer: TokenIssuer | undefined;
   const { backend } = await startRegistry({

@@ -17,12 +17,12 @@ function typeOf(apiVersion: string, kind: string): string | undefined {
 }
 
 /**
- * The names of fields whose structs Go writes in JSON even if they are empty. A pointer to an empty struct, such as emptyDir, is written on
- * purpose.
+ * Go writes these structs in JSON even if they are empty. Go writes a pointer to an empty struct, such as emptyDir, only if the pointer is
+ * set.
  */
 const ALWAYS_WRITTEN = new Set(['deprecatedSource', 'loadBalancer', 'metadata', 'resources', 'spec', 'status']);
 
-/** Returns the JSON value without null, and without the empty structs that Go writes only because it cannot omit them. */
+/** Drops null, and the empty structs that Go writes only because it cannot omit them. */
 function meaningful(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(meaningful);
   if (typeof value !== 'object' || value === null) return value;

@@ -1,4 +1,3 @@
-/** Tests that every watch of a kind that is removed from the catalog ends with the error of later requests. */
 import { expect, onTestFinished, test } from 'vitest';
 import { anyKind, createCatalog, type KindCatalog } from '../api/catalog.ts';
 import { kinds } from '../api/kinds.ts';
@@ -16,7 +15,6 @@ const NOT_FOUND = 'the server could not find the requested resource';
 const widgetOf = (name: string, data: Record<string, string> = {}) =>
   object('Widget', name, { apiVersion: 'example.com/v1', data });
 
-/** Returns a catalog that has the kind of the test. */
 function catalogWithWidgets(): KindCatalog {
   const catalog = createCatalog(kinds);
   catalog.add(anyKind(widget));

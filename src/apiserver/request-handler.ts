@@ -1,7 +1,4 @@
-/**
- * Handles the requests of the API server: authenticates and authorizes each request, and calls the handler for its path, for example for
- * health, metrics, discovery, OpenAPI or a resource.
- */
+/** Authenticates and authorizes each request, and calls the handler for its path. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { ApiError, methodNotAllowed, pathNotFound } from '../machinery/status.ts';
 import { METRICS_CONTENT_TYPE, metricsText } from '../platform/metrics.ts';
@@ -32,10 +29,7 @@ import type { ApiServerOptions } from './server.ts';
 import { takeable, type UpgradingConnection } from './streaming/upgrading-connection.ts';
 
 export interface RequestHandler {
-  /**
-   * Handles one request. `upgrading` is set if upgradeFilter() accepted the client's upgrade request; `response` then comes from
-   * answerOn().
-   */
+  /** `upgrading` is set if upgradeFilter() accepted the client's upgrade request; `response` then comes from answerOn(). */
   handle(request: IncomingMessage, response: ServerResponse, upgrading?: UpgradingConnection): Promise<void>;
   /** Ends long-running requests. Adds `Connection: close` to all responses whose headers are not sent yet. */
   close(): void;
@@ -122,7 +116,6 @@ export function createRequestHandler(options: ApiServerOptions): RequestHandler 
 
 const HEALTH_ENDPOINTS = ['healthz', 'livez', 'readyz'];
 
-/** Returns the checks of a health endpoint: readyz has its own checks, healthz and livez share theirs. */
 const checksOf = ({ readyChecks, liveChecks }: Handling, endpoint: string): HealthChecks =>
   endpoint === 'readyz' ? readyChecks : liveChecks;
 
@@ -176,7 +169,7 @@ async function answer(handling: Handling, exchange: Exchange): Promise<void> {
     if (exchange.user !== sender) exchange.auditing?.impersonates(exchange.user);
   }
   const found = isResourcePath(segments) ? findResource(handling, exchange, segments) : undefined;
-  // Long-running requests do not count as in flight, because they have limits of their own.
+  // Long-running requests have limits of their own.
   if (found !== undefined && !(found instanceof ApiError) && isLongRunning(found))
     return serveFound(handling, exchange, segments, found);
   const entered = handling.enterFlight(exchange);
@@ -189,11 +182,10 @@ async function answer(handling: Handling, exchange: Exchange): Promise<void> {
   }
 }
 
-/** Whether the path is below the version of a group, such as /api/v1/pods. The paths of discovery documents do not count. */
+/** Discovery documents are not resources, although their paths also begin with /api or /apis. */
 const isResourcePath = (segments: readonly string[]): boolean =>
   (segments[0] === 'api' || segments[0] === 'apis') && !isDiscoveryPath(segments);
 
-/** Serves a request for a path that does not belong to a resource. */
 async function serveOther(handling: Handling, exchange: Exchange, segments: readonly string[]): Promise<void> {
   const { method, path } = exchange;
   const [root = ''] = segments;
@@ -225,7 +217,7 @@ async function serveOther(handling: Handling, exchange: Exchange, segments: read
   return sendBody(exchange, 200, METRICS_CONTENT_TYPE, metricsText(await handling.metrics.families()));
 }
 
-/** Returns the route of a request for a resource, and sets exchange.route. Returns an error such as 404 or 405 if there is no route. */
+/** Sets exchange.route. Returns an error such as 404 or 405 if there is no route. */
 function findResource(
   { catalog }: ServerContext,
   exchange: Exchange,
@@ -241,10 +233,7 @@ function findResource(
   }
 }
 
-/**
- * Serves a request for a resource. Rejects with 403 if the user may not send the request. Otherwise, if `found` is an error, rejects with
- * `found`.
- */
+/** Rejects with 403 if the user may not send the request, and otherwise with `found` if `found` is an error. */
 function serveFound(
   handling: Handling,
   exchange: Exchange,

@@ -1,4 +1,3 @@
-/** Tests the subresource scale over HTTPS: reads, updates, patches and server-side applies of the Scale of an object. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Answer, startTestServer, type TestServer } from './server-fixture.ts';
 
@@ -27,7 +26,6 @@ const scaleTo = (name: string, replicas: number, more: object = {}) => ({
   spec: { replicas },
 });
 
-/** Creates an object with 2 replicas, and returns its path. */
 async function created(plural: string, kind: string, name: string): Promise<string> {
   const body = { apiVersion: 'apps/v1', kind, metadata: { name }, spec: { replicas: 2, selector, template } };
   expect((await send('POST', `${APPS}/${plural}`, body)).code).toBe(201);

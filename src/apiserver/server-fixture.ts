@@ -1,7 +1,3 @@
-/**
- * For the tests of the API server: starts a server, by default on a registry with an in-memory store, and sends requests to it over
- * HTTPS.
- */
 import { createPrivateKey } from 'node:crypto';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import type { IncomingMessage } from 'node:http';
@@ -21,7 +17,7 @@ import { makeLeaf } from './pki/certificates.ts';
 import { loadOrCreatePki, type Pki } from './pki/pki.ts';
 import { type ApiServer, type ApiServerOptions, startApiServer } from './server.ts';
 
-/** A few kinds of two API groups. With them, the discovery and OpenAPI documents are short enough for a test to compare. */
+/** With these kinds, the discovery and OpenAPI documents are short enough for a test to compare. */
 export const fewKinds = kinds.filter(
   ({ group, plural }) =>
     (group === '' && ['bindings', 'configmaps', 'nodes', 'pods'].includes(plural)) || plural === 'leases',
@@ -63,7 +59,7 @@ export interface Answer {
   code: number;
   headers: IncomingMessage['headers'];
   text: string;
-  /** The parsed body; undefined if the body is compressed or its Content-Type is not JSON. */
+  /** Undefined if the body is compressed or its Content-Type is not JSON. */
   // biome-ignore lint/suspicious/noExplicitAny: tests read responses of many kinds
   json: any;
 }
@@ -81,7 +77,7 @@ export interface TestServer extends AsyncDisposable {
   call(method: string, path: string, options?: CallOptions): Promise<Answer>;
   /** Like call(), but resolves once the headers of the response have arrived. */
   open(method: string, path: string, options?: CallOptions): Promise<IncomingMessage>;
-  /** Begins a request. The test itself writes the body and ends it. */
+  /** The test itself writes the body and ends it. */
   send(method: string, path: string, options?: Partial<SendOptions>): Sending;
   anonymous: Agent;
 }
@@ -105,7 +101,6 @@ export async function readText(response: IncomingMessage): Promise<string> {
   return text;
 }
 
-/** Returns an agent for a user with a certificate of the server's authority. `organization`: the user's group. */
 export async function agentFor(
   { dataDir, pki }: { dataDir: string; pki: Pick<Pki, 'caCertificate'> },
   commonName: string,

@@ -396,7 +396,7 @@ describe('lists', () => {
       data: { a: 'b' },
     };
     await own.call('POST', CONFIG_MAPS, { body: JSON.stringify(labelled) });
-    // Send a list without a resourceVersion, which waits until the watch cache contains the object. The list below does not wait.
+    // A list without a resourceVersion waits until the watch cache contains the object. The list below does not wait.
     await own.call('GET', CONFIG_MAPS);
     const list = vi.spyOn(own.backend, 'list');
     const query =
@@ -551,7 +551,7 @@ describe('watches', () => {
     const began = performance.now();
     expect(await slow).toMatchObject({ code: 200, json: { metadata: { name: 'late' } } });
     await closed;
-    // This is less than the time after which close() destroys open connections (CLOSE_GRACE_MILLIS, 5 s).
+    // close() destroys open connections after CLOSE_GRACE_MILLIS, 5 s.
     expect(performance.now() - began).toBeLessThan(3_000);
     const fresh = new Agent({ ca: own.pki.caCertificate });
     await expect(own.call('GET', '/healthz', { agent: fresh })).rejects.toThrow(/ECONNREFUSED/);

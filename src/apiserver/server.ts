@@ -1,14 +1,13 @@
 /**
  * The API server: the Kubernetes API over HTTPS, on top of a ResourceBackend.
  *
- * Job: decode requests, authenticate and authorize them, call the backend, and encode the responses: objects, lists, Tables,
- * watches, logs, streams, discovery, OpenAPI, health, version.
- * Boundary: the server uses the kinds only as data (src/api/kind.ts) and stores no objects. The registry has the rules of writes;
- * the node provides the logs and streams of containers.
+ * Job: decode requests, authenticate and authorize them, call the backend, and encode the responses.
+ * Boundary: the server uses the kinds only as data (src/api/kind.ts) and stores no objects. The registry has the rules of writes; the node
+ * provides the logs and streams of containers.
  *
  * Invariants:
- *  1. A handled request that fails before its response has begun gets a metav1.Status. Unexpected failures are logged, and their
- *     details are not sent.
+ *  1. A handled request that fails before its response has begun gets a metav1.Status. Unexpected failures are logged, and their details
+ *     are not sent.
  *  2. A client without valid credentials can read only health and version.
  *  3. When a client disconnects, its watches, logs and streams end, and the server stops reading lists for the client.
  *  4. No failure of a request ends the process: if a response is impossible, the connection is closed.
@@ -36,16 +35,12 @@ import type { Pki } from './pki/pki.ts';
 import { createRequestHandler, type RequestHandler } from './request-handler.ts';
 import { answerOn, upgradeFilter } from './streaming/upgrading-connection.ts';
 
-/**
- * How long the server keeps idle connections: longer than Go's clients (90 s), so that no client sends a request on a connection that the
- * server has closed.
- */
+/** Longer than Go's clients keep idle connections (90 s), so that no client sends a request on a connection that the server has closed. */
 const KEEP_ALIVE_MILLIS = 120_000;
-/** The time limit for the head of a request. This is the default of Node.js, which must be set explicitly if requestTimeout is 0. */
+/** For the head of a request. Equals the default of Node.js, which must be set explicitly if requestTimeout is 0. */
 const HEAD_MILLIS = 60_000;
-/** The time limit for a TLS handshake: a connection uses memory and a file descriptor even before its client is authenticated. */
+/** A connection uses memory and a file descriptor even before its client is authenticated. */
 const HANDSHAKE_MILLIS = 10_000;
-/** How long close() waits for requests in progress before it closes their connections. */
 const CLOSE_GRACE_MILLIS = 5_000;
 
 export interface ApiServerOptions {
@@ -55,15 +50,15 @@ export interface ApiServerOptions {
   pki: Pki;
   /** Decides what users who are not members of system:masters may do. By default, they may do nothing. */
   authorizer?: Authorizer;
-  /** Records the requests. By default, no request is recorded. */
+  /** By default, no request is recorded. */
   audit?: Audit;
   /** Authenticators in addition to client certificates, ServiceAccount tokens and bootstrap tokens. The default is none. */
   authentication?: AuthenticationSettings;
-  /** The address or hostname to listen on. The default is 127.0.0.1. */
+  /** An address or a hostname. The default is 127.0.0.1. */
   host?: string;
-  /** The port to listen on; 0 picks a free port. */
+  /** 0 picks a free port. */
   port: number;
-  /** The version of the API and of lifepod, for example v1.33.0+lifepod.0.1.0. /version and the OpenAPI documents contain it. */
+  /** The version of the API and of lifepod, for example v1.33.0+lifepod.0.1.0. */
   version: string;
   /** The hash of the commit that lifepod was built from, for /version. The default is unknown. */
   gitCommit?: string | undefined;
@@ -73,7 +68,7 @@ export interface ApiServerOptions {
   /** The clock with which the dates of client certificates are compared. The default is `timers`. */
   clock?: Clock;
   log: Log;
-  /** The checks of /readyz in addition to ping and shutdown, by name. The default is none. */
+  /** The checks of /readyz in addition to ping and shutdown. The default is none. */
   readyChecks?: HealthChecks;
   /**
    * Replaces the key that encrypts stored values, and resolves to the number of values. If absent, the server does not serve
@@ -82,23 +77,22 @@ export interface ApiServerOptions {
   rotateKey?: () => Promise<number>;
   /** Copies the content of the store to a file that `lifepod backup` then reads. If absent, the server does not serve COPY_STORE_PATH. */
   copyStore?: () => Promise<void>;
-  /** The metrics that /metrics serves. The server adds its request metrics. By default, /metrics serves only the request metrics. */
+  /** The metrics that /metrics serves in addition to the request metrics. The default is none. */
   metrics?: Metrics;
-  /** The limits on connections, TLS handshakes, requests in flight, waiting requests, watches and streams. The default: DEFAULT_LIMITS. */
+  /** The default is DEFAULT_LIMITS. */
   limits?: Limits;
-  /** Whether clients may choose HTTP/2. The default is true. */
+  /** The default is true. */
   http2?: boolean;
 }
 
-/** The certificate of the server, and the authority that signs it and the certificates of clients. */
 export type ServerCertificates = Pick<Pki, 'serving' | 'caCertificate'>;
 
 export interface ApiServer {
   host: string;
   port: number;
-  /** Listens on another address, in addition to the first, with the same port. Rejects with a UserError like startApiServer(). */
+  /** Listens on another address with the same port. Rejects with a UserError like startApiServer(). */
   listenOn(host: string): Promise<void>;
-  /** Uses the certificates for new connections. Open connections are not affected. */
+  /** Open connections are not affected. */
   useCertificates(pki: ServerCertificates): void;
   close(): Promise<void>;
 }
@@ -111,8 +105,8 @@ const secureContextOf = ({ serving, caCertificate }: ServerCertificates): Secure
 });
 
 /**
- * Starts the API server, and resolves when it listens. Rejects with a UserError if the port is in use, the host is not an address of this
- * machine, or listening on the port requires root.
+ * Resolves when the server listens. Rejects with a UserError if the port is in use, the host is not an address of this machine, or
+ * listening on the port requires root.
  */
 export async function startApiServer(options: ApiServerOptions): Promise<ApiServer> {
   const host = options.host ?? '127.0.0.1';
@@ -154,7 +148,7 @@ export async function startApiServer(options: ApiServerOptions): Promise<ApiServ
     const socket = connection as Socket;
     void handle(request, answerOn(request, socket), { socket, head });
   });
-  // While the server closes, close each connection that becomes idle, so that close() does not wait for it.
+  // Close each connection that becomes idle while the server closes, so that close() does not wait for it.
   requests.onIdleWhileClosing = closeIdle;
   const opened = options.metrics?.counter(
     'lifepod_apiserver_connections_total',

@@ -1,13 +1,13 @@
 /**
- * Tests requests with large bodies that take long: the bodies wait or are refused, and small bodies do not wait for them. The tests send
- * about 500 MB, so they run in `npm run test:long`.
+ * Large bodies of slow requests must wait or be refused, and small bodies must not wait for them. The tests send about 500 MB, so they run
+ * in `npm run test:long`.
  */
 import { describe, expect, test } from 'vitest';
 import { LARGE } from './hostile-fixture.ts';
 import { type Answer, startTestServer } from './server-fixture.ts';
 
 describe('bodies of slow requests', () => {
-  /** The path of PodRecords, because a PodRecord may be larger than a ConfigMap. */
+  /** A PodRecord may be larger than a ConfigMap. */
   const PATH = '/apis/lifepod.io/v1/namespaces/default/podrecords';
   const recordOf = (name: string, length: number): string => {
     const step = { key: 'a', at: '2026-01-31T00:00:00.000000Z', type: 'Step', message: 'x'.repeat(length) };
@@ -15,8 +15,8 @@ describe('bodies of slow requests', () => {
   };
 
   /**
-   * Starts a server on which no create request finishes before `answer` is called, except for objects named `small`. Sends bodies
-   * until the server has no room for another body of LARGE bytes.
+   * No create request finishes before `answer` is called, except for objects named `small`. Sends bodies until the server has no room for
+   * another body of LARGE bytes.
    */
   async function startFullServer() {
     const slow = await startTestServer();
@@ -63,8 +63,8 @@ describe('bodies of slow requests', () => {
     const leave = new AbortController();
     const left = slow.post('left', LARGE, leave.signal).catch(() => 'left');
     const next = slow.post('next', 900_000);
-    // When these five requests have responses, the server has read the body of `left`. When the next five requests have responses,
-    // the server has noticed that the client of `left` has disconnected.
+    // When these five requests have responses, the server has read the body of `left`. When the next five requests have responses, the
+    // server has noticed that the client of `left` has disconnected.
     for (let index = 0; index < 5; index++) await slow.post('small', 60_000);
     leave.abort();
     expect(await left).toBe('left');

@@ -20,7 +20,6 @@ const MEBIBYTE = 1024 * 1024;
 /** The limit on the growth of the process: ten times the budget for waiting bytes. */
 const MEMORY_BYTES = 640 * MEBIBYTE;
 
-/** Collects garbage and returns the used bytes of the heap. */
 function heapBytes(): number {
   setFlagsFromString('--expose-gc');
   (runInNewContext('gc') as () => void)();
@@ -45,7 +44,7 @@ const record = (name: string): KubeObject => ({
   apiVersion: 'lifepod.io/v1',
 });
 
-/** Resolves when the connection of the response is closed. Ignores the error that the client gets if the response is incomplete. */
+/** A client gets an error if the response is incomplete. */
 const closed = (response: IncomingMessage): Promise<void> =>
   new Promise((resolve) => {
     response.on('error', () => undefined).once('close', resolve);
@@ -53,8 +52,8 @@ const closed = (response: IncomingMessage): Promise<void> =>
   });
 
 /**
- * Sends `count` requests, and resolves to their responses when the headers have arrived. The bodies are not read. In HTTP/2, the server may
- * reset a stream before it sends the headers; the result then contains the closed stream instead of a response.
+ * Resolves when the headers of the responses have arrived. The bodies are not read. In HTTP/2, the server may reset a stream before it
+ * sends the headers; the result then contains a closed stream instead of the response.
  */
 const unread = (at: TestServer, path: string, count: number, headers = {}): Promise<IncomingMessage[]> =>
   Promise.all(
@@ -101,7 +100,7 @@ test('slow lists keep only a limited amount of memory for objects that were upda
     }
   }
   const cut = Promise.race(open.map(closed));
-  // The limit covers the budget for held objects, the window of past events and the cache.
+  // Covers the budget for held objects, the window of past events and the cache.
   expect(heapBytes() - before).toBeLessThan(256 * MEBIBYTE);
   const { json } = await at.call('GET', CONFIG_MAPS);
   expect(json.items[9].data.round).toBe('39');
@@ -190,7 +189,7 @@ test('watches of clients that do not read are cut when too many bytes wait, and 
     expect((await next()).object.data.round).toBe(String(round));
   }
   expect(process.memoryUsage().rss - before).toBeLessThan(MEMORY_BYTES);
-  // Resume reading, because a client that does not read does not notice that the server has closed the connection.
+  // A client that does not read does not notice that the server has closed the connection.
   for (const each of paused) each.resume();
   await cut;
   leave.abort();
@@ -215,7 +214,7 @@ test('if the budget is exceeded, the client with the most waiting bytes is cut',
   const [shared, own] = [{}, {}];
   muchOut.keep(shared, MEBIBYTE / 2);
   fewOut.keep(shared, MEBIBYTE / 2);
-  // Both responses keep the object `shared`, which counts once in the budget.
+  // Both responses keep `shared`, which counts once in the budget.
   expect(budget.bytes()).toBe(MEBIBYTE / 2);
   const muchClosed = closed(much);
   muchOut.keep(own, MEBIBYTE / 2 + 1);

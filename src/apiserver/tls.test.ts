@@ -1,4 +1,3 @@
-/** Tests which versions of TLS and HTTP the server accepts. */
 import { once } from 'node:events';
 import { connect, type SecureVersion } from 'node:tls';
 import { expect, test } from 'vitest';

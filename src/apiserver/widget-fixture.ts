@@ -1,4 +1,4 @@
-/** For tests: a kind that Kubernetes does not have, in two versions, with its types. In v1beta1, the field data.size is an annotation. */
+/** A kind that Kubernetes does not have, in two versions. In v1beta1, the field data.size is an annotation. */
 import { kind } from '../api/declaration.ts';
 import { oneOf } from '../api/rules.ts';
 import { ageColumn, column, nameColumn } from '../api/table.ts';

@@ -3,16 +3,14 @@
  *
  * Invariants:
  *  1. A window has at most `capacity` events. If it has more than one event, their objects together take at most WINDOW_BYTES.
- *  2. If the objects of all windows together take more than ALL_WINDOWS_BYTES, the largest window forgets its oldest events, but
- *     not its newest one.
+ *  2. If all windows together exceed their budget, the largest window forgets its oldest events, but not its newest one.
  */
 import type { CacheEvent } from './watch-cache.ts';
 
-/** The memory limit of the objects in one window. A thousand objects with 4 KiB of JSON each take about this much (see heldBytes). */
+/** A thousand objects with 4 KiB of JSON each take about this much memory. */
 const WINDOW_BYTES = 16 * 1024 * 1024;
 const ALL_WINDOWS_BYTES = 64 * 1024 * 1024;
 
-/** The memory budget that the windows of all resources share. */
 export class WindowBudget {
   readonly #windows = new Set<EventWindow>();
   readonly #limit: number;
@@ -42,15 +40,13 @@ export class WindowBudget {
 export class EventWindow {
   readonly #capacity: number;
   readonly #budget: WindowBudget;
-  /** The events in revision order. The oldest event is at the index #first; the slots before that index are undefined. */
+  /** In revision order. The slots before the index #first are undefined. */
   #events: ({ event: CacheEvent; bytes: number } | undefined)[] = [];
   #first = 0;
   #bytes = 0;
   #oldestRevision: number;
 
-  /**
-   * Creates an empty window. `capacity`: the maximum number of events. `revision`: the caller must push every event after this revision.
-   */
+  /** `revision`: the caller must push every event after this revision. */
   constructor(capacity: number, revision: number, budget: WindowBudget) {
     this.#capacity = capacity;
     this.#budget = budget;
@@ -62,7 +58,6 @@ export class EventWindow {
     return this.#oldestRevision;
   }
 
-  /** Adds an event, and forgets the oldest events if a limit is exceeded. `bytes`: the memory of the event's object. */
   push(event: CacheEvent, bytes: number): void {
     this.#events.push({ event, bytes });
     this.#count(bytes);
@@ -70,7 +65,6 @@ export class EventWindow {
     this.#budget.enforce();
   }
 
-  /** The memory of the objects of all events in the window, in bytes. */
   get bytes(): number {
     return this.#bytes;
   }
@@ -101,10 +95,7 @@ export class EventWindow {
     return this.#events[index] as { event: CacheEvent; bytes: number };
   }
 
-  /**
-   * Removes the oldest event and returns true. If the window has at most one event, removes nothing and returns false, so that a
-   * watch that is one event behind can still resume.
-   */
+  /** Returns false if the window has at most one event. This event stays, so that a watch that is one event behind can still resume. */
   forgetOldest(): boolean {
     if (this.#length <= 1) return false;
     const { event, bytes } = this.#at(this.#first);

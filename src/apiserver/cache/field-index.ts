@@ -1,25 +1,18 @@
-/**
- * An index of the objects of one resource by the value of one field. Objects with an empty value are not in the index, and take no memory
- * there.
- */
+/** An index of the objects of one resource by the value of one field. Objects with an empty value are not in the index. */
 import type { KubeObject } from '../../machinery/meta.ts';
 import { type Entry, lowerBound, putEntry, removeEntry } from './sorted-entries.ts';
 
-/**
- * A field by which a cache can find objects. Two IndexedField objects of one resource with the same `field` are two versions of the field,
- * for example because the kind was replaced.
- */
+/** Two IndexedField objects with the same `field` are two versions of the field, for example because the kind was replaced. */
 export interface IndexedField {
   /** The name in field selectors, such as `spec.nodeName`. */
   field: string;
-  /** Returns the value in the stored object. For the same object, always returns the same value. */
+  /** Must always return the same value for the same object. */
   valueOf(object: KubeObject): string;
 }
 
-/** Selects the objects with this value of the field. */
 export interface FieldValue {
   by: IndexedField;
-  /** The value, which must not be empty. */
+  /** Must not be empty. */
   value: string;
 }
 
@@ -31,7 +24,7 @@ export class FieldIndex {
     this.by = by;
   }
 
-  /** Replaces the object with the key. `previous` is undefined if the object is new, and `entry` is undefined if the object is deleted. */
+  /** `previous` is undefined if the object is new, and `entry` is undefined if the object is deleted. */
   replace(key: string, previous: KubeObject | undefined, entry: Entry | undefined): void {
     const before = previous === undefined ? '' : this.by.valueOf(previous);
     const after = entry === undefined ? '' : this.by.valueOf(entry.object);
@@ -48,7 +41,7 @@ export class FieldIndex {
     if (entries.length === 0) this.#byValue.delete(value);
   }
 
-  /** Returns the objects with the value whose keys begin with `prefix`, in key order. `prefix` must end with '/'. */
+  /** Returns the objects with the value, in key order. `prefix` is a prefix of the keys and must end with '/'. */
   list(value: string, prefix: string): KubeObject[] {
     const entries = this.#byValue.get(value) ?? [];
     // '0' is the character after '/', so this key sorts after all keys with the prefix.

@@ -1,34 +1,29 @@
 /**
- * Creates and parses the keys of objects in the store: /registry/GROUP/PLURAL/NAMESPACE/NAME, or /registry/GROUP/PLURAL/NAME for
- * cluster-scoped kinds. GROUP is "core" for the core group.
+ * The keys of objects in the store: /registry/GROUP/PLURAL/NAMESPACE/NAME, or /registry/GROUP/PLURAL/NAME for cluster-scoped kinds. GROUP
+ * is "core" for the core group.
  */
 
 export const REGISTRY_PREFIX = '/registry/';
 
-/** Returns the prefix of the keys of a resource's objects, for example `/registry/core/pods/`. */
 export const resourcePrefix = (group: string, plural: string): string =>
   `${REGISTRY_PREFIX}${group === '' ? 'core' : group}/${plural}/`;
 
-/** Returns the key of an object. `prefix` comes from resourcePrefix(); `namespace` is undefined for cluster-scoped kinds. */
+/** `prefix` comes from resourcePrefix(); `namespace` is undefined for cluster-scoped kinds. */
 export const objectKey = (prefix: string, namespace: string | undefined, name: string): string =>
   namespace === undefined ? `${prefix}${name}` : `${prefix}${namespace}/${name}`;
 
-/**
- * Returns the prefix of the resource in the key of an object. For a text that is not such a key, returns a text that is not the prefix of
- * any resource.
- */
+/** Returns the resourcePrefix() of an object's key. For other texts, returns a text that is no resource's prefix. */
 export const prefixOf = (key: string): string =>
   key.slice(0, key.indexOf('/', key.indexOf('/', REGISTRY_PREFIX.length) + 1) + 1);
 
 export interface KeyParts {
-  /** The prefix of the resource, for example `/registry/core/pods/`. */
   prefix: string;
-  /** The namespace of the object; '' for cluster-scoped kinds. */
+  /** '' for cluster-scoped kinds. */
   namespace: string;
   name: string;
 }
 
-/** Returns the parts of the key, or undefined if `key` is not the key of an object. */
+/** Returns undefined if `key` is not the key of an object. */
 export function parseKey(key: string): KeyParts | undefined {
   const match = /^(\/registry\/[^/]+\/[^/]+\/)(?:([^/]+)\/)?([^/]+)$/.exec(key);
   if (match === null) return undefined;

@@ -1,15 +1,13 @@
 /**
- * An index of the current objects of one resource, which finds objects by key and lists the objects of a namespace in key order. The index
- * of a field is built when a list first selects by a value of the field.
+ * The current objects of one resource, by key and by namespace. A list that selects by a value of a field builds the index of this field.
  */
 import type { KubeObject } from '../../machinery/meta.ts';
 import { FieldIndex, type FieldValue, type IndexedField } from './field-index.ts';
 import { type KeyParts, objectKey } from './keys.ts';
 import { type Entry, lowerBound, putEntry, removeEntry } from './sorted-entries.ts';
 
-/** The objects of one namespace, sorted by key. */
 interface Bucket {
-  /** The prefix that the keys of the entries share. It ends with '/', so that sorting the buckets also sorts their entries. */
+  /** Ends with '/', so that sorting the buckets also sorts their entries. */
   key: string;
   entries: Entry[];
 }
@@ -18,7 +16,6 @@ export class ObjectIndex {
   readonly #prefix: string;
   readonly #byKey = new Map<string, KubeObject>();
   readonly #buckets: Bucket[] = [];
-  /** The indexes by the names of their fields. */
   readonly #fields = new Map<string, FieldIndex>();
 
   constructor(prefix: string) {
@@ -29,7 +26,6 @@ export class ObjectIndex {
     return this.#byKey.get(key);
   }
 
-  /** Adds or replaces the object. Returns the previous object, or undefined if there was none. */
   set(key: string, parts: KeyParts, object: KubeObject): KubeObject | undefined {
     const previous = this.#byKey.get(key);
     this.#byKey.set(key, object);
@@ -46,7 +42,6 @@ export class ObjectIndex {
     return previous;
   }
 
-  /** Removes the object. Returns the removed object, or undefined if there was none. */
   delete(key: string, parts: KeyParts): KubeObject | undefined {
     const previous = this.#byKey.get(key);
     if (previous === undefined) return undefined;
@@ -59,10 +54,7 @@ export class ObjectIndex {
     return previous;
   }
 
-  /**
-   * Returns the objects of the namespace, or of all namespaces if `namespace` is undefined, in key order. With `where`, returns only the
-   * objects with this value of the field.
-   */
+  /** Returns the objects in key order, of all namespaces if `namespace` is undefined. */
   list(namespace: string | undefined, where?: FieldValue): KubeObject[] {
     if (where !== undefined) return this.#index(where.by).list(where.value, this.#bucketKey(namespace ?? ''));
     if (namespace === undefined) return this.#buckets.flatMap((bucket) => bucket.entries.map((entry) => entry.object));
@@ -71,7 +63,6 @@ export class ObjectIndex {
     return bucket?.key === bucketKey ? bucket.entries.map((entry) => entry.object) : [];
   }
 
-  /** Returns the index of the field. Builds the index if there is none, or only one of another version of the field. */
   #index(by: IndexedField): FieldIndex {
     let index = this.#fields.get(by.field);
     if (index?.by !== by) {

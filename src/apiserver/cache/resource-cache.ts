@@ -1,4 +1,3 @@
-/** The part of the watch cache that belongs to one resource. */
 import type { KubeObject } from '../../machinery/meta.ts';
 import { UnreadableValueError } from '../encryption/encrypted-store.ts';
 import { EventWindow, type WindowBudget } from './event-window.ts';
@@ -8,7 +7,7 @@ import { ObjectIndex } from './object-index.ts';
 import type { CacheEvent } from './watch-cache.ts';
 
 export interface Subscriber {
-  /** The namespace whose events the subscriber gets; undefined for all namespaces. */
+  /** Undefined for all namespaces. */
   namespace: string | undefined;
   /** If present, the subscriber gets only the events of objects that have this value before or after the change. */
   where: FieldValue | undefined;
@@ -16,17 +15,13 @@ export interface Subscriber {
   listener: (event: CacheEvent) => void;
 }
 
-/** The objects, the event window and the subscribers of one resource. */
 export class ResourceCache {
   readonly objects: ObjectIndex;
-  /**
-   * The errors of the values that cannot be decrypted, by key. `objects` keeps the last readable state of such an object, if there was one.
-   */
+  /** The errors of the values that cannot be read, by key. `objects` keeps the last readable state of such an object, if there was one. */
   readonly #unreadable = new Map<string, UnreadableValueError>();
   readonly window: EventWindow;
   readonly #everywhere = new Set<Subscriber>();
   readonly #byNamespace = new Map<string, Set<Subscriber>>();
-  /** The subscribers to values of fields, in all namespaces. */
   readonly #byField = new Map<IndexedField, Map<string, Set<Subscriber>>>();
 
   constructor(prefix: string, windowEvents: number, revision: number, budget: WindowBudget) {
@@ -35,9 +30,8 @@ export class ResourceCache {
   }
 
   /**
-   * Calls `apply`, which applies a change of the object with the key. If `apply` throws an UnreadableValueError because the new value
-   * cannot be decrypted, returns the error. Reads of the object then fail with this error until the next change, and subscribers get no
-   * event.
+   * Calls `apply`, which applies a change of the object with the key. Returns the error if the new value cannot be read. Reads of the
+   * object then fail with this error until the next change.
    */
   whenReadable(key: string, apply: () => void): UnreadableValueError | undefined {
     this.#unreadable.delete(key);
@@ -51,17 +45,14 @@ export class ResourceCache {
     }
   }
 
-  /** Returns the object, or undefined if there is none. Throws an UnreadableValueError if the value of the key cannot be decrypted. */
+  /** Throws an UnreadableValueError if the object's value cannot be read. */
   get(key: string): KubeObject | undefined {
     const failure = this.#unreadable.get(key);
     if (failure !== undefined) throw failure;
     return this.objects.get(key);
   }
 
-  /**
-   * Returns objects like WatchCache.list(). Throws an UnreadableValueError if any value in the namespace cannot be decrypted, even if
-   * `where` does not select it.
-   */
+  /** Throws an UnreadableValueError if a value in the namespace cannot be read, even if `where` does not select it. */
   list(namespace?: string, where?: FieldValue): KubeObject[] {
     for (const [key, failure] of this.#unreadable) {
       if (namespace === undefined || parseKey(key)?.namespace === namespace) throw failure;
@@ -69,7 +60,6 @@ export class ResourceCache {
     return this.objects.list(namespace, where);
   }
 
-  /** Adds the subscriber. Returns a function that removes the subscriber. */
   add(subscriber: Subscriber): () => void {
     const { namespace, where } = subscriber;
     if (where !== undefined) {
@@ -86,7 +76,6 @@ export class ResourceCache {
     return () => this.#everywhere.delete(subscriber);
   }
 
-  /** Yields each subscriber that gets the event, once. */
   *subscribersOf(event: CacheEvent): Iterable<Subscriber> {
     yield* this.#everywhere;
     yield* this.#byNamespace.get(event.namespace) ?? [];
@@ -101,7 +90,6 @@ export class ResourceCache {
   }
 }
 
-/** Adds the subscriber to the set with the key. Returns a function that removes the subscriber, and the set if it is empty then. */
 function addTo(sets: Map<string, Set<Subscriber>>, key: string, subscriber: Subscriber): () => void {
   const set = sets.get(key) ?? new Set();
   sets.set(key, set.add(subscriber));

@@ -1,4 +1,3 @@
-/** Lists of objects that are sorted by their keys in the store. */
 import type { KubeObject } from '../../machinery/meta.ts';
 
 export interface Entry {
@@ -6,7 +5,7 @@ export interface Entry {
   object: KubeObject;
 }
 
-/** Returns the index of the first entry whose key is not less than `key`. `entries` must be sorted by key. */
+/** Returns the index of the first entry whose key is not less than `key`. */
 export function lowerBound(entries: readonly { key: string }[], key: string): number {
   let low = 0;
   let high = entries.length;
@@ -18,14 +17,13 @@ export function lowerBound(entries: readonly { key: string }[], key: string): nu
   return low;
 }
 
-/** Adds the entry, or replaces the entry with the same key. */
 export function putEntry(entries: Entry[], entry: Entry): void {
   const at = lowerBound(entries, entry.key);
   if (entries[at]?.key === entry.key) entries[at] = entry;
   else entries.splice(at, 0, entry);
 }
 
-/** Removes the entry with the key. The entry must exist. */
+/** The entry must exist. */
 export function removeEntry(entries: Entry[], key: string): void {
   entries.splice(lowerBound(entries, key), 1);
 }

@@ -26,7 +26,6 @@ test('the stored text has no resourceVersion', () => {
   expect(JSON.parse(storedText(object))).toEqual({ ...object, metadata });
 });
 
-/** Encodes the object, gives its content, and returns its value in the store and the count of giveContent(). */
 function given(object: object) {
   const value = Buffer.from(storedText(object as KubeObject));
   const values = giveContent(value, object as KubeObject);

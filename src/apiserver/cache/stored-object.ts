@@ -1,6 +1,6 @@
 /**
- * Converts objects between the form in the store (UTF-8 JSON without resourceVersion) and the form in the cache (frozen, with the
- * revision of the last write as resourceVersion), and estimates their memory.
+ * Converts objects between the form in the store (UTF-8 JSON without resourceVersion) and the form in the cache (frozen, with the revision
+ * of the last write as resourceVersion), and estimates their memory.
  */
 import { encodeOnce } from '../../machinery/encode.ts';
 import type { KubeObject } from '../../machinery/meta.ts';
@@ -9,35 +9,29 @@ import { UnreadableValueError } from '../encryption/encrypted-store.ts';
 
 const decoder = new TextDecoder();
 
-/** Returns the JSON text of the object for the store. */
 export function storedText(object: KubeObject): string {
   if (object.metadata.resourceVersion === undefined) return JSON.stringify(object);
   const { resourceVersion: _, ...metadata } = object.metadata;
   return JSON.stringify({ ...object, metadata });
 }
 
-/** The beginning of the JSON of most objects: apiVersion and kind, in either order, and then the metadata. */
 const HEAD = /^\{"(?:apiVersion|kind)":"[^"\\]*","(?:apiVersion|kind)":"[^"\\]*","metadata":\{/;
 
 /**
- * Returns the JSON text of an object with the revision as its resourceVersion, made from its text in the store. Returns undefined if the
- * text does not begin with apiVersion, kind and metadata.
+ * Adds the revision as resourceVersion to the stored JSON text of an object. Returns undefined if the text does not begin with apiVersion,
+ * kind and metadata.
  */
 export function textAtRevision(stored: string, revision: number): string | undefined {
   const [head] = HEAD.exec(stored) ?? [];
   return head && `${head}"resourceVersion":"${revision}",${stored.slice(head.length)}`;
 }
 
-/**
- * The objects from which stored values were encoded, by value. The watch cache gets the same values from the store, and need not parse
- * them.
- */
+/** The objects from which stored values were encoded, by value, so that the watch cache need not parse the values. */
 const contents = new WeakMap<Uint8Array, KubeObject>();
 
 /**
- * Makes decodeStored() reuse the content of the object for `value`, which must be the JSON of the object, instead of parsing the JSON. Has
- * no effect if the parsed JSON could differ from the object. decodeStored() later freezes the content. Returns the countValues() of the
- * object.
+ * Makes decodeStored() reuse `object`, and later freeze its content, instead of parsing `value`, the JSON of the object. Has no effect if
+ * the parsed JSON could differ from the object. Returns the countValues() of the object.
  */
 export function giveContent(value: Uint8Array, object: KubeObject): number {
   const count = countJson(object);
@@ -59,8 +53,8 @@ function countJson(value: unknown): number {
 }
 
 /**
- * Returns the object of a stored value, deeply frozen and with its revision as resourceVersion. Throws an UnreadableValueError if the value
- * cannot be decrypted, or is not JSON.
+ * Returns the object, deeply frozen and with its revision as resourceVersion. Throws an UnreadableValueError if the value cannot be
+ * decrypted or is not JSON.
  */
 export function decodeStored(stored: StoredValue): KubeObject {
   const content = contents.get(stored.value);
@@ -75,7 +69,7 @@ function parse({ key, value }: StoredValue): KubeObject {
   try {
     return JSON.parse(text) as KubeObject;
   } catch {
-    // The message of the error would contain a part of the value.
+    // The message of JSON.parse() would contain a part of the value.
     throw new UnreadableValueError(key, 'the value is not JSON');
   }
 }
@@ -84,22 +78,20 @@ function parse({ key, value }: StoredValue): KubeObject {
 const VALUE_BYTES = 64;
 
 /**
- * Returns the approximate memory of a cached object in bytes: its strings, its serialized text, and its structure. `values` is the
- * result of countValues(); `storedBytes` is the length of the object's JSON.
+ * Returns the approximate memory of a cached object in bytes: its strings, its serialized text, and its structure. `storedBytes` is the
+ * length of the object's JSON.
  */
 export const heldBytes = (values: number, storedBytes: number): number => 2 * storedBytes + VALUE_BYTES * values;
 
-/** Returns the approximate memory of the structure of a JSON value in bytes, without its strings. */
+/** Returns the approximate memory of a JSON value in bytes, without its strings. */
 export const structureBytes = (value: unknown): number => VALUE_BYTES * countValues(value);
 
-/**
- * Returns the approximate memory of an object in bytes, without its serialized text. Caches nothing, so that the object may change later.
- */
+/** Returns the approximate memory of an object in bytes, without its serialized text. Caches nothing, so the object may change later. */
 export const uncachedBytes = (object: KubeObject): number => JSON.stringify(object).length + structureBytes(object);
 
 const knownBytes = new WeakMap<KubeObject, number>();
 
-/** Returns the heldBytes() of an object, and caches the result. The object must be immutable. */
+/** The object must be immutable, because the result is cached. */
 export function objectBytes(object: KubeObject): number {
   let bytes = knownBytes.get(object);
   if (bytes === undefined) {
@@ -109,7 +101,7 @@ export function objectBytes(object: KubeObject): number {
   return bytes;
 }
 
-/** Returns the number of values in the JSON value, including `value` itself. Calls `visit`, if given, for each object and list. */
+/** Returns the number of values in the JSON value, including `value` itself. Calls `visit` for each object and list. */
 export function countValues(value: unknown, visit?: (value: object) => void): number {
   if (typeof value !== 'object' || value === null) return 1;
   let count = 1;
@@ -120,15 +112,11 @@ export function countValues(value: unknown, visit?: (value: object) => void): nu
   return count;
 }
 
-/**
- * Returns a copy of the object with `revision` as its resourceVersion. Freezes the copy and its metadata. The content of the
- * other fields is shared with `object`.
- */
+/** Returns a frozen copy with `revision` as its resourceVersion. The copy shares all fields but the metadata with `object`. */
 export const atRevision = (object: KubeObject, revision: number): KubeObject =>
   Object.freeze({
     ...object,
     metadata: Object.freeze({ ...object.metadata, resourceVersion: String(revision) }),
   });
 
-/** Returns the revision in the resourceVersion of a cached object. */
 export const revisionOf = (object: KubeObject): number => Number(object.metadata.resourceVersion);

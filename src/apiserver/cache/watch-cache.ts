@@ -1,15 +1,14 @@
 /**
- * The watch cache: the current objects of every cached resource, decoded once, and a window of past events for each resource. The
- * cache serves all watches and reads, except lists at an older revision, later pages of lists, and reads of uncached resources.
- * For uncached resources, the cache has only the events.
+ * The watch cache: the current objects of each cached resource, and a window of past events for each resource. Lists at an older revision,
+ * later pages of lists, and reads of uncached resources need the store.
  *
  * Boundary: the cache knows keys and metadata, but not kinds. The objects that it returns are frozen and shared.
  *
  * Invariants:
  *  1. The cache contains exactly the writes up to its revision. An acknowledged write may be newer, because the store calls its listeners
- *     some time later. A reader that must see a write waits until the cache has reached its revision.
- *  2. A subscriber gets each event after the revision at which it subscribed exactly once and in revision order, even if a
- *     listener writes to the store.
+ *     later. A reader that must see a write waits until the cache has reached its revision.
+ *  2. A subscriber gets each event after the revision at which it subscribed exactly once and in revision order, even if a listener writes
+ *     to the store.
  *  3. The window of a resource has only the newest events. Subscribing at a revision before the window throws TooOldError.
  */
 import type { KubeObject } from '../../machinery/meta.ts';
@@ -22,24 +21,18 @@ import { type KeyParts, parseKey, prefixOf, REGISTRY_PREFIX } from './keys.ts';
 import { ResourceCache } from './resource-cache.ts';
 import { atRevision, decodeStored, objectBytes } from './stored-object.ts';
 
-/** The maximum number of events kept for each cached resource. */
 const WINDOW_EVENTS = 1000;
-/** The maximum number of events kept for each uncached resource. A client that resumes at an older event must list again. */
 const UNCACHED_WINDOW_EVENTS = 100;
-/** The maximum number of values that one read from the store returns while the cache is loaded. */
 const LOAD_CHUNK = 1000;
 /** A prefix followed by this character sorts after all keys with the prefix, because '~' sorts after all characters of namespaces. */
 const END_OF_PREFIX = '~';
 
 export interface CacheEvent {
   type: 'ADDED' | 'MODIFIED' | 'DELETED';
-  /** The namespace of the object; '' for cluster-scoped kinds. */
+  /** '' for cluster-scoped kinds. */
   namespace: string;
   revision: number;
-  /**
-   * The object after the change. If the object was deleted, this is its last state with the revision of the deletion as
-   * resourceVersion.
-   */
+  /** The object after the change. For a deletion: the last state, with the revision of the deletion as resourceVersion. */
   object: KubeObject;
   /** The object before the change, with its own resourceVersion; undefined if the object was added. */
   previous: KubeObject | undefined;
@@ -55,18 +48,17 @@ export class TooOldError extends Error {
 }
 
 export interface WatchCache {
-  /** Returns the store revision that the cache reflects. */
   revision(): number;
   get(key: string): KubeObject | undefined;
   /**
-   * Returns the objects whose keys have the resource's `prefix`, in one namespace or in all, in key order; with `where`, returns only the
-   * objects with this value. Returns an empty list for uncached resources.
+   * Returns the objects of a resource in key order, of all namespaces if `namespace` is undefined. Returns an empty list for uncached
+   * resources.
    */
   list(prefix: string, namespace?: string, where?: FieldValue): KubeObject[];
   /**
-   * Calls the listener with each event after `afterRevision` in one namespace, or in all if `namespace` is undefined: synchronously
-   * with the events in the window, then with new events. Returns a function that ends the subscription. Throws TooOldError if the
-   * window lacks some of the past events. With `where`, omits new events of objects without this value before and after the change.
+   * Calls the listener synchronously with the events in the window after `afterRevision`, then with each new event. `where` omits new
+   * events of objects that have this value neither before nor after the change. Returns a function that ends the subscription. Throws
+   * TooOldError if the window lacks some of the past events.
    */
   subscribe(
     prefix: string,
@@ -75,16 +67,12 @@ export interface WatchCache {
     listener: (event: CacheEvent) => void,
     where?: FieldValue,
   ): () => void;
-  /**
-   * Returns the approximate memory in bytes of the cached object with the key (0 if there is none), or of all cached objects if
-   * `key` is undefined.
-   */
+  /** Returns the approximate memory in bytes of the cached object with the key, or of all cached objects if `key` is undefined. */
   heldBytes(key?: string): number;
-  /** Calls the listener after each change of the revision, after all subscribers. Returns a function that removes the listener. */
+  /** Calls the listener when the revision has changed, after all subscribers. Returns a function that removes the listener. */
   onChange(listener: () => void): () => void;
   /**
-   * Calls the listener with each object that an update or deletion removes from the cache. Returns a function that removes the
-   * listener.
+   * Calls the listener with each object that an update or deletion removes from the cache. Returns a function that removes the listener.
    */
   onDrop(listener: DropListener): () => void;
   close(): void;
@@ -95,10 +83,7 @@ type DropListener = (prefix: string, object: KubeObject) => void;
 export interface WatchCacheOptions {
   store: Store;
   log: Log;
-  /**
-   * The maximum number of past events kept for each resource. The default is WINDOW_EVENTS. For uncached resources,
-   * UNCACHED_WINDOW_EVENTS applies if it is lower.
-   */
+  /** The maximum number of past events kept for each resource. For uncached resources, UNCACHED_WINDOW_EVENTS applies if it is lower. */
   windowEvents?: number;
   /** The key prefixes of the resources whose objects are not cached; none by default. */
   uncached?: ReadonlySet<string>;
@@ -112,7 +97,6 @@ class StoreCache implements WatchCache {
   readonly #changeListeners = new Set<() => void>();
   readonly #dropListeners = new Set<DropListener>();
   readonly #windows = new WindowBudget();
-  /** The approximate memory in bytes of each cached object, by key. */
   readonly #heldBytes = new Map<string, number>();
   #allHeldBytes = 0;
   readonly #queue: { resource: ResourceCache; event: CacheEvent }[] = [];
@@ -182,14 +166,14 @@ class StoreCache implements WatchCache {
     for (;;) {
       const missed = resource.window.after(replayed);
       if (missed === undefined) throw new TooOldError(replayed, resource.window.oldestRevision);
-      // The listener may write to the store: replay the resulting events too before adding the subscriber.
+      // The listener may have written to the store: replay the resulting events too.
       if (missed.length === 0) break;
       for (const event of missed) {
         if (namespace === undefined || event.namespace === namespace) this.#call(listener, event);
       }
       replayed = (missed.at(-1) as CacheEvent).revision;
     }
-    // Skip the events that are applied but still queued for dispatch: they were replayed above.
+    // Skip the events that still wait for dispatch: they were replayed above.
     return resource.add({ namespace, where, afterRevision: Math.max(replayed, this.#revision), listener });
   }
 
@@ -221,7 +205,6 @@ class StoreCache implements WatchCache {
     return resource;
   }
 
-  /** Records the memory of the cached object with the key; `bytes` is 0 if the object was deleted. */
   #hold(key: string, bytes: number): void {
     this.#allHeldBytes += bytes - this.heldBytes(key);
     if (bytes === 0) this.#heldBytes.delete(key);
@@ -229,8 +212,8 @@ class StoreCache implements WatchCache {
   }
 
   /**
-   * Applies the whole batch before any subscriber gets an event. Queues the events, so that their order stays the same even if a subscriber
-   * writes to the store.
+   * Applies the whole batch before a subscriber gets an event. The queue keeps the order of the events even if a subscriber writes to the
+   * store.
    */
   #apply(events: StoreEvent[]): void {
     for (const event of events) {
@@ -283,7 +266,7 @@ class StoreCache implements WatchCache {
     for (const listener of this.#changeListeners) listener();
   }
 
-  /** Calls the listener with the event. Logs an exception of the listener, so that the other listeners still get the event. */
+  /** An exception of the listener must not keep the event from the other listeners. */
   #call(listener: (event: CacheEvent) => void, event: CacheEvent): void {
     try {
       listener(event);
@@ -293,8 +276,5 @@ class StoreCache implements WatchCache {
   }
 }
 
-/**
- * Resolves to a cache that contains all objects under /registry/ except those of uncached resources, and that follows the changes
- * of the store until close().
- */
+/** Resolves when the cache contains all objects of the cached resources. Until close(), the cache follows the changes of the store. */
 export const loadWatchCache = (options: WatchCacheOptions): Promise<WatchCache> => StoreCache.load(options);

@@ -1,7 +1,6 @@
 /**
- * Sends response bodies. A short body is written as a whole. A long body is written in pieces: while the client's connection is full,
- * no further piece is written, so that only a few pieces are buffered per client. Long responses to GET requests are compressed if the
- * client accepts gzip.
+ * Sends response bodies. A long body is written in pieces, and the next piece waits while the client's connection is full. Long responses
+ * to GET requests are compressed if the client accepts gzip.
  */
 import { once } from 'node:events';
 import { createGzip } from 'node:zlib';
@@ -10,21 +9,17 @@ import { turnOf } from './bounds/turns.ts';
 import { acceptsGzip, type Exchange, startAnswer } from './exchange.ts';
 import { drainedOrClosed } from './wait-for-drain.ts';
 
-/** The length of one piece in UTF-16 code units or bytes. The event loop serves other clients between two pieces. */
+/** In UTF-16 code units or bytes. The event loop serves other clients between two pieces. */
 export const PIECE_CHARS = 64 * 1024;
-/**
- * The length from which a body is long. A shorter body is written as a whole, without compression. Source: upstream compresses bodies of at
- * least 128 KiB.
- */
+/** A shorter body is written as a whole, without compression. Source: upstream compresses bodies of at least 128 KiB. */
 export const WHOLE_CHARS = 128 * 1024;
-/** The fastest compression level, because speed matters more than size within one network. */
+/** The fastest level, because speed matters more than size within one network. */
 const GZIP_LEVEL = 1;
-/** An estimate of the memory of one compressor: its window, tables and buffers. */
+/** An estimate of the memory of one compressor. */
 const GZIP_BYTES = 300 * 1024;
 
 /**
- * Splits the concatenation of the texts into pieces of about PIECE_CHARS characters, never within a surrogate pair. The last piece
- * may be shorter. A long text is not copied: its pieces refer to it.
+ * Splits the concatenated texts into pieces of about PIECE_CHARS characters, never within a surrogate pair. The last piece may be shorter.
  */
 export function* evenly(texts: Iterable<string>): Generator<string> {
   let piece = '';
@@ -43,7 +38,6 @@ export function* evenly(texts: Iterable<string>): Generator<string> {
   if (piece !== '') yield piece;
 }
 
-/** Splits the concatenation of the parts into pieces of PIECE_CHARS bytes. The last piece may be shorter. */
 export function* evenBytes(parts: Iterable<Uint8Array>): Generator<Uint8Array> {
   let waiting: Uint8Array[] = [];
   let length = 0;
@@ -66,7 +60,6 @@ export function* evenBytes(parts: Iterable<Uint8Array>): Generator<Uint8Array> {
 const joined = (parts: readonly Uint8Array[]): Uint8Array =>
   parts.length === 1 ? (parts[0] as Uint8Array) : Buffer.concat(parts);
 
-/** Splits a body whose parts are either all texts or all bytes into pieces. */
 function piecesOf(parts: Iterable<string | Uint8Array>): Generator<string | Uint8Array> {
   const iterator = parts[Symbol.iterator]();
   const first = iterator.next();
@@ -78,8 +71,8 @@ function piecesOf(parts: Iterable<string | Uint8Array>): Generator<string | Uint
 }
 
 /**
- * Sends the concatenated parts, which are either all texts or all bytes, as the body. After the first WHOLE_CHARS characters, takes
- * parts only as fast as the client reads, and closes the connection if the client does not read the waiting bytes within STALLED_MILLIS.
+ * Sends the concatenated parts, which are either all texts or all bytes. After the first WHOLE_CHARS characters, takes parts only as fast
+ * as the client reads, and closes the connection if the client does not read the waiting bytes within STALLED_MILLIS.
  */
 export async function sendParts(
   exchange: Exchange,
@@ -100,20 +93,17 @@ export async function sendParts(
   return sendWhole(exchange, code, contentType, wholeOf(first));
 }
 
-/** Concatenates parts that are either all texts or all bytes. */
 const wholeOf = (parts: readonly (string | Uint8Array)[]): string | Uint8Array =>
   typeof parts[0] === 'string'
     ? (parts as string[]).reduce((whole, part) => whole + part)
     : joined(parts as Uint8Array[]);
 
-/** Returns the whole body if it has fewer than WHOLE_CHARS characters, otherwise undefined. */
 function shortBody(parts: readonly (string | Uint8Array)[]): string | Uint8Array | undefined {
   let length = 0;
   for (const part of parts) length += part.length;
   return length < WHOLE_CHARS ? wholeOf(parts) : undefined;
 }
 
-/** Sends a short body. Node.js writes a text together with the headers, and bytes separately. */
 function sendWhole(exchange: Exchange, code: number, contentType: string, body: string | Uint8Array): void {
   const length = typeof body === 'string' ? Buffer.byteLength(body) : body.length;
   startAnswer(exchange, code, { 'Content-Type': contentType, 'Content-Length': length });
@@ -142,14 +132,13 @@ async function sendPieces(
   for (const piece of rest) {
     if (response.destroyed) break;
     await sink.write(piece);
-    // Let the event loop serve other clients, even if this client reads everything immediately.
+    // Let the event loop serve other clients, even if this client reads immediately.
     await turnOf(exchange.user);
   }
   await sink.end();
   outgoing.end();
 }
 
-/** Sends a body that is already compressed with gzip, in pieces like a long body. */
 export async function sendGzipped(exchange: Exchange, contentType: string, gzipped: Uint8Array): Promise<void> {
   const headers = { 'Content-Type': contentType, 'Content-Encoding': 'gzip', 'Content-Length': gzipped.length };
   startAnswer(exchange, 200, headers);

@@ -17,7 +17,7 @@ const PATCH_TYPES: readonly PatchType[] = [
   'application/strategic-merge-patch+json',
   'application/apply-patch+yaml',
 ];
-/** The maximum number of bytes of an unreadable body that an error message quotes. Source: apiserver's summarizeData. */
+/** Source: apiserver's summarizeData. */
 const SUMMARY_BYTES = 30;
 
 export interface ExpectedKind {
@@ -33,10 +33,7 @@ export interface ExpectedKind {
 const mediaType = (request: IncomingMessage): string =>
   (request.headers['content-type'] ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? '';
 
-/**
- * Returns the media type of the request's body: JSON if the Content-Type is absent, empty or a wildcard. Throws 415
- * UnsupportedMediaType if the type is not in OBJECT_TYPES.
- */
+/** Returns JSON if the Content-Type is absent, empty or a wildcard. Throws 415 UnsupportedMediaType for a type not in OBJECT_TYPES. */
 export function objectMediaType(request: IncomingMessage): ObjectType {
   const type = mediaType(request);
   if (type === '' || type === '*/*') return 'application/json';
@@ -45,7 +42,7 @@ export function objectMediaType(request: IncomingMessage): ObjectType {
   return known;
 }
 
-/** Returns the type of the request's patch. Throws 415 UnsupportedMediaType if it is absent or not in PATCH_TYPES. */
+/** Throws 415 UnsupportedMediaType if the type is absent or not in PATCH_TYPES. */
 export function patchMediaType(request: IncomingMessage): PatchType {
   const known = PATCH_TYPES.find((candidate) => candidate === mediaType(request));
   if (known === undefined) throw unsupportedMediaType(PATCH_TYPES);
@@ -65,7 +62,7 @@ function utf8(body: Buffer): string {
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** Parses the text as YAML only if it is not a JSON object: parsing YAML is slow, and kubectl, for example, sends JSON as YAML. */
+/** Prefers the parser of JSON, because parsing YAML is slow. kubectl, for example, sends JSON as YAML. */
 async function parseJsonOrYaml(text: string): Promise<unknown> {
   if (text.trimStart().startsWith('{')) {
     try {
@@ -77,9 +74,8 @@ async function parseJsonOrYaml(text: string): Promise<unknown> {
   return parseYaml(text);
 }
 
-/** Throws an Error with the message of Go's decoder if `parsed` has more than MAX_DEPTH levels of nesting. */
+/** Throws an error with the message of Go's decoder. */
 function checkDepth(body: Buffer, parsed: unknown): void {
-  // A shorter body cannot have so many levels, because each level takes at least one byte.
   if (body.length > MAX_DEPTH && isDeeperThan(MAX_DEPTH, parsed)) throw new Error('exceeded max depth');
 }
 
@@ -124,14 +120,13 @@ async function parseObject(body: Buffer, type: ObjectType, expected: ExpectedKin
 const unfit = ({ version, kind }: ExpectedKind, cause: string, given = kind): ApiError =>
   badRequest(`${given} in version ${JSON.stringify(version)} cannot be handled as a ${kind}: ${cause}`);
 
-/** Whether the apiVersion is that of an older version that a body of the expected kind may have. */
 const isOlderVersion = ({ group, olderVersions = [] }: ExpectedKind, apiVersion: unknown): boolean =>
   olderVersions.some((version) => apiVersion === apiVersionOf(group, version));
 
 /**
- * Decodes the object of a POST or PUT. An absent or empty apiVersion or kind defaults to that of `expected`.
- * Rejects with 400 BadRequest and upstream's message if the body is not an object of the expected kind, with 413 RequestEntityTooLarge
- * if a protobuf body has more than MAX_VALUES values, and for YAML with 413 or 429 like parseYaml().
+ * Decodes the object of a POST or PUT. An absent or empty apiVersion or kind defaults to that of `expected`. Rejects with 400 BadRequest
+ * and upstream's message if the body is not an object of the expected kind, with 413 RequestEntityTooLarge if a protobuf body has more than
+ * MAX_VALUES values, and for YAML with 413 or 429 like parseYaml().
  */
 export async function decodeObject(body: Buffer, type: ObjectType, expected: ExpectedKind): Promise<KubeObject> {
   const parsed = await parseObject(body, type, expected);
@@ -151,8 +146,8 @@ export async function decodeObject(body: Buffer, type: ObjectType, expected: Exp
 }
 
 /**
- * Decodes the body of a PATCH. Rejects with 400 BadRequest if the body cannot be parsed or is not a patch of the type, and for YAML with
- * 413 or 429 like parseYaml().
+ * Decodes the body of a PATCH. Rejects with 400 BadRequest if the body is not a patch of the type, and for YAML with 413 or 429 like
+ * parseYaml().
  */
 export async function decodePatch(body: Buffer, type: PatchType): Promise<unknown> {
   const text = utf8(body);
@@ -179,8 +174,8 @@ const DELETE_OPTIONS: ExpectedKind = {
 };
 
 /**
- * Decodes the DeleteOptions in the body of a DELETE. Resolves to undefined if the body is empty. Rejects with 400 BadRequest if the
- * body is not a valid DeleteOptions, with 413 or 429 like decodeObject(), and with 415 UnsupportedMediaType like objectMediaType().
+ * Decodes the body of a DELETE. Resolves to undefined if the body is empty. Rejects with 400 BadRequest if the body is not a valid
+ * DeleteOptions, with 413 or 429 like decodeObject(), and with 415 UnsupportedMediaType like objectMediaType().
  */
 export async function decodeDeleteOptions(
   body: Buffer,

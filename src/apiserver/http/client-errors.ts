@@ -1,10 +1,9 @@
-/** Responds to clients whose bytes are not a valid HTTP request, or whose request does not arrive in time. */
 import type { Server } from 'node:https';
 import type { Socket } from 'node:net';
 import type { Timers } from '../../platform/platform.ts';
 import { isFree, isReceiving } from './bounds/pipelining.ts';
 
-/** The status of the response, by Node.js's error code. Every other error leads to 400 Bad Request. */
+/** By Node.js's error code. Other errors lead to 400 Bad Request. */
 const STATUS_LINES: Readonly<Record<string, string>> = {
   HPE_HEADER_OVERFLOW: '431 Request Header Fields Too Large',
   HPE_CHUNK_EXTENSIONS_OVERFLOW: '413 Payload Too Large',
@@ -18,10 +17,8 @@ const STATUS_LINES: Readonly<Record<string, string>> = {
 const LINGER_MILLIS = 500;
 
 /**
- * Responds to an invalid request as Node.js does, after the responses to the earlier requests on the connection, discards further bytes
- * for half a second, and closes the connection. Sends no response if the connection ends with those earlier responses. Closes the
- * connection at once and without a response if it is not writable, or if the invalid bytes belong to the body of a request that has no
- * response yet.
+ * Responds to an invalid request as Node.js does, after the responses to the earlier requests on the connection. Closes the connection
+ * without a response if the invalid bytes belong to the body of a request that has no response yet.
  */
 export function answerClientErrors(server: Server, timers: Timers): void {
   server.on('clientError', (error: NodeJS.ErrnoException, connection) => {

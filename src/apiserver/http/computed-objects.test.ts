@@ -1,4 +1,3 @@
-/** Tests the resource metrics API and the proxy of Nodes over HTTP, with a node whose reports the tests define. */
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { Pod } from '../../api/generated/types.ts';
 import { NAMESPACES, NODES, PODS, SERVICE_ACCOUNTS } from '../../api/resources.ts';

@@ -1,7 +1,4 @@
-/**
- * Reads kinds whose objects are not stored. The objects of such a kind either never change, or are computed from stored objects and the
- * resource usage that the node reports.
- */
+/** Reads kinds whose objects are not stored: constants, and objects computed from stored objects and the resource usage of the node. */
 import type { KindDefinition } from '../../api/kind.ts';
 import type { KubeList, KubeObject } from '../../machinery/meta.ts';
 import { isApiError, notFound } from '../../machinery/status.ts';
@@ -14,10 +11,7 @@ import type { ResourceRoute } from './routes.ts';
 
 type Computed = NonNullable<KindDefinition['computed']>;
 
-/**
- * Resolves to one object of the kind. Rejects with 404 NotFound if the object does not exist: no constant object has the name, the stored
- * object from which it is computed does not exist, or the node reports no usage for the stored object.
- */
+/** Rejects with 404 NotFound if the object does not exist, or the node reports no usage for the object from which it is computed. */
 export async function getComputed(
   server: ServerContext,
   exchange: Exchange,
@@ -40,10 +34,7 @@ export async function getComputed(
   return object;
 }
 
-/**
- * Lists the objects that the selectors match. If the objects are computed, lists only those in the namespace for which the node reports
- * usage. Ignores all other options.
- */
+/** Lists the objects that the selectors match. Omits objects for which the node reports no usage. Ignores all other options. */
 export async function listComputed(
   server: ServerContext,
   exchange: Exchange,

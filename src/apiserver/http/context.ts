@@ -1,4 +1,3 @@
-/** The dependencies that the handlers of all requests share. */
 import type { KindCatalog } from '../../api/catalog.ts';
 import type { Log, Timers } from '../../platform/platform.ts';
 import type { Authorizer } from '../../ports/authorizer.ts';
@@ -20,14 +19,13 @@ export interface ServerContext {
   readonly log: Log;
   readonly authorizer: Authorizer;
   readonly bodies: BodyReader;
-  /** Limits the bytes of request bodies and WebSocket messages together, over all clients. */
+  /** For request bodies and WebSocket messages together, over all clients. */
   readonly unfinished: Unfinished;
-  /** Limits the requests that wait, for example in an admission plugin. */
+  /** For requests that wait, for example in an admission plugin. */
   readonly waits: Waits;
-  /** Limits the number of open watches. */
   readonly watches: Places;
-  /** Limits the number of open requests for logs, exec, attach, port-forward and the proxies of Pods, Services and Nodes. */
+  /** For logs, exec, attach, port-forward and the proxies of Pods, Services and Nodes. */
   readonly streams: Places;
-  /** Limits the number of open streams of all port-forward requests together. */
+  /** For the streams of all port-forward requests together. */
   readonly forwarded: StreamRoom;
 }

@@ -1,4 +1,3 @@
-/** One request with its response: parses the request's URL, and writes the status, headers and warnings of the response. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { RequestContext, UserInfo } from '../../ports/request.ts';
@@ -9,8 +8,8 @@ import type { ResourceRoute } from './routes.ts';
 /** A connection on which the client requests a protocol other than HTTP. */
 export interface Upgrade {
   /**
-   * Hands the connection over to the caller. Afterwards, the response cannot be used, and the end of the connection does not abort
-   * the signal of the exchange. `head`: the bytes after the request that have already been read.
+   * Hands the connection over to the caller. Afterwards, the response cannot be used, and the end of the connection does not abort the
+   * signal of the exchange. `head`: the bytes after the request that have already been read.
    */
   take(): { socket: Socket; head: Buffer };
   /** Like take(), for a connection whose messages are the response: the end of the connection still aborts the signal. */
@@ -21,39 +20,33 @@ export interface Exchange {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
   readonly method: string;
-  /** The path as the client sent it (percent-encoded), without the query. */
+  /** Percent-encoded as sent by the client, without the query. */
   readonly path: string;
   readonly query: URLSearchParams;
   /** Aborts when the response or its connection closes, unless take() was called, and when the closing server ends the request. */
   readonly signal: AbortSignal;
   user: UserInfo;
-  /** The route of the request; absent before the route is resolved, and for requests that are not for a resource. */
+  /** Absent before the route is resolved, and for requests that are not for a resource. */
   route?: ResourceRoute;
-  /** The annotations for the audit event of the request. */
   readonly audit: Map<string, string>;
-  /** Records the request in the audit log. Absent if the request is not recorded. */
+  /** Absent if the audit log does not record the request. */
   auditing?: RequestAudit;
   /** Marks the request as long-running, such as a watch or a followed log: the server's close() ends it instead of waiting for it. */
   endWithServer(): void;
   /** Whether the client may read the last bytes of the response as late as it wants, as in a pager. */
   mayPause: boolean;
   readonly warnings: string[];
-  /** Writes the response in pieces, and counts the bytes that wait for the client. */
   readonly outgoing: Outgoing;
-  /** The connection, if the client requests an upgrade that the server supports; otherwise absent. */
+  /** Present if the client requests an upgrade that the server supports. */
   readonly upgrade?: Upgrade;
 }
 
-/**
- * The limit on all warnings together. If the warnings exceed the limit, each of them is truncated to CUT_WARNING_CHARS.
- * Source: upstream's warning recorder.
- */
+/** Above this limit on all warnings together, each warning is truncated to CUT_WARNING_CHARS. Source: upstream's warning recorder. */
 const WARNING_CHARS = 4096;
 const CUT_WARNING_CHARS = 256;
 
 /**
- * Returns the warnings without duplicates. If they are together longer than WARNING_CHARS, truncates each of them, and drops the last
- * ones that still do not fit.
+ * Returns the warnings without duplicates. If they exceed WARNING_CHARS, truncates them and drops those that still do not fit.
  * Source: k8s.io/apiserver/pkg/endpoints/filters/warning.go of v1.33 (behavior).
  */
 export function boundedWarnings(warnings: readonly string[]): string[] {
@@ -68,13 +61,13 @@ export function boundedWarnings(warnings: readonly string[]): string[] {
     });
 }
 
-/** Returns a Warning header like upstream's: the code 299, the agent "-" and the quoted text. Format: RFC 7234, section 5.5. */
+/** Format: RFC 7234, section 5.5. */
 function warningHeader(text: string): string {
   const safe = text.replace(/[\r\n\t]+/g, ' ').replace(/[^\x20-\x7e]/g, '?');
   return `299 - "${safe.replace(/\\/g, '\\\\').replace(/"/g, '\\"')}"`;
 }
 
-/** Writes the status and the headers of the response, including warnings. The caller then writes the body and ends the response. */
+/** Writes the status and the headers, including warnings. The caller then writes the body and ends the response. */
 export function startAnswer(exchange: Exchange, code: number, headers: Record<string, string | number>): void {
   const { response, warnings } = exchange;
   if (warnings.length > 0) response.setHeader('Warning', boundedWarnings(warnings).map(warningHeader));
@@ -85,10 +78,7 @@ export function acceptsGzip(request: IncomingMessage): boolean {
   return /(^|[,\s])gzip(?!\s*;\s*q=0(\.0*)?\s*(,|$))/i.test(String(request.headers['accept-encoding'] ?? ''));
 }
 
-/**
- * Returns the context of a request for a resource. `given`: fields that replace those of the exchange and the route, such as `resource` and
- * `verb`.
- */
+/** `given`: fields that replace those of the exchange and the route. */
 export const requestContext = (
   { user, signal, audit }: Exchange,
   { verb, ref, subresource, namespace, name }: ResourceRoute,

@@ -1,5 +1,3 @@
-/** Responds to requests that failed. */
-
 import type { Status } from '../../machinery/meta.ts';
 import { ApiError, internalError } from '../../machinery/status.ts';
 import { failureRepresentation } from '../representation/representation.ts';
@@ -12,7 +10,7 @@ const UNEXPECTED = 'an unexpected failure was logged';
 
 /**
  * Responds with the Status of an ApiError. Other failures are logged, and the client gets 500 InternalError without details. If the
- * response has already begun, closes the connection instead. Sends nothing if the client has disconnected.
+ * response has already begun, closes the connection instead.
  */
 export async function sendFailure(
   { log, timers }: Pick<ServerContext, 'log' | 'timers'>,

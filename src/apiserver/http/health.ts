@@ -1,13 +1,13 @@
 /**
- * Serves /healthz, /livez and /readyz, which run all their checks except those in `exclude` parameters, and paths such as
- * /readyz/ping, which run a single check.
+ * Serves /healthz, /livez and /readyz, which run all their checks except those in `exclude` parameters, and paths such as /readyz/ping,
+ * which run a single check.
  * Source of the texts: v1.33 health endpoints.
  */
 import { pathNotFound } from '../../machinery/status.ts';
 import { sendText } from './answers.ts';
 import type { Exchange } from './exchange.ts';
 
-/** Checks a condition for the health of the server. Throws or rejects if the check fails. */
+/** Throws or rejects if the check fails. */
 export type HealthCheck = () => void | Promise<void>;
 export type HealthChecks = Readonly<Record<string, HealthCheck>>;
 
@@ -20,10 +20,7 @@ async function passes(check: HealthCheck): Promise<boolean> {
   }
 }
 
-/**
- * Runs the checks and responds with the result. `segments`: the segments of the path, such as ['readyz'] or ['readyz', NAME OF A CHECK].
- * Rejects with 404 NotFound if no check has the name, or if there are more than two segments.
- */
+/** `segments`: ['readyz'] or ['readyz', NAME OF A CHECK], for example. Rejects with 404 NotFound for other paths. */
 export async function serveHealth(
   exchange: Exchange,
   segments: readonly string[],
@@ -48,7 +45,7 @@ export async function serveHealth(
       lines.push(`[+]${name} ok`);
     } else {
       failed += 1;
-      // Withhold the reason, because clients can read this response without authentication.
+      // Clients can read this response without authentication.
       lines.push(`[-]${name} failed: reason withheld`);
     }
   }

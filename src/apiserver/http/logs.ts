@@ -1,4 +1,4 @@
-/** The log subresource of Pods: selects the container and streams its log from the node. Source of the messages: v1.33 pod strategy. */
+/** The log subresource of Pods. Source of the messages: v1.33 pod strategy. */
 
 import type { Pod } from '../../api/generated/types.ts';
 import { timeProblem } from '../../api/scalars.ts';
@@ -15,10 +15,7 @@ import type { ResourceRoute } from './routes.ts';
 
 const STREAMS = ['All', 'Stdout', 'Stderr'] as const;
 
-/**
- * Parses the options of a log request. Throws 422 Invalid or 400 BadRequest if a value is not valid, or if both sinceTime and
- * sinceSeconds are set.
- */
+/** Throws 422 Invalid or 400 BadRequest if an option is not valid. */
 export function logOptions(query: URLSearchParams, podName: string): LogOptions {
   const sinceSeconds = integer(query, 'sinceSeconds');
   const sinceTime = query.get('sinceTime') || undefined;
@@ -53,8 +50,8 @@ export function logOptions(query: URLSearchParams, podName: string): LogOptions 
 }
 
 /**
- * Returns the name of the container whose log or stream is requested: `requested`, or by default the Pod's only app container.
- * Throws 400 BadRequest if the Pod has no such container, or if none is requested and the Pod does not have exactly one app container.
+ * Returns the name of the container whose log or stream is requested. `requested` defaults to the Pod's only app container. Throws 400
+ * BadRequest if the Pod has no such container.
  */
 export function chooseContainer(pod: Pod, requested: string | undefined): string {
   const spec = (pod.spec ?? {}) as unknown as Record<string, unknown>;
@@ -80,9 +77,8 @@ export function chooseContainer(pod: Pod, requested: string | undefined): string
 }
 
 /**
- * Streams the log. Rejects if the request fails; if it rejects after the headers have been sent, the caller must close the connection.
- * While a client pauses reading, as a pager does, no further piece of the log is read, and the connection is closed only if too many bytes
- * wait for all clients together. If the client requests a WebSocket, sends an empty message, and then each piece of the log as a message.
+ * Streams the log. The caller must close the connection if the promise rejects after the headers have been sent. While a client pauses
+ * reading, as a pager does, no further piece of the log is read. A WebSocket gets an empty message, and then each piece as a message.
  * Source: upstream sets no deadline for logs and watches; wsstream.Reader of v1.33.
  */
 export async function serveLogs(server: ServerContext, exchange: Exchange, route: ResourceRoute): Promise<void> {

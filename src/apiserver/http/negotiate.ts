@@ -1,23 +1,17 @@
-/**
- * Parses Accept headers.
- * Source: the Accept header of RFC 9110.
- */
-
 export interface MediaRange {
   type: string;
   parameters: Readonly<Record<string, string>>;
 }
 
-/** The number of wildcards in the range: a type is preferred to a range that contains it. */
+/** The fewer wildcards a range has, the more specific the range is. */
 const wildcards = ({ type }: MediaRange): number => type.split('*').length - 1;
 
-/** A cache of parsed headers: a client usually sends the same header with each request. */
+/** A client usually sends the same header with each request. */
 const parsed = new Map<string, readonly MediaRange[]>();
 const MAX_PARSED = 100;
-/** The length of the longest header that is cached. */
 const MAX_PARSED_CHARACTERS = 512;
 
-/** Returns the media ranges of an Accept header with a quality above 0, best first. An absent or empty header accepts anything. */
+/** Returns the media ranges with a quality above 0, best first. An absent or empty header accepts anything. Source: RFC 9110. */
 export function acceptedRanges(header = ''): readonly MediaRange[] {
   let ranges = parsed.get(header);
   if (ranges === undefined) {

@@ -1,4 +1,3 @@
-/** Tests lists that are read for a single client: long lists do not delay single pages, and end when their client disconnects. */
 import { once } from 'node:events';
 import { expect, test } from 'vitest';
 import { startTestServer } from '../server-fixture.ts';

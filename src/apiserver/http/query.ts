@@ -20,7 +20,7 @@ function text(query: URLSearchParams, name: string): string | undefined {
   return value === null || value === '' ? undefined : value;
 }
 
-/** Returns the integer; undefined if the parameter is absent or empty. Throws 400 BadRequest if the value is not a safe integer. */
+/** Returns undefined if the parameter is absent or empty. Throws 400 BadRequest if the value is not a safe integer. */
 export function integer(query: URLSearchParams, name: string): number | undefined {
   const value = text(query, name);
   if (value === undefined) return undefined;
@@ -32,10 +32,7 @@ export function integer(query: URLSearchParams, name: string): number | undefine
   return parsed;
 }
 
-/**
- * Returns undefined if the parameter is absent, false if its value is `0` or `false` (case-insensitive), and otherwise true.
- * Source: apimachinery, Convert_Slice_string_To_bool.
- */
+/** Returns undefined if the parameter is absent. Source: apimachinery, Convert_Slice_string_To_bool. */
 export function flag(query: URLSearchParams, name: string): boolean | undefined {
   const value = query.get(name);
   return value === null ? undefined : value.toLowerCase() !== 'false' && value !== '0';
@@ -95,10 +92,9 @@ export function listOptions(query: URLSearchParams, namespace: string | undefine
 }
 
 /**
- * Parses the options of a watch. `name`: the name in the path, so that the watch reports only the object with this name; undefined if the
- * path has no name. Throws 422 Invalid if resourceVersionMatch and sendInitialEvents do not fit together, and 400 BadRequest if
- * timeoutSeconds is not an integer, or if `name` is set and a field selector is invalid or does not require this name. Source of the last
- * rule and its message: ListResource in pkg/endpoints/handlers of k8s.io/apiserver.
+ * `name`: the name in the path; undefined if the path has no name. Throws 422 Invalid if resourceVersionMatch and sendInitialEvents do not
+ * fit together, and 400 BadRequest if a field selector does not require the name in the path. Source of the last rule and its message:
+ * ListResource in pkg/endpoints/handlers of k8s.io/apiserver.
  */
 export function watchOptions(query: URLSearchParams, namespace: string | undefined, name?: string): WatchOptions {
   refuse('ListOptions', resourceVersionMatch(query, true));
@@ -137,7 +133,7 @@ function dryRunErrors(values: readonly unknown[]): FieldError[] {
   return unknown.length === 0 ? [] : [notSupported('dryRun', unknown, ['All'])];
 }
 
-/** Returns upstream's default manager: up to 128 characters of the User-Agent before its first slash; undefined if there are none. */
+/** As upstream, the default manager is the beginning of the User-Agent. */
 const managerOf = (userAgent: string | undefined): string | undefined => {
   const name = (userAgent ?? '').split('/', 1)[0]?.slice(0, FIELD_MANAGER_MAX_LENGTH);
   return name === '' ? undefined : name;
@@ -180,8 +176,8 @@ export function writeOptions(
 }
 
 /**
- * Parses the options of a delete from `body`, the decoded DeleteOptions, or from the query if `body` is undefined. Throws 400 BadRequest
- * or 422 Invalid if an option is not valid.
+ * `body`: the decoded DeleteOptions; undefined if the options are in the query. Throws 400 BadRequest or 422 Invalid if an option is not
+ * valid.
  */
 export function deleteOptions(query: URLSearchParams, body: Record<string, unknown> | undefined): DeleteOptions {
   const given = body ?? {

@@ -21,15 +21,13 @@ const VERBS: Readonly<Record<Verb, string>> = {
 };
 
 export interface RequestMetrics {
-  /** Adds `change` to the number of requests in flight, in the metric for the request's kind of method: readOnly or mutating. */
   inFlight(exchange: Exchange, change: 1 | -1): void;
-  /** Adds `change` to the number of requests that wait to be in flight, in the metric for the request's kind of method. */
   queued(exchange: Exchange, change: 1 | -1): void;
   /** Counts a request that was refused with 429 because too many requests are in flight. */
   dropped(exchange: Exchange): void;
   /** Marks a request that runs until its client or the server ends it, such as a watch or a stream. */
   markLongRunning(exchange: Exchange): void;
-  /** Counts a request that has ended. `code` is 499 if the client disconnected before the response began. */
+  /** `code` is 499 if the client disconnected before the response began. */
   ended(exchange: Exchange, code: number, seconds: number): void;
 }
 
@@ -84,9 +82,8 @@ export function createRequestMetrics(metrics: Metrics): RequestMetrics {
 }
 
 /**
- * Returns the values of RESOURCE_LABELS. For a request without a route, only the verb is set: to the method, or to OTHER for an unknown
- * method, so that clients cannot create label values. Such requests are for other paths, for example /openapi/v3, or fail before their
- * route is found, for example with 401 or 405.
+ * Returns the values of RESOURCE_LABELS. A request without a route is for another path, such as /openapi/v3, or failed before its route was
+ * found. An unknown method counts as OTHER, so that clients cannot create label values.
  */
 function labelsOf({ route, method }: Exchange): string[] {
   if (route === undefined) return [METHODS.has(method) ? method : 'OTHER', '', '', '', '', ''];

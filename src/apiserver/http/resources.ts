@@ -32,7 +32,7 @@ import { answerReview, reviewOf } from './reviews.ts';
 import type { ResourceRoute } from './routes.ts';
 import { serveWatch } from './watch.ts';
 
-/** Serves one request for a resource. If it rejects after the response has begun, the caller must close the connection. */
+/** The caller must close the connection if the promise rejects after the response has begun. */
 export async function serveResource(server: ServerContext, exchange: Exchange, route: ResourceRoute): Promise<void> {
   const { kind, verb, subresource } = route;
   const definition = subresource === undefined ? undefined : kind.subresources[subresource];
@@ -71,7 +71,7 @@ export async function serveResource(server: ServerContext, exchange: Exchange, r
     created = true;
   });
   await record(answer);
-  // Hold only the object of a long response: a short response is encoded and passed on at once, and then needs the object no longer.
+  // A short response is encoded and passed on at once, and then needs the object no longer.
   if (answer.kind === kind.kind && objectBytes(answer as KubeObject) > WHOLE_CHARS)
     exchange.outgoing.hold(answer as KubeObject);
   const parts = representation.object(answer);
@@ -79,16 +79,11 @@ export async function serveResource(server: ServerContext, exchange: Exchange, r
   return sendParts(exchange, created ? 201 : 200, representation.contentType, parts);
 }
 
-/**
- * Returns the kind of the object in the response: the kind of the document for a subresource such as scale, otherwise the kind of the
- * resource.
- */
 const shownKind = (kind: KindDefinition, definition: SubresourceDefinition | undefined): KindDefinition =>
   definition?.document === undefined
     ? kind
     : { ...kind, ...definition.bodyKind, columns: definition.document.columns, row: definition.document.row };
 
-/** Handles a request for a single object, and resolves to the response. Calls `onCreated` if a patch creates the object. */
 function answerOne(
   server: ServerContext,
   exchange: Exchange,
@@ -117,13 +112,12 @@ const nameOf = (route: ResourceRoute): string => {
   return route.name;
 };
 
-/** Returns the kind that the body must have: the subresource's bodyKind if there is one, otherwise the kind of the resource. */
 function expectedKind(route: ResourceRoute): ExpectedKind {
   const own = route.subresource === undefined ? undefined : route.kind.subresources[route.subresource]?.bodyKind;
   return own ?? route.kind;
 }
 
-/** The maximum number of warnings of one request. boundedWarnings() later limits the length of the Warning headers. */
+/** Per request. boundedWarnings() later limits the length of the Warning headers. */
 const MAX_WARNINGS = 4096;
 
 const onWarning =
@@ -143,7 +137,7 @@ function write(
   };
 }
 
-/** Returns the context of a write. `body`: the body of the request; undefined if the body is no longer needed. */
+/** `body` is undefined if the body is no longer needed. */
 const writeContext = (server: ServerContext, exchange: Exchange, route: ResourceRoute, body?: ReadBody) =>
   requestContext(exchange, route, { outside: waitsOutside(server.waits, exchange.signal, body) });
 
@@ -199,7 +193,7 @@ async function update(server: ServerContext, exchange: Exchange, route: Resource
   });
 }
 
-/** Returns the metadata, or an empty object if the metadata is null or not an object. */
+/** The metadata may be null or not an object. */
 const metadataOf = (object: KubeObject): Partial<KubeObject['metadata']> =>
   typeof object.metadata === 'object' && object.metadata !== null ? object.metadata : {};
 
@@ -245,16 +239,15 @@ async function deleteAll(server: ServerContext, exchange: Exchange, route: Resou
 }
 
 /**
- * Two queues of lists whose items no other client shares. Each queue reads one list at a time, so that the memory of one list is counted
- * (see outgoing.ts) before the next list is read. Lists that the store reads as one page (ownPages) do not wait for lists that may scan
- * all objects (ownLists).
+ * Lists whose items no other client shares are read one at a time, so that the memory of one list is counted (see outgoing.ts) before the
+ * next list is read. Lists that the store reads as one page (ownPages) do not wait for lists that may scan all objects (ownLists).
  */
 const ownLists = oneAtATime();
 const ownPages = oneAtATime();
-/** The largest `limit` with which a list counts as one page. kubectl requests 500 objects at a time. */
+/** The largest `limit` of a page. kubectl requests 500 objects at a time. */
 const MAX_PAGE = 500;
 
-/** Resolves to the requested list, or to undefined if the client has disconnected and no response is needed. */
+/** Resolves to undefined if the client has disconnected. */
 async function listItems(
   server: ServerContext,
   exchange: Exchange,
@@ -281,11 +274,10 @@ async function listItems(
   }
 }
 
-/** Whether the list needs only one page of bounded size from the store and returns all of that page. */
 const isOnePage = ({ limit = 0, labelSelector, fieldSelector }: ListOptions): boolean =>
   limit > 0 && limit <= MAX_PAGE && !labelSelector && !fieldSelector;
 
-/** Counts the memory of the items, which no other client shares, until the response ends. Stops early if the client disconnects. */
+/** Stops early if the client disconnects. */
 async function keepItems({ outgoing, response }: Exchange, items: readonly KubeObject[]): Promise<void> {
   let chars = 0;
   for (const item of items) {

@@ -9,11 +9,11 @@ import type { Exchange } from './exchange.ts';
 
 type Review = (question: KubeObject, reviewer: Reviewer) => Promise<KubeObject>;
 
-/** Returns the function that answers an object of the kind; undefined if the objects of the kind are not questions. */
+/** Returns undefined if the objects of the kind are not questions. */
 export const reviewOf = ({ createOnly }: KindDefinition): Review | undefined =>
   createOnly !== undefined && 'review' in createOnly ? createOnly.review : undefined;
 
-/** Resolves to the answer to the question in the body. Rejects with the errors of decodeBody() and of the review. */
+/** Rejects with the errors of decodeBody() and of the review. */
 export async function answerReview(
   { authentication, authorizer, timers }: Pick<ServerContext, 'authentication' | 'authorizer' | 'timers'>,
   { user, route }: Exchange,

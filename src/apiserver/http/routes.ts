@@ -1,4 +1,3 @@
-/** Maps the path and method of a request to the kind, namespace, name, subresource and verb. */
 import type { KindCatalog } from '../../api/catalog.ts';
 import type { KindDefinition } from '../../api/kind.ts';
 import type { ResourceRef } from '../../machinery/meta.ts';
@@ -12,13 +11,10 @@ export interface ResourceRoute {
   namespace?: string;
   name?: string;
   subresource?: string;
-  /**
-   * The decoded segments of the path after a subresource with `subpaths` (proxy), such as ['stats', 'summary']. Undefined for other paths.
-   */
+  /** The decoded segments of the path after a proxy subresource, such as ['stats', 'summary']. Undefined for other paths. */
   subpath?: readonly string[];
 }
 
-/** A parsed path of a resource, such as /api/v1/pods, without the verb. */
 export interface ResourcePath {
   kind: KindDefinition;
   namespace?: string;
@@ -40,7 +36,7 @@ export function pathSegments(path: string): string[] {
   }
 }
 
-/** Parses the path of a resource. Throws 404 NotFound if `segments` is not the path of a known resource. */
+/** Throws 404 NotFound if `segments` is not the path of a known resource. */
 export function findPath(catalog: Pick<KindCatalog, 'find'>, segments: readonly string[]): ResourcePath {
   const core = segments[0] === 'api';
   if (!core && segments[0] !== 'apis') throw pathNotFound();
@@ -82,7 +78,7 @@ const ALL_VERBS: readonly Verb[] = ['create', 'delete', 'deletecollection', 'get
 const CREATE_ONLY: readonly Verb[] = ['create'];
 const COMPUTED: readonly Verb[] = ['get', 'list'];
 
-/** Returns the verbs that the kind supports on paths without a subresource, in the order of the discovery documents. */
+/** Returns the verbs of paths without a subresource, in the order of the discovery documents. */
 export function verbsOf(kind: KindDefinition): readonly Verb[] {
   if (kind.createOnly !== undefined) return CREATE_ONLY;
   if (kind.computed !== undefined) return COMPUTED;
@@ -98,7 +94,7 @@ const SUBRESOURCE_VERBS: Readonly<Record<string, Verb>> = {
   PUT: 'update',
   PATCH: 'patch',
 };
-/** The verbs of proxied requests. Source: RequestInfo of v1.33. OPTIONS has no verb there, and is authorized without one. */
+/** Source: RequestInfo of v1.33. OPTIONS has no verb there, and is authorized without one. */
 const PROXY_VERBS: Readonly<Record<string, Verb>> = {
   ...SUBRESOURCE_VERBS,
   DELETE: 'delete',
@@ -106,10 +102,7 @@ const PROXY_VERBS: Readonly<Record<string, Verb>> = {
   OPTIONS: 'get',
 };
 
-/**
- * Returns the route: the path together with the verb that the method means. `watch`: the value of the query parameter. Throws 405
- * MethodNotAllowed if the path does not support the verb.
- */
+/** `watch`: the value of the query parameter. Throws 405 MethodNotAllowed if the path does not support the verb. */
 export function findRoute(path: ResourcePath, method: string, watch: boolean): ResourceRoute {
   const { kind, namespace, name, subresource, subpath } = path;
   const ref = { group: kind.group, version: kind.version, resource: kind.plural };

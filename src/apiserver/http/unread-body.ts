@@ -1,4 +1,3 @@
-/** Responds to a request before its body has been read, and then closes the connection. */
 import type { Status } from '../../machinery/meta.ts';
 import type { Timers } from '../../platform/platform.ts';
 import { type Exchange, startAnswer } from './exchange.ts';
@@ -7,8 +6,8 @@ const DISCARD_BYTES = 64 * 1024 * 1024;
 const DISCARD_MILLIS = 5_000;
 
 /**
- * Responds immediately, then discards the rest of the body, at most DISCARD_BYTES and for at most DISCARD_MILLIS, before it ends the
- * connection: closing a connection with unread bytes resets the connection, and the client might never get the response.
+ * Responds immediately, then discards the rest of the body for a while and closes the connection: closing a connection with unread bytes
+ * resets the connection, and the client might never get the response.
  */
 export async function discardBody(exchange: Exchange, status: Status, timers: Timers): Promise<void> {
   const { request, response } = exchange;

@@ -1,9 +1,8 @@
-/** Creates the content of /version: the version of Kubernetes whose API lifepod implements, and the version of lifepod. */
 import { architecture } from '../../platform/architecture.ts';
 
 /**
- * Returns the content of /version. `version`: for example v1.33.0+lifepod.0.1.0. `gitCommit`: the hash of the commit; undefined if unknown.
- * `buildDate`: the time of the commit; undefined if unknown. Clients expect the field goVersion, which contains the version of Node.js.
+ * Returns the content of /version. `version`: for example v1.33.0+lifepod.0.1.0. `gitCommit` and `buildDate` are undefined if unknown.
+ * Clients expect the field goVersion.
  * Source: component-base/version of v1.33, which also uses the year 1970 for an unknown date.
  */
 export const versionInfo = (

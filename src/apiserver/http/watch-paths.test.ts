@@ -1,4 +1,4 @@
-/** Tests the deprecated paths for watches, such as /api/v1/watch/pods, which clients such as Ruby's kubeclient use. */
+/** Clients such as Ruby's kubeclient use these deprecated paths for watches. */
 import { expect, test } from 'vitest';
 import { createCatalog } from '../../api/catalog.ts';
 import { kinds } from '../../api/kinds.ts';

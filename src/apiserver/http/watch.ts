@@ -1,8 +1,8 @@
 /**
- * Serves watches: writes each event until the client disconnects, the watch ends or the server closes.
+ * Serves watches.
  *
- * Invariant: the bytes of the events that wait for a slow client are bounded by MAX_PENDING_BYTES, except for the initial events. If they
- * exceed the bound, the server closes the connection, and the client can start a new watch from the last resourceVersion that it received.
+ * Invariant: the bytes of the events that wait for a slow client are bounded by MAX_PENDING_BYTES, except for the initial events. Beyond
+ * the bound, the server closes the connection, and the client can start a new watch from the last resourceVersion that it received.
  */
 
 import type { KubeObject, Status } from '../../machinery/meta.ts';
@@ -19,18 +19,14 @@ import { type Exchange, requestContext, startAnswer } from './exchange.ts';
 import { watchOptions } from './query.ts';
 import type { ResourceRoute } from './routes.ts';
 
-/** The limit on the memory of events that wait for one client, except the events of the initial state. */
+/** For the events that wait for one client, except the initial events. */
 const MAX_PENDING_BYTES = 16 * 1024 * 1024;
-/** The minimum time limit of watches without timeoutSeconds: they end after 30 to 60 minutes. Source: --min-request-timeout of v1.33. */
+/** Watches without timeoutSeconds end after 30 to 60 minutes. Source: --min-request-timeout of v1.33. */
 const MIN_TIMEOUT_SECONDS = 1800;
 
-/** The number of written events after which their empty slots are removed from the queue. */
 const FORGET_AFTER = 100;
 
-/**
- * Serves one watch, and resolves when the watch has ended. Rejects if the watch cannot start. If the client requests a WebSocket, each
- * event is a message.
- */
+/** Resolves when the watch has ended. Rejects if the watch cannot start. Each event for a WebSocket is a message. */
 export async function serveWatch(
   server: ServerContext,
   exchange: Exchange,
@@ -75,11 +71,11 @@ export async function serveWatch(
 
 interface EventWriter {
   /**
-   * Writes or queues an event. In the queue, an initial object from the cache counts as held (see held-objects.ts); every other object
-   * counts with its size. Initial objects do not count toward MAX_PENDING_BYTES.
+   * Writes or queues an event. Initial objects do not count toward MAX_PENDING_BYTES. A queued initial object from the cache counts as held
+   * (see held-objects.ts). Other queued objects count with their size.
    */
   add: WatchSink;
-  /** Starts writing the queued events. Call it when the headers have been sent. */
+  /** Call it when the headers have been sent. */
   start(): void;
   /**
    * Resolves when all events are written or the connection is closed. Closes the connection of a client that does not read the waiting
@@ -89,9 +85,8 @@ interface EventWriter {
 }
 
 interface Encoding {
-  /** Returns the text or the bytes of an event. Call it once for each event, because the first Table differs from those that follow. */
+  /** Call it once for each event, because the first Table differs from those that follow. */
   encode(event: WatchEvent): string | Uint8Array;
-  /** Splits an encoded event into the pieces that are written separately. */
   piecesOf(encoded: string | Uint8Array): Iterable<string | Uint8Array>;
 }
 
@@ -103,10 +98,7 @@ interface Waiting {
   encoded: string | Uint8Array | undefined;
 }
 
-/**
- * Writes an event at once if it is short and the connection accepts it. Otherwise queues the event: unencoded if it must wait, because all
- * watches share the objects of events.
- */
+/** An event that must wait is queued without being encoded, because all watches share the objects of events. */
 function eventWriter(server: ServerContext, exchange: Exchange, { encode, piecesOf }: Encoding): EventWriter {
   const { outgoing } = exchange;
   let queue: (Waiting | undefined)[] = [];
@@ -182,7 +174,6 @@ function encodeWaiting(queue: readonly (Waiting | undefined)[], encode: Encoding
   for (const waiting of queue) if (waiting !== undefined) waiting.encoded ??= encode(waiting.event);
 }
 
-/** Closes the connection of a watch that failed, so that the client sees that the watch is incomplete. */
 function cutWatch(server: ServerContext, { path, outgoing }: Exchange, error: unknown): void {
   server.log.error('watch failed', { path, error: (error as Error)?.stack ?? String(error) });
   outgoing.destroy();

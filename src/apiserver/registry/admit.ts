@@ -1,4 +1,3 @@
-/** Creates the AdmissionRequests with which the registry describes its writes to the admission plugins. */
 import type { KubeObject } from '../../machinery/meta.ts';
 import type { WriteOptions } from '../../ports/backend.ts';
 import type { AdmissionRequest, Operation } from '../admission/plugin.ts';
@@ -14,7 +13,6 @@ interface Write {
   old?: KubeObject;
 }
 
-/** Returns the AdmissionRequest for a write. An absent subresource or namespace becomes the empty text. */
 export const admissionRequest = (
   { kind, groupResource }: Resource,
   { operation, subresource = '', namespace = '', name, object, old }: Write,

@@ -1,5 +1,5 @@
 /**
- * Implements server-side apply: merges the client's configuration into the object, and tracks which manager owns which fields.
+ * Server-side apply: merges the client's configuration into the object, and tracks which manager owns which fields.
  * Source: Server-Side Apply (v1.33); the apply patcher and fieldmanager of upstream (behavior and wording).
  */
 import { fieldTypeOf } from '../../api/field-types.ts';
@@ -27,7 +27,7 @@ import { keyOf, readCurrent } from './reads/list.ts';
 import { apiVersionOf, type Resource } from './resources.ts';
 import { changeObject, findSubresource } from './update.ts';
 
-/** The options of a server-side apply. applyObject() calls onCreated() also in a dry run. */
+/** applyObject() calls onCreated() also in a dry run. */
 export type ApplyOptions = Sent<PatchOptions>;
 
 export async function applyObject(
@@ -97,10 +97,7 @@ export async function applyObject(
   }
 }
 
-/**
- * Applies the configuration to an object, or to the document that a subresource such as scale serves. Returns the new object or document,
- * and the new entries of the object's managedFields.
- */
+/** Returns the new object, or the new document of a subresource such as scale, and the new managedFields of the object. */
 function* applyToLive(
   live: {
     old: KubeObject;
@@ -127,29 +124,21 @@ interface AppliedKind {
   schema: string;
 }
 
-/**
- * Returns the kind that a configuration must have: the kind of the document for a subresource such as scale, otherwise the kind of the
- * resource.
- */
 function appliedKind({ apiVersion, kind }: Resource, subresource: SubresourceDefinition | undefined): AppliedKind {
   const body = subresource?.document === undefined ? undefined : subresource.bodyKind;
   if (body === undefined) return { apiVersion, kind: kind.kind, schema: kind.schema };
   return { apiVersion: apiVersionOf(body.group, body.version), kind: body.kind, schema: body.schema };
 }
 
-/**
- * Returns the fields that an apply at this endpoint does not write: the spec for the status subresource; for every other
- * endpoint, the status if the kind has a status subresource. Returns undefined if the apply writes all fields.
- */
+/** Returns the fields that an apply at this endpoint does not write; undefined if the apply writes all fields. */
 function notWritten({ kind }: Resource, subresource: string | undefined): FieldSet {
   if (subresource === 'status') return { 'f:spec': {} };
   return kind.subresources['status'] === undefined ? undefined : { 'f:status': {} };
 }
 
 /**
- * Returns the configuration that the client sent, without defaults, and with each value in its canonical form. Sets an absent name or
- * namespace to the one in the URL. Throws 400 BadRequest if the configuration is invalid, and 413 RequestEntityTooLarge if it has too many
- * values.
+ * Returns the client's configuration without defaults, and with each value in its canonical form. Sets an absent name or namespace to the
+ * one in the URL. Throws 400 BadRequest if the configuration is invalid, and 413 RequestEntityTooLarge if it has too many values.
  */
 async function configOf(
   resource: Resource,
@@ -188,8 +177,8 @@ async function configOf(
 }
 
 /**
- * Returns `decoded` without the fields that `given`, the configuration as the client sent it, does not contain or sets to null. The client
- * must not become the owner of the empty required fields that decoding adds.
+ * Drops the fields that the client did not send or set to null, so that the client does not become the owner of the empty required fields
+ * that decoding adds.
  */
 function asGiven(decoded: JsonValue, given: JsonValue): JsonValue {
   if (Array.isArray(decoded) && Array.isArray(given)) {

@@ -1,4 +1,3 @@
-/** Decodes the bodies of write requests according to the schema of their kind. */
 import type { SubresourceDefinition } from '../../api/kind.ts';
 import { decode, placeError, typeMetaError, unknownFieldText } from '../../api/schema.ts';
 import type { KubeObject, ObjectMeta } from '../../machinery/meta.ts';
@@ -7,22 +6,18 @@ import type { WriteOptions } from '../../ports/backend.ts';
 import { apiVersionOf, type Resource } from './resources.ts';
 
 export interface DecodeOptions extends Pick<WriteOptions, 'fieldValidation' | 'onWarning'> {
-  /**
-   * The subresource to which the body was sent; absent for the main resource. If the subresource has a bodyKind, the body must be
-   * of that kind.
-   */
+  /** Absent for the main resource. */
   subresource?: SubresourceDefinition;
   /**
-   * Creates the error for a body with a field of the wrong type or, with Strict validation, an unknown field. `cause`: the error of
-   * the decoder. The default is 400 BadRequest.
+   * Creates the error for a body with a field of the wrong type or, with Strict validation, an unknown field. `cause`: the error of the
+   * decoder. The default is 400 BadRequest.
    */
   refuse?: (cause: string) => ApiError;
 }
 
 /**
- * Returns a copy of `body` without unknown fields; the caller may modify the copy. Depending on fieldValidation, unknown fields
- * are ignored, reported in a warning (the default), or rejected. Throws 400 BadRequest if the apiVersion or kind is wrong, 413
- * RequestEntityTooLarge if the body has more than MAX_VALUES values, or the error that options.refuse() creates.
+ * Returns a copy of `body` without unknown fields. The caller may modify the copy. Throws 400 BadRequest if the apiVersion or kind is
+ * wrong, 413 RequestEntityTooLarge if the body has more than MAX_VALUES values, or the error that options.refuse() creates.
  * Source: v1.33 (wording).
  */
 export function decodeBody(
@@ -57,9 +52,8 @@ export function decodeBody(
 }
 
 /**
- * Throws 400 BadRequest if the name of the object differs from the name in the URL, or if both have a namespace and the namespaces differ.
- * Does nothing if the name or namespace of the object is not a string, because decoding then rejects the object. Source: upstream's
- * checkName (wording).
+ * Throws 400 BadRequest if the object has another name or namespace than the URL. Ignores a name or namespace that is not a string:
+ * decoding rejects it. Source: upstream's checkName (wording).
  */
 export function checkSamePlace(object: KubeObject, at: { namespace: string | undefined; name: string }): void {
   if (placeError({ ...object }) !== undefined) return;

@@ -1,6 +1,5 @@
 /**
- * Creates and corrects the objects that every cluster has: the system namespaces, the system PriorityClasses, the ServiceCIDR with the
- * configured ranges, and the Service `kubernetes`, through which Pods reach the API server.
+ * Creates and corrects the objects that every cluster has, such as the Service `kubernetes`, through which Pods reach the API server.
  * Source: the controllers of v1.33's API server (systemnamespaces, defaultservicecidr, kubernetesservice).
  */
 
@@ -18,14 +17,9 @@ export const SYSTEM_NAMESPACES = ['default', 'kube-system', 'kube-public', 'kube
 export interface BootstrapOptions {
   /** The range of the cluster IPs of Services, or two ranges of different IP families with a comma between them. */
   serviceCidr: string;
-  /** The port on which the API server listens: the target port of the Service `kubernetes`, whose own port is 443. */
   apiServerPort: number;
 }
 
-/**
- * Creates the missing objects. Adds a second configured range to the ServiceCIDR. Corrects the type and the ports of the Service
- * `kubernetes`, or replaces this Service if its cluster IP does not match the options.
- */
 export async function bootstrap(api: ResourceApi, options: BootstrapOptions): Promise<void> {
   for (const name of SYSTEM_NAMESPACES) {
     await ensure(() => api.create(NAMESPACES, undefined, { apiVersion: 'v1', kind: 'Namespace', metadata: { name } }));
@@ -35,10 +29,7 @@ export async function bootstrap(api: ResourceApi, options: BootstrapOptions): Pr
   await ensureKubernetesService(api, options);
 }
 
-/**
- * Creates the ServiceCIDR with the configured ranges, or adds the second range if the ServiceCIDR has only the first. Like upstream,
- * changes the ranges in no other way.
- */
+/** Adds the second configured range if the ServiceCIDR has only the first. Like upstream, changes the ranges in no other way. */
 async function ensureServiceCidr(api: ResourceApi, { serviceCidr }: BootstrapOptions): Promise<void> {
   const name = 'kubernetes';
   const cidrs = serviceCidrsOf(serviceCidr);
@@ -83,7 +74,7 @@ const kubernetesService = ({ serviceCidr, apiServerPort }: BootstrapOptions): Se
   },
 });
 
-/** Calls `create`. An AlreadyExists error counts as success. */
+/** AlreadyExists is success. */
 export async function ensure(create: () => Promise<unknown>): Promise<void> {
   try {
     await create();
@@ -92,7 +83,6 @@ export async function ensure(create: () => Promise<unknown>): Promise<void> {
   }
 }
 
-/** Returns undefined for a NotFound error, and throws every other error. */
 export function absent(error: unknown): undefined {
   if (isApiError(error, 'NotFound')) return undefined;
   throw error;

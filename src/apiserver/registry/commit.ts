@@ -1,7 +1,4 @@
-/**
- * Writes objects to the store with compare-and-swap on the revision of the object. After a conflict, modify() waits until the cache
- * is current, and repeats the change on the newest state.
- */
+/** Writes objects to the store with compare-and-swap on the revision of the object. */
 import { MAX_VALUES } from '../../api/schema.ts';
 import { deepFreeze } from '../../machinery/deep-freeze.ts';
 import { giveText } from '../../machinery/encode.ts';
@@ -26,22 +23,19 @@ import { whenCurrent } from './reads/freshness.ts';
 import { readCurrent } from './reads/list.ts';
 import type { Resource } from './resources.ts';
 
-/**
- * The maximum size of a stored object: twice the limit on a request body, because small patches can make an object larger than any body.
- */
+/** Twice the limit on a request body, because small patches can make an object larger than any body. */
 const MAX_STORED_BYTES = 6 * 1024 * 1024;
 
-/** The parts of the registry that a single write needs. */
 type Storage = Pick<RegistryContext, 'store' | 'cache' | 'room'>;
 
-/** An object encoded for the store: its JSON, as text and in UTF-8, and the number of its values. */
+/** The JSON for the store, as text and in UTF-8, and the number of its values. */
 interface Encoded {
   text: string;
   value: Uint8Array;
   values: number;
 }
 
-/** Encodes the object for the store. Throws 413 RequestEntityTooLarge if the object exceeds MAX_STORED_BYTES. */
+/** Throws 413 RequestEntityTooLarge if the object exceeds MAX_STORED_BYTES. */
 function encode(resource: Resource, object: KubeObject): Encoded {
   const stored = resource.toStored(object);
   const text = storedText(stored);
@@ -74,9 +68,8 @@ async function transact(store: Store, txn: Txn): Promise<TxnResult> {
 }
 
 /**
- * Returns the written object in its served form. Uses the object in the cache if that object still has the written revision, so that the
- * response and other readers share one encoded text. For a client, the text of the response is derived from the stored text, so that the
- * object is not encoded again.
+ * Returns the written object in its served form. Prefers the object in the cache, so that the response and other readers share one encoded
+ * text. The text for a client is derived from the stored text, so that the object is not encoded again.
  */
 function written({ cache }: Storage, resource: Resource, { key, object, text, sender }: Put, revision: number) {
   const cached = cache.get(key);
@@ -88,7 +81,7 @@ function written({ cache }: Storage, resource: Resource, { key, object, text, se
   return served;
 }
 
-/** The source of a write. Writes that free memory pass undefined instead, and are not limited. */
+/** Undefined for writes that free memory, which are not limited. */
 type Sender = Pick<RequestContext, 'source'>;
 
 interface Put extends Encoded {
@@ -104,7 +97,6 @@ interface Put extends Encoded {
 export const changesObjects = (alongside: readonly Alongside[]): boolean =>
   alongside.some(({ object }) => object !== undefined);
 
-/** Adds the conditions, puts and deletes for the objects in `alongside` to the transaction, and returns the transaction. */
 function withAlongside(txn: Required<Txn>, alongside: readonly Alongside[]): Txn {
   for (const { key, modRevision, object, deleted } of alongside) {
     txn.compare.push({ key, modRevision });
@@ -115,10 +107,9 @@ function withAlongside(txn: Required<Txn>, alongside: readonly Alongside[]): Txn
 }
 
 /**
- * Runs the transaction that writes the object and the objects in `alongside`. The latter are small, so their growth is not limited. If a
- * client's write makes the object grow, reserves room for the growth (see object-memory-limit.ts) until the cache counts the object. Throws
- * 507 InsufficientStorage if there is no room or the store is full, and 413 RequestEntityTooLarge if a client's write makes the object grow
- * to more than MAX_VALUES values, including those of managedFields. Only the limit of the store applies to uncached kinds.
+ * If a client's write makes the object grow, reserves room for the growth (see object-memory-limit.ts) until the cache counts the object.
+ * The objects in `alongside` are small, so their growth is not limited. Throws 507 InsufficientStorage if there is no room or the store is
+ * full, and 413 RequestEntityTooLarge if a client's write makes the object grow to more than MAX_VALUES values.
  */
 async function transactInRoom(
   context: Storage,
@@ -141,8 +132,8 @@ async function transactInRoom(
 }
 
 /**
- * Stores a new object and resolves to it. Resolves to undefined if the key exists, or if one of the conditions in `guards` is not met.
- * Rejects with 413 RequestEntityTooLarge or 507 InsufficientStorage if the object exceeds a limit on its size, the room or the store.
+ * Resolves to undefined if the key exists, or if a condition in `guards` is not met. Rejects with 413 RequestEntityTooLarge if the object
+ * is too large, and with 507 InsufficientStorage if there is no room or the store is full.
  */
 export async function insert(
   context: Storage,
@@ -158,8 +149,8 @@ export async function insert(
 }
 
 /**
- * The result of a MakeChange function: `put` stores a new state of the object, `delete` deletes the object. Both also write the changes of
- * other objects that `alongside` returns. `keep` writes nothing.
+ * `put` stores a new state of the object, `delete` deletes the object, and `keep` writes nothing. `alongside` returns the changes of other
+ * objects.
  */
 export type Change =
   | { action: 'put'; object: KubeObject; alongside?: () => Alongside[] }
@@ -169,19 +160,19 @@ export type Change =
 export interface Outcome {
   action: Change['action'];
   /**
-   * The object after the change. After a delete, it is the last state of the object with the resourceVersion of the deletion; in
-   * a dry run of a delete, it is the unchanged object.
+   * The object after the change. After a delete: its last state with the resourceVersion of the deletion. In a dry run of a delete: the
+   * unchanged object.
    */
   object: KubeObject;
 }
 
 /**
- * The number of conflicts after which a change is computed without yielding to other work, so that other writers have less time to cause
+ * After this number of conflicts, a change is computed without yielding to other work, so that other writers have less time to cause
  * another conflict.
  */
 const MAX_OVERTAKEN = 5;
 
-/** Thrown by an attempt that would have to wait for other long work. The change then starts over in a new attempt. */
+/** Thrown by an attempt that would have to wait for other long work. The change then starts over. */
 const OTHERS_FIRST = Symbol('others first');
 
 const isTurnOver = turnClock();
@@ -191,17 +182,14 @@ interface Place {
   name: string;
   dryRun: boolean | undefined;
   /**
-   * The source of the change. A client's write fails if the object grows and there is no room. Absent for writes that delete the object, or
-   * begin or shorten its termination: such writes are not limited.
+   * The source of the change. Absent for writes that delete the object, or begin or shorten its termination: such writes are not limited.
    */
   sender?: Sender | undefined;
-  /** The signal of the request. Once it has aborted, the change is not tried again after a conflict. */
+  /** Once the signal has aborted, the change is not tried again after a conflict. */
   signal: AbortSignal;
 }
 
-/** The functions with which a change lets other work run. */
 export interface Steps {
-  /** Lets other work run if this work has taken long. */
   betweenSteps: BetweenSteps;
   /** Awaits the promise of an admission plugin, without occupying the slot for long work meanwhile. */
   outside: Outside;
@@ -210,13 +198,12 @@ export interface Steps {
 type MakeChange = (old: KubeObject, steps: Steps) => Change | Promise<Change>;
 
 /**
- * Applies `change` to the object and stores the result. After a conflict with another writer, calls `change` again with the
- * newest state. `change` may throw an ApiError, and awaits `steps.betweenSteps` between its steps. `change` must not write other
- * objects: such a write might wait for the slot for long work, which this change may occupy. `settled` is called after each call
- * of `change` and its write, also after an error. Throws 404 if the object does not exist, and 413 and 507 like insert().
+ * Applies `change` to the object and stores the result. After a conflict with another writer, calls `change` again with the newest state.
+ * `change` must not write other objects: such a write might wait for the slot for long work, which this change may occupy. `settled` is
+ * called after each attempt, also after an error. Throws 404 if the object does not exist, and 413 and 507 like insert().
  *
- * Only one long change runs at a time, in the slot for long work. A change that would have to wait for the slot starts over, so
- * that no copy of the object stays in memory during the wait.
+ * Long changes take turns in the slot for long work. A change that would have to wait for the slot starts over, so that no copy of the
+ * object stays in memory during the wait.
  */
 export async function modify(
   context: RegistryContext,
@@ -226,8 +213,8 @@ export async function modify(
   settled: () => void = () => {},
 ): Promise<Outcome> {
   for (let begun = 1; ; begun++) {
-    // The first attempt may have been slow only because the machine was busy, so the second attempt, like the first, begins
-    // without the slot for long work.
+    // The first attempt may have been slow only because the machine was busy, so the second attempt also begins without the slot for long
+    // work.
     if (begun === 2 || isTurnOver()) await nextOwnTurn();
     const work = longWork();
     try {

@@ -1,4 +1,3 @@
-/** Defines the dependencies that all functions of the registry share. */
 import type { Log, Timers } from '../../platform/platform.ts';
 import type { SerialByKey } from '../../platform/serial-by-key.ts';
 import type { RequestContext } from '../../ports/request.ts';
@@ -10,7 +9,6 @@ import type { ObjectRoom } from './object-memory-limit.ts';
 import type { SelectorRoom } from './reads/selector-limit.ts';
 import type { ResourceIndex } from './resources.ts';
 
-/** The options of a call together with the context of its request. */
 export type Sent<T> = T & { request: RequestContext };
 
 export interface RegistryContext {
@@ -23,7 +21,6 @@ export interface RegistryContext {
   room: ObjectRoom;
   selectors: SelectorRoom;
   randomBytes: (size: number) => Uint8Array;
-  /** Runs writes with the same key one after another. */
   takingTurns: SerialByKey['run'];
   issueToken: TokenIssuer['issue'] | undefined;
 }

@@ -1,8 +1,4 @@
-/**
- * Implements the verb create. The steps are, in this order: decode, set defaults, set the namespace and the system fields of the
- * metadata, admit, generate a name, prepare, validate, allocate, validate by plugins, and store.
- * Source: upstream's rest.BeforeCreate and generic registry (behavior).
- */
+/** The verb create. Source: upstream's rest.BeforeCreate and generic registry (behavior). */
 
 import { firstErrors } from '../../machinery/field-error.ts';
 import type { KubeObject, ManagedFieldsEntry } from '../../machinery/meta.ts';
@@ -26,7 +22,7 @@ import type { Resource } from './resources.ts';
 
 const ANY_NAME = { nameErrors: pathSegmentErrors, generateNameErrors: pathSegmentPrefixErrors };
 
-/** The number of generated names that are tried before the request fails. Source: upstream's RetryGenerateName. */
+/** Source: upstream's RetryGenerateName. */
 const GENERATE_ATTEMPTS = 8;
 
 export async function createObject(
@@ -55,8 +51,8 @@ export async function createObject(
   const { name, namespace: placed } = object.metadata;
   const admitted = admissionRequest(resource, { operation: 'CREATE', namespace: placed, name, object }, options);
   const chain = context.admission.chainFor(kind, undefined, 'CREATE');
-  // Long work begins only after admission: a plugin may wait, for example for the ServiceAccount of a Pod, and must not occupy the slot
-  // for long work while it waits.
+  // Begin long work after admission: a plugin may wait, for example for the ServiceAccount of a Pod, and must not occupy the slot for long
+  // work meanwhile.
   await chain?.admit(admitted, (waiting) => waiting);
   if (object.metadata.name !== name || object.metadata.namespace !== placed)
     throw new Error('an admission plugin must not change the name or the namespace of an object');
@@ -68,7 +64,6 @@ export async function createObject(
   }
 }
 
-/** A new object, with the admission plugins that handle its create, and the AdmissionRequest for these plugins. */
 interface Admitted {
   chain: AdmissionChain | undefined;
   admitted: AdmissionRequest;
@@ -97,8 +92,8 @@ async function createAdmitted(
   await betweenSteps();
   let errors = firstErrors(() => kind.validateCreate(object));
   await betweenSteps();
-  // Kinds with few validation rules, such as Events, still need valid metadata, for example a name that is valid in a URL path.
-  // As in upstream, the metadata is checked after the rules of the kind, because the errors of the kind are more specific.
+  // Kinds with few validation rules, such as Events, still need valid metadata, for example a name that is valid in a URL path. As in
+  // upstream, the metadata is checked after the rules of the kind, because the errors of the kind are more specific.
   const rules = { ...ANY_NAME, namespaced: kind.namespaced };
   if (errors.length === 0) errors = firstErrors(() => validateObjectMeta(object.metadata, rules));
   if (errors.length > 0) throw invalidObject(kind, object.metadata.name, errors);
@@ -122,7 +117,7 @@ async function createAdmitted(
   }
 }
 
-/** Stores the object, unless this is a dry run, and resolves to it. Resolves to undefined if the name is in use. */
+/** Resolves to undefined if the name is in use. */
 async function insertNew(
   context: RegistryContext,
   resource: Resource,
@@ -147,9 +142,8 @@ async function insertNew(
 }
 
 /**
- * Sets an absent namespace of the object to the namespace of the request. Removes the namespace from a cluster-scoped object. Throws 400
- * BadRequest if the kind is namespaced, and the two namespaces differ or both are absent. Source: upstream's
- * EnsureObjectNamespaceMatchesRequestNamespace (behavior and wording).
+ * Throws 400 BadRequest if the kind is namespaced, and the namespaces of the object and the request differ or both are absent. Source:
+ * upstream's EnsureObjectNamespaceMatchesRequestNamespace (behavior and wording).
  */
 function placeInNamespace({ kind }: Resource, requested: string | undefined, { metadata }: KubeObject): void {
   if (!kind.namespaced) {
@@ -172,7 +166,7 @@ function setSystemFields({ timers, randomBytes }: RegistryContext, { metadata }:
   delete metadata.selfLink;
 }
 
-/** Creates the error for a new object with a resourceVersion. As in upstream, this error has the code 500 and no reason. */
+/** As in upstream, this error has the code 500 and no reason. */
 const resourceVersionOnCreate = (): ApiError =>
   new ApiError({
     kind: 'Status',
@@ -184,8 +178,8 @@ const resourceVersionOnCreate = (): ApiError =>
   });
 
 /**
- * Creates the AlreadyExists error. If the existing object is being deleted, the message says so, because a later attempt can then
- * succeed. Source: the generic registry's Create of v1.33.
+ * If the existing object is being deleted, the message says so, because a later attempt can then succeed. Source: the generic registry's
+ * Create of v1.33.
  */
 async function nameTaken(context: RegistryContext, resource: Resource, { metadata }: KubeObject): Promise<ApiError> {
   const { status } = alreadyExists(resource.groupResource, metadata.name);

@@ -1,4 +1,3 @@
-/** Tests the defer subresource of Pods in the registry: the stored status, the response to the client, the Events, and refusals. */
 import { expect, test } from 'vitest';
 import type { CoreV1Event, DeferControl, Pod } from '../../api/generated/types.ts';
 import type { KubeObject } from '../../machinery/meta.ts';

@@ -1,4 +1,3 @@
-/** Tests updates and patches of Pods and PodTemplates that omit or remove the fields for defer containers. */
 import { describe, expect, test } from 'vitest';
 import type { Pod, PodSpec } from '../../api/generated/types.ts';
 import type { KubeObject } from '../../machinery/meta.ts';

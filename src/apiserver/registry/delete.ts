@@ -1,8 +1,7 @@
 /**
- * Implements the verbs delete and deletecollection. If the deletion is graceful (see KindDefinition.deletion()) or the object has
- * finalizers, a delete sets the deletionTimestamp and keeps the object. The delete itself may add finalizers for the garbage collector
- * (propagation.ts). Otherwise, the delete removes the object immediately. Once the deletionGracePeriodSeconds are 0, the update that
- * removes the last finalizer removes the object (see update.ts).
+ * The verbs delete and deletecollection. If the deletion is graceful (see KindDefinition.deletion()) or the object has finalizers, a delete
+ * sets the deletionTimestamp and keeps the object. After the grace period, the update that removes the last finalizer removes the object
+ * (see update.ts).
  * Source: upstream's rest.BeforeDelete and generic registry (behavior and wording).
  */
 import type { KubeList, KubeObject, ObjectMeta, Status } from '../../machinery/meta.ts';
@@ -17,8 +16,8 @@ import { keyOf, listObjects } from './reads/list.ts';
 import type { Resource } from './resources.ts';
 
 /**
- * Deletes the object, or begins its deletion. Resolves to a Status if the object has been deleted and its kind does not return deleted
- * objects; otherwise to the object. `isAdmitted`: whether admission plugins have already handled the request, as for an eviction.
+ * Resolves to a Status if the object has been deleted and its kind does not return deleted objects; otherwise to the object. `isAdmitted`:
+ * whether admission plugins have already handled the request, as for an eviction.
  */
 export async function deleteObject(
   context: RegistryContext,
@@ -45,7 +44,7 @@ export async function deleteObject(
   return action === 'delete' && !kind.returnsDeletedObject ? deleted(resource, object) : object;
 }
 
-/** Returns the change that deletes the object, and that also writes the changes of other objects that admission plugins request. */
+/** The deletion also writes the changes of other objects that admission plugins request. */
 export function deletionAlongside(
   context: RegistryContext,
   resource: Resource,
@@ -58,7 +57,7 @@ export function deletionAlongside(
   return { action: 'delete', alongside: () => chain?.alongside(request) ?? [] };
 }
 
-/** Warns the client if it sends no propagation policy although the default of the kind may surprise it. */
+/** The default propagation policy of some kinds may surprise a client that sends none. */
 function warnOfDefault({ kind: { propagation } }: Resource, { propagationPolicy, onWarning }: DeleteOptions): void {
   if (propagationPolicy !== undefined || typeof propagation !== 'object') return;
   if (propagation.warning !== undefined) onWarning?.(propagation.warning);
@@ -91,8 +90,8 @@ function deletionOf(resource: Resource, old: KubeObject, options: DeleteOptions,
 }
 
 /**
- * Returns the finalizers of the object after the delete request: the list of `metadata` itself if they do not change. Once the grace period
- * of a graceful deletion has ended, no request changes them.
+ * Returns the list of `metadata` itself if the request does not change the finalizers. Once the grace period of a graceful deletion has
+ * ended, no request changes them.
  */
 function finalizersOf({ kind }: Resource, metadata: ObjectMeta, options: DeleteOptions): string[] | undefined {
   const { finalizers = [], deletionTimestamp, deletionGracePeriodSeconds } = metadata;
@@ -103,7 +102,7 @@ function finalizersOf({ kind }: Resource, metadata: ObjectMeta, options: DeleteO
   return isSame ? metadata.finalizers : wanted;
 }
 
-/** Throws 409 Conflict if the metadata of the object does not match the preconditions in the options. */
+/** Throws 409 Conflict if the metadata does not match the preconditions. */
 export function checkPreconditions({ kind }: Resource, metadata: ObjectMeta, { preconditions }: DeleteOptions): void {
   const { uid, resourceVersion } = preconditions ?? {};
   // As in upstream, these conflicts name the kind, whereas other conflicts name the resource.
@@ -125,15 +124,14 @@ function changed(old: KubeObject, { finalizers, ...changes }: Partial<ObjectMeta
 }
 
 /**
- * Returns the generation after the delete request that sets the deletionTimestamp, because this request changes the desired state
- * of the object. Returns no field if the object has no generation (absent or 0).
+ * The request that sets the deletionTimestamp changes the desired state of the object. Returns no field if the object has no generation.
  */
 const bumpedGeneration = ({ generation }: ObjectMeta): Partial<ObjectMeta> =>
   generation === undefined || generation === 0 ? {} : { generation: generation + 1 };
 
 /**
- * Returns the change that sets the deletionTimestamp to the end of the grace period. In a terminating object, a delete request can only
- * shorten the grace period, and only if the request itself contains a grace period (`isRequested`); otherwise, the change keeps the object.
+ * In a terminating object, a delete request can only shorten the grace period, and only if the request itself contains a grace period
+ * (`isRequested`).
  */
 function graceful(
   { kind }: Resource,
@@ -154,11 +152,11 @@ function graceful(
   }
   if (!isRequested || graceSeconds >= deletionGracePeriodSeconds) return { action: 'keep' };
   const before = parseTime(deletionTimestamp) ?? now;
-  // formatTime() replaces every later time by LAST_TIME, so if the deletionTimestamp is LAST_TIME, the start of the grace period
-  // is unknown. The shorter period then starts now.
+  // formatTime() replaces every later time by LAST_TIME, so if the deletionTimestamp is LAST_TIME, the start of the grace period is
+  // unknown. The shorter period then starts now.
   const start = before >= LAST_TIME ? now : before - deletionGracePeriodSeconds * 1000;
   const end = start + graceSeconds * 1000;
-  // If the shorter period has already passed, it ends now, and the grace period is at most one second.
+  // A shorter period that has already passed ends now.
   const shortened = end < now ? { end: now, graceSeconds: Math.min(graceSeconds, 1) } : { end, graceSeconds };
   return changed(old, {
     deletionTimestamp: formatTime(shortened.end),
@@ -181,9 +179,8 @@ function waitForFinalizers(old: KubeObject, finalizers: string[] | undefined, no
 }
 
 /**
- * Deletes the objects that the options select, and returns them as listed before the deletion. Skips objects that no longer
- * exist. After any other error, rejects and leaves the remaining objects. As in upstream, the preconditions in the options apply to
- * each object.
+ * Returns the objects as listed before the deletion. Skips objects that no longer exist. After another error, rejects and leaves the
+ * remaining objects. As in upstream, the preconditions apply to each object.
  */
 export async function deleteObjects(
   context: RegistryContext,

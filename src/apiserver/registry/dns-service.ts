@@ -1,6 +1,6 @@
 /**
- * Creates and corrects the Service `kube-dns` and its EndpointSlice, through which clients find the cluster DNS. Pods need neither: the
- * resolv.conf of a Pod contains the address on which the DNS listens, and this address belongs to the machine.
+ * Creates and corrects the Service `kube-dns` and its EndpointSlice, through which clients find the cluster DNS. Pods need neither: their
+ * resolv.conf contains an address of the machine on which the DNS listens.
  * Source: the Service that kubeadm v1.33 creates (name, labels, names of the ports).
  */
 
@@ -25,9 +25,9 @@ const PORTS = [
 ];
 
 /**
- * Creates the Service and the slice, and corrects or replaces them if they differ. `serviceCidr`: the configured ranges, as in
- * BootstrapOptions. The cluster IP of the Service is the address on which the DNS listens, or any free address if another object has that
- * address. Leaves an object that is being deleted unchanged: the caller calls again when the deletion has ended.
+ * `serviceCidr`: the configured ranges, as in BootstrapOptions. The cluster IP of the Service is the address on which the DNS listens, or
+ * any free address if another object has that address. Leaves an object that is being deleted unchanged: the caller calls again when the
+ * deletion has ended.
  */
 export async function ensureDnsService(api: ResourceApi, serviceCidr: string): Promise<void> {
   const address = dnsServiceAddress(serviceCidr);
@@ -57,16 +57,12 @@ async function ensureService(api: ResourceApi, address: string): Promise<void> {
   await api.update(SERVICES, wanted as KubeObject);
 }
 
-/** Returns whether the Service has a selector, a type other than ClusterIP, or no cluster IP of the family of the DNS. */
 const isForeign = ({ type, clusterIP, selector }: NonNullable<Service['spec']>, address: string): boolean =>
   type !== 'ClusterIP' || familyOf(clusterIP) !== familyOf(address) || Object.keys(selector ?? {}).length > 0;
 
 const familyOf = (address: string | undefined): string | undefined => parseIp(address ?? '')?.family;
 
-/**
- * Creates the Service, with `address` as its cluster IP unless another object has this address. Does nothing if the Service exists, even if
- * it is being deleted.
- */
+/** If another object has the address, the Service gets any free address. */
 async function createService(api: ResourceApi, address: string): Promise<void> {
   const create = (clusterIP: string | undefined) =>
     ensure(() => api.create(SERVICES, NAMESPACE, wantedService(clusterIP) as KubeObject));
@@ -76,7 +72,6 @@ async function createService(api: ResourceApi, address: string): Promise<void> {
   });
 }
 
-/** Resolves to true if a new Service could have the address as its cluster IP. */
 async function isFree(api: ResourceApi, address: string): Promise<boolean> {
   const { metadata, ...rest } = wantedService(address);
   const probe = { ...rest, metadata: { ...metadata, name: undefined, generateName: `${NAME}-` } };
@@ -96,7 +91,7 @@ const wantedService = (clusterIP: string | undefined): Service => ({
   spec: {
     type: 'ClusterIP',
     ...(clusterIP === undefined ? {} : { clusterIP }),
-    // The DNS listens on only one address, so the Service has a single IP family.
+    // The DNS listens on only one address.
     ipFamilyPolicy: 'SingleStack',
     ports: PORTS.map((port) => ({ ...port, targetPort: port.port })),
     sessionAffinity: 'None',

@@ -1,6 +1,6 @@
 /**
- * Converts the ownership of fields between an object and a document that is a subresource of the object, such as its Scale, so that a
- * server-side apply of the document and one of the object see each other's owners.
+ * Converts the ownership of fields between an object and its document, such as its Scale, so that a server-side apply of one respects the
+ * owners of the other.
  * Source: ScaleHandler of k8s.io/apimachinery/pkg/util/managedfields of v1.33 (behavior).
  */
 import { difference, type FieldSet, intersection, union } from '../../machinery/field-ownership/field-set.ts';
@@ -13,8 +13,8 @@ const withFields = (entry: ManagedFieldsEntry, set: FieldSet): ManagedFieldsEntr
   set === undefined || Object.keys(set).length === 0 ? [] : [{ ...entry, fieldsV1: set }];
 
 /**
- * Returns the managedFields entries of the document: the object's entries, reduced to `fields`, the fields that the object and the document
- * have in common. `apiVersion`: the version of the document.
+ * Returns the managedFields of the document. `fields`: the fields that the object and the document have in common. `apiVersion`: the
+ * version of the document.
  */
 export const ownersOfDocument = (
   entries: readonly ManagedFieldsEntry[],
@@ -27,9 +27,8 @@ const isSameManager = (a: ManagedFieldsEntry, b: ManagedFieldsEntry): boolean =>
   a.manager === b.manager && a.operation === b.operation && (a.subresource ?? '') === (b.subresource ?? '');
 
 /**
- * Returns the managedFields entries of the object after a write of the document. The owners of `fields`, the fields that the object and the
- * document have in common, are those in `ofDocument`; all other fields keep their owners in `entries`. `apiVersion`: the version of the
- * object.
+ * Returns the managedFields of the object after a write of the document. `ofDocument`: the owners of `fields`, the fields that the object
+ * and the document have in common. `entries`: the owners of all other fields. `apiVersion`: the version of the object.
  */
 export function ownersOfObject(
   entries: readonly ManagedFieldsEntry[],

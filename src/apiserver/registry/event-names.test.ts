@@ -1,7 +1,4 @@
-/**
- * Tests the metadata of Events, which have few validation rules of their own: their names must be valid in URL paths and in keys of the
- * store, and their labels are validated.
- */
+/** Events have few validation rules of their own, but their names must be valid in URL paths and in keys of the store. */
 import { describe, expect, test } from 'vitest';
 import type { KubeObject } from '../../machinery/meta.ts';
 import { failure, object, ref, startRegistry } from './testing.ts';

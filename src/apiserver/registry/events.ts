@@ -1,5 +1,3 @@
-/** Stores the Events with which the API server reports changes of objects. The source of these Events is the component `apiserver`. */
-
 import type { CoreV1Event } from '../../api/generated/types.ts';
 import type { EventDraft } from '../../api/kind.ts';
 import { EVENTS } from '../../api/resources.ts';
@@ -11,10 +9,7 @@ import { createObject } from './create.ts';
 
 const COMPONENT = 'apiserver';
 
-/**
- * Stores an Event on the object for each draft. Never rejects, because the reported change is already stored; logs errors as
- * warnings.
- */
+/** Stores Events on the object. Never rejects, because the reported change is already stored; logs errors as warnings. */
 export async function recordEvents(
   context: RegistryContext,
   { apiVersion, kind, metadata }: KubeObject,

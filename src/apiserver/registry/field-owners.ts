@@ -1,4 +1,3 @@
-/** Tracks the ownership of fields: computes how the registry's writes change metadata.managedFields. */
 import { fieldTypeOf } from '../../api/field-types.ts';
 import {
   entriesAfterUpdate,
@@ -13,10 +12,7 @@ import type { WriteOptions } from '../../ports/backend.ts';
 import type { RegistryContext } from './context.ts';
 import type { Resource } from './resources.ts';
 
-/**
- * The field manager for writes without one: writes of components of lifepod, which call the registry in process, and of clients that
- * send neither a field manager nor a User-Agent.
- */
+/** The field manager of components of lifepod, and of clients that send neither a field manager nor a User-Agent. */
 const OWN_MANAGER = 'lifepod';
 
 export const writerOf = (
@@ -31,10 +27,7 @@ export const writerOf = (
   time: formatTime(timers.now()),
 });
 
-/**
- * Returns a function that finds another version of the resource's kind by its apiVersion. Owners may have written the object in that
- * version.
- */
+/** Finds the other versions of a kind by their apiVersion. Owners may have written the object in such a version. */
 export const versionsOf =
   (resource: Resource): OtherVersions =>
   (apiVersion) => {
@@ -48,17 +41,15 @@ export const versionsOf =
     );
   };
 
-/** Sets managedFields in the metadata of the object, or deletes the field if there are no entries. Modifies the object. */
 export function setOwners({ metadata }: KubeObject, entries: readonly ManagedFieldsEntry[]): void {
   if (entries.length === 0) delete metadata.managedFields;
   else metadata.managedFields = [...entries];
 }
 
 /**
- * Computes the entries of managedFields after a write other than an apply. The result is empty if there are no entries yet, because
- * ownership is tracked from the first server-side apply on. `given`: the managedFields that the client sent, which replace the old entries
- * if they are valid and not empty; a single empty entry removes all entries. kubectl sends managedFields to migrate fields from client-side
- * apply.
+ * Computes the managedFields after a write other than an apply. Ownership is tracked from the first server-side apply on: before, the
+ * result is empty. `given`: the managedFields that the client sent, as kubectl does to migrate from client-side apply. Valid entries
+ * replace the old ones; a single empty entry removes all entries.
  */
 export function* ownersAfterUpdate(
   resource: Resource,

@@ -1,7 +1,3 @@
-/**
- * Tests that long writes yield to other work, that writes finally succeed despite concurrent changes and deletions, and that the sizes
- * of conflict responses and of managedFields are limited.
- */
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import type { PatchType } from '../../machinery/patch/patch.ts';
 import type { ApiError } from '../../machinery/status.ts';
@@ -14,7 +10,7 @@ afterEach(() => {
   vi.restoreAllMocks();
 });
 
-/** Replaces performance.now() by a clock that advances 30 ms at each call, so that a write yields after every step. */
+/** Makes each write yield after every step. */
 function slowClock(): void {
   let now = performance.now();
   vi.spyOn(performance, 'now').mockImplementation(() => {
@@ -28,7 +24,6 @@ const apply = ({ registry }: Started, fieldManager: string, data: Record<string,
 const patch = ({ registry }: Started, type: PatchType, data: object, fieldManager = 'patcher') =>
   registry.patch(CONFIG_MAPS, 'default', 'a', type, { data }, { fieldManager });
 
-/** Returns the number of turns of the event loop during the call. */
 async function turnsDuring(call: () => Promise<unknown>): Promise<number> {
   let turns = 0;
   const turn = (): void => {
@@ -59,7 +54,7 @@ describe('long writes', () => {
   });
 });
 
-/** Returns a store in which, after isBusy(true), another writer precedes each of the next 20 writes of the ConfigMap `a`. */
+/** After isBusy(true), another writer precedes each of the next 20 writes of the ConfigMap `a`. */
 function busyStore(): { store: Store; isBusy: (busy: boolean) => void; raced: () => number } {
   const inner = createMemoryStore();
   let left = 0;

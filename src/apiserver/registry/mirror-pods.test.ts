@@ -10,7 +10,6 @@ const mirror = (spec: object = {}, metadata: object = {}): Pod =>
 const admin: UserInfo = { name: 'kubernetes-admin', groups: ['system:masters', 'system:authenticated'] };
 const node: UserInfo = { name: 'system:node:node-1', groups: ['system:nodes', 'system:authenticated'] };
 
-/** Creates the Node, and returns the references to it that its mirror Pods must have. */
 async function ownersOf({ registry }: Started): Promise<object[]> {
   const { metadata } = await registry.create(ref('nodes'), undefined, object('Node', 'node-1'));
   return [{ apiVersion: 'v1', kind: 'Node', name: 'node-1', uid: metadata.uid, controller: true }];

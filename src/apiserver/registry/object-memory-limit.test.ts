@@ -1,5 +1,3 @@
-/** Tests that the memory of all objects and the values of one object are limited for clients, but not for components of lifepod. */
-
 import { expect, test } from 'vitest';
 import { SERVICE_ACCOUNTS } from '../../api/resources.ts';
 import type { KubeObject } from '../../machinery/meta.ts';
@@ -22,10 +20,7 @@ const text = 'x'.repeat(100_000);
 const FULL =
   /^the objects take .* of memory, this object needs .* more, and the limit is 1\.9 MiB: delete objects that are not needed$/;
 
-/**
- * Starts a registry with so little room that it can store only a few ConfigMaps, and fills the room. The returned `last` is the
- * name of the last ConfigMap that was stored.
- */
+/** Starts a registry with room for a few ConfigMaps, and fills the room. `last`: the name of the last ConfigMap that was stored. */
 async function fullRegistry() {
   const started = await startRegistry({ roomBytes: 2 * MEBIBYTE });
   const { client } = started;
@@ -85,7 +80,6 @@ test('when the room is used up, components of lifepod can still write objects, a
     { status: { message } },
     { subresource: 'status' },
   );
-  // A graceful delete does not remove the Pod, but stores it with a deletionTimestamp.
   const deleted = (await client.delete(PODS, 'default', 'web')) as KubeObject;
   expect(deleted.metadata.deletionTimestamp).toBeDefined();
   await client.delete(SERVICES, 'default', 'kubernetes');
@@ -95,7 +89,7 @@ test('when the room is used up, components of lifepod can still write objects, a
   await client.delete(NAMESPACES, undefined, 'going');
 });
 
-/** Makes small updates until the reserve for them is used up. Returns the number of updates that succeeded. */
+/** Returns the number of updates that succeeded before the reserve for small updates was used up. */
 async function fillReserve(client: ResourceApi, name: string): Promise<number> {
   for (let updates = 0; ; updates++) {
     const data = { [`k${updates}`]: 'x'.repeat(4000) };
@@ -178,7 +172,7 @@ test('a client cannot make an object and its managedFields grow beyond 300,000 v
     message: expect.stringContaining('more than 300000 values, including those of its managedFields'),
   });
   await apply(registry);
-  // An object with too many values may shrink even if it still has too many values afterwards.
+  // The object may shrink even if it still has too many values afterwards.
   const fewer = { data: { k0: null } };
   await client.patch(CONFIG_MAPS, 'default', 'large', 'application/merge-patch+json', fewer);
 });

@@ -1,37 +1,29 @@
 /**
- * Limits the memory of all cached objects together (the room). When the room is used up, clients cannot create objects or make
- * them grow, except for small updates, which may use a reserve. Clients can still delete objects, evict Pods and give up defer
- * containers. Components of lifepod write without a limit, so that an engine can start and keep running even when the room is
- * used up.
+ * Limits the memory of all cached objects together (the room). When the room is used up, clients cannot create objects or make them grow,
+ * except for small updates, which may use a reserve. Clients can still delete objects. Components of lifepod write without a limit, so that
+ * an engine can start and keep running even when the room is used up.
  */
 import { getHeapStatistics } from 'node:v8';
 import { binarySize } from '../../machinery/binary-size.ts';
 import { insufficientStorage } from '../../machinery/status.ts';
 
-/**
- * The default size of the room, in bytes: a quarter of the maximum heap. The rest of the heap is for requests and other caches. etcd has a
- * similar limit of 2 GiB (--quota-backend-bytes).
- */
+/** The rest of the heap is for requests and other caches. etcd has a similar limit of 2 GiB (--quota-backend-bytes). */
 const DEFAULT_ROOM_BYTES = Math.floor(getHeapStatistics().heap_size_limit / 4);
-/**
- * The fraction of the room that is reserved for small updates, such as changes of statuses, or of the labels of terminating
- * objects.
- */
+/** The fraction of the room that is reserved for small updates, such as changes of statuses. */
 const RESERVED_PART = 1 / 16;
-/** The maximum growth of an object in a small update, in bytes of memory: enough for about 4 KiB of JSON (see heldBytes). */
+/** The maximum growth of an object in a small update: enough for about 4 KiB of JSON (see heldBytes()). */
 const SMALL_GROWTH_BYTES = 16 * 1024;
 
 export interface ObjectRoom {
   /**
-   * Reserves room for the number of `bytes` by which a write makes an object grow. Returns a function that ends the reservation; call it
-   * when the write has failed, or when the cache counts the written bytes. If the object `exists`, a small growth may use the reserve.
-   * Reserves nothing if `bytes` is not positive, or if the write is not limited (`isLimited`), such as a write of a component of lifepod.
-   * Throws 507 InsufficientStorage if there is not enough room.
+   * Reserves `bytes` of room for the growth of an object. Call the returned function when the write has failed, or when the cache counts
+   * the written bytes. If the object `exists`, a small growth may use the reserve. Writes of components of lifepod are not limited
+   * (`isLimited`). Throws 507 InsufficientStorage if there is not enough room.
    */
   take(isLimited: boolean, bytes: number, exists: boolean): () => void;
 }
 
-/** Creates the room. `held`: returns the memory of all objects in the cache, in bytes. `limit`: the size of the room, in bytes. */
+/** Sizes are in bytes. `held`: returns the memory of all objects in the cache. */
 export function createObjectRoom(held: () => number, limit = DEFAULT_ROOM_BYTES): ObjectRoom {
   let taken = 0;
   return {

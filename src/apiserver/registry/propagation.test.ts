@@ -85,11 +85,11 @@ describe('in the registry', () => {
     await registry.create(PODS, 'default', pod('a', { nodeName: 'n1', terminationGracePeriodSeconds: 30 }));
     const marked = (await registry.delete(PODS, 'default', 'a', { propagationPolicy: 'Foreground' })) as Pod;
     expect(marked.metadata).toMatchObject({ finalizers: ['foregroundDeletion'], deletionGracePeriodSeconds: 30 });
-    // A delete during the grace period that does not shorten it changes nothing.
+    // A delete that does not shorten the grace period changes nothing.
     await registry.delete(PODS, 'default', 'a', { propagationPolicy: 'Background' });
     const waiting = (await registry.delete(PODS, 'default', 'a', { gracePeriodSeconds: 0 })) as Pod;
     expect(waiting.metadata).toMatchObject({ finalizers: ['foregroundDeletion'], deletionGracePeriodSeconds: 0 });
-    // A delete after the grace period changes nothing either.
+    // A delete after the grace period changes nothing.
     await registry.delete(PODS, 'default', 'a', { gracePeriodSeconds: 0, propagationPolicy: 'Background' });
     expect((await registry.get(PODS, 'default', 'a')).metadata.finalizers).toEqual(['foregroundDeletion']);
   });

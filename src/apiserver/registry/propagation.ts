@@ -10,9 +10,8 @@ const FINALIZERS = { Orphan: 'orphan', Foreground: 'foregroundDeletion' } as con
 const OF_DEPENDENTS: ReadonlySet<string> = new Set(Object.values(FINALIZERS));
 
 /**
- * Returns the finalizers of an object after a delete request. The propagation policy of the request decides. Without a policy, the
- * finalizers that the object already has stay; if there are none, the default of the kind decides. An object of a kind that the garbage
- * collector ignores gets neither of these two finalizers.
+ * Returns the finalizers of an object after a delete request. Without a propagation policy, the finalizers that the object already has
+ * stay; if there are none, the default of the kind decides.
  */
 export function finalizersAfterDelete(
   { propagation }: Pick<KindDefinition, 'propagation'>,
@@ -31,10 +30,7 @@ export function finalizersAfterDelete(
     : others;
 }
 
-/**
- * Returns the propagation policy in the options of a delete, whose values may have wrong types; undefined if there is none.
- * `orphanDependents` is the older form of the policy, and takes precedence.
- */
+/** The values of the options may have wrong types. `orphanDependents` is the older form of the policy, and takes precedence. */
 export function propagationPolicyOf(options: {
   propagationPolicy?: unknown;
   orphanDependents?: unknown;

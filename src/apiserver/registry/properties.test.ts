@@ -26,7 +26,7 @@ const operations = fc.array(operation, { minLength: 1, maxLength: 40 });
 
 let counter = 0;
 
-/** Runs the operation. Ignores the errors NotFound and AlreadyExists, because the operations are random. */
+/** The operations are random, so NotFound and AlreadyExists are success. */
 async function run({ registry }: Started, { verb, namespace, name, label }: Operation): Promise<void> {
   const body = configMap(name, { n: String(counter++) }, { namespace, labels: { app: label } });
   try {
@@ -40,7 +40,7 @@ async function run({ registry }: Started, { verb, namespace, name, label }: Oper
 
 const place = ({ metadata }: KubeObject): string => `${metadata.namespace}/${metadata.name}`;
 
-/** Applies watch events to a set of objects, as a client does, and checks that each event is consistent with the set. */
+/** Applies watch events to a set of objects, as a client does. Checks that each event is consistent with the set. */
 function applyEvents(objects: Map<string, KubeObject>, events: readonly WatchEvent[]): void {
   let last = 0;
   for (const event of events) {
@@ -77,8 +77,8 @@ test('concurrent writers never lose an update', async () => {
       };
       const write = async (writer: number): Promise<void> => {
         for (let round = 0; round < rounds; round++) {
-          // The registry retries the patch of a key that only this writer uses. The update of the shared key is refused after a
-          // race, because it contains a resourceVersion.
+          // The registry retries the patch, whose key only this writer uses. The update of the shared key contains a resourceVersion, so it
+          // is refused after a race.
           await registry.patch(CONFIG_MAPS, 'default', 'a', MERGE, { data: { [`w${writer}`]: String(round) } });
           await increment();
         }
@@ -153,7 +153,6 @@ test('a watch that is resumed at any point gets every event once', async () => {
         for (const [index, change] of changes.entries()) {
           await run(started, change);
           if (!cutAfter.has(index)) continue;
-          // The watch ends, and one change happens before the watch resumes.
           controller.abort();
           await ended;
           applyEvents(objects, events);

@@ -1,20 +1,11 @@
-/** Generates random names and UIDs. */
-
-/**
- * The characters of suffixes. Vowels, and digits that look like vowels, are left out so that suffixes do not form words.
- * Source: k8s.io/apimachinery/pkg/util/rand.
- */
+/** Vowels, and digits that look like vowels, are left out so that suffixes do not form words. Source: k8s.io/apimachinery/pkg/util/rand. */
 const ALPHABET = 'bcdfghjklmnpqrstvwxz2456789';
 const SUFFIX_CHARACTERS = 5;
-/**
- * The length to which longer values of generateName are truncated, so that a generated name has at most 63 characters, like a DNS label.
- * Source: k8s.io/apiserver/pkg/storage/names.
- */
+/** A generated name has at most 63 characters, like a DNS label. Source: k8s.io/apiserver/pkg/storage/names. */
 const MAX_BASE_CHARACTERS = 63 - SUFFIX_CHARACTERS;
 
 export type RandomBytes = (size: number) => Uint8Array;
 
-/** The number of bytes that inBlocks() requests at once. */
 const BLOCK_BYTES = 4096;
 
 /** Returns a source that takes its bytes from blocks of `source`, because each call of the system's generator is slow. */
@@ -31,7 +22,7 @@ export function inBlocks(source: RandomBytes): RandomBytes {
   };
 }
 
-/** Returns a suffix of five random characters, such as `x7k2p`. */
+/** For example, `x7k2p`. */
 export function randomSuffix(randomBytes: RandomBytes): string {
   let suffix = '';
   for (const byte of randomBytes(SUFFIX_CHARACTERS)) suffix += ALPHABET[byte % ALPHABET.length];
@@ -41,7 +32,6 @@ export function randomSuffix(randomBytes: RandomBytes): string {
 export const generatedName = (base: string, randomBytes: RandomBytes): string =>
   `${base.slice(0, MAX_BASE_CHARACTERS)}${randomSuffix(randomBytes)}`;
 
-/** Returns a random UUID (version 4). */
 export function randomUid(randomBytes: RandomBytes): string {
   const bytes = Buffer.from(randomBytes(16));
   bytes[6] = ((bytes[6] as number) & 0x0f) | 0x40;

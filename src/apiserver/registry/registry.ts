@@ -5,13 +5,13 @@
  * that need other objects: admission plugins, evictions and tokens.
  *
  * Invariants:
- *  1. Current objects are read from the watch cache, once it contains every acknowledged write (reads/freshness.ts). Objects of
- *     uncached kinds, older revisions and later pages of lists are read from the store.
- *  2. Every write is conditional on the revision that it is based on. After a conflict, the write starts over from the newest
- *     state, so no update is lost.
+ *  1. Current objects are read from the watch cache, once it contains every acknowledged write (reads/freshness.ts). Objects of uncached
+ *     kinds, older revisions and later pages of lists are read from the store.
+ *  2. Every write is conditional on the revision that it is based on. After a conflict, the write starts over from the newest state, so no
+ *     update is lost.
  *  3. Returned objects may be frozen and shared with other readers. Objects that are passed in are copied.
- *  4. A write with dryRun stores nothing. It makes the same checks, except those of the size of the object, of the memory of all
- *     objects (object-memory-limit.ts) and of the space of the store.
+ *  4. A write with dryRun stores nothing. It makes the same checks, except those of the size of the object, of the memory of all objects
+ *     (object-memory-limit.ts) and of the space of the store.
  */
 import { randomBytes as systemRandomBytes } from 'node:crypto';
 import type { KindCatalog } from '../../api/catalog.ts';
@@ -48,16 +48,16 @@ export interface RegistryOptions {
   log: Log;
   /** The range of the cluster IPs of Services, such as 10.96.0.0/16, or two ranges of different IP families with a comma between them. */
   serviceCidr: string;
-  /** The source of UIDs, generated names and random choices. The default is the system's random number generator. */
+  /** The default is the system's random number generator. */
   randomBytes?: (size: number) => Uint8Array;
   /**
-   * The memory that all cached objects together may take before writes of clients are rejected, in bytes. The default is a
-   * quarter of V8's maximum heap.
+   * The memory that all cached objects together may take before writes of clients are rejected, in bytes. The default is a quarter of V8's
+   * maximum heap.
    */
   roomBytes?: number;
-  /** The admission plugins in their order. The default is admissionPlugins. */
+  /** In their order. The default is admissionPlugins. */
   admission?: readonly PluginFactory[];
-  /** Issues the tokens for the token subresource of ServiceAccounts. If absent, requests for tokens fail with 503. */
+  /** If absent, requests for tokens of ServiceAccounts fail with 503. */
   issueToken?: TokenIssuer['issue'];
   /**
    * Decides for admission plugins what users may do, for example which roles they can grant. By default, only members of system:masters may
@@ -67,16 +67,12 @@ export interface RegistryOptions {
 }
 
 export interface Registry extends ResourceBackend {
-  /** Returns the revision of the newest write. */
   revision(): number;
   /** Ends the subscription to the store: running watches get no more changes. Does not close the store. */
   close(): void;
 }
 
-/**
- * Creates a registry, and loads all stored objects except those of uncached kinds. Rejects if the store cannot be read or the
- * Service CIDR is invalid.
- */
+/** Loads all stored objects except those of uncached kinds. Rejects if the store cannot be read or the Service CIDR is invalid. */
 export async function createRegistry(options: RegistryOptions): Promise<Registry> {
   const { store, timers, log, randomBytes = inBlocks(systemRandomBytes) } = options;
   const resources = indexResources(options.catalog);
@@ -94,7 +90,7 @@ export async function createRegistry(options: RegistryOptions): Promise<Registry
   return { ...createBackend(context), revision: () => store.revision(), close: () => cache.close() };
 }
 
-/** Creates the backend. Every verb is an async function, so that every error rejects its promise. */
+/** Every verb is an async function, so that every error rejects its promise. */
 function createBackend(context: RegistryContext): ResourceBackend {
   const { resources } = context;
   return {
@@ -151,6 +147,5 @@ const nameIn = ({ name }: RequestContext): string => {
   return name;
 };
 
-/** Returns the options with the namespace of the request; the options unchanged if the request has no namespace. */
 const within = <T extends { namespace?: string }>({ namespace }: RequestContext, options: T): T =>
   namespace === undefined ? options : { ...options, namespace };

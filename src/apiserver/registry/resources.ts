@@ -1,6 +1,4 @@
-/**
- * Finds kinds by group, version and plural name, and converts objects between the kind that is stored and the kind that is served.
- */
+/** Finds kinds by group, version and plural name, and converts objects between the kind that is stored and the kind that is served. */
 import type { KindCatalog } from '../../api/catalog.ts';
 import type { KindDefinition } from '../../api/kind.ts';
 import type { KubeObject, ResourceRef } from '../../machinery/meta.ts';
@@ -12,9 +10,8 @@ export interface Resource {
   groupResource: GroupResource;
   /** The group and version, such as `v1` or `events.k8s.io/v1`. */
   apiVersion: string;
-  /** The prefix of the store keys of the objects. */
   prefix: string;
-  /** Converts a stored object to this kind. For the same stored object, always returns the same object. */
+  /** Always returns the same object for the same stored object. */
   fromStored(object: KubeObject): KubeObject;
   toStored(object: KubeObject): KubeObject;
   /** Returns fromStored(object) if the object has already been converted or needs no conversion; otherwise undefined. */
@@ -25,28 +22,24 @@ export interface Resource {
    */
   otherVersion(apiVersion: string): Resource | undefined;
   /**
-   * Calls the listener when the kind is removed from the catalog, or at once if it has been removed since this resource was found. Returns a
-   * function that removes the listener.
+   * Calls the listener when the kind is removed from the catalog, or at once if the kind has already been removed. Returns a function that
+   * removes the listener.
    */
   onRemove(listener: () => void): () => void;
 }
 
 export interface ResourceIndex {
-  /** The key prefixes of the resources whose objects are not cached. */
   readonly uncached: ReadonlySet<string>;
-  /** Returns the resource. Throws 404 NotFound if the resource is not served, or if its objects are computed and not stored. */
+  /** Throws 404 NotFound if the resource is not served, or if its objects are computed and not stored. */
   find(ref: ResourceRef): Resource;
-  /** Returns the results of Resource.served() for the stored object, from all resources with this key prefix, without undefined. */
+  /** Returns the results of Resource.served() that exist, from all resources with this key prefix. */
   served(prefix: string, object: KubeObject): KubeObject[];
 }
 
 export const apiVersionOf = (group: string, version: string): string =>
   group === '' ? version : `${group}/${version}`;
 
-/**
- * Returns a fromStored() that converts each stored object only once, so that all readers share the converted object, and the
- * served() that belongs to it.
- */
+/** Converts each stored object only once, so that all readers share the converted object. */
 function memoized(convert: (object: KubeObject) => KubeObject): Pick<Resource, 'fromStored' | 'served'> {
   const known = new WeakMap<KubeObject, KubeObject>();
   return {
@@ -65,7 +58,7 @@ function memoized(convert: (object: KubeObject) => KubeObject): Pick<Resource, '
 const same = (object: KubeObject): KubeObject => object;
 const UNCONVERTED = { fromStored: same, toStored: same, served: same };
 
-/** Indexes the kinds of the catalog, and follows its changes. A kind has the same Resource as long as it is in the catalog. */
+/** Follows the changes of the catalog. A kind has the same Resource as long as it is in the catalog. */
 export function indexResources(catalog: KindCatalog): ResourceIndex {
   const known = new WeakMap<KindDefinition, Resource & { removed(): void }>();
   const resourceOf = (kind: KindDefinition): Resource => {
@@ -94,7 +87,6 @@ export function indexResources(catalog: KindCatalog): ResourceIndex {
   };
 }
 
-/** Creates the resource of the kind. Calling removed() calls the listeners of onRemove(). */
 function createResource(
   kind: KindDefinition,
   stored: KindDefinition,

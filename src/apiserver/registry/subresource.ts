@@ -1,6 +1,6 @@
 /**
- * Implements the verb create on subresources: token, eviction, and every other subresource whose definition has apply(), such as
- * binding. Also creates Bindings, which clients may send without a subresource.
+ * The verb create on subresources, such as token, eviction and binding. Also creates Bindings, which clients may send without a
+ * subresource.
  */
 
 import type { AuthenticationV1TokenRequest, Eviction, ServiceAccount } from '../../api/generated/types.ts';
@@ -75,10 +75,7 @@ export async function createSubresource(
   return created();
 }
 
-/**
- * Creates an object of a kind that is never stored, such as a Binding: handles the request like a POST to the subresource of the object
- * that has the same name.
- */
+/** For a kind that is never stored, such as Binding. Has the effect of a POST to the subresource of the object with the same name. */
 export function createForSubresource(
   context: RegistryContext,
   { resource, subresource }: { resource: ResourceRef; subresource: string },
@@ -93,8 +90,8 @@ export function createForSubresource(
 }
 
 /**
- * Writes the object that the definition's apply() computes from `body`, and resolves to the written object. `alongside`: called after
- * apply(); returns other objects that are written in the same transaction.
+ * Writes the object that the definition's apply() computes from `body`. `alongside` is called after apply(), and returns other objects that
+ * are written in the same transaction.
  */
 async function applyTo(
   context: RegistryContext,
@@ -126,6 +123,6 @@ async function applyTo(
   return written;
 }
 
-/** Returns the Status that answers a successful create, as upstream answers a Binding or an Eviction. */
+/** The answer to a Binding or an Eviction, as upstream. */
 const created = (): KubeObject =>
   ({ kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Success', code: 201 }) as unknown as KubeObject;

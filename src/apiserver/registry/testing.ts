@@ -1,8 +1,3 @@
-/**
- * Fixtures for tests that use the registry: a started registry in virtual time, references to resources, a log that fails on errors,
- * and functions that create objects and await failures.
- */
-
 import { createCatalog } from '../../api/catalog.ts';
 import type { Pod } from '../../api/generated/types.ts';
 import { kinds } from '../../api/kinds.ts';
@@ -26,7 +21,7 @@ export const NAMESPACES = ref('namespaces');
 export const SERVICES = ref('services');
 export const SERVICE_ACCOUNTS = ref('serviceaccounts');
 
-/** A log that throws on an error message, so that the test fails. */
+/** Fails the test on an error message. */
 export const strictLog: Log = {
   debug: () => {},
   info: () => {},
@@ -39,18 +34,13 @@ export const strictLog: Log = {
 
 export const SERVICE_CIDR = '10.96.0.0/24';
 
-/**
- * The user who sends the requests of tests. The groups permit every request, including the creation of mirror Pods, which only nodes may
- * create.
- */
+/** The groups permit every request, including the creation of mirror Pods, which only nodes may create. */
 export const TEST_USER: UserInfo = { name: 'tester', groups: ['system:masters', 'system:nodes'] };
 
 export interface Started {
-  /** The registry as TEST_USER calls it. */
   registry: ResourceApi & Pick<Registry, 'revision' | 'close'>;
-  /** The registry as TEST_USER calls it over HTTPS, so that the limits for clients apply. */
+  /** Like `registry`, but with the limits for clients, as over HTTPS. */
   client: ResourceApi;
-  /** The registry itself. */
   backend: Registry;
   store: Store;
   timers: VirtualTimers;
@@ -58,10 +48,10 @@ export interface Started {
   settled(): Promise<unknown>;
 }
 
-/** With LIFEPOD_STORE=delayed, as in the vitest project `delayed`, the watch cache of each started registry lags behind its store. */
+/** The watch cache of each started registry then lags behind its store. The vitest project `delayed` sets LIFEPOD_STORE. */
 const isDelayed = process.env['LIFEPOD_STORE'] === 'delayed';
 
-/** Starts a registry that contains the objects of bootstrap() and the ServiceAccount default/default. */
+/** The registry contains the objects of bootstrap() and the ServiceAccount default/default. */
 export async function startRegistry(options: Partial<RegistryOptions> = {}): Promise<Started> {
   const given = options.store ?? createMemoryStore();
   const store = isDelayed ? delayWatch(given) : given;
@@ -85,7 +75,7 @@ export async function startRegistry(options: Partial<RegistryOptions> = {}): Pro
   return { registry, client: asClient(backend), backend, store, timers, settled };
 }
 
-/** Returns the registry as a client calls it over HTTPS, so that the limits for clients apply. */
+/** The limits for clients apply, as over HTTPS. */
 export const asClient = (backend: ResourceBackend, user = TEST_USER): ResourceApi =>
   apiFor(
     new Proxy(backend, {
@@ -106,7 +96,6 @@ export const configMap = (name: string, data: Record<string, string> = {}, metad
 export const pod = (name: string, spec: object = {}, metadata: object = {}): Pod =>
   object('Pod', name, { spec: { containers: [{ name: 'app', image: 'busybox' }], ...spec } }, metadata) as Pod;
 
-/** Returns the code, reason and message of the ApiError with which the promise rejects. Throws an Error if the promise resolves. */
 export async function failure(promise: Promise<unknown>): Promise<{ code: number; reason: string; message: string }> {
   try {
     await promise;

@@ -1,4 +1,3 @@
-/** Tests that kinds whose objects are not cached support reads, writes and watches like other kinds, and stay out of the cache. */
 import { expect, test } from 'vitest';
 import { createCatalog } from '../../api/catalog.ts';
 import type { PodRecord } from '../../api/generated/types.ts';
@@ -28,8 +27,8 @@ const names = async ({ registry }: Started, options: object = {}): Promise<strin
   (await registry.list(RECORDS, options)).items.map(({ metadata }) => metadata.name);
 
 /**
- * Starts a watch of PodRecords, runs `meanwhile`, and waits until `count` events have arrived. Returns a line for each event: the
- * type, the name and the number of transitions, such as `ADDED a 1`, or only `BOOKMARK`.
+ * Waits until `count` events have arrived. Returns a line for each event, such as `ADDED a 1` with the number of transitions, or only
+ * `BOOKMARK`.
  */
 async function watched(
   { registry }: Started,

@@ -1,5 +1,5 @@
 /**
- * Implements update and patch, except server-side apply (apply.ts), for objects and for subresources stored in them, such as status.
+ * Update and patch, except server-side apply (apply.ts), for objects and for subresources stored in them, such as status.
  * Source: upstream's rest.BeforeUpdate, generic registry and patch handler (behavior and wording).
  */
 import type { SubresourceDefinition } from '../../api/kind.ts';
@@ -32,7 +32,6 @@ import type { Resource } from './resources.ts';
 
 export type UpdateOptions = Sent<WriteOptions>;
 
-/** A request to change an object. */
 interface Request {
   context: RegistryContext;
   resource: Resource;
@@ -41,17 +40,16 @@ interface Request {
   name: string;
   options: UpdateOptions;
   subresource: SubresourceDefinition | undefined;
-  /** Creates the error for a body that cannot be decoded; see DecodeOptions, also for the default. */
   refuse?: (cause: string) => ApiError;
-  /** The admission plugins that handle the request; undefined if there are none. */
+  /** Undefined if no admission plugin handles the request. */
   chain: AdmissionChain | undefined;
   /** Ends the reservations that admission plugins have made for the current attempt to write. */
   release: () => void;
 }
 
 /**
- * Returns the definition of the subresource; undefined if `name` is empty or absent. Throws 404 if the kind has no such subresource, and
- * 405 if the subresource does not support the verb.
+ * Returns undefined if `name` is empty or absent. Throws 404 if the kind has no such subresource, and 405 if the subresource does not
+ * support the verb.
  */
 export function findSubresource(
   { kind }: Resource,
@@ -106,16 +104,15 @@ export async function patchObject(
 
 interface NewBody {
   body: KubeObject;
-  /** The managedFields of the new object. If absent, they are computed as after any update. */
+  /** If absent, the managedFields are computed as after any update. */
   owners?: readonly ManagedFieldsEntry[];
   /** Whether a client sent the whole object (PUT), so that fields that the client does not know may be missing. */
   isWhole?: boolean;
 }
 
 /**
- * Updates the object with the body that `bodyFor` creates from the object's current state: decodes, admits and validates the
- * body, and stores the result. Calls `bodyFor` again if the update starts over, for example after a conflict with another writer.
- * After storing a changed object, records the Events of the subresource. Returns the object after the update.
+ * Updates the object with the body that `bodyFor` creates from the object's current state. Calls `bodyFor` again if the update starts over,
+ * for example after a conflict with another writer. Returns the object after the update.
  */
 export async function changeObject(
   target: Omit<Request, 'key' | 'chain' | 'release'>,
@@ -150,7 +147,7 @@ export async function changeObject(
   return object;
 }
 
-/** Returns a function that passes on each warning only once, because every attempt of a write produces the same warnings. */
+/** Every attempt of a write produces the same warnings. */
 function onceEach(onWarning: ((text: string) => void) | undefined): (text: string) => void {
   const seen = new Set<string>();
   return (text) => {
@@ -159,7 +156,6 @@ function onceEach(onWarning: ((text: string) => void) | undefined): (text: strin
   };
 }
 
-/** Decodes and validates the body, and returns the change. Other work may run between the steps, which are long for large objects. */
 async function changeOf(
   request: Request,
   { body, owners, isWhole }: NewBody,
@@ -216,8 +212,8 @@ function checkPreconditions({ resource, key, name }: Request, sent: ObjectMeta, 
 }
 
 /**
- * Copies from `old` the fields that no update may change. Deletes selfLink, and managedFields, which setOwners() sets later. Like upstream,
- * deletes the empty list that remains when a patch removes the last finalizer or owner.
+ * Copies from `old` the fields that no update may change. setOwners() sets managedFields later. Like upstream, deletes the empty list that
+ * remains when a patch removes the last finalizer or owner.
  */
 function keepSystemFields(metadata: ObjectMeta, old: ObjectMeta): void {
   metadata.name = old.name;
@@ -267,7 +263,7 @@ async function applied(
   const { context, resource } = request;
   if (subresource.apply === undefined) throw methodNotAllowed();
   const result = subresource.apply(old, body, { now: context.timers.now() });
-  // If a plugin may change the object, copy all of it, because it shares parts with the old object.
+  // A plugin may change the object: copy all of it, because it shares parts with the old object.
   const object = request.chain?.changes ? structuredClone(result) : { ...result, metadata: { ...result.metadata } };
   await request.chain?.admit(admissionOf(request, object, old), outside);
   keepSystemFields(object.metadata, old.metadata);
@@ -277,10 +273,7 @@ async function applied(
   return object;
 }
 
-/**
- * Returns whether the update deletes the object: the object is being deleted without a remaining grace period, the update leaves no
- * finalizers, and KindDefinition.deletion() permits the immediate deletion. Source: upstream's ShouldDeleteDuringUpdate.
- */
+/** Whether the update deletes the object. Source: upstream's ShouldDeleteDuringUpdate. */
 function removedByUpdate({ kind }: Resource, object: KubeObject, old: KubeObject, now: number): boolean {
   if ((object.metadata.finalizers ?? []).length > 0) return false;
   const { deletionTimestamp, deletionGracePeriodSeconds = 0 } = old.metadata;

@@ -91,7 +91,7 @@ describe('create', () => {
 
   test("create generates a name from upstream's alphabet, and another name if the first one is in use", async () => {
     let calls = 0;
-    // The first two generated suffixes are equal, and the later suffixes differ from them.
+    // The first two generated suffixes are equal.
     const randomBytes = (size: number) => {
       const first = size === 5 && calls++ < 2;
       return Uint8Array.from({ length: size }, (_, index) => (first ? 0 : calls + index));

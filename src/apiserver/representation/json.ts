@@ -1,4 +1,3 @@
-/** Represents objects as JSON. */
 import { encodeOnce } from '../../machinery/encode.ts';
 import type { KubeList, KubeObject } from '../../machinery/meta.ts';
 import { sharedBytes } from './recent-bytes.ts';
@@ -6,7 +5,7 @@ import type { Representation } from './representation.ts';
 
 export const JSON_TYPE = 'application/json';
 
-/** Yields the JSON text of the list in parts. The text of each object is a separate part, so that it is not copied. */
+/** The text of each object is a separate part, so that it is not copied. */
 export function* listTexts(
   { items, ...head }: KubeList,
   textOf: (object: KubeObject) => string = encodeOnce,
@@ -19,10 +18,8 @@ export function* listTexts(
   yield ']}\n';
 }
 
-/** Returns the WebSocket message of one event: its line as text. */
 export const jsonMessage = (line: Uint8Array): string => (line as Buffer).toString();
 
-/** Returns the bytes of one event of a watch: a line of JSON. `objectText`: the JSON text of the object. */
 export const eventLine = (type: string, objectText: string): Buffer =>
   Buffer.from(`{"type":"${type}","object":${objectText}}\n`);
 

@@ -10,10 +10,7 @@ const API_VERSION = 'meta.k8s.io/v1';
 
 const partials = new WeakMap<KubeObject, KubeObject>();
 
-/**
- * Returns the PartialObjectMetadata of an immutable object. Always returns the same object for the same argument, so that it is encoded
- * only once.
- */
+/** The object must be immutable. Always returns the same result for the same object, so that the result is encoded only once. */
 export function partialMetadata(object: KubeObject): KubeObject {
   let partial = partials.get(object);
   if (partial === undefined) {
@@ -25,7 +22,7 @@ export function partialMetadata(object: KubeObject): KubeObject {
 
 const partialEvents = new WeakMap<WatchEvent, WatchEvent>();
 
-/** Returns the event with only the metadata of its object. All watches share the returned event, so that it is encoded only once. */
+/** The watches share the returned event, so that it is encoded only once. */
 function partialEvent(event: WatchEvent): WatchEvent {
   if (event.type === 'ERROR') return event;
   let partial = partialEvents.get(event);
@@ -39,7 +36,7 @@ function partialEvent(event: WatchEvent): WatchEvent {
 const isObject = (object: KubeObject | Status): object is KubeObject =>
   object.kind !== 'Status' || object.apiVersion !== 'v1';
 
-/** Returns a representation that encodes the metadata of objects as `base` encodes objects. A Status is not changed. */
+/** Encodes the metadata of objects as `base` encodes objects. A Status is not changed. */
 export const metadataRepresentation = (base: Representation): Representation => ({
   contentType: base.contentType,
   watchContentType: base.watchContentType,

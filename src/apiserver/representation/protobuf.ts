@@ -1,4 +1,3 @@
-/** Represents objects in protobuf. */
 import { perType } from '../../api/facts/facts.ts';
 import type { KubeList, KubeObject } from '../../machinery/meta.ts';
 import { workInTurns } from '../../platform/work-in-turns.ts';
@@ -15,10 +14,7 @@ import { PROTOBUF_TYPE } from '../protobuf/envelope.ts';
 import { sharedBytes } from './recent-bytes.ts';
 import type { Representation } from './representation.ts';
 
-/**
- * A cache of the lengths of encoded immutable objects, by apiVersion and kind, so that listParts() encodes a known object only once. The
- * lengths are forgotten when the types of a kind change.
- */
+/** The lengths of encoded immutable objects, by apiVersion and kind. They are forgotten when the types of a kind change. */
 const lengthsOf = perType((_apiVersionAndKind) => new WeakMap<KubeObject, number>());
 
 function lengthOf(object: KubeObject): number {
@@ -32,9 +28,8 @@ function lengthOf(object: KubeObject): number {
 }
 
 /**
- * Resolves to the encoding of a list in parts. The envelope contains the length of the list, so the objects are encoded twice: first to
- * add up their lengths, in turns with other work, and again when their parts are requested. Keeping the bytes instead would take
- * memory for the whole list for each client.
+ * The envelope contains the length of the list, so the objects are encoded twice: first to add up their lengths, in turns with other work,
+ * and again when their parts are requested. Keeping the bytes instead would take memory for the whole list for each client.
  */
 async function listParts(list: KubeList): Promise<Iterable<Uint8Array>> {
   const { metadata, items } = list;

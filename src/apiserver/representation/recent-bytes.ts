@@ -1,15 +1,12 @@
 /** Keeps the bytes of recent watch events, so that an event is encoded once for all watches that send it at about the same time. */
 import type { WatchEvent } from '../../ports/backend.ts';
 
-/**
- * The limit on the bytes that one representation keeps. The events of these bytes, whose objects may have been replaced, take as much
- * memory again.
- */
+/** Per representation. The events of these bytes, whose objects may have been replaced, take as much memory again. */
 const KEPT_BYTES = 1024 * 1024;
 
 /**
- * Returns a function like `encode`, which keeps the bytes of the most recently encoded events. `limit`: the maximum number of kept bytes.
- * Watches with the same representation share the WatchEvent objects, so the object identifies the event.
+ * Returns a function like `encode` that keeps at most `limit` bytes of recent events. Watches with the same representation share the
+ * WatchEvent objects, so the object identifies the event.
  */
 export function sharedBytes(
   encode: (event: WatchEvent) => Uint8Array,

@@ -88,7 +88,7 @@ test('a get in protobuf returns the same object as a get in JSON', async () => {
 test('a list in protobuf returns the same objects as a list in JSON', async () => {
   const response = await at.open('GET', CONFIG_MAPS, PROTOBUF);
   const { json } = await at.call('GET', CONFIG_MAPS);
-  // Remove apiVersion and kind from the items, because the items of a list do not have them in protobuf.
+  // The items of a list have no apiVersion and kind in protobuf.
   const items = json.items.map(({ apiVersion: _, kind: __, ...item }: Record<string, unknown>) => item);
   expect(decodedAs(await bytesOf(response), 'ConfigMapList')).toEqual({ ...json, items });
 });

@@ -16,37 +16,31 @@ import { metadataRepresentation } from './metadata.ts';
 import { protobufRepresentation } from './protobuf.ts';
 import { includeObjectOf, tableRepresentation } from './table.ts';
 
-/** A part of a body. The parts of one body are either all texts or all bytes. */
+/** The parts of one body are either all texts or all bytes. */
 export type Part = string | Uint8Array;
 
 export interface Representation {
-  /** The Content-Type of objects and lists. */
   readonly contentType: string;
-  /** The Content-Type of watches. */
   readonly watchContentType: string;
-  /** Returns the body of a response with one object or a Status. */
   object(object: KubeObject | Status): Iterable<Part>;
-  /** Returns the body of a response with a list. The parts of an object are created only when they are requested. */
+  /** The parts of an object are created only when they are requested. */
   list(list: KubeList): Iterable<Part> | Promise<Iterable<Part>>;
-  /** Returns the bytes of one event of a watch. */
   event(event: WatchEvent): Uint8Array;
-  /** Returns the WebSocket message for one event. `event`: the bytes that event() has returned. */
+  /** `event`: the bytes that event() has returned. */
   message(event: Uint8Array): string | Uint8Array;
 }
 
-/** The properties of a request on which the representation depends. */
 export interface Requested {
   accept: string | undefined;
   query: URLSearchParams;
   kind: KindDefinition;
-  /** Whether the response is a list of objects. */
   isList: boolean;
   now: () => Millis;
 }
 
 type Transform = 'none' | 'Table' | 'PartialObjectMetadata' | 'PartialObjectMetadataList';
 
-/** Returns the transformation that a media range requests, or undefined if the server does not support it. */
+/** Returns undefined if the server does not support the requested transformation. */
 function transformOf({ as, g, v }: MediaRange['parameters']): Transform | undefined {
   if (as === undefined) return 'none';
   if (g !== 'meta.k8s.io' || v !== 'v1') return undefined;
@@ -79,13 +73,12 @@ export function representationFor(requested: Requested): Representation {
   throw notAcceptable(ACCEPTED);
 }
 
-/** Returns the representation of the response in an audit event: like representationFor(), but with JSON instead of protobuf. */
+/** Like representationFor(), but with JSON instead of protobuf. For audit events. */
 export const recordedRepresentation = (requested: Requested): Representation =>
   representationFor({ ...requested, accept: requested.accept?.replaceAll(PROTOBUF, 'application/json') });
 
 const PROTOBUF = /application\/vnd\.kubernetes\.protobuf/gi;
 
-/** Returns the representation of a Status in the response to a request that failed: JSON, unless the client prefers protobuf. */
 export function failureRepresentation(accept: string | undefined): Representation {
   const preferred = acceptedRanges(accept).find((range) => isJson(range) || isProtobuf(range));
   return preferred !== undefined && isProtobuf(preferred) ? protobufRepresentation : jsonRepresentation;

@@ -13,7 +13,7 @@ import type { Representation } from './representation.ts';
 
 export type IncludeObject = 'None' | 'Metadata' | 'Object';
 
-/** Parses the includeObject parameter of the query; the default is Metadata. Throws 400 BadRequest for an unknown value. */
+/** Throws 400 BadRequest for an unknown value of the includeObject parameter. */
 export function includeObjectOf(value: string | null): IncludeObject {
   if (value === null || value === '') return 'Metadata';
   if (value === 'None' || value === 'Metadata' || value === 'Object') return value;
@@ -40,7 +40,7 @@ const columnDefinitions = (kind: KindDefinition): ColumnDefinition[] =>
 interface TableOptions {
   includeObject: IncludeObject;
   context: WriteContext;
-  /** Whether the Table has column definitions. The events of a watch after the first event omit them. */
+  /** The events of a watch after the first event omit the column definitions. */
   withColumns: boolean;
 }
 
@@ -50,10 +50,7 @@ function shownText(object: KubeObject, { includeObject }: TableOptions): string 
   return JSON.stringify(partialMetadata(object));
 }
 
-/**
- * Yields the JSON text of a Table with a row for each object, in parts. A row is created only when its parts are requested. The text
- * of an object is a separate part, so that it is not copied.
- */
+/** A row is created only when its parts are requested. The text of an object is a separate part, so that it is not copied. */
 function* tableTexts(
   kind: KindDefinition,
   objects: readonly KubeObject[],
@@ -71,10 +68,7 @@ function* tableTexts(
   yield ']}';
 }
 
-/**
- * Represents objects of `kind` as rows of a Table. Only the first Table of a watch has column definitions. Objects of other kinds are
- * represented as JSON.
- */
+/** Only the first Table of a watch has column definitions. Objects of other kinds are represented as JSON. */
 export function tableRepresentation(
   kind: KindDefinition,
   includeObject: IncludeObject,

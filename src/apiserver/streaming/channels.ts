@@ -5,8 +5,8 @@
  * Invariants:
  *  1. Only one message at a time is passed on in each direction, so that a slow reader slows down the sender.
  *  2. The runtime gets only input and terminal sizes from the client. The API server parses the sizes first (terminal-sizes.ts).
- *  3. A client that is still connected gets exactly one metav1.Status on the error channel, after all output, and then a normal close. The
- *     Status comes from the runtime. If the runtime sent none, the Status explains why the connection to the runtime ended.
+ *  3. A client that is still connected gets exactly one metav1.Status on the error channel, after all output, and then a normal close. If
+ *     the runtime sent no Status, the Status explains why the connection to the runtime ended.
  */
 import type { WebSocket } from 'ws';
 import type { Status } from '../../machinery/meta.ts';
@@ -19,7 +19,7 @@ import { createSizeReader } from './terminal-sizes.ts';
 
 export const CHANNEL = { stdin: 0, stdout: 1, stderr: 2, error: 3, resize: 4, close: 255 } as const;
 
-/** The protocol of the connection to the runtime, for both versions: v5.channel.k8s.io differs only on the WebSocket. */
+/** The same for both versions: v5.channel.k8s.io differs only on the WebSocket. */
 export const RUNTIME_PROTOCOL = 'v4.channel.k8s.io';
 
 const NORMAL_CLOSURE = 1000;
@@ -27,9 +27,8 @@ const NORMAL_CLOSURE = 1000;
 type Input = Partial<Record<'stdin' | 'resize', SpdyStream>>;
 
 /**
- * Passes data both ways until one of the connections ends, the client breaks a protocol or `signal` aborts, and then ends both
- * connections. Resolves when the client's connection has ended; never rejects. `requested.output` is called for each piece of data from
- * the runtime.
+ * Resolves when the client's connection has ended; never rejects. Aborting `signal` ends both connections. `requested.output` is called for
+ * each piece of data from the runtime.
  */
 export async function translateChannels(
   webSocket: WebSocket,
@@ -109,9 +108,8 @@ async function openStreams(
 }
 
 /**
- * Passes input and terminal sizes to the runtime until the client's connection ends, and discards them if the runtime accepts no
- * more. `mayClose`: whether the client can close stdin (v5). Rejects if the client breaks the WebSocket protocol. `refuse` is
- * called for a message with malformed terminal sizes.
+ * `mayClose`: whether the client can close stdin (v5). `refuse` is called for a message with malformed terminal sizes. Rejects if the
+ * client breaks the WebSocket protocol.
  */
 async function passInput(
   webSocket: WebSocket,

@@ -1,16 +1,14 @@
-/** Delays closing the connection to the container runtime. */
 import type { Duplex } from 'node:stream';
 import type { Timers } from '../../platform/platform.ts';
 
-/** How long the runtime may take to reply before the connection is destroyed. */
 const REPLY_MILLIS = 5_000;
 
 /**
- * Calls `close` when `replied` has resolved, that is, when the runtime has replied to every stream that was opened on the
- * connection. If that takes longer than 5 s, destroys the connection instead.
+ * Calls `close` when the runtime has replied to every stream of the connection. Destroys the connection if that takes longer than
+ * REPLY_MILLIS.
  *
- * containerd's SPDY library waits forever to close a stream whose reply it could not send, and containerd does not report a
- * container's exit while it waits to close a stream that is attached to the container.
+ * containerd's SPDY library waits forever to close a stream whose reply it could not send. Meanwhile, containerd does not report the exit
+ * of a container to which the stream is attached.
  */
 export function closeAfterReplies(runtime: Duplex, replied: Promise<unknown>, timers: Timers, close: () => void): void {
   const late = timers.at(timers.now() + REPLY_MILLIS, () => runtime.destroy());

@@ -4,19 +4,13 @@ import { createVirtualTimers } from '../../platform/virtual-timers.ts';
 import { turns } from '../server-fixture.ts';
 import { join } from './join-connections.ts';
 
-/** A time that is longer than every time limit of join(). */
 const LONG_MILLIS = 60_000;
 
-/** Returns virtual timers, and a function that lets all time limits expire. */
 function stoppedTimers() {
   const timers = createVirtualTimers(0);
   return { timers, pass: () => timers.run(() => false, timers.now() + LONG_MILLIS) };
 }
 
-/**
- * Joins two connections. Returns both ends of each, the promise that join() returned, the AbortController of the signal, and a
- * function that lets all time limits expire.
- */
 function joined() {
   const [client, nearClient] = duplexPair();
   const [runtime, nearRuntime] = duplexPair();

@@ -1,30 +1,24 @@
-/** Joins the connections of a client and the container runtime: passes data both ways, at the speed of the slower reader. */
 import type { Duplex } from 'node:stream';
 import type { Timers } from '../../platform/platform.ts';
 import { drainedOrClosed } from '../http/wait-for-drain.ts';
 import { closeAfterReplies } from './close-after-replies.ts';
 
-/** The time in which a side must close after the other side has ended. If it does not close, it is destroyed. */
+/** How long a side may take to close after the other side has ended. */
 const LINGER_MILLIS = 1_000;
 
-/** Functions that handle the bytes of one side and write to the other side. */
 export interface Passing {
   /** Rejects if the client breaks the protocol; further data of the client is then discarded. */
   fromClient(chunk: Uint8Array): Promise<void> | void;
   fromRuntime(chunk: Uint8Array): Promise<void> | void;
-  /**
-   * Resolves when the runtime has replied to every opened stream. The connection to the runtime is not closed earlier, except after
-   * 5 s (see closeAfterReplies()).
-   */
+  /** Resolves when the runtime has replied to every opened stream (see closeAfterReplies()). */
   replied(): Promise<unknown>;
-  /** Called when fromClient() or fromRuntime() has rejected, before both connections are ended. */
   failed(error: Error): void;
 }
 
 /**
- * Joins two connections. Resolves when both are closed; never rejects. Data that one side sent before it ended still reaches the other
- * side. Aborting `signal` destroys the connection to the runtime. The client still gets the data that is on its way, if the client reads
- * the data within 1 s, and then the end.
+ * Passes data both ways, at the speed of the slower reader. Resolves when both connections are closed; never rejects. Data that one side
+ * sent before it ended still reaches the other side. Aborting `signal` destroys the connection to the runtime; the client then has
+ * LINGER_MILLIS to read the data that is on its way.
  */
 export function join(
   client: Duplex,
@@ -50,8 +44,8 @@ export function join(
     cutRuntime();
     endClient();
   };
-  // Discard data that the client still sends: closing a connection with unread bytes resets it, and the client loses the data that it
-  // has not read yet.
+  // Discard data that the client still sends: closing a connection with unread bytes resets the connection, and the client loses the data
+  // that it has not read yet.
   const endClient = callOnce(() => {
     discardClient();
     if (client.destroyed) return;
@@ -93,8 +87,8 @@ export function join(
 }
 
 /**
- * Calls `take` for each chunk of `from`, when the previous chunk has been handled and `to` accepts more. Calls `failed` if `take`
- * rejects. Returns a function that discards all further chunks.
+ * Calls `take` for the next chunk when the previous chunk has been handled and `to` accepts more. Returns a function that discards all
+ * further chunks.
  */
 function pass(
   from: Duplex,

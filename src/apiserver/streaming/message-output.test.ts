@@ -13,11 +13,8 @@ const LOG = '/api/v1/namespaces/default/pods/p/log';
 const CONFIG = ref('configmaps');
 
 let server: TestServer;
-/** The pieces of the log of the Pod `p`. */
 let pieces: string[];
-/** The signal of the newest request for the log. */
 let logSignal: AbortSignal | undefined;
-/** The signals of all watches. */
 let watchSignals: AbortSignal[];
 
 beforeEach(async () => {
@@ -54,13 +51,11 @@ interface Message {
 
 interface Client {
   socket: WebSocket;
-  /** Resolves to the next message. */
   next(): Promise<Message>;
-  /** Resolves to the code of the close frame. */
   closed: Promise<number>;
 }
 
-/** Opens a WebSocket. Rejects with the status and the message of the refusal. */
+/** Rejects with the status and the message of the refusal. */
 async function open(path: string, protocols: string[] = [], headers: Record<string, string> = {}): Promise<Client> {
   const url = `wss://${server.server.host}:${server.server.port}${path}`;
   const socket = new WebSocket(url, protocols, { ...tls(), headers });

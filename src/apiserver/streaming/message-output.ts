@@ -16,13 +16,10 @@ import { acceptWebSocket, checkHandshake } from './web-socket.ts';
 
 const NORMAL_CLOSURE = 1000;
 
-/** Opens the WebSocket with the subprotocol `protocol`, if any. From then on, each write of exchange.outgoing is a message. */
+/** From then on, each write of exchange.outgoing is a message. */
 export type OpenMessages = (protocol: string | undefined) => Promise<void>;
 
-/**
- * Returns a function that opens the WebSocket that the client requests. Returns undefined if the client requests none: the response then
- * has a body. Throws 400 BadRequest if the client's handshake is not valid.
- */
+/** Returns undefined if the client requests no WebSocket. Throws 400 BadRequest if the client's handshake is not valid. */
 export function messagesOf({ unfinished }: ServerContext, exchange: Exchange): OpenMessages | undefined {
   const { request, upgrade } = exchange;
   if (upgrade === undefined || upgradeKind(request) !== 'websocket') return undefined;
@@ -41,7 +38,7 @@ async function accept({ request }: Exchange, upgrade: Upgrade, protocol: string 
   return { socket, webSocket: await acceptWebSocket(request, socket, head, protocol) };
 }
 
-/** Returns a stream that sends each write as a message: a string as text, bytes as binary. Its end closes the WebSocket normally. */
+/** Sends each write as a message: a string as text, bytes as binary. The end of the stream closes the WebSocket normally. */
 function messageOutput(webSocket: WebSocket): Writable {
   const output = new Writable({
     decodeStrings: false,

@@ -91,6 +91,6 @@ test('other clients are served while a tunneled message of 31 MiB with small fra
     return server.call('GET', '/healthz');
   });
   client.destroy();
-  // The limit is ten times the delay that was measured with pieces. If the message were not split, other clients would wait 700 ms.
+  // Ten times the delay that was measured with pieces. If the message were not split, other clients would wait 700 ms.
   expect(othersWaited).toBeLessThan(450);
 });

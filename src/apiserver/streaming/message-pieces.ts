@@ -2,12 +2,12 @@
 import type { Writable } from 'node:stream';
 import { drainedOrClosed } from '../http/wait-for-drain.ts';
 
-/** The length of a piece, which equals the maximum that one read of a socket returns. */
+/** The maximum that one read of a socket returns. */
 const PIECE_BYTES = 64 * 1024;
 
 /**
- * Returns a function that passes bytes to `take` in pieces: each piece when `take` has handled the previous piece, and the stream `to`, to
- * which `take` writes, accepts more.
+ * Returns a function that passes bytes to `take` in pieces. `to`: the stream to which `take` writes. The next piece waits until `take` has
+ * handled the previous one and `to` accepts more.
  */
 export const inPieces =
   (take: (bytes: Uint8Array) => Promise<void>, to: Writable) =>

@@ -13,7 +13,6 @@ afterEach(() => {
   for (const cleanup of cleanups.splice(0)) cleanup();
 });
 
-/** Returns a WebSocket client, the server side of its connection, and a promise of the close code that the client receives. */
 async function connected(unfinished: Pick<Unfinished, 'begin'>) {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -31,7 +30,6 @@ async function connected(unfinished: Pick<Unfinished, 'begin'>) {
   return { client, webSocket, closed };
 }
 
-/** Returns an Unfinished without a limit, and a function that returns the bytes that it counts. */
 function counted() {
   let bytes = 0;
   const unfinished: Pick<Unfinished, 'begin'> = {

@@ -7,12 +7,11 @@ const TRY_AGAIN_LATER = 1013;
 /** An estimate of the memory of one received chunk in addition to its bytes. */
 const CHUNK_BYTES = 1024;
 
-/** The counter of the bytes of messages. A message counts as a part that is being read. */
 type Parts = Pick<Unfinished, 'begin'>;
 
 /**
- * Counts the bytes of each message from their arrival until the reader of messageStream() has consumed the message. `socket`: the
- * connection of the WebSocket. `owner`: the name of its user. Closes the WebSocket if `unfinished` refuses a message.
+ * Counts the bytes of each message, as a part that is being read, until the reader of messageStream() has consumed the message. Closes the
+ * WebSocket if `unfinished` refuses a message. `socket`: the connection of the WebSocket. `owner`: the name of its user.
  */
 export function countMessages(webSocket: WebSocket, socket: Duplex, unfinished: Parts, owner?: string): void {
   let part: UnfinishedPart | undefined;
@@ -40,7 +39,7 @@ export function countMessages(webSocket: WebSocket, socket: Duplex, unfinished: 
     if (chunks === 1) end();
   };
   webSocket.on('ping', endAlone).on('pong', endAlone).once('close', end);
-  // The stream resumes the WebSocket when its reader asks for more, that is, when the reader has consumed the message.
+  // The stream resumes the WebSocket when its reader has consumed the message.
   webSocket.on('message', () => webSocket.pause());
   const resume = webSocket.resume.bind(webSocket);
   webSocket.resume = () => {
@@ -50,8 +49,8 @@ export function countMessages(webSocket: WebSocket, socket: Duplex, unfinished: 
 }
 
 /**
- * Returns a stream that reads one message at a time. With `asMessages`, it yields each message as a string or Buffer; otherwise, the
- * messages form a byte stream.
+ * Returns a stream that reads one message at a time. With `asMessages`, the stream yields each message as a string or Buffer; otherwise,
+ * the messages form a byte stream.
  */
 export const messageStream = (webSocket: WebSocket, asMessages: boolean): Duplex =>
   createWebSocketStream(webSocket, {

@@ -29,10 +29,6 @@ afterEach(async () => {
   await server[Symbol.asyncDispose]();
 });
 
-/**
- * Opens an exec. Returns the client, and promises of its close code and of all messages that the runtime receives until the
- * connection ends.
- */
 async function open(protocol: string) {
   const { ca, cert, key } = {
     ca: server.pki.caCertificate,

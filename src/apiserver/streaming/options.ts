@@ -4,10 +4,10 @@ import { badRequest } from '../../machinery/status.ts';
 import type { StreamSelection } from '../../ports/node-connection.ts';
 import { flag } from '../http/query.ts';
 
-/** Returns the requested streams. Throws 400 BadRequest if there are none. Source of the message: v1.33 kubelet. */
+/** Throws 400 BadRequest if no stream is requested. Source of the message: v1.33 kubelet. */
 function selection(query: URLSearchParams, tty: boolean): StreamSelection {
   const isRequested = (name: string): boolean => flag(query, name) ?? false;
-  // With a terminal, there is no separate stderr: the terminal has a single output.
+  // A terminal has a single output, without a separate stderr.
   const streams = {
     stdin: isRequested('stdin'),
     stdout: isRequested('stdout'),
@@ -24,10 +24,7 @@ export function execOptions(query: URLSearchParams): StreamSelection & { command
   return { ...selection(query, flag(query, 'tty') ?? false), command };
 }
 
-/**
- * Parses the options of an attach. The container's spec, not the request, determines whether there is a terminal. Throws 400 BadRequest
- * if no stream is requested.
- */
+/** The container's spec, not the request, determines whether there is a terminal. Throws 400 BadRequest if no stream is requested. */
 export function attachOptions(query: URLSearchParams, pod: Pod, containerName: string): StreamSelection {
   const { containers = [], initContainers = [], deferContainers = [], ephemeralContainers = [] } = pod.spec ?? {};
   const all: (Container | DeferContainer | EphemeralContainer)[] = [
@@ -40,12 +37,12 @@ export function attachOptions(query: URLSearchParams, pod: Pod, containerName: s
 }
 
 const MAX_PORT = 65_535;
-/** The maximum number of ports in one request. The runtime forwards all of them at the same time, each in its own thread. */
+/** The runtime forwards all ports of a request at the same time, each in its own thread. */
 const MAX_PORTS = 1000;
 
 /**
- * Returns the ports in the query. Usually, only WebSocket clients with older subprotocols send them. Throws 400 BadRequest if a port
- * is not valid or there are more than MAX_PORTS ports.
+ * Only WebSocket clients with older subprotocols usually send ports. Throws 400 BadRequest if a port is not valid or there are more than
+ * MAX_PORTS ports.
  */
 export function portForwardPorts(query: URLSearchParams): number[] {
   const values = query

@@ -1,4 +1,3 @@
-/** Connects to the URL at which the node serves a stream, and upgrades the connection. */
 import type { IncomingMessage } from 'node:http';
 import { connect, type Socket, type TcpNetConnectOpts } from 'node:net';
 import type { DuplexOptions } from 'node:stream';
@@ -7,22 +6,18 @@ import { ApiError, internalError } from '../../machinery/status.ts';
 import { request } from '../../platform/builtins/http.ts';
 import { MAX_MESSAGE_BYTES } from './web-socket.ts';
 
-/**
- * The limit on the text of the runtime's refusal, which is shown to the client. Later text is not read. Normal refusals are
- * shorter.
- */
+/** The client sees the runtime's refusal. Later text is not read. Normal refusals are shorter. */
 const MAX_REFUSAL_BYTES = 64 * 1024;
 
 export interface UpgradeRequest {
   method: 'POST';
-  /** The headers of the request, including `upgrade` but not `connection`. */
+  /** Including `upgrade` but not `connection`. */
   headers: Readonly<Record<string, string | readonly string[]>>;
 }
 
 export interface UpgradedConnection {
-  /** The connection. It delivers all data that the runtime sent before ending the connection, and does not report failed writes. */
+  /** Delivers all data that the runtime sent before ending the connection, and does not report failed writes. */
   socket: Socket;
-  /** The headers of the 101 response. */
   headers: IncomingMessage['headers'];
 }
 
@@ -32,8 +27,8 @@ export const spdyUpgrade = (protocols: readonly string[]): UpgradeRequest => ({
 });
 
 /**
- * Connects to the URL and upgrades the connection. Rejects with an ApiError: the runtime's refusal, or 500 InternalError if the
- * runtime cannot be reached. Rejects with the signal's reason on abort.
+ * Rejects with the runtime's refusal as an ApiError, with 500 InternalError if the runtime cannot be reached, and with the signal's reason
+ * on abort.
  */
 export function connectToRuntime(
   url: string,
@@ -71,7 +66,7 @@ export function connectToRuntime(
   });
 }
 
-/** Like connectToRuntime(), but for a WebSocket subprotocol. The WebSocket is paused until a reader resumes it. */
+/** Rejects like connectToRuntime(). The WebSocket is paused until a reader resumes it. */
 export function connectWebSocket(url: string, protocol: string, signal: AbortSignal): Promise<WebSocket> {
   return new Promise((resolve, reject) => {
     signal.throwIfAborted();
@@ -102,10 +97,10 @@ export function connectWebSocket(url: string, protocol: string, signal: AbortSig
 /**
  * Connects a socket that does not lose data that the runtime sent before it closed the connection.
  *
- * The runtime closes the connection as soon as it has sent everything, even if more data is on its way to the runtime. Node.js would
- * then destroy the socket and discard the data that was received but not yet read: because a write fails, or because the reset
- * arrives while a slow reader has not read everything. So write errors are hidden from the socket (the end of the input reports the
- * same), and the socket receives no data before earlier data is read.
+ * The runtime closes the connection as soon as it has sent everything, even if more data is on its way to the runtime. Node.js would then
+ * destroy the socket and discard the data that was received but not yet read: because a write fails, or because the reset arrives while a
+ * slow reader has not read everything. So write errors are hidden from the socket (the end of the input reports the same), and the socket
+ * receives no data before earlier data is read.
  */
 function connectEagerly(url: string): Socket {
   const { hostname, port } = new URL(url);
@@ -124,7 +119,7 @@ function connectEagerly(url: string): Socket {
   return socket;
 }
 
-/** Resolves to an error with the text of the runtime's refusal. Closes the connection, which Node.js would keep for another request. */
+/** Resolves to the runtime's refusal. Closes the connection, which Node.js would keep for another request. */
 async function refusalOf(response: IncomingMessage): Promise<ApiError> {
   const { socket } = response;
   let text = '';

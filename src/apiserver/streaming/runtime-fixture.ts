@@ -1,4 +1,4 @@
-/** For tests: starts a server that serves streams like a container runtime, and lets the test control the runtime's side of each stream. */
+/** A server that serves streams like a container runtime. The test controls the runtime's side of each stream. */
 import { once } from 'node:events';
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
@@ -15,14 +15,11 @@ const controlFrame = (type: number, ...words: number[]): Buffer => {
   return bytes;
 };
 
-/** One client connection, upgraded to SPDY. */
 export interface RuntimePeer {
   request: IncomingMessage;
   socket: Socket;
-  /** Resolves to the stream with the streamtype `type` when the client has opened it. */
   stream(type: string): Promise<PeerStream>;
   ping(id: number): void;
-  /** Resolves when the client has sent a PING with the ID. */
   pinged(id: number): Promise<void>;
   /** Ends the connection as a runtime does: resets every stream and then closes the connection. */
   close(): void;
@@ -30,14 +27,13 @@ export interface RuntimePeer {
 }
 
 export interface PeerStream {
-  /** Sends data; `fin` ends this side of the stream. `sent` is called when the connection has accepted the bytes, if there are any. */
+  /** `fin` ends this side of the stream. `sent` is called when the connection has accepted the bytes, if there are any. */
   send(bytes: Uint8Array | string, fin?: boolean, sent?: () => void): void;
   reset(): void;
-  /** Sends the reply to the stream. Needed only with `silent`. */
+  /** Needed only with `silent`. */
   reply(): void;
-  /** Resolves to all bytes that the client sent, when the client has ended its side of the stream. */
+  /** Resolves when the client has ended its side of the stream. */
   readonly received: Promise<Buffer>;
-  /** Resolves when the client has sent at least this number of bytes. */
   receivedBytes(count: number): Promise<void>;
 }
 
@@ -48,14 +44,10 @@ interface StreamState extends PeerStream {
 
 export interface RuntimeFixture extends AsyncDisposable {
   url: string;
-  /** Resolves to the next connection. */
   next(): Promise<RuntimePeer>;
 }
 
-/**
- * Starts the server. `refusal`: the text of a 403 response to every upgrade. With `silent`, streams get a reply only when the test calls
- * reply().
- */
+/** `refusal`: the text of a 403 response to every upgrade. With `silent`, streams get a reply only when the test calls reply(). */
 export async function startRuntime(options: { refusal?: string; silent?: boolean } = {}): Promise<RuntimeFixture> {
   const waiting: ((peer: RuntimePeer) => void)[] = [];
   const arrived: RuntimePeer[] = [];

@@ -21,10 +21,8 @@ let runtime: RuntimeFixture;
 let server: TestServer;
 let nodeCalls: unknown[];
 let nodes: typeof noNodes;
-/** The UID of the Pod `p`. */
 let uid: string;
 
-/** Creates a Pod in the namespace default, and returns its UID. */
 const createPod = async (name: string, spec: Pod['spec']): Promise<string> => {
   const metadata = { name, namespace: 'default' };
   const { metadata: stored } = await server.api.set<Pod>(PODS, { apiVersion: 'v1', kind: 'Pod', metadata, spec });
@@ -72,7 +70,7 @@ const refusal = async (response: IncomingMessage): Promise<Refusal> => ({
   json: JSON.parse(await readText(response)),
 });
 
-/** Opens a WebSocket client and collects its messages by channel. If the server refuses the upgrade, `refusal` has its response. */
+/** Collects the messages by channel. If the server refuses the upgrade, `refusal` has its response. */
 async function open(path: string, protocol = 'v5.channel.k8s.io') {
   const socket = new WebSocket(`wss://${server.server.host}:${server.server.port}${path}`, protocol, tls());
   const messages: { channel: number; text: string }[] = [];
@@ -108,7 +106,6 @@ async function open(path: string, protocol = 'v5.channel.k8s.io') {
   };
 }
 
-/** Requests an upgrade to SPDY; resolves to the connection or the refusal. */
 async function upgradeSpdy(path: string, protocols: string[] = ['v4.channel.k8s.io', 'v3.channel.k8s.io']) {
   const outgoing = request({
     ...base(),
@@ -139,7 +136,7 @@ async function collect(socket: NodeJS.ReadableStream): Promise<Buffer> {
   return Buffer.concat(pieces);
 }
 
-/** Checks that the connection to a silent runtime stays open after `leave`, until the runtime has replied to all streams. */
+/** The runtime must be silent. */
 async function staysOpenUntilReplied(peer: RuntimePeer, opened: PeerStream[], leave: () => void): Promise<void> {
   let ended = false;
   peer.socket.once('end', () => (ended = true));
@@ -466,7 +463,7 @@ describe('exec and attach over SPDY', () => {
     peer.socket.on('data', (piece: Buffer) => (bytes += piece.length));
     socket.write(Buffer.from('8003000400000014ffffffff', 'hex'));
     socket.write(Buffer.alloc(16));
-    // The client gets a GOAWAY frame with the status 1 (PROTOCOL_ERROR).
+    // A GOAWAY frame with the status 1 (PROTOCOL_ERROR).
     expect((await collect(socket)).toString('hex')).toBe('80030007000000080000000000000001');
     await peer.closed;
     expect(bytes).toBe(0);

@@ -1,7 +1,7 @@
 /**
  * Serves exec, attach and port-forward: a client upgrades its connection, which is then relayed to the container runtime.
  *
- * Job: select the container, ask the node for the URL of the stream, connect to it, then join the two connections:
+ * The connection to the client decides how:
  *   SPDY/3.1                          frame by frame (spdy-relay.ts)
  *   WebSocket, v5 or v4 channels      translated to SPDY streams (channels.ts)
  *   WebSocket, SPDY/3.1+PROTOCOL      port-forward's tunnel, whose messages carry SPDY bytes: like SPDY/3.1
@@ -13,8 +13,8 @@
  *     metav1.Status.
  *  2. The end of either side ends the other side; the server's close() ends both.
  *  3. Only data in progress is buffered: the slower side slows down the faster side.
- *  4. The API server passes only whole frames and messages of limited length to the runtime. If a client breaks the protocol, the
- *     API server reports the error to the client and ends the connection.
+ *  4. The API server passes only whole frames and messages of limited length to the runtime. If a client breaks the protocol, the API
+ *     server reports the error to the client and ends the connection.
  *  5. A command starts only in its turn (execTurn): the last stream of the command is not opened before the turn begins.
  */
 import type { IncomingMessage } from 'node:http';
@@ -45,23 +45,20 @@ import { upgradeKind } from './upgrading-connection.ts';
 import { acceptWebSocket, checkHandshake, closeForProtocol, offeredProtocols, olderProtocol } from './web-socket.ts';
 
 const TUNNEL_PREFIX = 'SPDY/3.1+';
-/** Values of the header streamtype for port-forward. */
 const PORT_STREAMS = ['error', 'data'];
 const CHANNEL_PROTOCOLS = ['v5.channel.k8s.io', 'v4.channel.k8s.io'] as const;
 
-/** A validated request for a stream. */
 interface Wanted {
-  /** Asks the node for the URL of the stream. */
   connect(signal: AbortSignal): Promise<StreamEndpoint>;
-  /** The requested streams of a process; absent for port-forward. */
+  /** Absent for port-forward. */
   streams?: StreamSelection;
-  /** The turn in which the command starts; present only for exec. */
+  /** Present only for exec. */
   start?: CommandStart;
-  /** The ports in the query of a port-forward. Usually, only clients with older protocols send them. Absent for exec and attach. */
+  /** The ports in the query of a port-forward, usually of a client with an older protocol. Absent for exec and attach. */
   ports?: readonly number[];
 }
 
-/** Serves one exec, attach or port-forward. Resolves when the stream has ended. Rejects only if nothing has been sent to the client yet. */
+/** Resolves when the stream has ended. Rejects only if nothing has been sent to the client yet. */
 export async function serveStream(server: ServerContext, exchange: Exchange, route: ResourceRoute): Promise<void> {
   const { request, upgrade } = exchange;
   const pod = (await server.backend.get(requestContext(exchange, route))) as Pod;
@@ -85,7 +82,7 @@ interface Stream {
   wanted: Wanted;
 }
 
-/** Asks the node for the stream's URL, and calls `open` to connect to it. Rejects with 503 ServiceUnavailable if the signal aborts. */
+/** Rejects with 503 ServiceUnavailable if the signal aborts. */
 async function connect<T>({ exchange, wanted }: Stream, open: (url: string, signal: AbortSignal) => Promise<T>) {
   const { signal } = exchange;
   try {
@@ -99,9 +96,8 @@ async function connect<T>({ exchange, wanted }: Stream, open: (url: string, sign
 }
 
 /**
- * Returns the stream with a connect() that first waits for the command's turn. Use it if the streams are opened as soon as the
- * connection exists, because the command then starts. connect() asks for the URL after the wait, because the URL is valid only for
- * a short time.
+ * Returns the stream with a connect() that first waits for the command's turn. Use it if the streams are opened as soon as the connection
+ * exists, because the command then starts. The URL is valid only for a short time, so connect() asks for the URL after the wait.
  */
 const inTurn = ({ wanted, ...stream }: Stream): Stream => ({
   ...stream,
@@ -159,8 +155,8 @@ async function serveWebSocket(stream: Stream): Promise<void> {
 }
 
 /**
- * Runs `serve` while `count` streams count toward the room. Use it for older protocols, with which the runtime forwards a connection
- * for each port as soon as the API server connects. Rejects with 429 TooManyRequests if `count` is not 0 and the room is full.
+ * Runs `serve` while `count` streams count toward the room. Use it for older protocols, with which the runtime forwards a connection for
+ * each port as soon as the API server connects. Rejects with 429 TooManyRequests if `count` is not 0 and the room is full.
  */
 async function inRoom(room: StreamRoom, count: number, serve: () => Promise<void>): Promise<void> {
   if (count > 0 && room.isFull()) throw busy();
@@ -178,7 +174,7 @@ async function serveOlder(stream: Stream, offered: readonly string[]): Promise<v
   const runtime = await connect(inTurn(stream), (url, signal) => connectWebSocket(url, older, signal));
   const webSocket = await accept(stream, offered.length === 0 ? undefined : older, runtime);
   const [client, far] = [messageStream(webSocket, true), messageStream(runtime, true)];
-  // Ignore the runtime's first message, which consists only of a channel and is sent before the command starts.
+  // The runtime's first message consists only of a channel and is sent before the command starts.
   far.on('data', (message: string | Buffer) => message.length > 1 && wanted.start?.started());
   return join(client, far, server.timers, exchange.signal, {
     fromClient: olderMessages({ name: older, command: wanted.streams !== undefined }, far),
@@ -188,7 +184,7 @@ async function serveOlder(stream: Stream, offered: readonly string[]): Promise<v
   });
 }
 
-/** Returns the handler for errors in a client's bytes, which logs a ProtocolError and calls `explain` to report it to the client. */
+/** Returns the handler for errors in a client's bytes. `explain` reports a ProtocolError to the client. */
 const refusal =
   ({ server, exchange }: Stream, explain: (message: string) => void) =>
   (error: Error): void => {
@@ -197,10 +193,7 @@ const refusal =
     explain(error.message);
   };
 
-/**
- * Relays SPDY frames until both connections are closed. `explain` is called if the client breaks the protocol, and reports the
- * violation to the client if its connection supports that.
- */
+/** Relays SPDY frames until both connections are closed. `explain` is called if the client breaks the protocol. */
 function relay(
   stream: Stream,
   client: Duplex,
@@ -245,7 +238,6 @@ const commandStreams = ({ tty, ...requested }: StreamSelection, hasSizes: boolea
   ...(['stdin', 'stdout', 'stderr'] as const).filter((type) => requested[type]),
 ];
 
-/** Returns the validated request. Throws an ApiError if the request is not valid. */
 function wantedOf(server: ServerContext, exchange: Exchange, route: ResourceRoute, pod: Pod): Wanted {
   const { nodes } = server;
   const { query } = exchange;
@@ -273,7 +265,7 @@ function wantedOf(server: ServerContext, exchange: Exchange, route: ResourceRout
   };
 }
 
-/** Returns the protocols that the client offers. The header may occur once with a list, or several times. */
+/** The header may occur once with a list, or several times. */
 const spdyProtocols = ({ headers }: IncomingMessage): string[] =>
   String(headers['x-stream-protocol-version'] ?? '')
     .split(',')

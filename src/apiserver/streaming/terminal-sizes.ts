@@ -1,15 +1,15 @@
 /** Parses the terminal sizes on a client's resize stream: consecutive JSON objects, split at any point. */
 import { ProtocolError } from './protocol-error.ts';
 
-/** The limit on one size, because a runtime reads an object until it is complete, however long it is. Clients send about 30 bytes. */
+/** A runtime reads an object until it is complete, however long it is. Clients send about 30 bytes. */
 const MAX_SIZE_BYTES = 1024;
-/** The limit on the bytes of one message: about 6,000 sizes, which take 5 ms to parse. */
+/** Per message: about 6,000 sizes, which take 5 ms to parse. */
 const MAX_READ_BYTES = 128 * 1024;
 const MAX_EDGE = 65_535;
 
 /**
- * Returns a function that takes the next bytes of a stream, and returns the sizes that these bytes complete, encoded as one line of
- * JSON each. The function throws a ProtocolError if a size is not valid, or if MAX_READ_BYTES or MAX_SIZE_BYTES is exceeded.
+ * Returns a function that takes the next bytes of a stream, and returns the sizes that these bytes complete, encoded as one line of JSON
+ * each. The function throws a ProtocolError if a size is not valid, or if MAX_READ_BYTES or MAX_SIZE_BYTES is exceeded.
  */
 export function createSizeReader(): (bytes: Uint8Array) => Buffer {
   let held = '';
@@ -32,8 +32,8 @@ export function createSizeReader(): (bytes: Uint8Array) => Buffer {
 }
 
 /**
- * Parses and encodes one size. `text` ends with the first closing brace, because a valid size has neither an inner object nor a
- * brace in a string. Throws a ProtocolError if the size is not valid.
+ * `text` ends with the first closing brace: a valid size has neither an inner object nor a brace in a string. Throws a ProtocolError if the
+ * size is not valid.
  */
 function sizeOf(text: string): string {
   const edge = (value: unknown): boolean => Number.isInteger(value) && Number(value) >= 0 && Number(value) <= MAX_EDGE;

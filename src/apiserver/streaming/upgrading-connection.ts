@@ -12,7 +12,7 @@ type UpgradeKind = 'spdy' | 'websocket';
 const wantsUpgrade = ({ headers }: Pick<IncomingMessage, 'headers'>): boolean =>
   headers.upgrade !== undefined && /(^|[\s,])upgrade([\s,]|$)/i.test(headers.connection ?? '');
 
-/** Returns the protocol of the requested upgrade, or undefined if the request is not for an upgrade to SPDY/3.1 or WebSocket. */
+/** Returns undefined if the request is not for an upgrade to SPDY/3.1 or WebSocket. */
 export function upgradeKind({ headers }: IncomingMessage): UpgradeKind | undefined {
   if (!wantsUpgrade({ headers })) return undefined;
   const protocol = headers.upgrade?.toLowerCase();
@@ -21,8 +21,8 @@ export function upgradeKind({ headers }: IncomingMessage): UpgradeKind | undefin
 }
 
 /**
- * Returns a function that selects the upgrade requests for streams, proxies, and watches and logs over WebSocket. Node.js handles all
- * other requests as plain requests.
+ * Returns a function that selects the upgrade requests for streams, proxies, and watches and logs over WebSocket. Node.js handles other
+ * requests as plain requests.
  */
 export function upgradeFilter(catalog: KindCatalog): (request: IncomingMessage) => boolean {
   const paths = catalog.view((kinds) => ({
@@ -47,7 +47,6 @@ function isWatch(url: string): boolean {
   return path.includes('/watch/') || flag(new URLSearchParams(query.join('?')), 'watch') === true;
 }
 
-/** Returns a function that tests whether a URL ends, before its query, with the name of a wanted subresource of one of the kinds. */
 function subresourcePaths(
   kinds: readonly KindDefinition[],
   isWanted: (definition: SubresourceDefinition) => boolean,
@@ -59,7 +58,6 @@ function subresourcePaths(
   return (url) => names.length > 0 && ending.test(url);
 }
 
-/** Returns a function that tests whether a URL begins with the path of a subresource that forwards requests (proxy). */
 function proxyPaths(kinds: readonly KindDefinition[]): (url: string) => boolean {
   const paths = kinds.flatMap(({ plural, subresources }) =>
     Object.entries(subresources)
@@ -75,7 +73,7 @@ export interface UpgradingConnection {
   head: Buffer;
 }
 
-/** Creates an HTTP response on the connection. The connection ends after the response. */
+/** The connection ends after the response. */
 export function answerOn(request: IncomingMessage, socket: Socket): ServerResponse {
   socket.on('error', () => undefined);
   const response = new ServerResponse(request);
@@ -92,8 +90,8 @@ export function answerOn(request: IncomingMessage, socket: Socket): ServerRespon
 }
 
 /**
- * Returns an Upgrade for the connection. Calls `taken` when the connection is taken, with true for takeToAnswer() and false for take().
- * Take the connection only once, and only before the response has begun.
+ * Calls `taken` when the connection is taken, with true for takeToAnswer() and false for take(). Take the connection only once, and only
+ * before the response has begun.
  */
 export function takeable(
   response: ServerResponse,

@@ -1,15 +1,13 @@
-/** Implements the server side of a WebSocket handshake, selects older subprotocols, and closes WebSockets after protocol errors. */
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { type ServerOptions, type WebSocket, WebSocketServer } from 'ws';
 import { badRequest } from '../../machinery/status.ts';
 
-/** The limit on one message. Source: upstream's server (golang.org/x/net/websocket). */
+/** Per message. Source: upstream's server (golang.org/x/net/websocket). */
 export const MAX_MESSAGE_BYTES = 32 * 1024 * 1024;
-/** How long a client may take to respond to a close frame. */
 const CLOSE_TIMEOUT_MILLIS = 1_000;
 
-/** Returns the subprotocols that the client offers, in the client's order of preference. */
+/** In the client's order of preference. */
 export const offeredProtocols = (request: IncomingMessage): string[] =>
   (request.headers['sec-websocket-protocol'] ?? '')
     .split(',')
@@ -17,15 +15,14 @@ export const offeredProtocols = (request: IncomingMessage): string[] =>
     .filter((name) => name !== '');
 
 /**
- * The subprotocols that are relayed message by message, for commands (exec and attach) and for the ports of port-forward.
- * Source: v1.33 remotecommand and portforward of the kubelet.
+ * The subprotocols that are relayed message by message, for commands (exec and attach) and for the ports of port-forward. Source: v1.33
+ * remotecommand and portforward of the kubelet.
  */
 const OLDER_PROTOCOLS = {
   command: ['v4.base64.channel.k8s.io', 'channel.k8s.io', 'base64.channel.k8s.io'],
   ports: ['v4.channel.k8s.io', 'v4.base64.channel.k8s.io'],
 };
 
-/** Returns the first known subprotocol that the client offers. Throws 400 BadRequest if no offered subprotocol is known. */
 function firstKnown(offered: readonly string[], known: readonly string[]): string {
   const protocol = offered.find((name) => known.includes(name));
   if (protocol !== undefined) return protocol;
@@ -35,31 +32,28 @@ function firstKnown(offered: readonly string[], known: readonly string[]): strin
 }
 
 /**
- * Returns the first known subprotocol that the client offers, or the binary subprotocol if the client offers none. `command` is true
- * for exec and attach. Throws 400 BadRequest if no offered subprotocol is known.
+ * Returns the first known subprotocol that the client offers, or the binary subprotocol if the client offers none. `command` is true for
+ * exec and attach. Throws 400 BadRequest if no offered subprotocol is known.
  */
 export function olderProtocol(offered: readonly string[], command: boolean): string {
   if (offered.length === 0) return command ? 'channel.k8s.io' : 'v4.channel.k8s.io';
   return firstKnown(offered, command ? OLDER_PROTOCOLS.command : OLDER_PROTOCOLS.ports);
 }
 
-/**
- * The subprotocol of a log whose messages are base64 text. Source of this name and the next one: wsstream.NewDefaultReaderProtocols of
- * v1.33.
- */
+/** The messages of the log are base64 text. Source of this name and the next one: wsstream.NewDefaultReaderProtocols of v1.33. */
 export const BASE64_LOG = 'base64.binary.k8s.io';
 const BINARY_LOG = 'binary.k8s.io';
 
 /**
- * Returns the first known subprotocol of a log that the client offers. Returns undefined if the client offers none: the messages are then
- * binary. Throws 400 BadRequest if no offered subprotocol is known.
+ * Returns undefined if the client offers no subprotocol: the messages are then binary. Throws 400 BadRequest if no offered subprotocol is
+ * known.
  */
 export const logProtocol = (offered: readonly string[]): string | undefined =>
   offered.length === 0 ? undefined : firstKnown(offered, [BINARY_LOG, BASE64_LOG]);
 
 /**
- * Returns the subprotocol of a watch: the only one that the client offers, whatever its name is; undefined if the client offers none.
- * Throws 400 BadRequest if the client offers several. Source: v1.33, which leaves the choice to golang.org/x/net/websocket.
+ * Returns the only subprotocol that the client offers, whatever its name is; undefined if the client offers none. Throws 400 BadRequest if
+ * the client offers several. Source: v1.33, which leaves the choice to golang.org/x/net/websocket.
  */
 export function watchProtocol(offered: readonly string[]): string | undefined {
   if (offered.length <= 1) return offered[0];
@@ -67,10 +61,9 @@ export function watchProtocol(offered: readonly string[]): string | undefined {
 }
 
 const PROTOCOL_ERROR = 1002;
-/** The limit on the reason in a close frame (RFC 6455, section 5.5). */
+/** Source: RFC 6455, section 5.5. */
 const MAX_REASON_BYTES = 123;
 
-/** Closes the WebSocket of a client that broke a protocol. `message` describes the violation. */
 export const closeForProtocol = (webSocket: WebSocket, message: string): void =>
   webSocket.close(PROTOCOL_ERROR, Buffer.from(message).subarray(0, MAX_REASON_BYTES));
 
@@ -84,9 +77,8 @@ export function checkHandshake({ method, headers }: IncomingMessage): void {
 }
 
 /**
- * Responds with 101 and the subprotocol `protocol`, if any, and resolves to the paused WebSocket. The request must have passed
- * checkHandshake(). If the client has ended its side of the connection, or ws refuses the handshake, destroys the connection and rejects.
- * Later protocol violations are reported by events of the WebSocket object.
+ * Responds with 101 and the subprotocol, and resolves to the paused WebSocket. The request must have passed checkHandshake(). If the client
+ * has ended its side of the connection, or ws refuses the handshake, destroys the connection and rejects.
  */
 export function acceptWebSocket(
   request: IncomingMessage,

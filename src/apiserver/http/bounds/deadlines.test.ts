@@ -2,7 +2,6 @@ import { expect, test } from 'vitest';
 import { createVirtualTimers } from '../../../platform/virtual-timers.ts';
 import { createDeadlines } from './deadlines.ts';
 
-/** Returns deadlines of 1 s, the items that have missed their deadlines, and a function that returns the number of timers. */
 function start() {
   const timers = createVirtualTimers();
   const late: string[] = [];

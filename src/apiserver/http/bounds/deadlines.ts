@@ -6,19 +6,15 @@ import type { Millis } from '../../../machinery/time.ts';
 import type { Timer, Timers } from '../../../platform/platform.ts';
 
 export interface Deadlines<T> {
-  /**
-   * Starts the time limit of the item. Calls `late` with the item when the time is over, unless end() is called before. Call it once per
-   * item.
-   */
+  /** Calls `late` with the item when its time is over, unless end() is called before. Call it once per item. */
   begin(item: T): void;
-  /** Ends the time limit of the item. Has no effect on an item that has not begun, or has ended. */
+  /** Has no effect on an item that has not begun, or has ended. */
   end(item: T): void;
   /** From now on, cancels the timer as soon as no item is left. Before close(), the timer may outlive the items for which it was set. */
   close(): void;
 }
 
 export function createDeadlines<T>(timers: Timers, millis: Millis, late: (item: T) => void): Deadlines<T> {
-  /** The items with their deadlines, earliest first. */
   const items = new Map<T, Millis>();
   let timer: Timer | undefined;
   let isClosing = false;

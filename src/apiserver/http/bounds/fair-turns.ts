@@ -1,16 +1,13 @@
 /**
- * Lets only one piece of work run in each turn of the event loop, so that the rest of the process waits for one piece at most. The owners
- * of the work take turns, however many pieces each of them has.
+ * Lets one piece of work run in each turn of the event loop, so that the rest of the process waits for one piece at most. The owners of the
+ * work take turns, however many pieces each of them has.
  */
 
-/**
- * Waits until work of the owner may run. Resolves in a turn of the event loop in which no other call resolves. The promises of one owner
- * resolve in the order of the calls.
- */
+/** Resolves in a turn of the event loop in which no other call resolves. The promises of one owner resolve in the order of the calls. */
 export type FairTurns = (owner: string) => Promise<void>;
 
 export function createFairTurns(): FairTurns {
-  /** The waiting work of each owner. The owners are in the order of their turns. */
+  /** The owners are in the order of their turns. */
   const lines = new Map<string, (() => void)[]>();
   const wakeOne = (): void => {
     const [[owner, line] = ['', []]] = lines;
@@ -32,10 +29,7 @@ export function createFairTurns(): FairTurns {
     });
 }
 
-/**
- * Returns a function that counts its calls by key in each turn of the event loop. The function returns true for each call beyond the first
- * `limit` calls with the same key in one turn.
- */
+/** Returns a function that returns true for each call beyond the first `limit` calls with the same key in one turn of the event loop. */
 export function limitPerTurn(limit: number): (key: string) => boolean {
   const counts = new Map<string, number>();
   return (key) => {

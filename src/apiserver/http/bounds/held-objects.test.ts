@@ -1,4 +1,3 @@
-/** Tests the budget for objects that the cache has dropped but responses still hold. */
 import { expect, test } from 'vitest';
 import { objectBytes } from '../../cache/stored-object.ts';
 import { configMap } from '../../registry/testing.ts';

@@ -1,32 +1,29 @@
 /**
- * Counts the memory that only responses to slow clients keep alive: objects that the cache has dropped, because they were updated or
- * deleted, while a response that contains them waits. While an object is still in the cache, only the response's reference counts.
+ * Counts the memory that only responses to slow clients keep alive: objects that the cache has dropped while a response that contains them
+ * waits. An object that is still in the cache counts as a reference.
  *
- * Invariant: while the total exceeds the budget, the response that holds the most bytes ends early: its function `cut` is called. An object
- * that several responses hold counts once in the total.
+ * Invariant: while the total exceeds the budget, the response that holds the most bytes ends early. An object that several responses hold
+ * counts once in the total.
  */
 import type { KubeObject } from '../../../machinery/meta.ts';
 import { objectBytes } from '../../cache/stored-object.ts';
 
 const BUDGET_BYTES = 128 * 1024 * 1024;
-/** The memory of a response's reference to an object. */
 const REFERENCE_BYTES = 64;
 
-/** The objects that one response holds. */
 export interface Holder {
-  /** Counts an object until it is released. Has no effect if the response already holds the object. */
+  /** Has no effect if the response already holds the object. */
   hold(object: KubeObject): void;
   release(object: KubeObject): void;
-  /** Releases all objects. From then on, hold() has no effect. */
+  /** From then on, hold() has no effect. */
   close(): void;
 }
 
 export interface HeldObjects {
-  /** Returns the holder of a new response. `cut` is called if the response must end; `heldBytes` is the memory that it held. */
+  /** `cut` is called if the response must end, with the number of bytes that the response held. */
   open(cut: (heldBytes: number) => void): Holder;
   /** Must be called when the cache has dropped the object: from then on, the object counts with its size. */
   dropped(object: KubeObject): void;
-  /** Returns the bytes that all responses together currently hold. */
   bytes(): number;
 }
 
@@ -43,7 +40,6 @@ export function createHeldObjects(limit = BUDGET_BYTES): HeldObjects {
   const all = new Set<Held>();
   let total = 0;
 
-  /** Returns the bytes of the object itself, or 0 while the object is in the cache. */
   const own = (object: KubeObject): number => (dropped.has(object) ? objectBytes(object) : 0);
   const release = (held: Held, object: KubeObject): void => {
     if (!held.objects.delete(object)) return;

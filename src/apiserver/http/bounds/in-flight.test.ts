@@ -8,7 +8,6 @@ const REFUSED = { code: 429, reason: 'TooManyRequests', message: 'Too many reque
 
 const user = (name: string, ...groups: string[]): UserInfo => ({ name, groups });
 
-/** Returns a queue, and a function that sends requests named USER NUMBER, which are recorded when they proceed or fail. */
 function start(limits = { inFlight: 4, queued: 100 }) {
   const timers = createVirtualTimers();
   const { enter, wait } = fairQueue(limits, timers);

@@ -1,13 +1,12 @@
 /**
- * Limits the requests in flight, that is, the requests that the server handles at the same time. Long-running requests do not count: they
- * have limits of their own (see limits.ts).
+ * Limits the requests that the server handles at the same time, except long-running requests (see limits.ts).
  *
  * If a user may not have one more request in flight (see shared-places.ts), a request waits in the user's queue. Users with waiting
  * requests take turns. A request that waits too long, or finds no place in the queue, gets 429 TooManyRequests.
  *
- * This has the effect of upstream's API Priority and Fairness with its suggested configuration: system:masters is exempt, components of
- * the cluster have a share of their own, and users do not wait for each other. It is not configurable, so there are no FlowSchemas and no
- * PriorityLevelConfigurations: one process without peers needs neither several flows per user nor shares that can be lent.
+ * This has the effect of upstream's API Priority and Fairness with its suggested configuration: system:masters is exempt, components of the
+ * cluster have a share of their own, and users do not wait for each other. There are no FlowSchemas and no PriorityLevelConfigurations: one
+ * process without peers needs neither several flows per user nor shares that can be lent.
  * Source: k8s.io/apiserver/pkg/server/filters/priority-and-fairness.go and pkg/util/flowcontrol of v1.33 (behavior).
  */
 
@@ -22,14 +21,13 @@ import { busy, type Limits } from './limits.ts';
 import { sharedPlaces } from './shared-places.ts';
 import { turnToBegin } from './turns.ts';
 
-/** How long a request waits for a place. Source: a quarter of --request-timeout of v1.33. */
+/** Source: a quarter of --request-timeout of v1.33. */
 const QUEUE_MILLIS = 15_000;
 
 /**
- * Counts the request as in flight when its user may have one more. Returns, or resolves to, a function that the caller must call once when
- * the request has ended. Returns no promise if the request may begin at once, like each request of a member of system:masters. Rejects with
- * 429 TooManyRequests if the user has too many waiting requests, or if this request has waited for QUEUE_MILLIS, and with the reason of the
- * request's signal if the client disconnects before its turn.
+ * Counts the request as in flight when its user may have one more. The caller must call the resulting function once when the request has
+ * ended. Returns no promise if the request may begin at once. Rejects with 429 TooManyRequests if the user has too many waiting requests,
+ * or if this request has waited for QUEUE_MILLIS, and with the reason of the request's signal if the client disconnects before its turn.
  */
 export type EnterFlight = (exchange: Exchange) => (() => void) | Promise<() => void>;
 
@@ -72,16 +70,16 @@ interface Waiting {
 const NEEDS_NO_PLACE = (): void => undefined;
 
 interface FairQueue {
-  /** Takes a place for a request. Returns a function that frees the place, or undefined if the request must wait. */
+  /** Returns a function that frees the place, or undefined if the request must wait. */
   enter(user: UserInfo): (() => void) | undefined;
-  /** Resolves, when the request gets a place, to a function that frees the place. Rejects as described at EnterFlight. */
+  /** Resolves to a function that frees the place. Rejects like EnterFlight. */
   wait(user: UserInfo, signal: AbortSignal): Promise<() => void>;
 }
 
 export function fairQueue({ inFlight, queued }: QueueLimits, timers: Timers): FairQueue {
   const seats = sharedPlaces(inFlight);
   const queue = sharedPlaces(queued);
-  /** The waiting requests of each user. The users are in the order of their turns. */
+  /** The users are in the order of their turns. */
   const lines = new Map<string, Set<Waiting>>();
   const take = (user: UserInfo): (() => void) | undefined => {
     const leave = seats.take(user);
@@ -105,7 +103,6 @@ export function fairQueue({ inFlight, queued }: QueueLimits, timers: Timers): Fa
       first.proceed(leave);
     }
   };
-  /** Adds the request to the queue of its user. Returns a function that removes the request from the queue. */
   const join = (waiting: Waiting): (() => void) => {
     const { name } = waiting.user;
     const line = lines.get(name) ?? new Set();

@@ -1,15 +1,13 @@
-/** Limits the time in which the bodies of requests arrive. */
 import type { IncomingMessage } from 'node:http';
 import type { Timers } from '../../../platform/platform.ts';
 import { createDeadlines, type Deadlines } from './deadlines.ts';
 
-/** How long the body of a request may take to arrive. Equals the default limit of Node.js for whole requests. */
+/** Equals the default limit of Node.js for whole requests. */
 const BODY_MILLIS = 300_000;
 
 /**
- * Returns the deadlines for the bodies of requests. If a body has not arrived BODY_MILLIS after begin(), and end() was not called, closes
- * the connection of the request. The requestTimeout of Node.js would also end the bodies that the server forwards to Pods, which may take
- * as long as they need.
+ * Closes the connection of a request whose body has not arrived in time. The requestTimeout of Node.js would also end the bodies that the
+ * server forwards to Pods, which may take as long as they need.
  */
 export function lateBodies(timers: Timers): Deadlines<IncomingMessage> {
   const deadlines = createDeadlines<IncomingMessage>(timers, BODY_MILLIS, (request) => {

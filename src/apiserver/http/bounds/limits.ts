@@ -13,33 +13,25 @@ import { sharedPlaces } from './shared-places.ts';
 
 export interface Limits {
   /**
-   * The maximum number of open connections. A connection beyond the limit is closed immediately, and so are all idle connections and those
-   * whose client has sent no whole head of a request within HEADLESS_MILLIS. Other listeners, such as the listener for Pods, may have three
-   * quarters of the connections.
+   * A connection beyond the limit is refused, and idle connections are closed to make room. Other listeners, such as the listener for Pods,
+   * may have three quarters of the connections.
    */
   connections: number;
-  /**
-   * The maximum number of HTTP/2 requests on all connections together. Connections to other addresses than loopback may have three quarters
-   * of these requests. A connection of HTTP/1.1 has one request at a time, which does not count.
-   */
+  /** The HTTP/2 requests on all connections. Connections to other addresses than loopback may have three quarters of these requests. */
   requests: number;
-  /**
-   * The maximum number of connections in the TLS handshake. Beyond the limit, the oldest one is closed, because a normal handshake takes
-   * milliseconds.
-   */
+  /** The connections in the TLS handshake. Beyond the limit, the oldest one is closed, because a normal handshake takes milliseconds. */
   handshakes: number;
-  /** The maximum number of requests in flight, except for long-running requests and those of members of system:masters. */
+  /** The requests in flight, except for long-running requests and those of members of system:masters. */
   inFlight: number;
-  /** The maximum number of requests that wait to be in flight. */
   queued: number;
   watches: number;
-  /** The maximum number of open requests for logs, exec, attach, port-forward and the proxies of Pods, Services and Nodes. */
+  /** The open requests for logs, exec, attach, port-forward and the proxies of Pods, Services and Nodes. */
   streams: number;
-  /** The maximum number of streams of all port-forward requests together. Each forwarded connection has two streams. */
+  /** The streams of all port-forward requests together. Each forwarded connection has two streams. */
   forwarded: number;
   /**
-   * The maximum number of requests that wait, for example in an admission plugin. Each of them has a connection, and so has each watch
-   * and stream: some connections must be left for other requests.
+   * The requests that wait, for example in an admission plugin. Waiting requests, watches and streams must leave some connections for other
+   * requests.
    */
   waiting: number;
 }
@@ -56,18 +48,16 @@ export const DEFAULT_LIMITS: Limits = {
   waiting: 1280,
 };
 
-/** The limit on the memory of all waiting requests together: their bodies, and the objects that they keep. */
+/** For all waiting requests together: their bodies, and the objects that they keep. */
 const WAITING_BYTES = 256 * 1024 * 1024;
 
-/** The Retry-After of requests that exceed a limit. Source: the max-in-flight filter of v1.33. */
+/** Source: the max-in-flight filter of v1.33. */
 const RETRY_SECONDS = 1;
 
-/** Returns the error for a request that exceeds a limit. */
 export const busy = () => tooManyRequests('Too many requests, please try again later.', RETRY_SECONDS);
 
-/** Limits the number of concurrent requests of one type, such as watches. Each request occupies a place. */
 export interface Places {
-  /** Runs the request, which occupies a place until it ends. Rejects with 429 TooManyRequests if the user may not have a place now. */
+  /** Rejects with 429 TooManyRequests if the user may not have a place now. */
   within(user: UserInfo, request: () => Promise<void>): Promise<void>;
 }
 
@@ -86,7 +76,6 @@ export function places(limit: number): Places {
   };
 }
 
-/** Limits the requests that wait, and their memory. */
 export interface Waits {
   /** Counts a waiting request until the returned function is called. Throws 429 TooManyRequests if a limit would be exceeded. */
   begin(bytes: number): () => void;
@@ -109,9 +98,8 @@ export function limitedWaits(limit: number, limitBytes = WAITING_BYTES): Waits {
 }
 
 /**
- * How long a connection may be open without a request in progress while new connections are refused. The time is short, because clients
- * send a request at once, but longer than the turns of the event loop in which a connection is accepted and the head of its request is
- * read.
+ * How long a connection may be open without a request in progress while new connections are refused. The time is longer than the turns of
+ * the event loop in which a connection is accepted and the head of its request is read.
  */
 export const HEADLESS_MILLIS = 1000;
 
@@ -119,9 +107,8 @@ export const HEADLESS_MILLIS = 1000;
 const PART_OF_OTHERS = 0.75;
 
 /**
- * Limits the connections that the server accepts. Returns a function that counts a connection of another listener, which is about to be
- * passed to the server, and returns true if there is room for the connection. `closeIdle`: closes the connections on which no request is in
- * progress.
+ * Returns a function that counts a connection of another listener and returns true if there is room for the connection. `closeIdle`: closes
+ * the connections on which no request is in progress.
  */
 export function boundConnections(
   server: Server,
@@ -132,7 +119,7 @@ export function boundConnections(
   let isFull = false;
   let open = 0;
   let ofOthers = 0;
-  /** The connections of HTTP/1.1 after the TLS handshake, except upgraded ones, oldest first, each with the time of its handshake. */
+  /** The connections of HTTP/1.1 after the TLS handshake, except upgraded ones, oldest first. */
   const established = new Map<Socket, Millis>();
   const closeHeadless = (): void => {
     const latest = timers.now() - HEADLESS_MILLIS;
@@ -153,10 +140,7 @@ export function boundConnections(
     ofOthers += change;
     server.maxConnections = connections - ofOthers;
   };
-  /**
-   * The connections in the TLS handshake, oldest first. The key is the client's address and port, because a TLS socket does not
-   * expose its underlying connection.
-   */
+  /** Oldest first. The key is the client's address and port, because a TLS socket does not expose its underlying connection. */
   const waiting = new Map<string, Socket>();
   const addressOf = ({ remoteAddress, remotePort }: Socket): string => `${remoteAddress} ${remotePort}`;
   server.on('connection', (socket: Socket) => {

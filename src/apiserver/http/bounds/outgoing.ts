@@ -1,9 +1,8 @@
 /**
  * Counts the response bytes that wait in the server because clients read more slowly than the server writes.
  *
- * Invariant: while the total exceeds the budget, the response to the client with the most waiting bytes is cut (its connection is closed),
- * unless no other client has waiting bytes. An object that waits for several watches counts once in the total, because they share the
- * object and its text.
+ * Invariant: while the total exceeds the budget, the connection of the client with the most waiting bytes is closed, unless no other client
+ * has waiting bytes. An object that waits for several watches counts once in the total, because they share the object and its text.
  */
 import type { Writable } from 'node:stream';
 import type { KubeObject } from '../../../machinery/meta.ts';
@@ -11,7 +10,6 @@ import type { Log, Timers } from '../../../platform/platform.ts';
 import { drainedOrClosed } from '../wait-for-drain.ts';
 import { createHeldObjects, type HeldObjects, type Holder } from './held-objects.ts';
 
-/** The budget for the waiting bytes of all clients together. */
 const BUDGET_BYTES = 64 * 1024 * 1024;
 /**
  * How long the server waits for a client to read the waiting bytes of a long body, the last bytes of any response, or the last events of an
@@ -19,9 +17,7 @@ const BUDGET_BYTES = 64 * 1024 * 1024;
  */
 export const STALLED_MILLIS = 60_000;
 
-/** Writes one response, and counts its waiting bytes. hold() and release() work as in Holder until the response closes. */
 export interface Outgoing extends Pick<Holder, 'hold' | 'release'> {
-  /** Whether the response is closed, and can write nothing more. */
   readonly isClosed: boolean;
   /** Whether the response is open, and its connection accepts more at once. */
   readonly isReady: boolean;
@@ -30,36 +26,28 @@ export interface Outgoing extends Pick<Holder, 'hold' | 'release'> {
    * write.
    */
   redirect(output: Writable): void;
-  /**
-   * Writes a part of the body. Returns false if the caller must await ready() before the next write. If the response is closed, does
-   * nothing and returns false.
-   */
+  /** Returns false if the caller must await ready() before the next write, and if the response is closed. */
   write(data: string | Uint8Array): boolean;
-  /**
-   * Resolves when the connection accepts more or is closed. If `within` is set, closes the connection after this number of milliseconds.
-   */
+  /** Resolves when the connection accepts more or is closed. Closes the connection after `within` milliseconds. */
   ready(within?: number): Promise<void>;
-  /**
-   * Ends the response, with `data` as the last or only part of the body. The bytes of the body count until the connection has sent them.
-   */
+  /** The last bytes count until the connection has sent them. */
   end(data?: string | Uint8Array): void;
   /** Closes the connection, so that the client sees that the response is incomplete. */
   destroy(): void;
   /**
-   * Counts `bytes`, the memory of an object that the response needs, until drop() is called or the response closes. Has no effect on a
-   * closed response. If keep() is called several times for an object, the object counts until drop() has been called as often.
+   * Counts `bytes`, the memory of an object that the response needs, until drop() has been called as often as keep(), or the response
+   * closes.
    */
   keep(object: object, bytes: number): void;
-  /** Stops counting the object. `bytes` must be the value that was passed to keep(). */
+  /** `bytes` must be the value that was passed to keep(). */
   drop(object: object, bytes: number): void;
 }
 
 export interface OutgoingBudget {
-  /** Starts counting a response. `path` is logged if the response is cut. */
+  /** `path` is logged if the response is cut. */
   open(response: Writable, path: string): Outgoing;
   /** Must be called when the cache has dropped the object: from then on, only responses keep the object alive. */
   dropped(object: KubeObject): void;
-  /** Returns the bytes that currently wait for all clients together. */
   bytes(): number;
 }
 
@@ -73,7 +61,6 @@ export function outgoingBudget({ timers, log }: { timers: Timers; log: Log }, li
   };
 }
 
-/** The waiting bytes of all clients. */
 class WaitingBytes {
   readonly clients = new Set<Client>();
   readonly #limit: number;
@@ -89,7 +76,6 @@ class WaitingBytes {
     return this.#total;
   }
 
-  /** Adds bytes that wait for one client; a negative number removes them. */
   add(bytes: number): void {
     this.#total += bytes;
   }
@@ -110,7 +96,6 @@ class WaitingBytes {
     this.#total -= bytes;
   }
 
-  /** Cuts the responses with the most waiting bytes until the total is within the limit or at most one response has waiting bytes. */
   enforce(): void {
     if (this.#total <= this.#limit) return;
     for (const client of this.clients) client.refresh();
@@ -136,14 +121,12 @@ class Client implements Outgoing {
   #output: Writable;
   readonly #path: string;
   readonly #shared: Shared;
-  /** The held objects of the response. Undefined before the first call of hold(), because most responses hold no object. */
+  /** Undefined before the first hold(), because most responses hold no object. */
   #holder: Holder | undefined;
-  /**
-   * The kept objects, each with its memory and the number of calls of keep() without a matching drop(). Undefined before the first keep().
-   */
+  /** `times`: the number of calls of keep() without a matching drop(). Undefined before the first keep(). */
   #own: Map<object, { times: number; bytes: number }> | undefined;
   #ownBytes = 0;
-  /** The unsent bytes of the output at the last call of refresh(). */
+  /** The unsent bytes of the output at the last refresh(). */
   #buffered = 0;
 
   constructor(output: Writable, path: string, shared: Shared) {
@@ -187,12 +170,10 @@ class Client implements Outgoing {
     this.#holder?.release(object);
   }
 
-  /** The bytes of the kept objects, and the unsent bytes of the output. */
   get waitingBytes(): number {
     return this.#ownBytes + this.#buffered;
   }
 
-  /** Updates the number of unsent bytes of this response, and the total of all responses. */
   refresh(): void {
     const now = this.#output.destroyed ? 0 : this.#output.writableLength;
     this.#shared.waiting.add(now - this.#buffered);
@@ -245,10 +226,7 @@ class Client implements Outgoing {
     this.#shared.waiting.drop(object, bytes);
   }
 
-  /**
-   * Whether the response counts, which ends with #forget(). Afterwards, hold() and keep() have no effect, because their objects would count
-   * forever.
-   */
+  /** False after #forget(): objects that hold() or keep() added then would count forever. */
   get #isOpen(): boolean {
     return this.#shared.waiting.clients.has(this);
   }

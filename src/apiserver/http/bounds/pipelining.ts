@@ -2,15 +2,10 @@
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 
-/**
- * The limit on waiting requests of one connection. Each request takes a few kB of memory. Clients that pipeline send only a few requests
- * ahead.
- */
+/** Per connection. Each request takes a few kB of memory. Clients that pipeline send only a few requests ahead. */
 const MAX_WAITING = 100;
 
-/** The unfinished requests of one connection. */
 interface Line {
-  /** The responses that are not complete, in the order of their requests. */
   answers: Set<ServerResponse>;
   /** The response to the newest request, whether complete or not. */
   newest?: ServerResponse;
@@ -20,8 +15,8 @@ const lines = new WeakMap<Socket, Line>();
 
 /**
  * Resolves to true when the responses to all earlier requests on the connection are complete: the server handles the requests of a
- * connection one after another, as Go's net/http does. Resolves to false if the connection has ended by then. Ends a connection on
- * which more than MAX_WAITING requests wait, to bound the memory of its requests.
+ * connection one after another, as Go's net/http does. Resolves to false if the connection has ended by then. Ends a connection on which
+ * more than MAX_WAITING requests wait.
  */
 export async function isNext(connection: Socket, response: ServerResponse): Promise<boolean> {
   const line = lines.get(connection) ?? begin(connection);
@@ -32,24 +27,23 @@ export async function isNext(connection: Socket, response: ServerResponse): Prom
   line.answers.add(response);
   line.newest = response;
   response.on('close', () => line.answers.delete(response));
-  // Check the connection after this await even for the first request: invalid bytes after the request can make Node.js end the
-  // connection in the same turn of the event loop.
+  // Check the connection after this await even for the first request: invalid bytes after the request can make Node.js end the connection
+  // in the same turn of the event loop.
   await before;
   return !response.destroyed && !connection.destroyed;
 }
 
-/** Whether a request on the connection has no complete response. */
 export const isHandling = (connection: Socket): boolean => (lines.get(connection)?.answers.size ?? 0) > 0;
 
-/** Whether the newest request on the connection has no complete response, and its body has not arrived completely. */
+/** Whether the body of the newest request has not arrived completely, and its response is not complete. */
 export function isReceiving(connection: Socket): boolean {
   const { answers, newest } = lines.get(connection) ?? {};
   return newest !== undefined && answers?.has(newest) === true && !newest.req.complete;
 }
 
 /**
- * Resolves when the responses to all requests on the connection are complete: to true if one more response may be written, to false if
- * the connection has ended, or ends with the last of these responses.
+ * Resolves when the responses to all requests on the connection are complete: to true if one more response may be written, to false if the
+ * connection has ended, or ends with the last of these responses.
  */
 export async function isFree(connection: Socket): Promise<boolean> {
   const line = lines.get(connection);
@@ -58,7 +52,7 @@ export async function isFree(connection: Socket): Promise<boolean> {
   return connection.writable && !closes;
 }
 
-/** Resolves when the response to the newest request is complete or closed. Returns undefined if it already is. */
+/** Resolves when the newest response is complete or closed. Returns undefined if it already is. */
 function untilLastIsComplete({ answers, newest }: Line): Promise<void> | undefined {
   if (newest === undefined || !answers.has(newest)) return undefined;
   return new Promise((resolve) => newest.once('close', () => resolve()));

@@ -6,7 +6,6 @@ const user = (name: string, ...groups: string[]): UserInfo => ({ name, groups: [
 const node = user('system:node:a', 'system:nodes');
 const admin = user('admin', 'system:masters');
 
-/** Takes as many places as the user gets, and returns the functions that free them. */
 function takeAll(places: ReturnType<typeof sharedPlaces>, who: UserInfo): (() => void)[] {
   const taken: (() => void)[] = [];
   for (let free = places.take(who); free !== undefined; free = places.take(who)) taken.push(free);

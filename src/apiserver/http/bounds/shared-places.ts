@@ -1,11 +1,11 @@
 /**
- * Shares a limited number of places, for example for requests in flight or for watches, between users, so that no user can take all places.
+ * Shares a limited number of places, for example for requests in flight or for watches, so that no user can take all places.
  *
  * Invariants:
  *  1. Members of system:masters get any free place.
  *  2. A quarter of the places is only for members of system:masters and for components of the cluster.
  *  3. Any other user gets a place only if the user has fewer places than are free: a single user gets at most half of the places for users,
- *     two users get at most a third each. So the next user finds a free place, however many places the others ask for.
+ *     two users get at most a third each. So the next user finds a free place.
  */
 
 import type { UserInfo } from '../../../ports/request.ts';
@@ -18,17 +18,17 @@ const COMPONENTS = 'system:serviceaccounts:kube-system';
 const NODES = 'system:nodes';
 
 export interface SharedPlaces {
-  /** Takes a place for the user. Returns a function that frees the place; undefined if the user may not have a place now. */
+  /** Returns a function that frees the place; undefined if the user may not have a place now. */
   take(user: UserInfo): (() => void) | undefined;
 }
 
-/** Whether the user is a component of the cluster: a node agent, the scheduler and the like, or a ServiceAccount of kube-system. */
+/** Whether the user is a node agent, the scheduler or the like, or a ServiceAccount of kube-system. */
 export const isComponent = ({ name, groups }: UserInfo): boolean =>
   name.startsWith('system:kube-') || groups.includes(NODES) || groups.includes(COMPONENTS);
 
 export function sharedPlaces(limit: number): SharedPlaces {
   const limitOfOthers = Math.ceil(limit * PART_OF_OTHERS);
-  /** The number of places that each user has, except members of system:masters. Users without places are absent. */
+  /** By user, without members of system:masters. */
   const held = new Map<string, number>();
   let taken = 0;
   let takenByOthers = 0;

@@ -1,7 +1,6 @@
 /**
- * Decides in which turn of the event loop a piece of work for a request runs. For users who are neither administrators nor components, only
- * one piece runs in each turn, so that their long responses, and their many requests at a time, delay other requests and the rest of the
- * engine by one piece of work only.
+ * Decides in which turn of the event loop a piece of work for a request runs. For users who are neither administrators nor components, one
+ * piece runs in each turn, so that they delay other requests and the rest of the engine by one piece of work.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { UserInfo } from '../../../ports/request.ts';
@@ -10,8 +9,8 @@ import { createFairTurns, limitPerTurn } from './fair-turns.ts';
 import { isComponent } from './shared-places.ts';
 
 /**
- * The number of requests of a user that may begin in one turn of the event loop. Beyond this number, the requests of all users together
- * begin one per turn.
+ * How many requests of a user may begin in one turn of the event loop. Beyond this number, the requests of all users together begin one per
+ * turn.
  */
 const REQUESTS_PER_TURN = 16;
 

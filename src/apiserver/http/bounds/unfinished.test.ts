@@ -106,12 +106,11 @@ test('a part that left gets its room back after the parts that wait for room, an
 
 describe('room for complete parts', () => {
   const KB = 1024;
-  /** Returns functions that begin parts and report what happened. The name of each part ends with its size in KiB. */
+  /** The name of each part ends with its size in KiB. */
   function parts(limit: number) {
     const unfinished = unfinishedParts(limit * KB);
     const happened: string[] = [];
     return {
-      /** Returns the names of the parts that were refused or could proceed since the last call of this function, in order. */
       happened: () => happened.splice(0),
       begin(name: string) {
         const part = unfinished.begin(() => happened.push(`${name} refused`));

@@ -1,20 +1,20 @@
 /**
- * Counts the bytes of parts: request bodies and WebSocket messages. A part first counts as being read. A body that has been read
- * counts as complete while its request is handled, except while the request waits, for example in an admission plugin (see waits.ts).
- * The bytes of all parts that are being read, and those of all complete parts, are each bounded over all clients.
+ * Counts the bytes of request bodies and WebSocket messages, called parts. A part is first being read. A body that has been read is
+ * complete while its request is handled, except while the request waits, for example in an admission plugin (see waits.ts). Over all
+ * clients, the bytes of the parts that are being read are bounded, and so are the bytes of the complete parts.
  */
 
 /** The limit on the bytes of all parts that are being read, and also on the bytes of all complete large parts. */
 const LIMIT_BYTES = 64 * 1024 * 1024;
-/** The maximum size of a small part. Small parts do not wait for room among large parts, so that large bodies do not delay them. */
+/** Small parts do not wait for room among large parts, so that large bodies do not delay them. */
 const SMALL_BYTES = 64 * 1024;
-/** The limit on the number of complete small parts; together they have up to 64 MiB. */
+/** Complete small parts take at most 64 MiB together. */
 const MAX_SMALL = 1024;
 
 export interface Unfinished {
   /**
-   * Begins a part of the user `owner`. Whenever all parts that are being read exceed the limit together, the largest part of the user with
-   * the most bytes ends. If that is this part, `refuse` is called.
+   * Begins a part of the user `owner`. While the parts that are being read exceed the limit, the largest part of the user with the most
+   * bytes ends, and its `refuse` is called.
    */
   begin(refuse: () => void, owner?: string): UnfinishedPart;
   /**
@@ -25,15 +25,10 @@ export interface Unfinished {
 }
 
 export interface UnfinishedPart {
-  /** Adds bytes. Has no effect on a complete part, or on a part that has ended. */
+  /** Has no effect on a complete part, or on a part that has ended. */
   add(bytes: number): void;
-  /**
-   * Marks the part as read. Calls `proceed` when there is room among the complete parts; a small part does not wait for large parts.
-   * Until that call, the part counts as being read and may be refused. From then on, the part counts as complete until end(), except
-   * between leave() and return().
-   */
+  /** Calls `proceed` when there is room among the complete parts. Until that call, the part counts as being read and may be refused. */
   complete(proceed: (part: CompletePart) => void): void;
-  /** Stops counting the part. Further calls have no effect. */
   end(): void;
 }
 
@@ -44,7 +39,6 @@ export interface CompletePart {
   leave(): void;
   /** After leave(), resolves when the part has room again. Never resolves after end(). */
   return(): Promise<void>;
-  /** Stops counting the part. Further calls have no effect. */
   end(): void;
 }
 
@@ -54,7 +48,6 @@ interface Part {
   refuse(): void;
 }
 
-/** Returns a set of parts that also counts the sum of their bytes. */
 function countedParts() {
   const parts = new Set<Part>();
   let bytes = 0;
@@ -73,7 +66,6 @@ function countedParts() {
       part.bytes += by;
       bytes += by;
     },
-    /** Returns the largest part of the owner whose parts have the most bytes. */
     largest(): Part {
       const totals = new Map<string, number>();
       for (const part of parts) totals.set(part.owner, (totals.get(part.owner) ?? 0) + part.bytes);
@@ -85,10 +77,8 @@ function countedParts() {
   };
 }
 
-/** Returns a set of complete parts with a queue of the parts that wait for room. `hasRoom` decides whether a part may join the set. */
 function completeParts(hasRoom: (parts: ReturnType<typeof countedParts>, part: Part) => boolean) {
   const parts = countedParts();
-  /** The parts that wait for room, in order of arrival, each with the function to call when there is room. */
   const waiting = new Map<Part, () => void>();
   const admitWaiting = (): void => {
     for (const [part, proceed] of waiting) {
@@ -103,7 +93,7 @@ function completeParts(hasRoom: (parts: ReturnType<typeof countedParts>, part: P
       waiting.set(part, proceed);
       admitWaiting();
     },
-    /** Adds the part if it need not wait for room. */
+    /** Returns false if the part would have to wait for room. */
     addNow(part: Part): boolean {
       const isAdded = waiting.size === 0 && hasRoom(parts, part);
       if (isAdded) parts.add(part);

@@ -7,7 +7,6 @@ import { waitsOutside } from './waits.ts';
 
 const REFUSED = { code: 429, reason: 'TooManyRequests' };
 
-/** Returns the room of a body, which records what happens to it, and a function that makes return() resolve. */
 function bodyOf(bytes: number, value: unknown = {}) {
   const happened: string[] = [];
   const room = Promise.withResolvers<void>();
@@ -23,7 +22,7 @@ function bodyOf(bytes: number, value: unknown = {}) {
   return { body: { room: part, value }, happened, giveRoom: room.resolve };
 }
 
-/** Begins a wait of a request without a body. Resolves once the wait counts, to a function that ends the wait. */
+/** Resolves once the wait counts, to a function that ends the wait. */
 async function beginWait(waits: Waits, signal = new AbortController().signal) {
   const waiting = Promise.withResolvers<void>();
   const over = waitsOutside(waits, signal)(waiting.promise, []).catch(() => undefined);

@@ -1,6 +1,6 @@
 /**
- * Lets a request of a client wait, for example in an admission plugin, without the room of its body, so that other requests can
- * proceed. The number and the memory of waiting requests are limited instead.
+ * Lets a request wait, for example in an admission plugin, without the room of its body, so that other requests can proceed. The number and
+ * the memory of waiting requests are limited instead.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { untilAborted } from '../../../platform/on-abort.ts';
@@ -9,20 +9,16 @@ import { structureBytes, uncachedBytes } from '../../cache/stored-object.ts';
 import type { Waits } from './limits.ts';
 import type { CompletePart } from './unfinished.ts';
 
-/**
- * The body of a request: its room among the complete parts, and its decoded value, which may have many more fields than the object that the
- * registry makes of the body.
- */
+/** `value`: the decoded body, which may have many more fields than the object that the registry makes of the body. */
 export interface ReadBody {
   room: CompletePart;
   value: unknown;
 }
 
 /**
- * Returns the function `outside` of a RequestContext. This function awaits a promise, and gives up the room of the body if the promise does
- * not settle within one turn of the event loop. It rejects with 429 TooManyRequests if too many requests wait, and with the reason of
- * `signal`, the signal of the request, if the request ends meanwhile. `body`: the body of the request; undefined if the body is no longer
- * needed.
+ * Returns the function `outside` of a RequestContext, which gives up the room of the body while it awaits a promise that does not settle at
+ * once. The function rejects with 429 TooManyRequests if too many requests wait, and with the reason of `signal` if the request ends
+ * meanwhile. `body` is undefined if the body is no longer needed.
  */
 export function waitsOutside(
   waits: Waits,
@@ -33,7 +29,7 @@ export function waitsOutside(
     // Do not give up the room for a promise that settles within one turn of the event loop.
     const isOver = await Promise.race([waiting.then(yes, yes), nextTurn(false)]);
     if (isOver) return waiting;
-    // Only the largest object counts, because the objects before and after a change share their content, or the cache has one of them.
+    // Count only the largest object: the objects before and after a change share their content, or the cache has one of them.
     const end = waits.begin(bodyBytes(body) + Math.max(0, ...kept.map(uncachedBytes)));
     body?.room.leave();
     try {

@@ -1,12 +1,10 @@
-/** Closes the connections of HTTP/2 whose clients have no credentials. */
 import type { UserInfo } from '../../../ports/request.ts';
 import { ANONYMOUS } from '../../auth/authentication/authenticate.ts';
 import type { Exchange } from '../exchange.ts';
 
 /**
- * Returns the user whom `authenticate` finds. If the client has no credentials or invalid ones, its connection of HTTP/2 closes after its
- * requests, because such a client could otherwise begin any number of requests on one connection. Rejects as `authenticate` does.
- * Source: UnauthenticatedHTTP2DOSMitigation of v1.33.
+ * Returns the user whom `authenticate` finds. An anonymous client could begin any number of requests on one connection of HTTP/2, so its
+ * connection closes after its requests. Source: UnauthenticatedHTTP2DOSMitigation of v1.33.
  */
 export function closingIfAnonymous(
   { request, response }: Exchange,

@@ -5,33 +5,27 @@ import type { Millis } from '../../../machinery/time.ts';
 import type { Timer, Timers } from '../../../platform/platform.ts';
 import { HEADLESS_MILLIS } from '../bounds/limits.ts';
 
-/** How long a connection that is about to be closed may take to send its waiting output. */
+/** Connections that are about to be closed may take this long to send their waiting output. */
 const LINGER_MILLIS = 500;
 
 export interface Connection {
   readonly socket: TLSSocket;
   readonly requests: number;
-  /** Counts a request until end() is called. */
   begin(): void;
   end(): void;
 }
 
 export interface Connections {
-  /** Adds a connection. The connection is removed when it is closed. */
   add(socket: TLSSocket, session: ServerHttp2Session): Connection;
-  /** Returns the number of requests of all connections. */
   requests(): number;
   /** Lets clients begin no more requests. Each connection ends with its last request. */
   close(): void;
-  /**
-   * Closes the connections without requests, except connections that are so new that the client may not have sent its first request yet.
-   */
+  /** Closes the connections without requests, except new ones, whose client may not have sent its first request yet. */
   closeIdle(): void;
-  /** Closes all connections. */
   destroy(): void;
 }
 
-/** Creates an empty set of connections. `idleMillis`: how long a connection may have no requests, whatever else its client sends. */
+/** `idleMillis`: how long a connection may have no requests, whatever else its client sends. */
 export function createConnections(timers: Timers, idleMillis: Millis): Connections {
   const all = new Set<Open>();
   let requests = 0;
@@ -68,13 +62,13 @@ class Open {
   requests = 0;
   readonly #timers: Timers;
   readonly #idleMillis: Millis;
-  /** The time until which the connection counts as new; 0 after its first request. closeUnlessNew() leaves new connections open. */
+  /** Until this time, the connection counts as new; 0 after its first request. */
   #newUntil: Millis;
-  /** The time at which the connection is closed if it has no request then. */
+  /** The time at which the connection is closed if it then has no request. */
   #idleUntil: Millis;
-  /** The only timer of the connection. Requests do not replace it: when it fires too early, it is set again. */
+  /** Requests do not replace the timer: when it fires too early, it is set again. */
   #timer: Timer | undefined;
-  /** Whether close() was called. The connection then ends with its last request, after LINGER_MILLIS if it is idle, or with the server. */
+  /** Set by close(): the connection ends with its last request. */
   #isEnding = false;
 
   constructor(socket: TLSSocket, session: ServerHttp2Session, timers: Timers, idleMillis: Millis) {

@@ -1,9 +1,9 @@
-/** For the tests of HTTP/2: a client that sends any frames, including those that no library would send. */
+/** A client of HTTP/2 that sends any frames, including those that no library would send. */
 import { once } from 'node:events';
 import { connect, type TLSSocket } from 'node:tls';
 import type { TestServer } from '../../server-fixture.ts';
 
-/** The types of frames. Source: RFC 9113, section 6. */
+/** Source: RFC 9113, section 6. */
 export const FRAMES = {
   data: 0,
   headers: 1,
@@ -41,13 +41,12 @@ export function uint32(value: number): Buffer {
   return bytes;
 }
 
-/** Returns the payload of a SETTINGS frame with these identifiers and values. */
 export const settings = (...pairs: [identifier: number, value: number][]): Buffer =>
   Buffer.concat(pairs.map(([identifier, value]) => Buffer.concat([Buffer.of(0, identifier), uint32(value)])));
 
 export const INITIAL_WINDOW_SIZE = 4;
 
-/** Returns the text with its length, without Huffman coding. Source: RFC 7541, sections 5.1 and 5.2. */
+/** Without Huffman coding. Source: RFC 7541, sections 5.1 and 5.2. */
 function text(value: string): Buffer {
   const bytes = [];
   let left = value.length - 127;
@@ -56,7 +55,7 @@ function text(value: string): Buffer {
   return Buffer.concat([Buffer.from(length), Buffer.from(value, 'latin1')]);
 }
 
-/** Returns a header block with literal fields. `indexed`: whether the server adds them to its table. Source: RFC 7541, section 6.2. */
+/** Returns literal fields. `indexed`: whether the server adds them to its table. Source: RFC 7541, section 6.2. */
 export const headerBlock = (fields: readonly [name: string, value: string][], indexed = false): Buffer =>
   Buffer.concat(fields.map(([name, value]) => Buffer.concat([Buffer.of(indexed ? 0x40 : 0), text(name), text(value)])));
 
@@ -70,10 +69,7 @@ export const get = (path: string, ...more: [string, string][]): [string, string]
 
 export interface FrameClient {
   socket: TLSSocket;
-  /**
-   * Resolves to the first frame of the type, on the stream if given. The frame may have been received before the call. Rejects if the
-   * connection ends.
-   */
+  /** Resolves to the first frame of the type, which may have been received before the call. Rejects if the connection ends. */
   until(type: number, stream?: number): Promise<Frame>;
   frames: Frame[];
   closed: Promise<unknown>;
@@ -82,16 +78,13 @@ export interface FrameClient {
 export interface FrameClientOptions {
   settings?: Buffer;
   anonymous?: boolean;
-  /** The address to connect to. The default is the first address of the server. */
+  /** The default is the first address of the server. */
   host?: string;
   /** Whether the client keeps its side of the connection open when the server has ended its own. */
   allowHalfOpen?: boolean;
 }
 
-/**
- * Connects as the administrator, or without a certificate if `anonymous` is true, sends the preface and the settings, and resolves to the
- * client.
- */
+/** Connects as the administrator, or without a certificate if `anonymous` is true, and sends the preface and the settings. */
 export async function frameClient(at: TestServer, options: FrameClientOptions = {}) {
   const { certificate: cert, key } = at.pki.admin;
   const { port } = at.server;
@@ -115,7 +108,7 @@ export async function frameClient(at: TestServer, options: FrameClientOptions = 
     }
     announce();
   });
-  // Do not use once() of node:events, which rejects if an error event comes first.
+  // Unlike this promise, once() of node:events rejects if an error event comes first.
   const closed = new Promise((resolve) => socket.once('close', resolve)).then(announce);
   socket.write('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n');
   socket.write(frame(FRAMES.settings, 0, 0, options.settings));

@@ -1,4 +1,3 @@
-/** Tests clients of HTTP/2 that harm the server: their connections or streams end, and other clients are served meanwhile. */
 import { once } from 'node:events';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { createVirtualTimers } from '../../../platform/virtual-timers.ts';
@@ -32,7 +31,10 @@ afterEach(() => at[Symbol.asyncDispose]());
 const request = (stream: number, path: string, flags = END_HEADERS | END_STREAM): Buffer =>
   frame(FRAMES.headers, flags, stream, headerBlock(get(path)));
 
-/** Writes the same bytes until the server has ended the connection or `most` bytes are written. Returns the growth of the process. */
+/**
+ * Writes the bytes again and again until the server has ended the connection or `most` bytes are written. Returns the growth of the process
+ * in bytes.
+ */
 async function flood(client: FrameClient, bytes: Buffer, most: number): Promise<number> {
   const before = process.memoryUsage().rss;
   let grown = 0;

@@ -1,6 +1,4 @@
-/**
- * Tests which protocol clients get, and behavior that only HTTP/2 has. The project `http2` runs the other tests of the server with HTTP/2.
- */
+/** Tests behavior that only HTTP/2 has. The project `http2` runs the other tests of the server with HTTP/2. */
 import { once } from 'node:events';
 import { type ClientHttp2Session, type ClientHttp2Stream, connect, constants } from 'node:http2';
 import { connect as connectTls } from 'node:tls';
@@ -14,7 +12,7 @@ import { plainHeaders } from './request.ts';
 
 const open = ({ server, pki }: TestServer, settings = {}): ClientHttp2Session => {
   const { certificate: cert, key } = pki.admin;
-  // Set a high limit: the client of Node.js, like its server, keeps counting the unsent output of streams that were reset.
+  // The client of Node.js, like its server, keeps counting the unsent output of streams that were reset.
   const limits = { maxSessionMemory: 1000 };
   const session = connect(`https://${server.host}:${server.port}`, {
     ca: pki.caCertificate,
@@ -146,7 +144,7 @@ test('when the server closes, watches end, requests in progress get their respon
   expect((await late).code).toBe(200);
   const began = performance.now();
   await Promise.all([over, closed]);
-  // This is less than the time after which close() destroys open connections (CLOSE_GRACE_MILLIS, 5 s).
+  // close() destroys open connections after CLOSE_GRACE_MILLIS, 5 s.
   expect(performance.now() - began).toBeLessThan(3_000);
   await at[Symbol.asyncDispose]();
 });

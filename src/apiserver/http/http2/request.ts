@@ -45,18 +45,17 @@ class Http2Request extends IncomingMessage {
   }
 }
 
-/** The headers of a request, as the properties rawHeaders, headers and headersDistinct of an IncomingMessage have them. */
+/** Like rawHeaders, headers and headersDistinct of an IncomingMessage. */
 export interface PlainHeaders {
-  /** The names and values, alternately. */
+  /** Alternating names and values. */
   raw: string[];
   joined: IncomingHttpHeaders;
   distinct: NodeJS.Dict<string[]>;
 }
 
 /**
- * Returns the headers that the request would have in HTTP/1.1: without the pseudo-headers, with a Host, and with one Cookie. A body of
- * unknown length has Transfer-Encoding, by which the handlers recognize it. `raw`: the names and values as the client sent them,
- * alternately.
+ * Returns the headers that the request would have in HTTP/1.1. A body of unknown length has Transfer-Encoding, by which the handlers
+ * recognize it. `raw`: the names and values as the client sent them, alternately.
  * Source: RFC 9113, sections 8.2.3 and 8.3.1.
  */
 export function plainHeaders(headers: IncomingHttpHeaders, raw: readonly string[], hasBody: boolean): PlainHeaders {
@@ -86,10 +85,6 @@ export function plainHeaders(headers: IncomingHttpHeaders, raw: readonly string[
   return { raw: plain, joined, distinct };
 }
 
-/**
- * Returns the request on the stream. `raw`: the names and values of the headers, alternately. `connection`: the connection that has the
- * stream.
- */
 export function requestOf(
   stream: ServerHttp2Stream,
   headers: IncomingHttpHeaders,

@@ -11,7 +11,7 @@ import type { Socket } from 'node:net';
 import { validateHeaderName, validateHeaderValue } from '../../../platform/builtins/http.ts';
 import { isOver, reset } from './stream-connection.ts';
 
-/** Headers that concern a connection of HTTP/1.1, and are not allowed in HTTP/2. Source: RFC 9113, section 8.2.2. */
+/** Source: RFC 9113, section 8.2.2. */
 const OF_CONNECTIONS = new Set(['connection', 'keep-alive', 'proxy-connection', 'transfer-encoding', 'upgrade']);
 const WITHOUT_BODY = new Set([204, 205, 304]);
 
@@ -26,8 +26,8 @@ export class Http2Response {
   readonly #stream: ServerHttp2Stream;
   readonly #headers = new Map<string, Value>();
   /**
-   * Whether end() was called. The state of the stream does not show this: Node.js ends the stream of a HEAD request before the response
-   * ends.
+   * Whether end() was called. Node.js ends the stream of a HEAD request before the response ends, so the state of the stream does not show
+   * this.
    */
   #ended = false;
 
@@ -61,7 +61,7 @@ export class Http2Response {
     return this.#stream.writableNeedDrain;
   }
 
-  /** Sets the header. Throws, like ServerResponse, if the name or the value is not valid in HTTP. */
+  /** Throws, like ServerResponse, if the name or the value is not valid in HTTP. */
   setHeader(name: string, value: Value): this {
     validateHeaderName(name);
     for (const each of [value].flat()) validateHeaderValue(name, String(each));
@@ -142,7 +142,7 @@ export class Http2Response {
       if (!OF_CONNECTIONS.has(name)) headers[name] = typeof value === 'object' ? [...value] : value;
     }
     this.#stream.respond(headers, { endStream: isWhole || !this.#hasBody });
-    // `Connection: close` ends the connection only after its other streams have ended. Source: Go's net/http.
+    // The connection ends only after its other streams have ended. Source: Go's net/http.
     if (this.#headers.get('connection') === 'close') this.#stream.session?.close();
   }
 

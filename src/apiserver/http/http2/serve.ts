@@ -1,7 +1,6 @@
 /**
- * Serves HTTP/2 to clients that choose HTTP/2 by ALPN. The HTTPS server itself serves all other clients with HTTP/1.1.
- *
- * Each stream becomes a request and a response with the interfaces of HTTP/1.1. As upstream, an upgrade needs HTTP/1.1.
+ * Serves HTTP/2 to clients that choose HTTP/2 by ALPN. Each stream becomes a request and a response with the interfaces of HTTP/1.1. As
+ * upstream, an upgrade needs HTTP/1.1.
  *
  * Invariants:
  *  1. A connection has at most MAX_STREAMS requests, and all connections together have at most `limits.requests`, a quarter of which are
@@ -21,7 +20,7 @@ import { type Connection, type Connections, createConnections } from './connecti
 import { requestOf } from './request.ts';
 import { Http2Response } from './response.ts';
 
-/** The limit on open streams of one connection. Source: the default of --http2-max-streams-per-connection of v1.33. */
+/** Per connection. Source: the default of --http2-max-streams-per-connection of v1.33. */
 const MAX_STREAMS = 100;
 /**
  * The part of all requests that connections to other addresses than loopback may have, so that Pods cannot take all requests from the
@@ -32,40 +31,38 @@ const LOOPBACK = ['127.0.0.1', '::1', '::ffff:127.0.0.1'];
 /** The limits on the headers of a request, including their names. Node.js has the same limits for HTTP/1.1. */
 const MAX_HEAD_BYTES = 16 * 1024;
 const MAX_HEADERS = 1000;
-/** Node.js resets a stream whose headers exceed these limits. If the headers exceed only the limits above, the client gets 431. */
+/** Node.js resets a stream whose headers exceed these limits. Headers between the two limits lead to 431. */
 const MOST_HEAD_BYTES = 64 * 1024;
 const MOST_HEADERS = 2000;
-/** The bytes that a header takes in HTTP/1.1 in addition to its name and value. */
+/** In HTTP/1.1, a header takes these bytes in addition to its name and value. */
 const SEPARATOR_BYTES = 4;
 /**
- * The memory of a connection, in megabytes, beyond which Node.js refuses streams: no limit, because Node.js 24 continues to count the
- * output of streams that were reset. The number of streams and the budget for waiting output (outgoing.ts) limit the memory.
+ * Practically no limit, because Node.js 24 continues to count the output of streams that were reset. The number of streams and the budget
+ * for waiting output (outgoing.ts) limit the memory.
  */
 const CONNECTION_MEGABYTES = 1_000_000;
 
 /**
  * How much of a body the client may send before the server reads it. With a delay of 10 ms per packet, a body of 900 kB takes 0.7 s, but
- * 1.1 s with the default of HTTP/2, 64 KiB. A body takes up to this amount of memory while it waits for its handler. Source: v1.33
- * (MaxUploadBufferPerStream).
+ * 1.1 s with the default of HTTP/2, 64 KiB. Source: v1.33 (MaxUploadBufferPerStream).
  */
 const STREAM_WINDOW_BYTES = 256 * 1024;
 /**
- * How much of their bodies all streams of a connection together may send before the server reads them. This limit does not bound the
- * memory, because Node.js reads the bytes of a connection at once.
+ * The same for all streams of a connection together. This limit does not bound the memory, because Node.js reads the bytes of a connection
+ * at once.
  */
 const CONNECTION_WINDOW_BYTES = 1024 * 1024;
 
-/** Handles a request. Resolves when the request has been handled, and must not reject. */
+/** Resolves when the request has been handled, and must not reject. */
 type Handle = (request: IncomingMessage, response: ServerResponse) => Promise<void>;
 
 export interface Http2Options {
   timers: Timers;
   limits: Pick<Limits, 'requests'>;
-  /** How long a connection may have no requests. */
   idleMillis: Millis;
 }
 
-/** Adds HTTP/2 to the server, which must have been created with the ALPN protocols h2 and http/1.1. */
+/** The server must have been created with the ALPN protocols h2 and http/1.1. */
 export function serveHttp2(
   server: Server,
   handle: Handle,
@@ -117,7 +114,6 @@ export function serveHttp2(
   return connections;
 }
 
-/** Passes connections whose clients choose HTTP/2 to `serve`, and all other connections to the server. */
 function dispatch(server: Server, serve: (socket: TLSSocket) => void): void {
   const [serveHttp1] = server.listeners('secureConnection') as ((socket: TLSSocket) => void)[];
   server.removeAllListeners('secureConnection');
@@ -127,7 +123,7 @@ function dispatch(server: Server, serve: (socket: TLSSocket) => void): void {
   });
 }
 
-/** Returns the status with which a request is refused, as Node.js refuses it in HTTP/1.1; undefined if the request is to be handled. */
+/** Returns the status with which Node.js refuses such a request in HTTP/1.1; undefined if the request is to be handled. */
 function refusalOf({ ':path': path, expect }: IncomingHttpHeaders, raw: readonly string[]): number | undefined {
   // Check the size here: a client may ignore the limit that Node.js announces, and Node.js enforces no limit until the client has read it.
   const count = raw.length / 2;

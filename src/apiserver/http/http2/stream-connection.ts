@@ -3,16 +3,12 @@ import type { ServerHttp2Stream } from 'node:http2';
 import type { Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
 
-/**
- * A part of the interface of a socket. The object lives as long as the stream: its close event is the close event of the stream, and
- * destroy() resets only the stream, not the shared connection.
- */
+/** The close event is that of the stream, and destroy() resets only the stream, not the shared connection. */
 export class StreamConnection {
   readonly shared: TLSSocket;
   readonly encrypted = true;
   readonly #stream: ServerHttp2Stream;
 
-  /** Creates the connection of one request. `shared`: the connection that has the stream. */
   constructor(stream: ServerHttp2Stream, shared: TLSSocket) {
     this.#stream = stream;
     this.shared = shared;
@@ -63,7 +59,7 @@ export class StreamConnection {
   }
 }
 
-/** Returns the TLS connection of a request, which the streams of HTTP/2 share. */
+/** Returns the TLS connection of a request. Streams of HTTP/2 share one. */
 export const tlsConnectionOf = (socket: Socket): TLSSocket =>
   (socket as object) instanceof StreamConnection
     ? (socket as unknown as StreamConnection).shared
@@ -75,7 +71,7 @@ export const isOver = (stream: ServerHttp2Stream): boolean => stream.destroyed |
 const RESET = new Error('the server has reset the stream');
 
 /**
- * Resets the stream with INTERNAL_ERROR, so that the client sees that its response is incomplete. Drops the bytes that wait to be sent.
- * Node.js's close() would end the stream before the reset, and the response would seem complete.
+ * Resets the stream with INTERNAL_ERROR, so that the client sees that its response is incomplete. Node.js's close() would end the stream
+ * before the reset, and the response would seem complete.
  */
 export const reset = (stream: ServerHttp2Stream): void => void stream.destroy(RESET);

@@ -203,7 +203,7 @@ describe('an eviction with a PodDisruptionBudget', () => {
     });
     const started = await startRegistry({ store });
     await withBudget(started, { disruptionsAllowed: 0, currentHealthy: 2 }, false);
-    // The second write is the deletion; the first adds the condition.
+    // The second write is the deletion.
     left = 2;
     expect(await failure(evict(started, 'a'))).toMatchObject({ code: 429 });
     expect((await podOf(started, 'a')).metadata.deletionTimestamp).toBeUndefined();

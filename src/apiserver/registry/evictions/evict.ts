@@ -24,13 +24,10 @@ import { judge, type Verdict } from './judge.ts';
 
 const BUDGETS = resourcePrefix(POD_DISRUPTION_BUDGETS.group, POD_DISRUPTION_BUDGETS.resource);
 
-/**
- * How often judge() decides about a Pod that keeps changing after its condition is written and before it is deleted. Source: EvictionsRetry
- * of v1.33.
- */
+/** How often judge() decides about a Pod that keeps changing before its deletion. Source: EvictionsRetry of v1.33. */
 const MAX_ATTEMPTS = 20;
 
-/** A step of an eviction that changes the Pod, and the other objects that `alongside` returns after `apply`. */
+/** `alongside` is called after `apply`, and returns the changes of other objects. */
 export interface PodChange {
   apply: NonNullable<SubresourceDefinition['apply']>;
   alongside(): Alongside[];
@@ -43,15 +40,13 @@ export interface EvictionRequest {
   name: string;
   eviction: Eviction;
   options: Sent<WriteOptions>;
-  /** Returns the Pod with the condition DisruptionTarget. */
   mark: NonNullable<SubresourceDefinition['apply']>;
-  /** Writes the change of the Pod, and resolves to the written Pod. */
   change(change: PodChange): Promise<KubeObject>;
 }
 
 /**
- * Evicts the Pod. In a dry run, only checks whether the eviction is allowed. Throws 400 BadRequest if the Eviction has another name than
- * the Pod, 404 NotFound if the Pod does not exist, 409 Conflict if the Pod does not match the preconditions, and the errors of judge().
+ * In a dry run, only checks whether the eviction is allowed. Throws 400 BadRequest if the Eviction has another name than the Pod, 404
+ * NotFound if the Pod does not exist, 409 Conflict if the Pod does not match the preconditions, and the errors of judge().
  */
 export async function evict(context: RegistryContext, request: EvictionRequest): Promise<void> {
   const { resource, namespace, name, eviction, options } = request;

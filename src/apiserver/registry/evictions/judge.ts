@@ -1,5 +1,5 @@
 /**
- * Decides whether a Pod may be evicted now, and what the eviction takes from a PodDisruptionBudget. Pure.
+ * Decides whether a Pod may be evicted now. Pure.
  * Source: pkg/registry/core/pod/storage/eviction.go of v1.33 (behavior and wording), except that a Pod whose defer containers run is
  * treated like a Pod that is being deleted: both already count as disrupted.
  */
@@ -14,21 +14,16 @@ import {
 import { ApiError, forbidden } from '../../../machinery/status.ts';
 import { formatTime, type Millis } from '../../../machinery/time.ts';
 
-/**
- * The maximum number of evicted Pods in `disruptedPods` that the controller has not confirmed. Beyond it, the budget allows no eviction.
- */
+/** The limit on evicted Pods that the controller has not confirmed. Beyond it, the budget allows no eviction. */
 const MAX_DISRUPTED_PODS = 2000;
 const RETRY_SECONDS = 10;
 
 export interface Verdict {
   /** The budget after the eviction; undefined if the eviction takes nothing from a budget. */
   charged?: PodDisruptionBudget;
-  /** Whether the verdict holds only as long as the Pod does not change: a Pod that is not ready may become ready. */
+  /** Whether the verdict ends with the next change of the Pod: a Pod that is not ready may become ready. */
   isProvisional: boolean;
-  /**
-   * The error with which the eviction fails if the Pod changes before it is deleted. If absent, judge() decides again about the changed
-   * Pod.
-   */
+  /** The error if the Pod changes before it is deleted. If absent, judge() decides again about the changed Pod. */
   ifChanged?: ApiError;
 }
 
@@ -60,9 +55,9 @@ const severalBudgets = (): ApiError =>
   });
 
 /**
- * Returns how the Pod may be evicted. `budgets`: the budgets in the Pod's namespace. Throws 429 TooManyRequests if the Pod's budget does
- * not allow the eviction or the controller has not processed it yet, 500 if several budgets select the Pod, and 403 Forbidden if the
- * budget's status is not valid or has too many disruptedPods.
+ * `budgets`: the budgets in the Pod's namespace. Throws 429 TooManyRequests if the Pod's budget does not allow the eviction or the
+ * controller has not processed it yet, 500 if several budgets select the Pod, and 403 Forbidden if the budget's status is not valid or has
+ * too many disruptedPods.
  */
 export function judge(pod: Pod, budgets: readonly PodDisruptionBudget[], now: Millis): Verdict {
   if (hasEnded(pod) || isTerminating(pod)) return { isProvisional: false };
@@ -81,7 +76,7 @@ function mayEvictUnhealthy(budget: PodDisruptionBudget): boolean {
   return currentHealthy >= desiredHealthy && desiredHealthy > 0;
 }
 
-/** Returns the budget with one disruption less, and with the Pod in `disruptedPods`. Throws 429 or 403 as described at judge(). */
+/** Throws 429 or 403 like judge(). */
 function charge(budget: PodDisruptionBudget, pod: Pod, now: Millis): PodDisruptionBudget {
   const { name, generation = 0 } = budget.metadata;
   const status = statusOf(budget);

@@ -1,22 +1,19 @@
 /**
- * Encodes and decodes the continue token of a list. The token is opaque to clients and contains the revision of the first page and
- * the position of the last object that was examined.
+ * The continue token of a list: opaque to clients, with the revision of the first page and the position of the last object that was
+ * examined.
  * Source: k8s.io/apiserver/pkg/storage, continue.go (behavior and wording).
  */
 import { badRequest } from '../../../machinery/status.ts';
 
 const VERSION = 'meta.k8s.io/v1';
-/**
- * The revision in a token that continues at the newest revision. The 410 error for a token whose revision has been compacted
- * contains such a token.
- */
+/** The revision in a token that continues at the newest revision. The 410 error for a compacted revision contains such a token. */
 export const NEWEST_REVISION = -1;
 
 export interface ContinuePoint {
   revision: number;
   /**
-   * The position of the last object that was examined, which a selector may have omitted: its store key without the prefix of the
-   * resource, such as `default/web-1`. The next page begins after it.
+   * The position of the last object that was examined, even if a selector omitted the object: its store key without the prefix of the
+   * resource, such as `default/web-1`. The next page begins after this position.
    */
   after: string;
 }
@@ -26,7 +23,7 @@ const invalidToken = (detail: string) => badRequest(`continue key is not valid${
 export const encodeContinue = ({ revision, after }: ContinuePoint): string =>
   Buffer.from(JSON.stringify({ v: VERSION, rv: revision, start: `${after}\0` })).toString('base64url');
 
-/** Decodes the token. Throws 400 BadRequest if the token is invalid. */
+/** Throws 400 BadRequest if the token is invalid. */
 export function decodeContinue(token: string): ContinuePoint {
   let content: { v?: unknown; rv?: unknown; start?: unknown } | null;
   try {

@@ -28,13 +28,12 @@ import { keyOf } from './list.ts';
 afterEach(() => void vi.restoreAllMocks());
 
 interface Lagging extends Started {
-  /** Delivers the events of the store until now, and all later events at once. */
   catchUp(): void;
-  /** Resolves to the result of the read or write. Fails if it settles before catchUp(). */
+  /** Fails if `call` settles before catchUp(). */
   afterCatchUp<T>(call: Promise<T>): Promise<T>;
 }
 
-/** Starts a registry whose watch cache gets no events of later writes until catchUp() is called. */
+/** The watch cache gets no events until catchUp() is called. */
 async function lagging(): Promise<Lagging> {
   let held: (() => void)[] | undefined;
   const store = delayWatch(createMemoryStore(), (deliver) => {
@@ -200,8 +199,8 @@ test('a delete removes the object of a write that has resolved', async () => {
 
 test('the address of a Service is reserved until the watch cache contains the Service', async () => {
   const { registry, catchUp } = await lagging();
-  // With this clock, every step seems to take 30 ms. The second request therefore passes its wait for the watch cache, and then waits
-  // for the end of the first request before it checks the address.
+  // With this clock, every step seems to take 30 ms. The second request therefore passes its wait for the watch cache, and then waits for
+  // the end of the first request before it checks the address.
   let now = 0;
   vi.spyOn(performance, 'now').mockImplementation(() => (now += 30));
   const creates = ['a', 'b'].map((name) => registry.create(SERVICES, 'default', service(name, IP)));

@@ -1,4 +1,3 @@
-/** Tests that lists and watches that select by an indexed field get the same results as without the index, and inspect fewer objects. */
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { anyKind, createCatalog, type KindCatalog } from '../../../api/catalog.ts';
@@ -18,7 +17,7 @@ const NAMES = ['a', 'b', 'c', 'd-d', 'd'];
 
 let inspected = 0;
 
-/** The index has only the color and the size; the fields with a name that begins with `scanned.` have the same values. */
+/** The fields with a name that begins with `scanned.` have the same values as the indexed fields. */
 const widgetKind: KindDefinition<ConfigMap> = {
   ...configMapKind,
   group: 'example.com',
@@ -41,7 +40,6 @@ async function startWithWidgets(): Promise<Started & { catalog: KindCatalog; wid
   return { ...(await startRegistry({ catalog })), catalog, widgets };
 }
 
-/** Starts a watch. `events` receives its events until the signal is aborted. */
 function startWatch({ registry }: Started, options: WatchOptions, signal = new AbortController().signal): WatchEvent[] {
   const events: WatchEvent[] = [];
   void registry.watch(WIDGETS, options, (event) => events.push(event), signal);
@@ -64,7 +62,7 @@ const write: fc.Arbitrary<Write> = fc.record({
 });
 const writes = fc.array(write, { minLength: 1, maxLength: 40 });
 
-/** Runs the writes. Ignores the errors NotFound and AlreadyExists, because the writes are random. */
+/** The writes are random, so NotFound and AlreadyExists are success. */
 async function run({ registry }: Started, all: readonly Write[]): Promise<void> {
   for (const { verb, namespace, name, color, size } of all) {
     const body = widget(namespace, name, { color, size });
@@ -93,7 +91,6 @@ const queries: ListOptions[] = [undefined, ...NAMESPACES].flatMap((namespace) =>
   selectors.map((fieldSelector) => ({ namespace, fieldSelector })),
 );
 
-/** Returns the list with its pages joined. */
 async function listPages({ registry }: Started, options: ListOptions): Promise<KubeObject[]> {
   const items: KubeObject[] = [];
   for (let token: string | undefined, isFirst = true; isFirst || token !== undefined; isFirst = false) {
@@ -108,8 +105,7 @@ test('a list by an indexed field equals a scan after any writes', async () => {
   await fc.assert(
     fc.asyncProperty(writes, writes, fc.integer({ min: 1, max: 3 }), async (before, after, limit) => {
       const started = await startWithWidgets();
-      // The lists of the first round build the indexes. The lists of the second round use the indexes after further writes have changed
-      // them.
+      // The lists of the first round build the indexes. The lists of the second round use the indexes after further writes.
       for (const each of [before, after]) {
         await run(started, each);
         for (const query of queries) {

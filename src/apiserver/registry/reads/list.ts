@@ -1,7 +1,7 @@
 /**
- * Implements the verbs get and list. The newest state is read from the cache, either the whole list or its first page. Later pages,
- * older revisions and uncached kinds are read from the store. All pages of a list have the revision of the first page, so that they
- * are consistent, unless the client continues with the token of a 410 error.
+ * The verbs get and list. The newest state is read from the cache. Later pages, older revisions and uncached kinds are read from the store.
+ * All pages of a list have the revision of the first page, so that they are consistent, unless the client continues with the token of a 410
+ * error.
  */
 
 import type { KubeList, KubeObject, ListMeta } from '../../../machinery/meta.ts';
@@ -23,16 +23,14 @@ const EXPIRED_CONTINUE_TEXT =
   'The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue parameter, or use the continue token in this response to retrieve the remainder of the results. Continuing with the provided token results in an inconsistent list - objects that were created, modified, or deleted between the time the first chunk was returned and now may show up in the list.';
 
 /**
- * The maximum number of objects in one read from the store. Lists without a limit read this many objects at once, and so do lists
- * with a selector, which may omit most of the objects. The number is large because each read of an older revision makes the store
- * read its history since that revision.
+ * The maximum number of objects in one read from the store. The number is large because each read of an older revision makes the store read
+ * its history since that revision.
  */
 const CHUNK = 2000;
 
-/** The number of cached objects to which a selector is applied before other work may run. */
 const SELECTED_AT_ONCE = 100;
 
-/** Returns the store key of an object of this resource. Throws 400 if the resource is namespaced and the namespace is missing. */
+/** Throws 400 if the resource is namespaced and the namespace is missing. */
 export function keyOf(resource: Resource, namespace: string | undefined, name: string): string {
   if (!resource.kind.namespaced) return objectKey(resource.prefix, undefined, name);
   if (!namespace) throw badRequest('an empty namespace may not be set when a resource name is provided');
@@ -41,8 +39,8 @@ export function keyOf(resource: Resource, namespace: string | undefined, name: s
 
 /**
  * Returns the current object in its stored form; undefined if the object does not exist. The result contains each write that had resolved
- * before the call. Reads the object from the store if its kind is uncached, or if the cache does not reach the newest revision in time: a
- * delay of the cache must not invalidate a token that is bound to the object. Source: upstream reads the object from etcd.
+ * before the call. Falls back to the store if the cache does not reach the newest revision in time: a delay of the cache must not
+ * invalidate a token that is bound to the object. Source: upstream reads the object from etcd.
  */
 export async function readCurrent(
   context: RegistryContext,
@@ -132,9 +130,6 @@ async function readPage(
   return runInTurns(cachedPage(context, resource, from), workInTurns());
 }
 
-/**
- * Reads the current objects of an uncached kind from the store. If the selection allows only one object, reads only that object.
- */
 async function readUncached(context: RegistryContext, resource: Resource, request: PageRequest): Promise<Page> {
   const revision = context.cache.revision();
   const { namespace, selection } = request;
@@ -148,19 +143,16 @@ async function readUncached(context: RegistryContext, resource: Resource, reques
 interface PageRequest {
   namespace: string | undefined;
   selection: Selection;
-  /** The maximum number of objects; 0 means no limit. */
+  /** 0 means no limit. */
   limit: number;
   signal?: AbortSignal | undefined;
 }
 
-/**
- * Returns the store key of the object without the prefix of its resource, such as `default/web-1`, or `node-1` if the kind is
- * cluster-scoped.
- */
+/** For example, `default/web-1`, or `node-1` if the kind is cluster-scoped. */
 const positionOf = (object: KubeObject): string =>
   object.metadata.namespace ? `${object.metadata.namespace}/${object.metadata.name}` : object.metadata.name;
 
-/** Returns the current objects of a cached kind, read from the cache. Yields only while it applies a selector to many objects. */
+/** Reads the current objects of a cached kind from the cache. Yields only while it applies a selector to many objects. */
 export function* cachedPage(
   { cache }: RegistryContext,
   resource: Resource,
@@ -206,7 +198,7 @@ async function readStored(
       .catch((error: unknown) => Promise.reject(explainRange(error, request.after)));
     for (const [index, stored] of range.items.entries()) {
       after = stored.key.slice(resource.prefix.length);
-      // The cache has already decoded most of these objects if the kind is cached, and may have encoded them for other readers.
+      // The cache has already decoded most of these objects, and may have encoded them for other readers.
       const cached = context.cache.get(stored.key);
       const object = cached !== undefined && revisionOf(cached) === stored.modRevision ? cached : decodeStored(stored);
       const served = resource.fromStored(object);

@@ -17,10 +17,7 @@ import {
 
 const names = (list: { items: KubeObject[] }): string[] => list.items.map(({ metadata }) => metadata.name);
 
-/**
- * Starts a registry with the ConfigMaps a to e in default and f in kube-system. The label odd is true for c, d and e, and false for
- * a and b; f has no labels.
- */
+/** ConfigMaps a to e in default and f in kube-system. The label odd is true for c, d and e, and false for a and b; f has no labels. */
 async function withConfigMaps(options = {}): Promise<Started> {
   const started = await startRegistry(options);
   for (const [index, name] of ['c', 'a', 'e', 'b', 'd'].entries()) {
@@ -70,7 +67,7 @@ describe('list', () => {
   ])('%s with a selector yields to the event loop', async (_, read) => {
     const { registry } = await startRegistry();
     for (let index = 0; index < 1000; index++) await registry.create(CONFIG_MAPS, 'default', configMap(`c${index}`));
-    // The clock advances 30 ms at each call, so that every step seems to take long.
+    // Every step seems to take long.
     let now = 0;
     const clock = vi.spyOn(performance, 'now').mockImplementation(() => (now += 30));
     const end = new AbortController();
@@ -209,10 +206,6 @@ describe('list', () => {
   });
 });
 
-/**
- * Starts a watch. Returns the events of the watch, a function that formats them as lines such as `ADDED a`, a promise that settles
- * at the end of the watch, and a function that ends the watch.
- */
 function watching({ registry }: Started, options: WatchOptions, ref = CONFIG_MAPS) {
   const events: WatchEvent[] = [];
   const controller = new AbortController();

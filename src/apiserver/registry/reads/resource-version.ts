@@ -1,5 +1,3 @@
-/** Parses the resourceVersion of list and watch requests, and checks the rules for its use. */
-
 import { type FieldError, forbidden, invalid, notSupported } from '../../../machinery/field-error.ts';
 import { type ApiError, invalidObject } from '../../../machinery/status.ts';
 import type { ListOptions, WatchOptions } from '../../../ports/backend.ts';
@@ -8,8 +6,7 @@ const invalidListOptions = (errors: FieldError[]): ApiError =>
   invalidObject({ group: 'meta.k8s.io', kind: 'ListOptions' }, '', errors);
 
 /**
- * Returns the resourceVersion as a number; 0 if it is absent or empty. Throws 422 Invalid if the text is not an integer from 0 to
- * Number.MAX_SAFE_INTEGER.
+ * Returns 0 if the resourceVersion is absent or empty. Throws 422 Invalid if the text is not an integer from 0 to Number.MAX_SAFE_INTEGER.
  */
 export function parseResourceVersion(text: string | undefined): number {
   if (text === undefined || text === '') return 0;
@@ -22,15 +19,12 @@ export function parseResourceVersion(text: string | undefined): number {
 }
 
 /**
- * Whether the list must show exactly the state at its resourceVersion, unless this is absent or 0: resourceVersionMatch is Exact, or is
- * absent although the list has a limit. Source: "Resource versions" of the v1.33 API concepts.
+ * Whether the list must show exactly the state at its resourceVersion, unless this is absent or 0. Source: "Resource versions" of the v1.33
+ * API concepts.
  */
 export const isExact = ({ resourceVersionMatch: match, limit = 0 }: ListOptions): boolean =>
   match === 'Exact' || (!match && limit > 0);
 
-/**
- * Whether the list may need a read from the store: the list continues an earlier page, or must show exactly a resourceVersion other than 0.
- */
 export const mayReadStore = (options: ListOptions): boolean =>
   options.continue !== undefined || (isExact(options) && parseResourceVersion(options.resourceVersion) !== 0);
 
@@ -54,10 +48,7 @@ export function checkListOptions(options: ListOptions): void {
   if (errors.length > 0) throw invalidListOptions(errors);
 }
 
-/**
- * Throws 422 Invalid if resourceVersionMatch and sendInitialEvents do not fit together. The source is the same as for
- * checkListOptions().
- */
+/** Throws 422 Invalid if resourceVersionMatch and sendInitialEvents do not fit together. Source: as for checkListOptions(). */
 export function checkWatchOptions({ sendInitialEvents, resourceVersionMatch: match }: WatchOptions): void {
   const errors: FieldError[] = [];
   if (sendInitialEvents !== undefined && match !== 'NotOlderThan') {

@@ -11,7 +11,7 @@ import type { KubeObject } from '../../../machinery/meta.ts';
 import type { FieldValue, IndexedField } from '../../cache/field-index.ts';
 
 export interface Selection {
-  /** Returns whether the object matches; undefined if there are no selectors, so that all objects match. */
+  /** Undefined if there are no selectors, so that all objects match. */
   matches: ((object: KubeObject) => boolean) | undefined;
   /** The only name that a matching object can have; undefined if the field selector requires no name. */
   name: string | undefined;
@@ -27,15 +27,15 @@ const fieldsOf = (kind: KindDefinition, object: KubeObject): Record<string, stri
   ...kind.selectableFields?.(object),
 });
 
-/** The names of the fields that field selectors of the kind may use. An object without content is enough to list them. */
+/** An object without content is enough to list the names of the fields. */
 const fieldLabels = (kind: KindDefinition): string[] =>
   Object.keys(fieldsOf(kind, { apiVersion: '', kind: kind.kind, metadata: { name: '' } }));
 
 const indexedFields = new WeakMap<KindDefinition, IndexedField[]>();
 
 /**
- * Returns the kind's indexed fields, always the same objects for the same kind. Returns none for kinds whose objects are stored as
- * another kind, because the cache indexes objects in their stored form.
+ * Always returns the same objects for the same kind. The cache indexes objects in their stored form, so kinds whose objects are stored as
+ * another kind have no indexed fields.
  */
 function indexedFieldsOf(kind: KindDefinition): IndexedField[] {
   let fields = indexedFields.get(kind);
@@ -47,10 +47,7 @@ function indexedFieldsOf(kind: KindDefinition): IndexedField[] {
   return fields;
 }
 
-/**
- * Returns the first indexed field of the kind that must equal a value that is not empty, together with this value; undefined if there is
- * none.
- */
+/** Returns the first indexed field for which the selector requires a nonempty value; undefined if there is none. */
 function indexedValue(kind: KindDefinition, requirements: readonly FieldRequirement[]): FieldValue | undefined {
   for (const by of requirements.length === 0 ? [] : indexedFieldsOf(kind)) {
     const exact = requirements.find(({ field, op, value }) => field === by.field && op === '=' && value !== '');
@@ -60,8 +57,8 @@ function indexedValue(kind: KindDefinition, requirements: readonly FieldRequirem
 }
 
 /**
- * Parses the selectors. An absent or empty selector selects all objects. Throws 400 BadRequest if a selector is invalid or uses a field
- * that the kind does not support.
+ * An absent or empty selector selects all objects. Throws 400 BadRequest if a selector is invalid or uses a field that the kind does not
+ * support.
  */
 export function parseSelection(
   kind: KindDefinition,

@@ -1,26 +1,20 @@
 /**
- * Limits the total length of the selectors of all running watches. Each requirement of a selector takes memory while the watch
- * runs, and may be evaluated for every change of the resource.
+ * Limits the total length of the selectors of all running watches. Each requirement of a selector takes memory while the watch runs, and
+ * may be evaluated for every change of the resource.
  */
 
 import { tooManyRequests } from '../../../machinery/status.ts';
 import type { WatchOptions } from '../../../ports/backend.ts';
 
-/**
- * The limit on all selectors together: 64 watches may have selectors of 16 KiB, the maximum size of a request's headers. A label selector
- * has at most 1000 requirements.
- */
+/** 64 watches may have selectors of 16 KiB, the maximum size of a request's headers. */
 const LIMIT_CHARS = 1024 * 1024;
-/**
- * The selectors of a watch are never refused if they have at most this length, so that watches with long selectors do not block
- * ordinary clients.
- */
+/** Shorter selectors of a watch are never refused, so that watches with long selectors do not block ordinary clients. */
 const SHORT_CHARS = 256;
 
 export interface SelectorRoom {
   /**
-   * Counts the selectors of a watch until the returned function is called. Throws 429 TooManyRequests if the selectors are long and
-   * the total would exceed the limit.
+   * Counts the selectors of a watch until the returned function is called. Throws 429 TooManyRequests if the selectors are long and the
+   * total would exceed the limit.
    */
   take(options: Pick<WatchOptions, 'labelSelector' | 'fieldSelector'>): () => void;
 }

@@ -1,9 +1,8 @@
 /**
- * Implements the verb watch: sends the changes of a resource's objects from the cache, filtered for one client.
+ * The verb watch: sends the changes of a resource's objects from the cache, filtered for one client.
  *
- * If a change makes an object match the client's selectors, the change is reported as ADDED. If an object stops matching, the
- * change is reported as DELETED. All watches of a resource that report a change with the same type get the same WatchEvent object,
- * so that it is encoded only once.
+ * A change that makes an object match the client's selectors is ADDED; a change after which the object no longer matches is DELETED. The
+ * watches of a resource share the WatchEvent objects, so that each is encoded only once.
  *
  * If the resource is removed from the catalog, its watches end with an ERROR event that contains the error of later requests: 404.
  */
@@ -23,7 +22,7 @@ import { cachedPage, listObjects } from './list.ts';
 import { checkWatchOptions, parseResourceVersion } from './resource-version.ts';
 import { parseSelection, type Selection } from './selection.ts';
 
-/** The interval between bookmarks. Source: upstream's cacher sends a bookmark about once a minute. */
+/** Source: upstream's cacher sends a bookmark about once a minute. */
 const BOOKMARK_INTERVAL_MILLIS = 60_000;
 const INITIAL_EVENTS_END = 'k8s.io/initial-events-end';
 
@@ -53,7 +52,7 @@ async function watchSelected(
 ): Promise<void> {
   const selection = parseSelection(resource.kind, options);
   const revision = parseResourceVersion(options.resourceVersion);
-  // A watch from a given revision without initial events does not read the current state, and so need not wait for the cache.
+  // Without initial events, a watch from a revision does not read the current state, and so need not wait for the cache.
   if (revision === 0 || options.sendInitialEvents) {
     const behind = untilFresh(context, options.resourceVersion);
     if (behind !== undefined) await behind;
@@ -72,31 +71,26 @@ async function watchSelected(
   await new Watcher(context, resource, options, { namespace, selection, revision }, sink).run(present, signal);
 }
 
-/** The initial state of a watch. */
 interface Present {
-  /** The objects that the watch has not sent yet. Empty for uncached kinds, whose objects sendUncached() has already sent. */
+  /** Empty for uncached kinds, whose objects sendUncached() has already sent. */
   items: readonly KubeObject[];
-  /** The revision after which the watch continues. */
   revision: number;
 }
 
 interface Watched {
   namespace: string | undefined;
   selection: Selection;
-  /** The resourceVersion of the request; 0 if it is absent or empty. */
+  /** 0 if the request has no resourceVersion. */
   revision: number;
 }
 
 /**
- * Lets only one watch at a time read uncached objects. Before a watch reads, the previous watch has passed all its objects to its
- * sink. The sink counts them as waiting for their client, so that the limit on waiting objects applies.
+ * Before a watch reads uncached objects, the previous watch has passed all its objects to its sink. The sink counts them as waiting for
+ * their client, so that the limit on waiting objects applies.
  */
 const uncachedReads = oneAtATime();
 
-/**
- * Sends the current objects of an uncached kind. Returns the revision of the list; 0 if the signal is aborted before the list is
- * read.
- */
+/** Returns the revision of the list; 0 if the signal is aborted before the list is read. */
 async function sendUncached(
   context: RegistryContext,
   resource: Resource,
@@ -142,8 +136,8 @@ class Watcher {
   }
 
   /**
-   * Runs the watch, and resolves when the watch ends. Does not keep a reference to `present`: its objects may be replaced while the
-   * watch runs, and must then be garbage-collected.
+   * Resolves when the watch ends. Keeps no reference to `present`: its objects may be replaced while the watch runs, and must then be
+   * garbage-collected.
    */
   run(present: Present | undefined, signal: AbortSignal): Promise<void> {
     return new Promise((resolve) => {
@@ -151,13 +145,12 @@ class Watcher {
       const onAbort = (): void => this.#end();
       signal.addEventListener('abort', onAbort, { once: true });
       this.#cleanups.push(() => signal.removeEventListener('abort', onAbort));
-      // The resource may have been removed while the watch waited for its initial state. Then this ends the watch, and nothing else is sent.
+      // If the resource was removed while the watch waited for its initial state, the watch ends here.
       this.#onEnd(this.#resource.onRemove(() => this.#fail(pathNotFound().status)));
       this.#follow(this.#start(present));
     });
   }
 
-  /** Sends the initial events. Returns the revision after which the watch continues. */
   #start(present: Present | undefined): number {
     const { revision } = this.#watched;
     if (present === undefined) return revision === 0 ? this.#context.cache.revision() : revision;
@@ -183,7 +176,6 @@ class Watcher {
     this.#armTimeout();
   }
 
-  /** Reports the error to the client, and ends the watch. */
   #fail(object: Status): void {
     this.#send({ type: 'ERROR', object });
     this.#end();
@@ -212,7 +204,6 @@ class Watcher {
     this.#send(Object.freeze({ type: 'BOOKMARK', object }));
   }
 
-  /** Returns the revision up to which the watch has reported all changes. */
   #reached(): number {
     return Math.max(this.#begin, this.#context.cache.revision());
   }
@@ -242,10 +233,7 @@ class Watcher {
     this.#onEnd(() => timer.cancel());
   }
 
-  /**
-   * Registers a function to call at the end of the watch. Calls the function immediately if the watch has already ended: the sink can end a
-   * watch that is still being set up.
-   */
+  /** Calls `cleanup` immediately if the watch has already ended: the sink can end a watch that is still being set up. */
   #onEnd(cleanup: () => void): void {
     if (this.#ended) cleanup();
     else this.#cleanups.push(cleanup);
@@ -261,13 +249,10 @@ class Watcher {
 
 type ChangeType = 'ADDED' | 'MODIFIED' | 'DELETED';
 
-/**
- * The WatchEvents that have been created for a cache event, by resource and type. Two kinds may serve the same stored object, so an
- * event can belong to several resources.
- */
+/** By resource and type. Two kinds may serve the same stored object, so an event can belong to several resources. */
 const served = new WeakMap<CacheEvent, Map<Resource, Partial<Record<ChangeType, WatchEvent>>>>();
 
-/** Returns the WatchEvent of the type for the cache event. All watches of the resource share this WatchEvent. */
+/** The watches of the resource share the WatchEvent. */
 function shared(event: CacheEvent, resource: Resource, type: ChangeType): WatchEvent {
   const byResource = served.get(event) ?? new Map<Resource, Partial<Record<ChangeType, WatchEvent>>>();
   served.set(event, byResource);
@@ -277,10 +262,7 @@ function shared(event: CacheEvent, resource: Resource, type: ChangeType): WatchE
   return byType[type];
 }
 
-/**
- * Returns the object for the WatchEvent. If an update makes the object stop matching, returns its last matching state with the
- * revision of the update.
- */
+/** If an update makes the object stop matching, returns its last matching state with the revision of the update. */
 const stateFor = (event: CacheEvent, type: ChangeType): KubeObject =>
   type === 'DELETED' && event.type !== 'DELETED' && event.previous !== undefined
     ? atRevision(event.previous, event.revision)

@@ -1,4 +1,3 @@
-/** Creates or corrects an EndpointSlice whose endpoint is a process of lifepod itself, such as its DNS. */
 import { isDeepStrictEqual } from 'node:util';
 import type { EndpointSlice } from '../../../api/generated/types.ts';
 import { ENDPOINT_SLICES } from '../../../api/resources.ts';
@@ -7,8 +6,8 @@ import type { ResourceApi } from '../../../ports/backend.ts';
 import { absent, ensure } from '../bootstrap.ts';
 
 /**
- * Creates the slice if it is absent, replaces it if its addressType differs from `wanted`, and otherwise sets the endpoints and ports of
- * `wanted` and adds its labels. Leaves a slice that is being deleted unchanged: the caller calls again when the deletion has ended.
+ * Creates the slice, or corrects it if it differs from `wanted`. Additional labels stay. Leaves a slice that is being deleted unchanged:
+ * the caller calls again when the deletion has ended.
  */
 export async function ensureSlice(api: ResourceApi, wanted: EndpointSlice): Promise<void> {
   const { name, namespace } = wanted.metadata;

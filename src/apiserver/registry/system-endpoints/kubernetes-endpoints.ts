@@ -1,6 +1,5 @@
 /**
- * Creates and corrects the endpoint of the Service `kubernetes`: the address at which Pods reach the API server. The proxy of Services
- * translates the cluster IP of the Service to this address.
+ * The endpoint of the Service `kubernetes`: the address at which Pods reach the API server.
  * Source: the endpoint reconciler of v1.33's API server (pkg/controlplane/reconcilers: names, labels, the name of the port).
  */
 import { isDeepStrictEqual } from 'node:util';
@@ -16,7 +15,6 @@ import { ensureSlice } from './ensure-slice.ts';
 const [NAMESPACE, NAME] = ['default', 'kubernetes'];
 
 export interface ApiEndpoint {
-  /** The address at which Pods reach the API server. */
   ip: string;
   port: number;
 }
@@ -30,7 +28,7 @@ export async function ensureKubernetesEndpoints(api: ResourceApi, { ip, port }: 
   const endpoints = ensureEndpoints(api, {
     apiVersion: 'v1',
     kind: 'Endpoints',
-    // This file also writes the slice, so, like upstream, tell the controller that copies Endpoints to slices to skip these Endpoints.
+    // As in upstream, the controller that copies Endpoints to slices must skip these Endpoints, because the slice is written below.
     metadata: { name: NAME, namespace: NAMESPACE, labels: { [SKIP_MIRROR_LABEL]: 'true' } },
     subsets: [{ addresses: [{ ip }], ports }],
   });

@@ -6,7 +6,6 @@ import { failure, object, PODS, pod, SERVICE_ACCOUNTS, startRegistry } from '../
 
 const AT = { name: 'default', subresource: 'token' };
 
-/** Starts a registry whose issuer records the requests and responds with the token `secret`. */
 async function started() {
   const requests: [string, { name: string; uid?: string }, TokenOptions?][] = [];
   const { registry } = await startRegistry({

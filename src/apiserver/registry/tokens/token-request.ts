@@ -1,5 +1,5 @@
 /**
- * Issues tokens for ServiceAccounts, for requests to their subresource `token`.
+ * Issues tokens for ServiceAccounts.
  * Source: pkg/registry/core/serviceaccount/storage/token.go and pkg/apis/authentication/validation of v1.33 (behavior and wording).
  */
 import type { AuthenticationV1TokenRequest, Pod, ServiceAccount } from '../../../api/generated/types.ts';
@@ -24,10 +24,7 @@ const MIN_EXPIRATION_SECONDS = 600;
 const MAX_EXPIRATION_SECONDS = 2 ** 32;
 const KIND = { group: 'authentication.k8s.io', kind: 'TokenRequest' };
 
-/**
- * Checks the request before the token is issued. Throws 422 Invalid if expirationSeconds is out of range, or if the request contains
- * another name or namespace than its URL.
- */
+/** Throws 422 Invalid if expirationSeconds is out of range, or if the request contains another name or namespace than its URL. */
 export function checkTokenRequest(
   request: AuthenticationV1TokenRequest,
   { namespace, name }: { namespace: string | undefined; name: string },
@@ -58,8 +55,8 @@ function expirationErrors(seconds: number): FieldError[] {
 }
 
 /**
- * Returns the request with a token in its status, bound to the object that the request names. Throws 503 ServiceUnavailable if this server
- * issues no tokens, and the errors of boundTo(). Adds the ID of the token to the audit event.
+ * Returns the request with a token in its status. Adds the ID of the token to the audit event. Throws 503 ServiceUnavailable if this server
+ * issues no tokens, and the errors of boundTo().
  */
 export async function issueToken(
   context: RegistryContext,
@@ -90,9 +87,8 @@ interface ObjectReference {
 }
 
 /**
- * Returns the references that the claims of a token bound to the object `bound` contain; for a Pod, also the reference to its node. Throws
- * 404 if the object does not exist, 409 if it has another UID, and 400 if the object is neither a Pod, a Node nor a Secret, or is a Pod
- * with another ServiceAccount.
+ * Returns the references for the claims of a token that is bound to the object. Throws 404 if the object does not exist, 409 if it has
+ * another UID, and 400 if the object is neither a Pod, a Node nor a Secret, or is a Pod with another ServiceAccount.
  */
 async function boundTo(
   context: RegistryContext,
@@ -127,7 +123,6 @@ async function boundTo(
   throw badRequest(`cannot bind token to object of type ${type}, Kind=${kind}`);
 }
 
-/** Returns the reference to the node of a Pod, without a UID if the Node does not exist. */
 async function nodeOf(context: RegistryContext, name: string): Promise<BoundReference> {
   try {
     return { name, uid: uidOf(await getObject(context, context.resources.find(NODES), undefined, name)) };

@@ -1,4 +1,4 @@
-/** Contains the preset dictionary of SPDY/3's header blocks. Source: the SPDY Protocol, Draft 3.1, section 2.6.10.1. */
+/** The preset dictionary of SPDY/3's header blocks. Source: the SPDY Protocol, Draft 3.1, section 2.6.10.1. */
 
 /** The words that the dictionary begins with, each preceded by its length. A line break stands for a space within a word. */
 const WORDS =

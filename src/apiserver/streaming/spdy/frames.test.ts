@@ -7,8 +7,7 @@ const hex = (text: string): Buffer => Buffer.from(text.replaceAll(/[\s|]/g, ''),
 describe('writing frames', () => {
   test('synStream() writes the frame of the specification', () => {
     const frame = synStream(3, { a: 'b' }, { first: false });
-    // The fields are: control bit and version 3, type 1 | no flags, length | stream, associated stream | priority, slot. The header
-    // block follows.
+    // Control bit and version 3, type 1 | no flags, length | stream, associated stream | priority, slot. The header block follows.
     expect(frame.subarray(0, 18)).toEqual(hex('8003 0001 | 00 000022 | 00000003 00000000 | 0000'));
     expect(frame).toHaveLength(8 + 0x22);
     expect(synStream(1, { a: 'b' }, { first: true })).toHaveLength(frame.length + 6);
@@ -103,7 +102,6 @@ const encode = (
     ? ping(each.id)
     : Buffer.concat([dataHead(each.streamId, each.bytes.length, each.fin), each.bytes]);
 
-/** Merges the pieces of each DATA frame, and adjacent frames of one stream. */
 function merged(frames: readonly Frame[]): unknown[] {
   const result: { type: string; streamId?: number; bytes?: string; fin?: boolean }[] = [];
   for (const each of frames) {
@@ -128,7 +126,7 @@ test('the parser returns the same frames however the bytes are split', () => {
         const frames: Frame[] = [];
         for (let at = 0, turn = 0; at < bytes.length; turn++) {
           const size = sizes[turn % sizes.length] ?? 1;
-          // Copy the bytes, so that each call gets a separate buffer, as from a socket.
+          // As from a socket, each call gets a separate buffer.
           frames.push(...parse(Buffer.from(bytes.subarray(at, at + size))));
           at += size;
         }

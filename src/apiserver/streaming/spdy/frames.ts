@@ -8,17 +8,14 @@ import { ProtocolError } from '../protocol-error.ts';
 import { firstHeaderBlockPrefix, headerBlock } from './header-block.ts';
 
 export type Frame =
-  /**
-   * A piece of the payload of a DATA frame. `fin` is true only on the last piece, and means that the sender has ended its side of the
-   * stream.
-   */
+  /** A piece of the payload of a DATA frame. `fin` means that the sender has ended its side of the stream with this piece. */
   | { type: 'data'; streamId: number; bytes: Uint8Array; fin: boolean }
   | { type: 'synStream'; streamId: number; associatedId: number; fin: boolean; unidirectional: boolean; block: Buffer }
   | { type: 'synReply'; streamId: number; fin: boolean }
   | { type: 'rstStream'; streamId: number; status: number }
   | { type: 'settings' }
   | { type: 'ping'; id: number }
-  /** Means that the sender of the frame accepts no more streams. */
+  /** The sender of the frame accepts no more streams. */
   | { type: 'goAway'; lastStreamId: number; status: number }
   | { type: 'headers'; streamId: number; block: Buffer }
   | { type: 'windowUpdate'; streamId: number; delta: number };
@@ -28,13 +25,10 @@ const FLAG_FIN = 1;
 const FLAG_UNIDIRECTIONAL = 2;
 const HEAD_BYTES = 8;
 const STREAM_ID_MASK = 0x7fff_ffff;
-/** The limit on a control frame, which is buffered until it is complete. Control frames of clients and runtimes are far smaller. */
+/** A control frame is buffered until it is complete. Control frames of clients and runtimes are far smaller. */
 const MAX_CONTROL_BYTES = 16 * 1024;
 
-/**
- * The limit on the payload of written DATA frames. The limit is small because readers buffer whole frames, and equals that of upstream's
- * clients.
- */
+/** The limit on the payload of written DATA frames: small because readers buffer whole frames, and equal to that of upstream's clients. */
 export const MAX_DATA_BYTES = 32 * 1024;
 
 const TYPE = {
@@ -82,14 +76,13 @@ function headerFrame(
   return controlFrame(type, options.fin === true ? FLAG_FIN : 0, Buffer.concat([head, prefix, headerBlock(headers)]));
 }
 
-/** Returns a SYN_STREAM frame without an associated stream, and with the priority and the credential slot 0. */
+/** The associated stream, the priority and the credential slot are 0. */
 export const synStream = (
   streamId: number,
   headers: Readonly<Record<string, string>>,
   options: HeaderFrameOptions,
 ): Buffer => headerFrame(TYPE.synStream, Buffer.concat([words(streamId, 0), Buffer.alloc(2)]), headers, options);
 
-/** Returns a SYN_REPLY frame without headers. */
 export const synReply = (streamId: number, options: HeaderFrameOptions): Buffer =>
   headerFrame(TYPE.synReply, words(streamId), {}, options);
 
@@ -99,7 +92,7 @@ export const rstStream = (streamId: number, status: number): Buffer =>
 export const goAway = (lastStreamId: number, status: number): Buffer =>
   controlFrame(TYPE.goAway, 0, words(lastStreamId, status));
 
-/** Returns the head of a DATA frame. The caller writes the payload, which has `length` bytes, after it. */
+/** The caller writes the payload, which has `length` bytes, after the head. */
 export function dataHead(streamId: number, length: number, fin: boolean): Buffer {
   const head = words(streamId, length);
   head.writeUInt8(fin ? FLAG_FIN : 0, 4);
@@ -114,11 +107,10 @@ export const ping = (id: number): Buffer => controlFrame(TYPE.ping, 0, words(id)
  */
 export type FrameParser = (bytes: Uint8Array) => Frame[];
 
-/** Creates a parser for the bytes of one sender on a connection. `sender`: the name of the sender in error messages. */
+/** `sender`: the name of the sender in error messages. */
 export function createFrameParser(sender: string): FrameParser {
   /** The received bytes of a control frame, or of the head of a DATA frame, that is not complete yet. */
   let held: Buffer = Buffer.alloc(0);
-  /** The DATA frame whose payload is arriving. */
   let data: { streamId: number; fin: boolean; left: number } | undefined;
 
   const takeData = (bytes: Buffer, frames: Frame[]): Buffer => {
@@ -163,8 +155,8 @@ export function createFrameParser(sender: string): FrameParser {
 }
 
 /**
- * Decodes a control frame. Throws a ProtocolError if the type is unknown, or if the length does not fit the fields: a reader that relies
- * on the fields alone would treat surplus bytes as the next frame.
+ * Throws a ProtocolError if the type is unknown, or if the length does not fit the fields: a reader that relies on the fields alone would
+ * treat surplus bytes as the next frame.
  */
 function controlOf(sender: string, type: number, flags: number, payload: Buffer): Frame {
   const requireLength = (right: boolean): void => {

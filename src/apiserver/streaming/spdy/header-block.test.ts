@@ -4,7 +4,6 @@ import { describe, expect, test } from 'vitest';
 import { DICTIONARY } from './dictionary.ts';
 import { createHeaderReader, firstHeaderBlockPrefix, headerBlock } from './header-block.ts';
 
-/** Returns the pairs of name and value in a block, as a peer reads them. */
 function read(block: Buffer): [string, string][] {
   let at = 4;
   const text = (): string => {
@@ -54,7 +53,6 @@ test('headerBlock() refuses headers that exceed a stored block', () => {
   expect(() => headerBlock({ long: 'x'.repeat(65_536) })).toThrow(RangeError);
 });
 
-/** Compresses a header block with zlib, as clients do. */
 const compressed = (deflate: Deflate, plain: Buffer): Promise<Buffer> =>
   new Promise((resolve) => {
     deflate.write(plain);

@@ -1,7 +1,7 @@
 /**
- * Writes and reads SPDY/3 header blocks. The protocol compresses all blocks of a connection as one zlib stream with a preset
- * dictionary. lifepod writes only a few bytes, and puts them into stored, that is, uncompressed blocks (RFC 1951, section 3.2.4).
- * Received blocks are decompressed up to a limit, and their counts and lengths are checked against the bytes that are present.
+ * Writes and reads SPDY/3 header blocks. The protocol compresses all blocks of a connection as one zlib stream with a preset dictionary.
+ * lifepod writes only a few bytes, and puts them into stored, that is, uncompressed blocks (RFC 1951, section 3.2.4). Received blocks are
+ * decompressed up to a limit, and their counts and lengths are checked against the bytes that are present.
  */
 import { constants, inflateRawSync } from 'node:zlib';
 import { ProtocolError } from '../protocol-error.ts';
@@ -14,7 +14,7 @@ export const firstHeaderBlockPrefix: Buffer = Buffer.from('7820e3c6a7c2', 'hex')
 const FLUSH = Buffer.from('000000ffff', 'hex');
 const MAX_STORED_BYTES = 0xffff;
 
-/** The limit on a decompressed block. Clients send fewer than 200 bytes; the runtime's reader accepts at most 4 KiB. */
+/** Clients send fewer than 200 bytes; the runtime's reader accepts at most 4 KiB. */
 const MAX_BLOCK_BYTES = 2048;
 const MAX_HEADERS = 32;
 /** The maximum distance of a reference to earlier bytes in a deflate stream (RFC 1951). */
@@ -27,7 +27,7 @@ function text(value: string): Buffer {
   return Buffer.concat([length, bytes]);
 }
 
-/** Encodes headers, with their names in lower case. Throws a RangeError if they take 64 KiB or more. */
+/** Throws a RangeError if the headers take 64 KiB or more. */
 export function headerBlock(headers: Readonly<Record<string, string>>): Buffer {
   const pairs = Object.entries(headers);
   const count = Buffer.alloc(4);
@@ -70,8 +70,8 @@ function withoutPrefix(block: Buffer): Buffer {
 }
 
 /**
- * Decompresses a block. Each block is complete and ends at a byte boundary, so it can be decompressed alone if `dictionary` has the
- * earlier bytes to which it may refer. Throws a ProtocolError if the block is not valid, or has more than MAX_BLOCK_BYTES.
+ * `dictionary`: the earlier bytes, to which the block may refer. Each block ends at a byte boundary, so it can be decompressed alone.
+ * Throws a ProtocolError if the block is not valid, or has more than MAX_BLOCK_BYTES.
  */
 function inflated(block: Buffer, dictionary: Buffer): Buffer {
   try {

@@ -1,17 +1,16 @@
 /**
  * Counts the streams that a client has reset but that the container runtime still keeps.
  *
- * containerd pairs the two streams of a forwarded connection, error and data, by their request ID. It waits 30 s for the second
- * stream, even if the client has reset the first stream. When containerd has both streams, it ends the error stream after it has
- * closed the connection. So a reset data stream that has an error stream is not counted: the open error stream already counts for the
- * connection. kubectl resets the data stream of every connection.
+ * containerd pairs the two streams of a forwarded connection, error and data, by their request ID. It waits 30 s for the second stream,
+ * even if the client has reset the first stream. When containerd has both streams, it ends the error stream after it has closed the
+ * connection. So a reset data stream that has an error stream is not counted: the open error stream already counts for the connection.
+ * kubectl resets the data stream of every connection.
  * Source: containerd 1.6 pkg/cri/streaming/portforward/httpstream.go.
  */
 
-/** How long a stream counts after its reset. Source: DefaultConfig.StreamCreationTimeout of containerd's streaming server. */
+/** Source: DefaultConfig.StreamCreationTimeout of containerd's streaming server. */
 const KEPT_MILLIS = 30_000;
 
-/** A stream that the client has opened. */
 export interface JoinedStream {
   readonly type: string;
   readonly request: string;
@@ -20,23 +19,17 @@ export interface JoinedStream {
 }
 
 export interface ResetStreams {
-  /**
-   * Must be called when the client opens a stream. Pairs the stream with the other stream that has the same request ID, if that stream has
-   * been opened, and returns the new stream.
-   */
   opened(streamId: number, headers: ReadonlyMap<string, string>): JoinedStream;
-  /** Must be called when the client has reset the stream. */
   reset(stream: JoinedStream): void;
   /** Must be called when the stream has ended without a reset by the client. The runtime does not keep such a stream. */
   ended(stream: JoinedStream): void;
-  /** Returns the number of reset streams that the runtime may still keep. */
   count(): number;
 }
 
 export function resetStreams(): ResetStreams {
-  /** The streams that are not paired yet, by request ID. */
+  /** By request ID. */
   const single = new Map<string, JoinedStream>();
-  /** The reset streams that count, oldest reset first. `until` is the value of performance.now() at which a stream stops counting. */
+  /** Oldest reset first. The stream stops counting when performance.now() reaches `until`. */
   const kept: { stream: JoinedStream; until: number }[] = [];
   const ended = (stream: JoinedStream): void => {
     if (single.get(stream.request) === stream) single.delete(stream.request);

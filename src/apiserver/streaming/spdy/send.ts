@@ -1,12 +1,11 @@
 import type { Writable } from 'node:stream';
 import { dataHead, MAX_DATA_BYTES } from './frames.ts';
 
-/** Writes a frame to one side of a relay. Does nothing if this side has ended. */
 export function send(side: Writable, frame: Uint8Array): void {
   if (side.writable) side.write(frame);
 }
 
-/** Writes the bytes in DATA frames of at most MAX_DATA_BYTES. `fin` ends the stream with the last frame. */
+/** `fin` ends the stream with the last frame. */
 export function sendData(side: Writable, streamId: number, bytes: Uint8Array, fin: boolean): void {
   if (bytes.length === 0 && fin) send(side, dataHead(streamId, 0, true));
   for (let from = 0; from < bytes.length; from += MAX_DATA_BYTES) {
@@ -17,8 +16,8 @@ export function sendData(side: Writable, streamId: number, bytes: Uint8Array, fi
 }
 
 /**
- * Performs `work`, and sends the frames that `work` writes to this side together at its end, even if `work` fails: a write to a socket
- * takes much longer than the rest of the work on a small frame.
+ * Sends the frames that `work` writes to this side in one write, even if `work` fails: a write to a socket takes much longer than the rest
+ * of the work on a small frame.
  */
 export async function inOneWrite(side: Writable, work: () => Promise<void>): Promise<void> {
   side.cork();
@@ -29,7 +28,7 @@ export async function inOneWrite(side: Writable, work: () => Promise<void>): Pro
   }
 }
 
-/** Sends the frames that were written so far, and then awaits `work`, which may take long. Call it only within inOneWrite(). */
+/** Sends the waiting frames before `work`, which may take long. Call it only within inOneWrite(). */
 export async function afterFlush(side: Writable, work: () => Promise<void>): Promise<void> {
   side.uncork();
   try {

@@ -1,14 +1,14 @@
 /**
- * Implements the client side of a SPDY/3.1 connection to the container runtime.
+ * The client side of a SPDY/3.1 connection to the container runtime.
  *
  * Boundary: provides byte streams with headers. channels.ts gives the streams their meaning. The runtime opens no streams.
  *
  * Invariants:
- *  1. Frames are handled one after another. While the receiver of a stream's data is busy, the connection is not read, so the
- *     runtime stops sending.
+ *  1. Frames are handled one after another. While the receiver of a stream's data is busy, the connection is not read, so the runtime stops
+ *     sending.
  *  2. At most one frame waits to be sent for each write() in progress.
- *  3. Stream windows (WINDOW_UPDATE) never hold back data in either direction, because the runtimes' SPDY library does not
- *     implement them and would never open a window again. Only the flow control of TCP limits both directions.
+ *  3. Stream windows (WINDOW_UPDATE) never hold back data in either direction, because the runtimes' SPDY library does not implement them
+ *     and would never open a window again. Only the flow control of TCP limits both directions.
  */
 import type { Duplex } from 'node:stream';
 import type { Timers } from '../../../platform/platform.ts';
@@ -17,7 +17,7 @@ import { closeAfterReplies } from '../close-after-replies.ts';
 import { createFrameParser, dataHead, type Frame, MAX_DATA_BYTES, ping, synStream } from './frames.ts';
 
 export interface SpdyStream {
-  /** Sends the bytes, and resolves when more may be sent. Does nothing if the stream or the connection has ended. */
+  /** Resolves when more may be sent. Does nothing if the stream or the connection has ended. */
   write(bytes: Uint8Array): Promise<void>;
   /** Half-closes the stream: the peer reads the end after all written data. */
   end(): void;
@@ -25,13 +25,13 @@ export interface SpdyStream {
 
 export interface SpdyConnection {
   /**
-   * Opens a stream. Resolves when the peer has replied. The peer replies before it accepts data. `receive` is called with the peer's data;
-   * nothing more is read until `receive` resolves. Rejects if the peer refuses the stream or the connection ends first.
+   * Resolves when the peer has replied. The peer accepts no data before its reply. `receive` is called with the peer's data; nothing more
+   * is read until `receive` resolves. Rejects if the peer refuses the stream or the connection ends first.
    */
   open(headers: Readonly<Record<string, string>>, receive: (bytes: Uint8Array) => Promise<void>): Promise<SpdyStream>;
   /** Resolves when the connection has ended and all received data has been delivered. Never rejects. */
   readonly ended: Promise<void>;
-  /** Destroys the socket when the peer has replied to, or reset, every stream, or after 5 s. */
+  /** Destroys the socket when the peer has replied to, or reset, every stream (see closeAfterReplies()). */
   destroy(): void;
 }
 
@@ -115,7 +115,6 @@ function streamWriter(socket: Duplex, id: number, stream: OpenStream): SpdyStrea
   };
 }
 
-/** Sends one DATA frame. Resolves when the socket accepts more. */
 async function sendData(socket: Duplex, streamId: number, bytes: Uint8Array, fin: boolean): Promise<void> {
   socket.cork();
   socket.write(dataHead(streamId, bytes.length, fin));

@@ -12,7 +12,6 @@ const PORTS: RelayRules = { types: ['error', 'data'], once: false };
 
 afterEach(() => void vi.restoreAllMocks());
 
-/** Creates a relay and records the frames that it writes to each side. */
 function relay(rules = COMMAND, maxStreams?: number) {
   const side = () => {
     const written: Buffer[] = [];
@@ -152,7 +151,7 @@ test('the relay refuses streams beyond 1024 open streams individually until othe
   expect(toRuntime().at(-1)).toMatchObject({ type: 'synStream', streamId: id(1025) });
 });
 
-/** Returns the frames of kubectl and the runtime for one forwarded connection. kubectl resets the data stream instead of ending it. */
+/** kubectl resets the data stream of a forwarded connection instead of ending it. */
 const forwarded = (index: number): { opened: Buffer; answered: Buffer; reset: Buffer } => {
   const [error, both] = [index * 4 + 1, { port: '80', requestid: String(index) }];
   return {

@@ -1,12 +1,12 @@
 /**
  * Relays a SPDY client to the container runtime frame by frame: each frame is parsed, checked and encoded again.
  *
- * The runtime's reader trusts every count and length, and allocates the memory before it has the bytes: a frame of 20 bytes could
- * crash the runtime, which ends the streams of all containers. So the relay checks all bytes of a client.
+ * The runtime's reader trusts every count and length, and allocates the memory before it has the bytes: a frame of 20 bytes could crash the
+ * runtime, which ends the streams of all containers. So the relay checks all bytes of a client.
  *
  * Invariants:
- *  1. The runtime gets only streams of known types with new IDs in ascending order, small DATA frames for open streams, resets and
- *     pings. The runtime keeps at most MAX_OPEN_STREAMS streams of a connection at a time, including reset streams.
+ *  1. The runtime gets only streams of known types with new IDs in ascending order, small DATA frames for open streams, resets and pings.
+ *     The runtime keeps at most MAX_OPEN_STREAMS streams of a connection at a time, including reset streams.
  *  2. A client gets whole frames, so that the relay can insert its own frames between them.
  *  3. The relay keeps no state of a stream that both sides have ended and to which the runtime has replied.
  *  4. After each 20 ms in which the relay handles frames of a client, the event loop can do other work.
@@ -31,14 +31,14 @@ import { type JoinedStream, type ResetStreams, resetStreams } from './reset-stre
 import { afterFlush, inOneWrite, send, sendData } from './send.ts';
 import type { StreamRoom } from './stream-limit.ts';
 
-/** The limit on streams that one connection has open. A port-forward has two streams for each forwarded connection. */
+/** Per connection. A port-forward has two streams for each forwarded connection. */
 const MAX_OPEN_STREAMS = 1024;
 /**
- * The limit on streams that one connection opens in its lifetime: containerd keeps more than 1 kB for each stream, even an ended one,
- * until the connection ends. The limit allows 131,072 forwarded connections.
+ * The limit on streams that one connection opens in its lifetime: containerd keeps more than 1 kB for each stream, even an ended one, until
+ * the connection ends. The limit allows 131,072 forwarded connections.
  */
 const MAX_STREAMS = 262_144;
-/** The limit on HEADERS frames, each of which must be decompressed. Usual clients send none. */
+/** Each HEADERS frame must be decompressed. Usual clients send none. */
 const MAX_HEADERS_FRAMES = 1024;
 
 export interface RelayRules {
@@ -50,18 +50,16 @@ export interface RelayRules {
   start?: { atStream: number; turn(): Promise<void> };
   /** Called for each piece of a DATA frame from the runtime. */
   output?(): void;
-  /** The limit on the streams of all connections together. */
   room?: StreamRoom;
 }
 
 export interface SpdyRelay {
-  /** Relays the frames in the client's bytes. After it has rejected with a ProtocolError, the client's bytes must be discarded. */
+  /** After a rejection with a ProtocolError, the client's bytes must be discarded. */
   fromClient(bytes: Uint8Array): Promise<void>;
-  /** Relays the frames in the runtime's bytes. After it has rejected with a ProtocolError, the runtime's bytes must be discarded. */
+  /** After a rejection with a ProtocolError, the runtime's bytes must be discarded. */
   fromRuntime(bytes: Uint8Array): Promise<void>;
   /** Resolves when the runtime has replied to, or reset, every opened stream. After the call, the relay opens no more streams. */
   replied(): Promise<unknown>;
-  /** Sends a GOAWAY frame to the client, which reports that the client broke the protocol. */
   refuse(): void;
   /** Must be called when the connection has ended, so that its streams no longer count toward `room`. */
   ended(): void;
@@ -75,7 +73,6 @@ interface OpenStream {
   runtimeEnded: boolean;
 }
 
-/** The state of one client's connection. */
 interface Relaying {
   client: Writable;
   runtime: Writable;
@@ -84,19 +81,15 @@ interface Relaying {
   streams: Map<number, OpenStream>;
   resets: ResetStreams;
   maxStreams: number;
-  /** The streams to which the runtime has not replied yet, each with a promise of the reply. */
+  /** The replies that the runtime has not sent yet, by the ID of the stream. */
   replies: Map<number, PromiseWithResolvers<void>>;
-  /** The types of all streams that the client has opened. */
   types: Set<string>;
-  /** The ID of the client's last stream. */
   lastId: number;
-  /** The number of HEADERS frames from the client. */
   headersFrames: number;
-  /** The number of streams opened at the runtime. */
   opened: number;
   /** Whether the client has received a SYN_REPLY, whose header block begins the zlib stream. */
   replied: boolean;
-  /** Whether no more streams may be opened, because replied() was called. */
+  /** Whether replied() was called, so that no more streams may be opened. */
   closing: boolean;
 }
 
@@ -151,7 +144,6 @@ export function createSpdyRelay(
   };
 }
 
-/** Returns the number of the connection's streams that the runtime may keep. */
 const openStreams = ({ streams, resets }: Relaying): number => streams.size + resets.count();
 
 const unchanged = (bytes: Uint8Array): Uint8Array => bytes;
@@ -218,7 +210,7 @@ async function takeOfClient(relaying: Relaying, frame: Frame): Promise<void> {
     case 'synReply':
       throw new ProtocolError(`the client replied to stream ${frame.streamId}, which the runtime did not open`);
     case 'headers':
-      // Read the block, because later blocks may refer to its bytes, but drop it: container streams have no further headers.
+      // Read the block, because later blocks may refer to its bytes. Its headers are dropped: container streams have no further headers.
       known(relaying, frame.streamId);
       relaying.headersFrames += 1;
       if (relaying.headersFrames > MAX_HEADERS_FRAMES) {
@@ -227,7 +219,7 @@ async function takeOfClient(relaying: Relaying, frame: Frame): Promise<void> {
       relaying.readHeaders(frame.block);
       break;
     default:
-    // Drop SETTINGS and WINDOW_UPDATE, which have no effect here, and GOAWAY, because the end of the connection has the same effect.
+    // SETTINGS and WINDOW_UPDATE have no effect here. The end of the connection has the same effect as GOAWAY.
   }
 }
 
@@ -277,9 +269,8 @@ function replied({ replies }: Relaying, streamId: number): void {
 }
 
 /**
- * Returns the open stream. Returns undefined if the ID is odd and not greater than that of the client's last stream, but the stream is
- * not open: the client may have sent the frame before it received the end or the refusal of the stream. Throws a ProtocolError for every
- * other ID.
+ * Returns undefined for a stream that is no longer open: the client may have sent the frame before it received the end or the refusal of
+ * the stream. Throws a ProtocolError if the ID is even, or greater than that of the client's last stream.
  */
 function known({ streams, lastId }: Relaying, streamId: number): OpenStream | undefined {
   const stream = streams.get(streamId);

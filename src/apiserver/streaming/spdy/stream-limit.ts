@@ -1,12 +1,10 @@
 /**
- * Limits the port-forward streams that the container runtime has open for all clients together. Each forwarded connection counts as two
- * streams. containerd 1.6 keeps an operating system thread for each forwarded connection, and Go terminates a process that needs more
- * than 10,000 threads.
+ * Limits the port-forward streams that the container runtime has open for all clients together. containerd 1.6 keeps an operating system
+ * thread for each forwarded connection, which has two streams, and Go terminates a process that needs more than 10,000 threads.
  */
 export interface StreamRoom {
-  /** Adds a connection, whose number of open streams `count` returns. Returns a function that removes the connection. */
+  /** `count` returns the number of open streams of a connection. Returns a function that removes the connection. */
   enter(count: () => number): () => void;
-  /** Returns whether the streams of all connections together have reached the limit. */
   isFull(): boolean;
 }
 
