@@ -1,6 +1,6 @@
 /**
- * Returns the delay in milliseconds after the given number of consecutive failures (1, 2, …): `baseMillis`, doubled for each
- * failure after the first, up to `maxMillis`, and then shortened by a random part of up to one half.
+ * Returns the delay in milliseconds after consecutive failures (1, 2, …): `baseMillis`, doubled for each failure after the first, up to
+ * `maxMillis`, and then shortened by a random part of up to one half.
  */
 export function backOffMillis(failures: number, baseMillis: number, maxMillis: number): number {
   const whole = Math.min(maxMillis, baseMillis * 2 ** Math.min(failures - 1, 30));

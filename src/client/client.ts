@@ -1,7 +1,6 @@
 /**
- * Defines the interface of the Kubernetes client that the scheduler, the controllers, the node and the command line use. One
- * implementation calls the API server's backend in the same process, the other one uses HTTPS. Both contain a ResourceApi, to which this
- * interface adds typed access by resource.
+ * The Kubernetes client of the scheduler, the controllers, the node and the command line. One implementation calls the API server's backend
+ * in the same process, the other one uses HTTPS.
  */
 
 import type { KubeList, KubeObject, ResourceRef, Status } from '../machinery/meta.ts';

@@ -1,6 +1,6 @@
 /**
- * Records core/v1 Events. event() never waits and never throws: the recorder sends Events one after another, in order, from a bounded
- * queue. An Event that repeats a remembered Event increments the count of the stored Event.
+ * Records core/v1 Events. event() never waits and never throws. An Event that repeats a remembered Event increments the count of the stored
+ * Event.
  * Source: client-go's tools/record of v1.33 (behavior, names and fields).
  */
 
@@ -14,11 +14,10 @@ import type { Log, Timers } from '../platform/platform.ts';
 import { backOffMillis } from './back-off.ts';
 import type { Client } from './client.ts';
 
-/** While this many Events are queued, the recorder drops new Events. */
+/** While this many Events are queued, new Events are dropped. */
 const MAX_QUEUED = 1000;
-/** The maximum number of different Events that are remembered. A repetition of a remembered Event patches the stored Event. */
 const MAX_REMEMBERED = 4096;
-/** The limit on the message: the API's limit on the field `note` of events.k8s.io/v1, which contains the same text. */
+/** The API's limit on the field `note` of events.k8s.io/v1, which contains the same text. */
 const MAX_MESSAGE_BYTES = 1024;
 const CUT = ' ...';
 const MAX_TRIES = 12;
@@ -26,13 +25,13 @@ const RETRY_BASE_MILLIS = 100;
 const RETRY_MAX_MILLIS = 10_000;
 
 export interface EventRecorderOptions {
-  /** The name of the component that reports the Events, such as `kubelet` or `default-scheduler`. */
+  /** The component that reports the Events, such as `kubelet` or `default-scheduler`. */
   component: string;
-  /** The name of the node on which the component runs; absent for components that do not belong to a node. */
+  /** The node on which the component runs; absent for components that do not belong to a node. */
   host?: string;
   timers: Timers;
   log: Log;
-  /** Stops the recorder and drops the queued Events. If absent, the recorder never stops. */
+  /** Stops the recorder and drops the queued Events. */
   signal?: AbortSignal;
 }
 
@@ -91,10 +90,6 @@ export function createEventRecorder(client: Client, options: EventRecorderOption
   };
 }
 
-/**
- * Returns a function that creates an Event, or increments the count of the stored Event that it repeats. The function rejects if the API
- * fails.
- */
 function eventStore(client: Client, { component, host }: EventRecorderOptions): (draft: Draft) => Promise<void> {
   const events = client.resource<CoreV1Event>(EVENTS);
   /** The remembered Events, by the result of identityOf(), the least recently used first. */
@@ -112,7 +107,7 @@ function eventStore(client: Client, { component, host }: EventRecorderOptions): 
     known.set(key, value);
     if (known.size > MAX_REMEMBERED) known.delete(known.keys().next().value as string);
   };
-  /** Increments the count of the stored Event. Returns false if that Event no longer exists, usually because it has expired. */
+  /** Returns false if the stored Event no longer exists, usually because it has expired. */
   const increment = async (key: string, before: Known, draft: Draft): Promise<boolean> => {
     const count = before.count + 1;
     remember(key, { ...before, count });
@@ -158,7 +153,7 @@ const namespaceOf = ({ involvedObject }: Draft): string => involvedObject.namesp
 const mayWorkLater = (error: unknown): boolean =>
   !(error instanceof ApiError) || error.code >= 500 || error.code === 429;
 
-/** Truncates the message to MAX_MESSAGE_BYTES: thousands of messages are kept in memory, and a probe can print output of any length. */
+/** Thousands of messages are kept in memory, and a probe can print output of any length. */
 function shortened(message: string): string {
   const bytes = Buffer.from(message.slice(0, MAX_MESSAGE_BYTES + 1));
   if (bytes.length <= MAX_MESSAGE_BYTES) return message;

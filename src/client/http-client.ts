@@ -1,6 +1,5 @@
 /**
- * Implements the client of an API server in another process: HTTPS with a client certificate or a token, and keep-alive connections.
- * Idle connections do not keep the process alive.
+ * The client of an API server in another process. Idle connections do not keep the process alive.
  *
  * Calls reject with an ApiError: with the server's Status, with 503 ServiceUnavailable if the server does not send a complete and valid
  * response, or with the reason Unknown if the server reports a failure without a Status.
@@ -20,15 +19,15 @@ import { queryText, resourcePath } from './paths.ts';
 import { clientOf } from './typed-client.ts';
 
 export interface HttpClientOptions {
-  /** The address of the server, such as `https://127.0.0.1:6443`. */
+  /** Such as `https://127.0.0.1:6443`. */
   server: string;
   caPem: string;
-  /** The client certificate and its key. Absent if the user has only a token. */
+  /** Absent if the user has only a token. */
   certPem?: string;
   keyPem?: string;
-  /** The bearer token. Absent if the user has only a certificate. */
+  /** Absent if the user has only a certificate. */
   token?: string;
-  /** Returns the error message for a server that cannot be reached. If it returns undefined, the message names the server and the error. */
+  /** Returns the error message for a server that cannot be reached. Undefined: the message names the server and the error. */
   unreachable?: (error: NodeJS.ErrnoException) => string | undefined;
 }
 
@@ -37,11 +36,11 @@ const SILENCE_MILLIS = 60_000;
 
 export interface HttpClient extends Client {
   /**
-   * Sends a GET and resolves with the body, which need not be JSON and may be endless, such as a log. The body is destroyed
-   * when `signal` aborts. Rejects with an ApiError if the request fails; if the connection is lost later, the body emits an error.
+   * Sends a GET and resolves to the body, which need not be JSON and may be endless, such as a log. The body is destroyed when `signal`
+   * aborts. Rejects with an ApiError if the request fails; if the connection is lost later, the body emits an error.
    */
   open(path: string, signal: AbortSignal): Promise<Readable>;
-  /** Sends a POST without a body, and resolves with the body of the response, however long that takes. Rejects with an ApiError. */
+  /** Sends a POST without a body, and resolves to the body of the response, however long that takes. Rejects with an ApiError. */
   post(path: string, signal: AbortSignal): Promise<string>;
 }
 
@@ -67,7 +66,7 @@ interface Call {
 }
 
 interface Connection {
-  /** Resolves with the response once its headers have arrived; the caller reads the body. Rejects unless the status is 2xx. */
+  /** Resolves once the headers of the response have arrived; the caller reads the body. Rejects unless the status is 2xx. */
   open(call: Call, options: { signal?: AbortSignal; timeoutMillis?: number }): Promise<IncomingMessage>;
 }
 
@@ -120,7 +119,7 @@ const OTHER_AUTHORITY: readonly (string | undefined)[] = [
   'CERT_SIGNATURE_FAILURE',
 ];
 
-/** Returns whether the error shows that another server than that of the kubeconfig has answered at its address. */
+/** Whether another server than that of the kubeconfig has answered at its address. */
 export const isOtherServer = ({ code }: NodeJS.ErrnoException): boolean => OTHER_AUTHORITY.includes(code);
 
 const unreachableText = (server: string, error: Error): string =>
@@ -128,7 +127,7 @@ const unreachableText = (server: string, error: Error): string =>
     ? `the server at ${server} is not that of the kubeconfig: another certificate authority has issued its certificate (${error.message})`
     : `cannot reach the API server at ${server}: ${error.message}`;
 
-/** The error about a keep-alive connection that the server closed before it responded to a GET, which is safe to send again. */
+/** The server closed a keep-alive connection before it responded to a GET, which is safe to send again. */
 class StaleConnection extends Error {}
 
 const isStale = (outgoing: ClientRequest, error: NodeJS.ErrnoException, call: Call): boolean =>
@@ -147,7 +146,7 @@ async function failureOf(response: IncomingMessage): Promise<ApiError> {
     const status = JSON.parse(body) as Status;
     if (status.kind === 'Status') return new ApiError({ ...status, code: status.code ?? code });
   } catch {
-    // The body is not JSON, for example because a proxy between lifepod and the API server has answered.
+    // For example because a proxy between lifepod and the API server has answered.
   }
   const message = body.trim() || `the server answered ${code}`;
   return new ApiError({

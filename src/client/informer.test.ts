@@ -18,7 +18,6 @@ const object = (name: string, data: Record<string, string> = {}): KubeObject & {
 const updateOf = (old: KubeObject, { metadata }: KubeObject): string =>
   `updated ${metadata.name} ${old.metadata.resourceVersion}>${metadata.resourceVersion}`;
 
-/** Makes watches that begin later wait until the returned function is called. */
 function holdWatches(backend: RegistryBackend): () => void {
   const { watch } = backend;
   const released = Promise.withResolvers<void>();
@@ -49,7 +48,6 @@ async function setUp(options: { fieldSelector?: string } = {}) {
         deleted: (each) => record(`deleted ${each.metadata.name}`),
       },
     );
-  /** Resolves once the handlers have been called at least `count` times. */
   const until = async (count: number): Promise<void> => {
     while (heard.length < count) {
       await new Promise<void>((resolve) => {
@@ -57,7 +55,6 @@ async function setUp(options: { fieldSelector?: string } = {}) {
       });
     }
   };
-  /** Resolves once the backend has received the call `text` at least `count` times. */
   const called = async (text: string, count: number): Promise<void> => {
     while (backend.calls.filter((call) => call === text).length < count) await new Promise(setImmediate);
   };

@@ -3,12 +3,10 @@
  *
  * Invariants:
  *  1. The handlers for one object are called in the order of its changes: `added` first, `deleted` last.
- *  2. After each later list, the informer calls the handlers for the difference: `added` or `updated` once for each new or changed
- *     object, `deleted` with the last known state for each deleted object, and `deleted` and then `added` for each replaced object.
+ *  2. After each later list, the handlers are called for the difference: `deleted` with the last known state for each deleted object, and
+ *     `deleted` and then `added` for each replaced object.
  *  3. get(), list() and by() return the new state before the handlers are called.
  *
- * A component of the engine uses the informers that all components share (shared-informers.ts). createInformer() is for informers with only
- * one user.
  * Source: client-go's reflector and shared informer (behavior).
  */
 
@@ -32,7 +30,6 @@ export interface InformerOptions {
   pageSize?: number;
   log: Log;
   timers: Timers;
-  /** Stops the informer. */
   signal: AbortSignal;
 }
 
@@ -55,7 +52,6 @@ export interface Informer<T extends KubeObject> {
   gone(object: T): Promise<void>;
 }
 
-/** Returns those methods of an informer that read the copy. */
 export const readsOf = <T extends KubeObject>(copy: LocalCopy<T>): Omit<Informer<T>, 'synced'> => ({
   get: (namespace, name) => copy.get(namespace, name),
   list: () => copy.list(),
@@ -106,7 +102,6 @@ export function keepCurrent<From extends KubeObject, T extends KubeObject>(
   return reflector.synced;
 }
 
-/** Keeps a local copy up to date by list and watch until the signal aborts. */
 class Reflector<From extends KubeObject, T extends KubeObject> {
   readonly #client: ResourceClient<From>;
   readonly #options: InformerOptions;
@@ -158,7 +153,6 @@ class Reflector<From extends KubeObject, T extends KubeObject> {
     this.#copy.end();
   }
 
-  /** Lists if there is no revision to watch from, then watches until the watch ends. */
   async #follow(): Promise<void> {
     if (this.#resourceVersion === undefined) {
       const { pageSize, signal } = this.#options;
@@ -190,7 +184,6 @@ class Reflector<From extends KubeObject, T extends KubeObject> {
     if (failure !== undefined) throw failure;
   }
 
-  /** Applies the event to the local copy. Throws an ApiError for an ERROR event. */
   #apply(event: WatchEvent<From>): void {
     if (event.type === 'ERROR') throw new ApiError(event.object as Status);
     this.#failures = 0;
@@ -211,10 +204,7 @@ class Reflector<From extends KubeObject, T extends KubeObject> {
   }
 }
 
-/**
- * Lists all pages. Resolves with their transformed items, and with the resourceVersion of the first page, which all pages share; undefined
- * if the server reports none.
- */
+/** The resourceVersion is that of the first page; undefined if the server reports none. */
 async function listAll<From extends KubeObject, T>(
   client: ResourceClient<From>,
   query: ListOptions,
@@ -230,7 +220,7 @@ async function listAll<From extends KubeObject, T>(
   }
 }
 
-/** Adds the kind and apiVersion to an item without them, because an API server may omit them from the items of a list. */
+/** An API server may omit the kind and apiVersion from the items of a list. */
 function withKind<T extends KubeObject>(item: T, list: KubeList<T>): T {
   if (item.kind) return item;
   return { ...item, kind: list.kind.replace(/List$/, ''), apiVersion: list.apiVersion };

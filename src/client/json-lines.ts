@@ -1,10 +1,11 @@
-/** Parses line-delimited JSON from chunks that may end anywhere, even inside a character. */
 import { StringDecoder } from 'node:string_decoder';
 
-/** Returns a function that passes the value of each complete, non-blank line to `sink`. The function throws SyntaxError on invalid JSON. */
+/**
+ * Returns a function that takes chunks, which may end even inside a character, and passes the JSON value of each complete, non-blank line
+ * to `sink`. The function throws SyntaxError on invalid JSON.
+ */
 export function jsonLines(sink: (value: unknown) => void): (chunk: Uint8Array) => void {
   const decoder = new StringDecoder('utf8');
-  /** The pieces of the last line, which is still incomplete. */
   let pending: string[] = [];
   return (chunk) => {
     const text = decoder.write(Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength));

@@ -1,4 +1,3 @@
-/** Reads the server, its CA, the credentials of the user, and the namespace of a context from kubeconfig files. */
 import { readFile } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { parse } from 'yaml';
@@ -7,7 +6,6 @@ import { UserError } from '../platform/files.ts';
 import { type HttpClient, type HttpClientOptions, httpClient } from './http-client.ts';
 
 export interface KubeconfigContext extends HttpClientOptions {
-  /** The namespace of the context; absent if the context sets no namespace. */
   namespace?: string;
 }
 
@@ -21,17 +19,17 @@ interface KubeconfigFile {
   config: Record<string, unknown>;
 }
 
-/** Resolves with a client for the current context of the file. Rejects with a UserError like readKubeconfigs(). */
+/** Uses the current context of the file. Rejects with a UserError like readKubeconfigs(). */
 export const clientFromKubeconfig = async (path: string): Promise<HttpClient> => httpClient(await readKubeconfig(path));
 
-/** Resolves with the current context of the file. Rejects like readKubeconfigs(). Source: client-go's kubeconfig v1 format. */
+/** Resolves to the current context of the file. Rejects like readKubeconfigs(). Source: client-go's kubeconfig v1 format. */
 export const readKubeconfig = async (path: string): Promise<KubeconfigContext> =>
   contextOf([await readFileOf(path)], undefined);
 
 /**
- * Resolves with the context named `context`, or with the current context if `context` is undefined. Merges the files: the first file that
- * defines an entry wins. Skips missing files if several paths are given. Rejects with a UserError if a file cannot be read or parsed, if
- * the context is incomplete, or if its server is not an https:// address.
+ * Resolves to the context named `context`, or to the current context if `context` is undefined. The first file that defines an entry wins.
+ * Skips missing files if several paths are passed. Rejects with a UserError if a file cannot be read or parsed, if the context is
+ * incomplete, or if its server is not an https:// address.
  * Source: how client-go merges the files in KUBECONFIG.
  */
 export async function readKubeconfigs(paths: readonly string[], context?: string): Promise<KubeconfigContext> {
@@ -55,8 +53,8 @@ async function contextOf(files: readonly KubeconfigFile[], name: string | undefi
     return new UserError(`kubeconfig ${paths}: ${problem}`);
   };
   /**
-   * Returns as `values` the field `field` of the entry `name` in `list`, from the first file whose entry has the field, and as `path` the
-   * path of this file, to whose folder file names in `values` are relative. Throws a UserError if no file has such an entry.
+   * Returns the field of the entry `name` in `list`, from the first file whose entry has the field. File names in `values` are relative to
+   * the folder of `path`. Throws a UserError if no file has such an entry.
    */
   const section = (list: string, field: string, name: unknown): { path: string; values: Record<string, unknown> } => {
     for (const { path, config } of files) {
@@ -90,7 +88,6 @@ async function contextOf(files: readonly KubeconfigFile[], name: string | undefi
     if (typeof file !== 'string') throw invalid(`${field} is missing`);
     return readText(resolve(dirname(path), file), field);
   };
-  /** Resolves with the token, the certificate, or both. Rejects with a UserError if there is neither. */
   const credentials = async (): Promise<Pick<KubeconfigContext, 'token' | 'certPem' | 'keyPem'>> => {
     const { path, values } = user;
     const { token: inline, tokenFile } = values;
@@ -130,13 +127,10 @@ async function readFileOf(path: string): Promise<KubeconfigFile> {
   return { path, config };
 }
 
-/** The kind of a kubeconfig, which may be missing. */
+/** A kubeconfig may also have no kind. */
 const KIND = 'Config';
 
-/**
- * Parses YAML or JSON. Returns undefined if the text is invalid or not an object. As in client-go, a text without a document is an empty
- * object.
- */
+/** Returns undefined if the text is invalid or not an object. As in client-go, a text without a document is an empty object. */
 function parsed(text: string): Record<string, unknown> | undefined {
   try {
     const config = parse(text) as unknown;

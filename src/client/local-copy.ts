@@ -1,16 +1,12 @@
-/**
- * Implements the local copy of an informer: stores the objects of a resource, indexes them, and calls handlers for each change.
- *
- * Invariant: each change is made in the objects and in all indexes before the first handler is called.
- */
+/** The local copy of an informer. Each change is made in the objects and in all indexes before the first handler is called. */
 import type { KubeObject } from '../machinery/meta.ts';
 import type { Log } from '../platform/platform.ts';
 
-/** Functions to call for each change. They must not modify the objects, because the local copy contains the same objects. */
+/** Handlers must not modify the objects, because the local copy contains the same objects. */
 export interface InformerHandlers<T extends KubeObject> {
   added?(object: T): void;
   updated?(object: T, old: T): void;
-  /** Called when an object was deleted, with its last known state. */
+  /** Called with the last known state of the object. */
   deleted?(object: T): void;
 }
 
@@ -23,17 +19,14 @@ const NONE: ReadonlySet<never> = new Set<never>();
 export class LocalCopy<T extends KubeObject> {
   readonly #resource: string;
   readonly #log: Log;
-  /** The objects by `<namespace>/<name>`. */
+  /** By `<namespace>/<name>`. */
   readonly #objects = new Map<string, T>();
   readonly #indexes = new Map<KeysOf<T>, Map<string, Set<T>>>();
   readonly #followers = new Map<InformerHandlers<T>, (object: T) => boolean>();
-  /** All changes up to this revision are in the copy. */
   #revision = 0;
-  /** Pairs of a condition and the function to call once it is true. */
   readonly #waiters = new Set<{ isMet: () => boolean; resolve: () => void }>();
   #hasEnded = false;
 
-  /** Creates an empty copy. `resource`: the plural name of the resource, for the log. */
   constructor(resource: string, log: Log) {
     this.#resource = resource;
     this.#log = log;
@@ -47,7 +40,6 @@ export class LocalCopy<T extends KubeObject> {
     return [...this.#objects.values()];
   }
 
-  /** Returns the objects that have the key, in a set that later changes modify. The first call with `keysOf` creates the index. */
   by(keysOf: KeysOf<T>, key: string): ReadonlySet<T> {
     let index = this.#indexes.get(keysOf);
     if (index === undefined) {
@@ -85,7 +77,7 @@ export class LocalCopy<T extends KubeObject> {
     this.#notify(known, object, true);
   }
 
-  /** Removes the object with the namespace and name of `object`, its last known state, which may be newer than the state in the copy. */
+  /** `object`: the last known state, which may be newer than the state in the copy. */
   remove(object: T): void {
     const name = nameOf(object);
     const known = this.#objects.get(name);
@@ -95,14 +87,12 @@ export class LocalCopy<T extends KubeObject> {
     this.#notify(known, object, false);
   }
 
-  /** Removes the objects that are not among the items, then puts all items. */
   replace(items: readonly T[]): void {
     const present = new Set(items.map(nameOf));
     for (const [name, object] of [...this.#objects]) if (!present.has(name)) this.remove(object);
     for (const item of items) this.put(item);
   }
 
-  /** Records that the copy contains all changes up to the revision, and resolves the waits for it. */
   advance(resourceVersion: string | undefined): void {
     this.#revision = Number(resourceVersion ?? 0);
     if (this.#waiters.size > 0) this.#resolveWaiters();
@@ -114,13 +104,11 @@ export class LocalCopy<T extends KubeObject> {
     this.#resolveWaiters();
   }
 
-  /** Resolves once the copy contains all changes up to the revision, or has ended. */
   reached(resourceVersion: string | undefined): Promise<void> {
     const revision = Number(resourceVersion ?? 0);
     return this.#wait(() => this.#revision >= revision);
   }
 
-  /** Resolves once the copy shows that the object is being deleted or does not exist, or has ended. */
   gone(object: T): Promise<void> {
     const { namespace, name, uid } = object.metadata;
     return this.#wait(() => {

@@ -1,10 +1,7 @@
-/** Creates the paths and queries of API requests. Source: Kubernetes API concepts, resource URIs. */
+/** Source: Kubernetes API concepts, resource URIs. */
 import type { ResourceRef } from '../machinery/meta.ts';
 
-/**
- * Returns a path such as `/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/node-a/status`. Absent arguments and an empty
- * namespace are omitted from the path.
- */
+/** Returns a path such as `/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/node-a/status`. */
 export function resourcePath(
   ref: ResourceRef,
   namespace: string | undefined,

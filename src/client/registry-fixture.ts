@@ -1,4 +1,4 @@
-/** Provides, for tests of components that use the API, the real registry with an in-memory store and with faults that a test injects. */
+/** The real registry with an in-memory store and with faults that a test injects. */
 
 import { kinds } from '../api/kinds.ts';
 import { NAMESPACES, SERVICE_ACCOUNTS } from '../api/resources.ts';
@@ -20,37 +20,32 @@ import { createSharedInformers, type SharedInformers, type SharedInformersOption
 
 /** The API that the tested component calls. A test may replace a method in order to delay a call or to lose a response. */
 export interface RegistryBackend extends ResourceApi {
-  /** The backend behind the API, for tests of the server. */
   readonly serving: ResourceBackend;
-  /** The store of the registry. */
   readonly store: Store;
-  /** All calls so far, each as `<verb> <resource>[/<subresource>] <namespace>/<name>`, such as `create pods/binding a/x`. */
+  /** All calls so far, such as `create pods/binding a/x`. */
   readonly calls: string[];
   /** Makes the next call whose text in `calls` begins with `begin` fail with `error`, without calling the registry. */
   failNext(begin: string, error: Error): void;
-  /** Ends all running watches, like a lost connection. */
   endWatches(): void;
   /**
-   * Creates or replaces the object as another client would: the call is not in `calls`, and failNext() does not apply to it.
-   * The object must be valid. Its status, if the kind has one, is written with a second call.
+   * Creates or replaces the object as another client would: the call is not in `calls`, and failNext() does not apply to it. The status, if
+   * the kind has one, is written with a second call.
    */
   set<T extends KubeObject>(ref: ResourceRef, object: T): Promise<T>;
-  /** Replaces the status, as another client would. */
   setStatus(ref: ResourceRef, namespace: string | undefined, name: string, status: object): Promise<void>;
   /** Deletes the object without a grace period, as another client would. An object with finalizers remains. */
   remove(ref: ResourceRef, namespace: string | undefined, name: string): Promise<void>;
-  /** Returns the current objects of the resource, in the order of namespaces and names. */
+  /** Returns the objects in the order of namespaces and names. */
   objects(ref: ResourceRef): KubeObject[];
 }
 
-/** Returns the options with informers that read with the client of the options. */
 export const withInformers = <T extends SharedInformersOptions>(options: T): T & { informers: SharedInformers } => ({
   ...options,
   informers: createSharedInformers(options),
 });
 
 export interface RegistryBackendOptions {
-  /** The registry's clock; if absent, a clock that does not advance. */
+  /** If absent, the clock does not advance. */
   timers?: Timers;
   /** Namespaces to create in addition to the system namespaces, each with a ServiceAccount `default`; `a` if absent. */
   namespaces?: readonly string[];
@@ -58,11 +53,11 @@ export interface RegistryBackendOptions {
   serviceCidr?: string;
 }
 
-/** Starts a registry with the objects that every cluster has, and with the requested namespaces. */
 export async function registryBackend(options: RegistryBackendOptions = {}): Promise<RegistryBackend> {
   const { timers = createVirtualTimers(), namespaces = ['a'], serviceCidr } = options;
   const store = createMemoryStore();
-  // The cache of objects() subscribes to the store before the registry does, so it already contains each change that a watch delivers.
+  // The cache of objects() subscribes to the store before the registry does. So the cache already contains each change that a watch
+  // delivers.
   const cache = await loadWatchCache({ store, log: silentLog });
   const { registry, backend } = await startRegistry({ store, timers, serviceCidr });
   for (const name of namespaces) {
@@ -83,12 +78,10 @@ export async function registryBackend(options: RegistryBackendOptions = {}): Pro
   };
 }
 
-/** Wraps the registry: records the calls, lets calls fail as failNext() requests, and ends the watches on endWatches(). */
 function withFaults(registry: Registry): ResourceBackend & Pick<RegistryBackend, 'calls' | 'failNext' | 'endWatches'> {
   const calls: string[] = [];
   const failures: { begin: string; error: Error }[] = [];
   const watches = new Set<AbortController>();
-  /** Adds the text of the call to `calls`. Throws the error that was passed to failNext() if that applies to the call. */
   const record = ({ verb, resource, subresource, namespace = '', name = '' }: RequestContext, created = name): void => {
     const shown = verb === 'deletecollection' ? 'deleteCollection' : verb;
     const call = `${shown} ${resource.resource}${subresource === undefined ? '' : `/${subresource}`} ${namespace}/${created}`;

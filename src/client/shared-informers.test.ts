@@ -35,7 +35,6 @@ const pod = (name: string, nodeName?: string): Pod => ({
   spec: { nodeName, containers: [{ name: 'app', image: 'x' }] },
 });
 
-/** Follows the resource, and records each call of a handler as `<handler> <name>`. */
 function follower(resource: ResourceRef, options: Partial<FollowOptions> = {}) {
   const heard: string[] = [];
   const record =
@@ -47,7 +46,6 @@ function follower(resource: ResourceRef, options: Partial<FollowOptions> = {}) {
   return { heard, informer };
 }
 const calls = (begin: string): string[] => backend.calls.filter((call) => call.startsWith(begin));
-/** Resolves once the informers have begun to watch `count` times. */
 const watched = async (count: number): Promise<void> => {
   while (calls('watch').length < count) await new Promise(setImmediate);
 };

@@ -1,9 +1,7 @@
 /**
- * Provides the informers that the components of an engine share: one list, one watch and one copy of the objects for each resource, however
- * many components follow the resource.
+ * The informers that the components of an engine share: one list, one watch and one copy of the objects for each resource. All informers
+ * read with the same client, and thus with the rights of one user; each component writes with its own client.
  *
- * Boundary: informer.ts lists, watches, backs off and resumes. All informers read with the same client, and thus with the rights of one
- * user; each component writes with its own client.
  * Invariants:
  *  1. A follower gets `added` for every existing object first, whenever it begins to follow.
  *  2. The objects are frozen with all their content, because all followers get the same ones.
@@ -28,18 +26,17 @@ export interface SharedInformersOptions {
 
 export interface FollowOptions {
   /**
-   * A selector of the objects to follow, such as `spec.nodeName=n1`; absent: all objects. Each field must be the path of a text in the
-   * objects. An object that begins or ceases to match counts as added or deleted.
+   * A selector of the objects to follow, such as `spec.nodeName=n1`. Each field must be the path of a text in the objects. An object that
+   * begins or ceases to match counts as added or deleted.
    */
   fieldSelector?: string;
-  /** Ends the calls of the handlers. */
   signal: AbortSignal;
 }
 
 export interface SharedInformers {
   /**
-   * Calls the handlers for every object of the resource, and for each change. No handler is called before the caller has got the returned
-   * informer. Its `synced` resolves once `added` has been called for every object of the first list, or once the signal has aborted.
+   * No handler is called before the caller has got the returned informer. The informer's `synced` resolves once `added` has been called for
+   * every object of the first list, or once the signal has aborted.
    */
   follow<T extends KubeObject>(
     resource: ResourceRef,
@@ -77,7 +74,6 @@ class SharedInformer<T extends KubeObject> {
   /** Resolves once the copy contains every object of the first list; undefined before the first follower. */
   #current: Promise<void> | undefined;
 
-  /** Creates the informer. Calls `ended` when no component follows the resource any more. */
   constructor(options: SharedInformersOptions, ref: ResourceRef, ended: () => void) {
     this.#options = options;
     this.#ref = ref;
@@ -127,7 +123,7 @@ function matcher(selector: string): Matches {
   return (object) => requirements.every((matches) => matches(object));
 }
 
-/** Returns the text at the path; the empty string if there is none, as in the field selectors of the API server. */
+/** Returns the empty string if there is no text, as in the field selectors of the API server. */
 function textAt(object: unknown, path: readonly string[]): string {
   let value = object;
   for (const field of path) value = (value as Record<string, unknown> | undefined)?.[field];

@@ -1,10 +1,7 @@
-/** Adds typed access by resource to a ResourceApi. */
-
 import type { KubeList, KubeObject, ResourceRef, Status } from '../machinery/meta.ts';
 import type { ResourceApi, WatchEvent } from '../ports/backend.ts';
 import type { Client, ResourceClient } from './client.ts';
 
-/** Returns a client that sends its calls to `api`. */
 export const clientOf = (api: ResourceApi): Client => ({
   api,
   resource: <T extends KubeObject>(ref: ResourceRef) => resourceClient<T>(api, ref),

@@ -1,6 +1,6 @@
 /**
- * Handles writes of control loops that fail because the loop's copy of the object was out of date: the object was deleted, changed or
- * replaced. A failed write is not repeated, because the change of the object makes the loop decide again.
+ * Handles writes of control loops that fail because the loop's copy of the object was out of date. A failed write is not repeated, because
+ * the change of the object makes the loop decide again.
  */
 import type { Pod, PodStatus } from '../api/generated/types.ts';
 import { uidOf } from '../machinery/meta.ts';
@@ -8,10 +8,7 @@ import { isApiError } from '../machinery/status.ts';
 import type { DeleteOptions } from '../ports/backend.ts';
 import type { ResourceClient } from './client.ts';
 
-/**
- * Resolves with the result of the write; with undefined if the API has answered that the object no longer exists (NotFound), or was
- * replaced or changed (Conflict). Rejects with any other error.
- */
+/** Resolves to undefined if the object no longer exists (NotFound), or was replaced or changed (Conflict). Rejects with any other error. */
 export async function unlessChanged<T>(write: Promise<T>): Promise<T | undefined> {
   try {
     return await write;
@@ -25,8 +22,7 @@ const MERGE = 'application/strategic-merge-patch+json';
 
 /**
  * Merges `status`, unless undefined, into the status of the Pod, and then deletes the Pod. Both calls contain the UID, which protects a new
- * Pod of the same name. Resolves with true if both calls succeed, or with false after NotFound or Conflict, after which there is nothing
- * left to do.
+ * Pod of the same name. Resolves to false after NotFound or Conflict.
  */
 export async function deleteWithStatus(
   pods: ResourceClient<Pod>,

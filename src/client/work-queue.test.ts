@@ -8,7 +8,7 @@ function setUp() {
   const timers = createVirtualTimers();
   const stop = new AbortController();
   const begun: string[] = [];
-  /** For each key, a function that ends the processing of the key. If an error is passed, the processing fails with this error. */
+  /** Functions that end the processing of a key, with an error if one is passed. */
   const finish = new Map<string, (error?: Error) => Promise<void>>();
   const queue = createWorkQueue({
     name: 'test',
@@ -133,7 +133,7 @@ test('workQueueMetrics includes a queue until it is stopped', async () => {
   expect((metrics()['workqueue_active'] ?? 0) - (before['workqueue_active'] ?? 0)).toBe(0);
 });
 
-/** Creates a queue of 60 keys. The processing of each key blocks the event loop for 5 ms and awaits nothing. */
+/** The processing of each key blocks the event loop for 5 ms and awaits nothing. */
 function setUpBusy() {
   const stop = new AbortController();
   let done = 0;

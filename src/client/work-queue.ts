@@ -1,6 +1,6 @@
 /**
- * Implements a queue of keys to reconcile: a key is queued at most once, is never processed twice at the same time, and is retried with
- * back-off while it fails. Source: client-go's workqueue (behavior).
+ * A queue of keys to reconcile: a key is queued at most once, is never processed twice at the same time, and is retried with back-off while
+ * it fails. Source: client-go's workqueue (behavior).
  */
 import { isApiError, isNamespaceTerminating } from '../machinery/status.ts';
 import { family, type MetricFamily, type MetricSample } from '../platform/metrics.ts';
@@ -26,13 +26,12 @@ export interface WorkQueueOptions {
 }
 
 export interface WorkQueue {
-  /** Queues the key. A key that is being processed is processed once more afterwards. A key in back-off does not wait any longer. */
+  /** A key that is being processed is processed once more afterwards. A key in back-off does not wait any longer. */
   add(key: string): void;
   /** Resolves when no key is queued or being processed; keys in back-off do not count. */
   idle(): Promise<void>;
 }
 
-/** The values for the metrics of all queues of this process that have not been stopped. */
 const figures = new Set<QueueFigures>();
 
 interface QueueFigures {
@@ -43,10 +42,7 @@ interface QueueFigures {
   retries: number;
 }
 
-/**
- * Returns the metrics of all queues that have not been stopped. Except for workqueue_active, their names are those of Kubernetes v1.33.
- * The values of queues with the same name are added up.
- */
+/** Except for workqueue_active, the names are those of Kubernetes v1.33. The values of queues with the same name are added up. */
 export function workQueueMetrics(): MetricFamily[] {
   const byName = Map.groupBy(figures, ({ name }) => name);
   const samples = (figure: (one: QueueFigures) => number): MetricSample[] =>
@@ -87,7 +83,6 @@ export function createWorkQueue(options: WorkQueueOptions): WorkQueue {
   const waiting = new Set<string>();
   const active = new Set<string>();
   const isTurnOver = turnClock();
-  /** Whether the processing of further keys waits for the next turn of the event loop: see rest(). */
   let resting = false;
   const idlers = createIdlers(() => active.size === 0 && waiting.size === 0);
   const own = figuresOf(options.name, waiting, active);
@@ -119,7 +114,7 @@ export function createWorkQueue(options: WorkQueueOptions): WorkQueue {
       void work(key);
     }
   };
-  /** Pauses until the next turn of the event loop, so that many keys whose processing needs no I/O do not block other work. */
+  /** Many keys whose processing needs no I/O must not block other work. */
   const rest = (): void => {
     resting = true;
     setImmediate(() => {
@@ -154,7 +149,6 @@ const figuresOf = (name: string, waiting: Set<string>, active: Set<string>): Que
   retries: 0,
 });
 
-/** Keeps the pending calls of idle(). notify() resolves these calls if the queue is idle. */
 function createIdlers(isIdle: () => boolean) {
   let idlers: (() => void)[] = [];
   return {
@@ -171,18 +165,14 @@ function createIdlers(isIdle: () => boolean) {
   };
 }
 
-/**
- * Returns whether the error is normal, so that a retry will succeed or is not needed: another client has changed the object during the
- * reconciliation, or the namespace is being deleted.
- */
+/** Expected errors: another client has changed the object during the reconciliation, or the namespace is being deleted. */
 const isExpected = (error: Error): boolean => isApiError(error, 'Conflict') || isNamespaceTerminating(error);
 
-/** Counts the failures of each key, and adds a failed key to the queue again when its back-off timer fires. */
 function createRetries({ name, log, timers }: WorkQueueOptions, add: (key: string) => void) {
   const failures = new Map<string, number>();
   const timersByKey = new Map<string, Timer>();
   return {
-    /** Counts and logs a failure, and starts the back-off timer if `retry` is true. A key that is queued again needs no timer. */
+    /** Starts the back-off timer if `retry` is true. A key that is queued again needs no timer. */
     failed(key: string, error: Error, retry: boolean): void {
       const count = (failures.get(key) ?? 0) + 1;
       failures.set(key, count);
@@ -195,9 +185,7 @@ function createRetries({ name, log, timers }: WorkQueueOptions, add: (key: strin
         timers.at(time, () => add(key)),
       );
     },
-    /** Resets the back-off of a key that succeeded. */
     forget: (key: string): void => void failures.delete(key),
-    /** Cancels the key's back-off timer, if there is one, because the key is now queued. */
     cancel(key: string): void {
       timersByKey.get(key)?.cancel();
       timersByKey.delete(key);

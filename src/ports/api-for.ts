@@ -1,11 +1,8 @@
-/** Adapts ResourceBackend to ResourceApi: calls the backend as one user. */
 import type { ResourceApi, ResourceBackend } from './backend.ts';
 import type { RequestContext, UserInfo } from './request.ts';
 
-/** The signal of calls that nothing cancels. */
 const NEVER = new AbortController().signal;
 
-/** Returns an API whose calls go to `backend` with a request context that names `user` and the source `component`. */
 export function apiFor(backend: ResourceBackend, user: UserInfo): ResourceApi {
   const request = (
     given: Omit<RequestContext, 'user' | 'source' | 'signal' | 'audit'>,

@@ -1,8 +1,3 @@
-/**
- * The port of authorization, which decides whether a user may send a request. The API server asks the authorizer for each request, for
- * each right that a request needs in addition to its own verb (such as `create` for a server-side apply that creates an object), and for
- * reviews such as SubjectAccessReview.
- */
 import type { FieldRequirement } from '../machinery/field-selector.ts';
 import type { UserInfo } from './request.ts';
 
@@ -35,11 +30,11 @@ export const isPath = (attributes: Attributes): attributes is PathAttributes => 
 
 export interface Decision {
   allowed: boolean;
-  /** Why the request is allowed, or which roles could not be read; empty if there is no reason to report. */
+  /** Why the request is allowed, or which roles could not be read; may be empty. */
   reason: string;
 }
 
-/** A rule that applies to a user. Source: rbac/v1 PolicyRule of v1.33. */
+/** Source: rbac/v1 PolicyRule of v1.33. */
 export interface AccessRule {
   verbs: string[];
   apiGroups?: string[];
@@ -58,7 +53,7 @@ export interface RulesOfUser {
 export interface Authorizer {
   authorize(attributes: Attributes): Promise<Decision>;
   /**
-   * Resolves with all rules that apply to the user in the namespace or, if `namespace` is empty, in the cluster. As upstream, the rules do
+   * Resolves to all rules that apply to the user in the namespace or, if `namespace` is empty, in the cluster. As upstream, the rules do
    * not include the rights of system:masters.
    */
   rulesFor(user: UserInfo, namespace: string): Promise<RulesOfUser>;

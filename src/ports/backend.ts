@@ -2,9 +2,8 @@
  * The resource verbs of the API as typed calls: ResourceApi for a client, which acts as one user, and ResourceBackend for the API server,
  * which passes the context of the request with each call. This is a port because the API server and the client may not import each other.
  *
- * Returned objects are shared and must not be modified (copy with structuredClone).
- * A call that fails rejects with an ApiError (machinery/status.ts), which contains a metav1.Status. A call that is aborted may reject
- * with the reason of its signal instead.
+ * Returned objects are shared and must not be modified (copy with structuredClone). A call that fails rejects with an ApiError
+ * (machinery/status.ts). A call that is aborted may reject with the reason of its signal instead.
  */
 import type { KubeList, KubeObject, ResourceRef, Status } from '../machinery/meta.ts';
 import type { PatchType } from '../machinery/patch/patch.ts';
@@ -45,9 +44,8 @@ export type WatchEvent<T extends KubeObject = KubeObject> =
   | { type: 'ERROR'; object: Status };
 
 /**
- * Receives the events of a watch. In the API server, `initial` is set if the object belongs to the initial state of the watch:
- * `shared` if the object is in the cache, `own` if the object was read only for this watch. It is undefined for all other
- * events, and for all events over HTTP.
+ * Receives the events of a watch. In the API server, `initial` is set if the object belongs to the initial state of the watch: `shared` if
+ * the object is in the cache, `own` if the object was read only for this watch.
  */
 export type WatchSink = (event: WatchEvent, initial?: 'shared' | 'own') => void;
 
@@ -58,7 +56,7 @@ export interface WriteOptions {
   force?: boolean;
   /** How to treat unknown and duplicate fields. Like upstream, the default is Warn. */
   fieldValidation?: 'Ignore' | 'Warn' | 'Strict';
-  /** Called with the text of each warning; HTTP clients receive the texts in Warning headers. */
+  /** HTTP clients receive the texts in Warning headers. */
   onWarning?: (text: string) => void;
 }
 
@@ -69,9 +67,8 @@ export interface DeleteOptions extends WriteOptions {
 }
 
 export interface PatchOptions extends WriteOptions {
-  /** Called before a server-side apply creates the object. Rejects if the user may not create it. By default, the user may. */
+  /** Called before a server-side apply creates the object. Rejects if the user may not create the object. Absent: the user may. */
   mayCreate?: () => Promise<void>;
-  /** Called if a server-side apply creates the object. */
   onCreated?: () => void;
 }
 
@@ -79,18 +76,18 @@ export interface PatchOptions extends WriteOptions {
 export interface ResourceApi {
   get(ref: ResourceRef, namespace: string | undefined, name: string): Promise<KubeObject>;
   /**
-   * Lists the objects. In process, rejects when `signal` aborts while the list is read from the store. A list that is read from the
-   * cache or over HTTP does not check `signal`.
+   * In process, rejects when `signal` aborts while the list is read from the store. A list that is read from the cache or over HTTP does
+   * not check `signal`.
    */
   list(ref: ResourceRef, options: ListOptions, signal?: AbortSignal): Promise<KubeList>;
   /**
-   * Calls `sink` for each event in order. Resolves when `signal` aborts or when the watch ends (timeout, 410 as an ERROR event
-   * or, over HTTP, a lost connection). Rejects if the watch cannot start or, over HTTP, if an event cannot be decoded.
+   * Calls `sink` for each event in order. Resolves when `signal` aborts or when the watch ends (timeout, 410 as an ERROR event or, over
+   * HTTP, a lost connection). Rejects if the watch cannot start or, over HTTP, if an event cannot be decoded.
    */
   watch(ref: ResourceRef, options: WatchOptions, sink: WatchSink, signal: AbortSignal): Promise<void>;
   /**
-   * Creates the object and resolves with it. With a `subresource`, `object` is of the subresource's kind, and the result is a Status for
-   * 'binding' and 'eviction', and a TokenRequest for 'token'.
+   * With a `subresource`, `object` is of the subresource's kind, and the result is a Status for 'binding' and 'eviction', and a
+   * TokenRequest for 'token'.
    */
   create(
     ref: ResourceRef,
@@ -112,8 +109,8 @@ export interface ResourceApi {
     options?: PatchOptions & { subresource?: string },
   ): Promise<KubeObject>;
   /**
-   * Resolves with the object if it is terminating now. If the object was deleted immediately, resolves with a Status or, for kinds
-   * whose deletion returns the object, with the object's last state.
+   * Resolves to the object if it is terminating now. If the object was deleted immediately, resolves to a Status or, for kinds whose
+   * deletion returns the object, to the object's last state.
    */
   delete(
     ref: ResourceRef,
@@ -124,7 +121,6 @@ export interface ResourceApi {
   deleteCollection(ref: ResourceRef, options: ListOptions & DeleteOptions): Promise<KubeList>;
 }
 
-/** The API as the API server calls it. `request` contains the user, the resource, the namespace, the name and the subresource. */
 export interface ResourceBackend {
   get(request: RequestContext): Promise<KubeObject>;
   /** Rejects when the signal of the request aborts while the list is read from the store. */
@@ -137,8 +133,8 @@ export interface ResourceBackend {
   delete(request: RequestContext, options?: DeleteOptions): Promise<KubeObject | Status>;
   deleteCollection(request: RequestContext, options: ListOptions & DeleteOptions): Promise<KubeList>;
   /**
-   * Calls the listener with each object that the backend removes from its cache because the object was changed or deleted. Returns a
-   * function that removes the listener. The method is absent if the backend does not cache objects.
+   * Calls the listener with each object that the backend removes from its cache because the object was changed or deleted. The returned
+   * function removes the listener. The method is absent if the backend does not cache objects.
    */
   onDrop?(listener: (object: KubeObject) => void): () => void;
 }

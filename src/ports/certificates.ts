@@ -1,5 +1,3 @@
-/** The port of the certificate authority: reads and signs requests for certificates. */
-
 /** The contents of a PKCS#10 request. */
 export interface CertificateRequest {
   /** The common name of the subject; empty if the subject does not have exactly one. */
@@ -14,13 +12,13 @@ export interface CertificateRequest {
 /** The usages of certificates.k8s.io that the authority certifies. */
 export type Usage = 'digital signature' | 'key encipherment' | 'client auth' | 'server auth';
 
-/** Reads and signs requests. `request`: the `spec.request` of a CertificateSigningRequest, a PEM text in base64. */
+/** `request`: the `spec.request` of a CertificateSigningRequest, a PEM text in base64. */
 export interface CertificateAuthority {
-  /** Resolves with the contents of the request. Rejects with an Error that says why the request is invalid, such as a wrong signature. */
+  /** Rejects with an Error that says why the request is invalid, such as a wrong signature. */
   read(request: string): Promise<CertificateRequest>;
   /**
-   * Signs the request, and resolves with the certificate as PEM text in base64. `expirationSeconds`: the requested lifetime; absent: the
-   * longest. Rejects if the certificate of the authority has expired.
+   * Resolves to the certificate as PEM text in base64. `expirationSeconds`: the requested lifetime; absent: the longest. Rejects if the
+   * certificate of the authority has expired.
    */
   sign(request: string, options: { usages: readonly Usage[]; expirationSeconds?: number | undefined }): Promise<string>;
 }

@@ -1,22 +1,19 @@
-/**
- * The API server's requests to a node about Pods: the logs and the streams of their containers. The node implements this interface, and
- * the engine passes it to the API server.
- */
+/** The API server's requests to a node about Pods. The node implements this interface, and the engine passes it to the API server. */
 
-/** The options of a request for the log of a container. Absent options have upstream's defaults. Source: PodLogOptions of v1.33. */
+/** Absent options have upstream's defaults. Source: PodLogOptions of v1.33. */
 export interface LogOptions {
   follow?: boolean;
   previous?: boolean;
   timestamps?: boolean;
   sinceSeconds?: number;
-  /** The time from which lines are returned, in RFC 3339 format. */
+  /** In RFC 3339 format. */
   sinceTime?: string;
   tailLines?: number;
   limitBytes?: number;
   stream?: 'All' | 'Stdout' | 'Stderr';
 }
 
-/** The requested streams of a process in a container. If `tty` is true, the process has a terminal, and stderr is part of stdout. */
+/** If `tty` is true, the process has a terminal, and stderr is part of stdout. */
 export interface StreamSelection {
   stdin: boolean;
   stdout: boolean;
@@ -31,8 +28,8 @@ export interface PodRef {
 }
 
 /**
- * The address at which the node serves streams: an HTTP URL on loopback that is valid for one connection within one minute. The API
- * server must upgrade the connection to SPDY/3.1, or to a WebSocket with one of the older subprotocols.
+ * The address at which the node serves streams: an HTTP URL on loopback that is valid for one connection within one minute. The API server
+ * must upgrade the connection to SPDY/3.1, or to a WebSocket with one of the older subprotocols.
  */
 export interface StreamEndpoint {
   url: string;
@@ -45,8 +42,8 @@ export interface NodeConnection {
    */
   logs(pod: PodRef, container: string, options: LogOptions, signal: AbortSignal): AsyncIterable<Uint8Array>;
   /**
-   * Prepares a command in the container. The command starts when all its streams are open. Like attach() and portForward(), rejects with
-   * an ApiError (500 InternalError) in upstream's wording if the container or sandbox does not run, or if the runtime refuses the call.
+   * Prepares a command in the container. The command starts when all its streams are open. Like attach() and portForward(), rejects with an
+   * ApiError (500 InternalError) in upstream's wording if the container or sandbox does not run, or if the runtime refuses the call.
    */
   exec(
     pod: PodRef,
@@ -55,13 +52,12 @@ export interface NodeConnection {
     signal: AbortSignal,
   ): Promise<StreamEndpoint>;
   /**
-   * Waits until a command of exec() may start. A caller must await this before it opens the last stream of the command, because the
-   * command starts when all its streams are open. The caller must call the returned function once the command has written output or
-   * exited, so that the next command can start without delay. Rejects when `signal` aborts.
+   * Waits until a command of exec() may start. A caller must await this before it opens the last stream of the command, and must call the
+   * returned function once the command has written output or exited, so that the next command can start without delay. Rejects when
+   * `signal` aborts.
    */
   execTurn(signal: AbortSignal): Promise<() => void>;
-  /** Attaches to the streams of the container's first process. */
   attach(pod: PodRef, container: string, options: StreamSelection, signal: AbortSignal): Promise<StreamEndpoint>;
-  /** Connects to ports of the Pod. With SPDY, each stream specifies its port, so `ports` may be empty. */
+  /** With SPDY, each stream specifies its port, so `ports` may be empty. */
   portForward(pod: PodRef, ports: readonly number[], signal: AbortSignal): Promise<StreamEndpoint>;
 }

@@ -1,7 +1,4 @@
-/**
- * The API server's requests to a node for reports: the resource usage of the node and its Pods, and the documents that upstream's
- * kubelet serves. The node implements this interface, and the engine passes it to the API server.
- */
+/** The API server's requests to a node for reports. The node implements this interface, and the engine passes it to the API server. */
 import type { Millis } from '../machinery/time.ts';
 
 export interface ResourceUsage {
@@ -11,7 +8,7 @@ export interface ResourceUsage {
   memoryWorkingSetBytes: number;
 }
 
-/** The usage of the running containers of a Pod. Containers whose CPU rate is not known yet are omitted. */
+/** Containers whose CPU rate is not known yet are omitted. */
 export interface PodUsage {
   namespace: string;
   name: string;
@@ -33,11 +30,11 @@ export interface NodeDocument {
 }
 
 export interface NodeReports {
-  /** Resolves with the current usage, after about a second if there is no recent sample, because a CPU rate needs two samples. */
+  /** Takes about a second if there is no recent sample, because a CPU rate needs two samples. */
   usage(): Promise<NodeUsage>;
   /**
-   * Resolves with the document at a path of the node's own server, such as `/stats/summary`; with undefined if there is no document at the
-   * path. Rejects with an ApiError (503 ServiceUnavailable) if there is no connection to a node with the name `node`.
+   * Resolves to the document at a path of the node's own server, such as `/stats/summary`; to undefined if there is none. Rejects with an
+   * ApiError (503 ServiceUnavailable) if there is no connection to a node with the name `node`.
    */
   document(node: string, path: string, signal: AbortSignal): Promise<NodeDocument | undefined>;
 }

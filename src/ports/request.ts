@@ -1,22 +1,15 @@
-/**
- * The context of a request to the API: the user, the verb and the object. Every call of the backend gets this context, whether the request
- * arrives over HTTPS or comes from a component of the same process.
- */
+/** The context of a request to the API, whether the request arrives over HTTPS or comes from a component of the same process. */
 import type { KubeObject, ResourceRef } from '../machinery/meta.ts';
 
-/** A user of the API. Source: authentication/v1 UserInfo of v1.33. */
+/** Source: authentication/v1 UserInfo of v1.33. */
 export interface UserInfo {
-  /** The name of the user, such as `system:kube-scheduler`; `system:anonymous` for requests without authentication, such as /healthz. */
+  /** Such as `system:kube-scheduler`; `system:anonymous` for requests without authentication, such as /healthz. */
   name: string;
   uid?: string;
   groups: readonly string[];
   extra?: Readonly<Record<string, readonly string[]>>;
 }
 
-/**
- * The user of the API server itself. With the rights of this user, the API server creates the system objects, and reads objects for itself
- * and for the informers that the components share.
- */
 export const API_SERVER: UserInfo = { name: 'system:apiserver', groups: ['system:masters', 'system:authenticated'] };
 
 export type Verb = 'get' | 'list' | 'watch' | 'create' | 'update' | 'patch' | 'delete' | 'deletecollection';
@@ -32,11 +25,11 @@ export interface RequestContext {
   readonly resource: ResourceRef;
   readonly subresource?: string | undefined;
   readonly namespace?: string | undefined;
-  /** The name of the object; absent for lists, watches and deletecollection, and for a create without a subresource. */
+  /** Absent for lists, watches and deletecollection, and for a create without a subresource. */
   readonly name?: string | undefined;
   /** Aborts when the sender no longer waits for the result. */
   readonly signal: AbortSignal;
-  /** The annotations for the audit event of the request, by key. All code that handles the request may add annotations. */
+  /** The annotations for the audit event of the request. All code that handles the request may add annotations. */
   readonly audit: Map<string, string>;
   /**
    * Waits for the promise without holding up other requests. `kept`: the objects that the request keeps in memory during the wait. Rejects

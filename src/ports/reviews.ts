@@ -7,9 +7,8 @@ import type { UserInfo } from './request.ts';
 export type TokenJudgement = { user: UserInfo; audiences: readonly string[] } | { error: string };
 
 export interface Reviewer extends Authorizer {
-  /** The user who sends the review. */
   readonly user: UserInfo;
   readonly now: Millis;
-  /** Resolves with the result of checking the token. `audiences`: the requested audiences; if empty, the audiences of the API. */
+  /** `audiences`: the requested audiences; if empty, the audiences of the API. */
   judgeToken(token: string, audiences: readonly string[]): Promise<TokenJudgement>;
 }

@@ -1,15 +1,13 @@
-/** Provides a store for tests whose listeners get every change later than its writer, like the listeners of a store in another process. */
+/** A store for tests whose listeners get every change later than its writer, like the listeners of a store in another process. */
 import type { Store, StoreEvent } from './store.ts';
 
-/** Calls `deliver` later, after the function itself has returned. */
 export type Later = (deliver: () => void) => void;
 
 const afterOneMillisecond: Later = (deliver) => void setTimeout(deliver, 1);
 
 /**
- * Returns a store that forwards all calls to `store`, but calls the listeners of watch() later, with the same changes in the same order.
- * For each change, passes a function to `later`. A call of any of these functions delivers the oldest undelivered change. By default,
- * `later` calls the function after 1 ms, so that many turns of promises come between a write and its event.
+ * Forwards all calls to `store`, but delays the calls of the listeners. Passes a function to `later` for each change, and each call of such
+ * a function delivers the oldest undelivered change. By default, many turns of promises come between a write and its event.
  */
 export function delayWatch(store: Store, later: Later = afterOneMillisecond): Store {
   const undelivered: (() => void)[] = [];

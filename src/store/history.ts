@@ -1,13 +1,11 @@
 /**
  * Reads the history of a store, which is an undo log: each revision has one record with the previous values of the keys that the revision
- * changed. Each value is thus stored only once: in the current state, or in the record of the revision that replaced the value. Records
- * are deleted oldest first; the deletion of a record does not affect later records.
+ * changed. Records are deleted oldest first; the deletion of a record does not affect later records.
  */
 import type { StoredValue, StoreEvent } from './store.ts';
 
 export interface UndoChange {
   key: string;
-  /** The value before the revision; undefined if the key did not exist. */
   previous: StoredValue | undefined;
 }
 
@@ -17,8 +15,8 @@ export interface HistoryRecord {
 }
 
 /**
- * Returns the events of the records, for the keys with the prefix, oldest first. `records`: all records after some revision, oldest
- * first. `current`: returns the newest value of a key; undefined if the key does not exist.
+ * Returns the events for the keys with the prefix, oldest first. `records`: all records after some revision, oldest first. `current`:
+ * returns the newest value of a key; undefined if the key does not exist.
  */
 export function eventsOf(
   records: readonly HistoryRecord[],

@@ -1,12 +1,11 @@
-/** Measures how long the asynchronous calls to a store take, except close(), and counts failed calls. */
 import type { Metrics } from '../platform/metrics.ts';
 import type { Store } from './store.ts';
 
 const BUCKETS_SECONDS = [0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 5];
 
 /**
- * Returns a store that forwards all calls to `store`, and adds their durations and failures to `metrics`. The duration of a transaction of
- * the lmdb store includes the flush to the disk, which concurrent transactions share.
+ * Adds the durations and failures of the calls to `metrics`. The duration of a transaction of the lmdb store includes the flush to the
+ * disk, which concurrent transactions share.
  */
 export function measuredStore(store: Store, metrics: Metrics): Store {
   const durations = metrics.histogram(

@@ -1,6 +1,5 @@
 /**
  * The interface of the store, modeled on etcd. All keys share one revision counter, and all writes of a transaction have the same revision.
- * lmdb/ and memory/ implement the interface and share one test suite in test/contract.
  *
  * Invariants:
  *  1. When txn() resolves, its writes are durable (lmdb: flushed to the disk), later calls of revision(), get() and range() include them,
@@ -26,30 +25,26 @@ export interface StoredValue {
 
 export interface RangeOptions {
   prefix: string;
-  /** Return only keys that come after this key. Absent: return all keys with the prefix. */
+  /** Return only keys that come after this key. */
   after?: string;
-  /** Maximum number of items. With a limit, the result also ends once its values have 8 MiB in total. 0 or absent: no limit. */
+  /** The maximum number of items. With a limit, the result also ends once its values have 8 MiB in total. 0 or absent: no limit. */
   limit?: number;
   /** Whether `remaining` may be 1 instead of any larger number, because counting takes time for each key. The default is false. */
   remainingAsFlag?: boolean;
-  /** Read the state at this revision; absent: the newest revision. */
+  /** The revision of the state to read. Absent: the newest revision. */
   revision?: number;
-  /**
-   * After it aborts, reads of older revisions by the lmdb store reject: a running read before its next record, a queued
-   * read at its turn. Other reads ignore the signal.
-   */
+  /** Cancels reads of older revisions by the lmdb store. Other reads ignore the signal. */
   signal?: AbortSignal;
 }
 
 export interface RangeResult {
   items: StoredValue[];
-  /** The revision that was read. */
   revision: number;
   /** The number of keys with the prefix that come after the last returned key; 0 if no key is returned. */
   remaining: number;
 }
 
-/** A condition of a transaction: the modRevision that the key must have. 0: the key must not exist. */
+/** The modRevision that the key must have. 0: the key must not exist. */
 export interface Compare {
   key: string;
   modRevision: number;
@@ -64,7 +59,6 @@ export interface Txn {
 export type TxnResult =
   | { succeeded: true; revision: number }
   | {
-      /** One of the compared keys has another modRevision. */
       succeeded: false;
       revision: number;
     };
@@ -74,16 +68,15 @@ export type StoreEvent =
   | { type: 'delete'; key: string; revision: number; previous: StoredValue };
 
 export interface Store {
-  /** Returns the newest revision; 0 in a new store. It is never older than the revision of a result that has resolved. */
+  /** Returns the newest revision; 0 in a new store. */
   revision(): number;
   get(key: string, revision?: number): Promise<StoredValue | undefined>;
   range(options: RangeOptions): Promise<RangeResult>;
   txn(txn: Txn): Promise<TxnResult>;
   /**
-   * Calls the listener for each change of a key with the prefix after `afterRevision` (undefined: after revision()): first for the
-   * changes in the history, then for new changes. May call it before watch() or txn() returns, or at any later time. Throws a
-   * CompactedError if the history after `afterRevision` is incomplete. Returns a function that ends the watch: the listener is not
-   * called again.
+   * Calls the listener for each change of a key with the prefix after `afterRevision` (undefined: after revision()): first for the changes
+   * in the history, then for new changes. May call the listener before watch() returns. Throws a CompactedError if the history after
+   * `afterRevision` is incomplete. The returned function ends the watch: the listener is not called again.
    */
   watch(prefix: string, afterRevision: number | undefined, listener: (events: StoreEvent[]) => void): () => void;
   /** Deletes the history up to and including the revision. Rejects if the revision is newer than the newest one. */
@@ -101,8 +94,8 @@ export class CompactedError extends Error {
 }
 
 /**
- * The store could not write to the disk, usually because the disk is full. The failed transaction has changed nothing. On a full disk,
- * an open store continues to serve reads, deletions and small updates, and accepts other writes as soon as there is enough space again.
+ * The store could not write to the disk, usually because the disk is full. The failed transaction has changed nothing. On a full disk, an
+ * open store continues to serve reads, deletions and small updates, and accepts other writes as soon as there is enough space again.
  */
 export class StorageFullError extends Error {
   override readonly name = 'StorageFullError';

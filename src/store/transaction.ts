@@ -1,4 +1,3 @@
-/** Contains the code that the implementations of Store share: evaluates transactions, and reads ranges. */
 import { eventOf } from './history.ts';
 import type { RangeOptions, StoredValue, StoreEvent, Txn, TxnResult } from './store.ts';
 import { CompactedError } from './store.ts';
@@ -20,7 +19,7 @@ export function comparableKey(key: string): string {
   return valid.length === start.length || start[valid.length] === '\0' ? valid : `${valid}\x7f`;
 }
 
-/** Throws if the transaction writes an invalid key, or writes a key twice. Compared keys may be invalid: such a key does not exist. */
+/** Compared keys may be invalid: such a key does not exist. */
 export function checkTxn(txn: Txn): void {
   const written = new Set<string>();
   for (const key of [...(txn.puts ?? []).map((put) => put.key), ...(txn.deletes ?? [])]) {
@@ -63,7 +62,7 @@ export const eventValue = (event: StoreEvent): StoredValue | undefined => (event
 
 /**
  * Throws a CompactedError if the revision is older than the compacted revision, and another error if it is newer than the newest revision.
- * An undefined `revision` stands for the newest revision, which can always be read.
+ * An undefined `revision` means the newest revision, which can always be read.
  */
 export function checkRevision(revision: number | undefined, compacted: number, newest: number): void {
   if (revision === undefined) return;
@@ -82,8 +81,8 @@ export function prefixEnd(prefix: string): string | undefined {
 const PAGE_BYTES = 8 * 1024 * 1024;
 
 /**
- * Returns the values of the first entries that have a value: at most `limit` values, and none after the values have PAGE_BYTES in total.
- * Without a limit (0), returns all values.
+ * Skips entries without a value. Without a limit (0), returns all values; otherwise at most `limit`, and none after the values have
+ * PAGE_BYTES in total.
  */
 export function firstValues<Entry>(
   entries: Iterable<Entry>,
@@ -107,14 +106,12 @@ export interface NewestState {
   keys: Iterable<string>;
   read(key: string): StoredValue | undefined;
   has(key: string): boolean;
-  /** Returns the number of keys of the range that come after `key`. */
   countAfter(key: string): number;
 }
 
 /**
- * Reads a range of an older state, by undoing later changes in the newest state. Reads only the values that it returns, and stops
- * reading keys soon after the key of the last value.
- * `changed`: the keys that have changed after the older state, with their older values (undefined: the key did not exist).
+ * Reads a range of an older state, by undoing later changes in the newest state. Reads only the values that it returns. `changed`: the keys
+ * that have changed after the older state, with their older values (undefined: the key did not exist).
  */
 export function rewoundRange(
   newest: NewestState,
@@ -138,7 +135,7 @@ function* keysWithout(keys: Iterable<string>, changed: ReadonlyMap<string, unkno
   for (const key of keys) if (!changed.has(key)) yield key;
 }
 
-/** Merges two ascending sequences of keys that have no key in common. */
+/** The sequences are ascending and have no key in common. */
 function* merged(left: Iterable<string>, right: readonly string[]): Generator<string> {
   let at = 0;
   for (const key of left) {

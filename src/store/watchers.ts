@@ -1,7 +1,3 @@
-/**
- * Keeps the listeners of a store, each with the last revision that the listener has seen. A listener that is added with a revision newer
- * than the last dispatched revision thus does not get any event twice.
- */
 import type { StoreEvent } from './store.ts';
 import { eventKey, eventRevision } from './transaction.ts';
 
@@ -12,9 +8,9 @@ interface Watcher {
 }
 
 export interface Watchers {
-  /** Adds a listener for changes after `seenRevision` of keys with the prefix. Returns a function that removes the listener. */
+  /** Adds a listener for changes after `seenRevision` of keys with the prefix. The returned function removes the listener. */
   add(prefix: string, seenRevision: number, listener: (events: StoreEvent[]) => void): () => void;
-  /** Calls the listeners. `events` must be in the order of revisions and contain all events of each revision. */
+  /** `events` must be in the order of revisions and contain all events of each revision. */
   dispatch(events: readonly StoreEvent[]): void;
 }
 

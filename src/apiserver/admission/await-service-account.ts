@@ -1,6 +1,6 @@
 /**
- * Lets a new Pod wait for its ServiceAccount. Clients often create Pods directly after creating the namespace, when the
- * service-account controller has not yet created the ServiceAccount `default` in it.
+ * Lets a new Pod wait for its ServiceAccount. Clients often create Pods directly after the namespace, before the service-account controller
+ * has created the ServiceAccount `default`.
  */
 import type { ServiceAccount } from '../../api/generated/types.ts';
 import { onAbort } from '../../platform/on-abort.ts';
@@ -8,22 +8,21 @@ import { objectKey, resourcePrefix } from '../cache/keys.ts';
 import type { AdmissionServices } from './plugin.ts';
 
 const PREFIX = resourcePrefix('', 'serviceaccounts');
-/** How long a new Pod waits for its ServiceAccount. */
 const WAIT_MILLIS = 2000;
-/** The maximum number of Pods that wait at the same time. It is limited because each waiting Pod stays in memory. */
+/** Limits the memory of the waiting Pods. */
 const MAX_WAITING = 256;
 
 export interface AccountWaits {
   find(namespace: string, name: string): ServiceAccount | undefined;
   /**
-   * Resolves to the ServiceAccount as soon as it exists, or to undefined after 2 s or when the signal aborts. If more than 256 Pods wait,
-   * the wait of the Pod that has waited longest ends immediately with undefined.
+   * Resolves to the ServiceAccount as soon as it exists, or to undefined after 2 s or when the signal aborts. Beyond 256 waiting Pods, the
+   * longest wait ends immediately with undefined.
    */
   wait(namespace: string, name: string, signal: AbortSignal): Promise<ServiceAccount | undefined>;
 }
 
 export function createAccountWaits({ cache, timers }: Pick<AdmissionServices, 'cache' | 'timers'>): AccountWaits {
-  /** The functions that end the waits that are in progress, in the order in which the waits began. */
+  /** Functions that end a wait, the longest wait first. */
   const waiting = new Set<() => void>();
   const find = (namespace: string, name: string): ServiceAccount | undefined =>
     cache.get(objectKey(PREFIX, namespace, name)) as ServiceAccount | undefined;

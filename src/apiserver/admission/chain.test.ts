@@ -1,4 +1,3 @@
-/** Tests that admission plugins see every path on which objects are written, and that a waiting plugin holds up only its own request. */
 import { beforeEach, expect, test } from 'vitest';
 import type { Pod } from '../../api/generated/types.ts';
 import type { KubeObject } from '../../machinery/meta.ts';
@@ -23,7 +22,6 @@ import { admissionPlugins } from './plugins.ts';
 const dataOf = (of: KubeObject | undefined): unknown => (of as { data?: unknown } | undefined)?.data;
 const inDefault = { namespace: 'default' };
 
-/** The requests that the plugin validated, each as `OPERATION resource/subresource name: old data -> new data`. */
 let seen: string[];
 let started: Started;
 let plugin: Partial<AdmissionPlugin>;

@@ -1,25 +1,19 @@
-/** Calls the admission plugins that handle a request, in their order. */
 import type { KindDefinition } from '../../api/kind.ts';
 import type { Compare } from '../../store/store.ts';
 import type { AdmissionPlugin, AdmissionRequest, AdmissionTarget, Alongside, Operation } from './plugin.ts';
 
-/** Awaits the promise of a plugin without holding up other requests. */
 export type Outside = (waiting: Promise<void>) => Promise<void>;
 
-/** The plugins that handle one kind of request. */
 export interface AdmissionChain {
-  /** Whether one of the plugins has admit(), which may change the object. */
   readonly changes: boolean;
   admit(request: AdmissionRequest, outside: Outside): Promise<void>;
   validate(request: AdmissionRequest, outside: Outside): Promise<void>;
-  /** Reserves values for the object, and returns a function that ends all reservations. */
   allocate(request: AdmissionRequest): () => void;
   guards(request: AdmissionRequest): Compare[];
   alongside(request: AdmissionRequest): Alongside[];
 }
 
 export interface Admission {
-  /** Returns the chain of the plugins that handle the target; undefined if there are none. */
   chainFor(kind: KindDefinition, subresource: string | undefined, operation: Operation): AdmissionChain | undefined;
 }
 
@@ -36,7 +30,6 @@ export function createAdmission(plugins: readonly AdmissionPlugin[]): Admission 
   };
 }
 
-/** Awaits the promise of a plugin, and rejects with the reason of the request's signal if the sender no longer waits for the result. */
 async function stillWanted({ context, object, old }: AdmissionRequest, waiting: Promise<void>): Promise<void> {
   const kept = [object, old].filter((each) => each !== undefined);
   await (context.outside?.(waiting, kept) ?? waiting);

@@ -1,7 +1,4 @@
-/**
- * Sets the default IngressClass, if there is one, in a new Ingress that names no class in its spec or in the older annotation.
- * Source: the plugin DefaultIngressClass of v1.33 (behavior).
- */
+/** Source: the plugin DefaultIngressClass of v1.33 (behavior). */
 import type { Ingress, IngressClass } from '../../api/generated/types.ts';
 import { CLASS_ANNOTATION } from '../../api/networking.k8s.io/v1/ingress/validation.ts';
 import { defaultIngressClass as defaultName } from '../../api/networking.k8s.io/v1/ingress-class/index.ts';

@@ -1,6 +1,5 @@
 /**
- * Sets the default StorageClass, if there is one, in a new claim without a storageClassName. An empty storageClassName means that the claim
- * requests no class, and is kept.
+ * An empty storageClassName means that the claim requests no class, and is kept.
  * Source: the plugin DefaultStorageClass of v1.33 (behavior).
  */
 import type { PersistentVolumeClaim, StorageClass } from '../../api/generated/types.ts';

@@ -1,4 +1,3 @@
-/** Tests of the plugin LimitRanger on the registry. */
 import { expect, test } from 'vitest';
 import type { Pod } from '../../api/generated/types.ts';
 import { LIMIT_RANGES, PERSISTENT_VOLUME_CLAIMS } from '../../api/resources.ts';
@@ -77,7 +76,6 @@ test('an update of a claim is rejected if the claim is outside of the bounds, un
     'persistentvolumeclaims "c" is forbidden: maximum storage usage per PersistentVolumeClaim is 1Gi, but request is 2Gi',
   );
   await registry.delete(PERSISTENT_VOLUME_CLAIMS, 'default', 'c');
-  // The finalizer that protects the claim can be removed.
   await update({ finalizers: [] });
   expect(await registry.list(PERSISTENT_VOLUME_CLAIMS, { namespace: 'default' })).toMatchObject({ items: [] });
 });

@@ -1,6 +1,6 @@
 /**
- * Sets the defaults of the namespace's LimitRanges in new Pods, and rejects Pods and claims that violate a LimitRange. Checks an update of
- * a Pod only in the subresource `resize`, because no other update can change the resources of containers. Mirror Pods are not exempt.
+ * Applies the namespace's LimitRanges to Pods and claims. An update of a Pod is checked only in the subresource `resize`, because no other
+ * update can change the resources of containers. Mirror Pods are not exempt.
  * Source: the plugin LimitRanger of v1.33 (behavior and wording).
  */
 import { claimViolation, podViolation } from '../../api/core/v1/limit-range/constraints.ts';
@@ -20,7 +20,6 @@ const isResize = ({ kind, subresource, operation }: AdmissionTarget): boolean =>
   subresource === 'resize' && operation === 'UPDATE' && isKindOf(kind, PODS);
 
 export const limitRanger: PluginFactory = ({ cache }) => {
-  /** Returns the LimitRanges of the request's namespace; an empty list if the object is being deleted. */
   const rangesFor = ({ namespace, old }: AdmissionRequest): LimitRange[] =>
     old?.metadata.deletionTimestamp === undefined ? (cache.list(PREFIX, namespace) as LimitRange[]) : [];
   return {

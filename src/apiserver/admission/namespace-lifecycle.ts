@@ -1,7 +1,6 @@
 /**
- * Rejects new objects in a namespace that does not exist or is terminating, and the deletion of the namespaces in IMMORTAL. Unlike
- * upstream, does not reject creates of subresources (evictions, tokens): the Pods of a terminating namespace may still be evicted, and need
- * tokens until their defer containers have ended.
+ * Rejects new objects in a namespace that does not exist or is terminating. Unlike upstream, does not reject creates of subresources: the
+ * Pods of a terminating namespace may still be evicted, and need tokens until their defer containers have ended.
  * Source: the plugin NamespaceLifecycle of v1.33 (behavior and wording).
  */
 import type { Namespace } from '../../api/generated/types.ts';
@@ -16,7 +15,7 @@ import { on } from './targets.ts';
 
 const PREFIX = resourcePrefix('', 'namespaces');
 
-/** The namespaces that cannot be deleted. As in upstream, kube-node-lease can be deleted. */
+/** As in upstream, kube-node-lease can be deleted. */
 const IMMORTAL: ReadonlySet<string> = new Set(['default', 'kube-system', 'kube-public']);
 
 const isDelete = on(NAMESPACES, 'DELETE');
@@ -37,10 +36,6 @@ export const namespaceLifecycle: PluginFactory = ({ cache }) => ({
   guards: (request) => [unchangedNamespace(cache, request)],
 });
 
-/**
- * Returns the condition that the namespace has not changed when the object is written. Throws 404 NotFound if the namespace does not exist,
- * and 403 Forbidden if the namespace is terminating.
- */
 function unchangedNamespace(cache: WatchCache, request: AdmissionRequest): Compare {
   const key = objectKey(PREFIX, undefined, request.namespace);
   const namespace = cache.get(key) as Namespace | undefined;

@@ -1,5 +1,5 @@
 /**
- * Rejects the growth of a claim, because lifepod's volumes cannot be resized.
+ * lifepod's volumes cannot be resized, so a claim cannot grow.
  * Source: the plugin PersistentVolumeClaimResize of v1.33 (behavior and wording).
  */
 import { growthRefusal } from '../../api/core/v1/persistent-volume-claim/validation.ts';

@@ -1,4 +1,4 @@
-/** The admission plugins of the API server, in the order in which they are called. The order is that of v1.33's plugins. */
+/** Lists the admission plugins in the order in which they are called. Upstream's plugins have the order of v1.33. */
 import { certificateRequests } from './certificates/certificate-requests.ts';
 import { certificateApproval, certificateSigning } from './certificates/signer-rights.ts';
 import { defaultIngressClass } from './default-ingress-class.ts';

@@ -1,4 +1,3 @@
-/** Tests of the plugin PodSecurity on the registry. */
 import { expect, test } from 'vitest';
 import type { PodSpec } from '../../api/generated/types.ts';
 import { DEPLOYMENTS, REPLICA_SETS } from '../../api/resources.ts';
@@ -11,7 +10,6 @@ import { podSecurity } from './pod-security.ts';
 
 const PREFIX = 'pod-security.kubernetes.io/';
 
-/** Returns the labels with the prefix of PodSecurity's labels. */
 const labelsOf = (labels: Record<string, string>): Record<string, string> =>
   Object.fromEntries(Object.entries(labels).map(([label, value]) => [PREFIX + label, value]));
 
@@ -20,7 +18,6 @@ const privileged = (name: string) => ({ name, image: 'busybox', securityContext:
 const PRIVILEGED: Partial<PodSpec> = { containers: [privileged('app')] };
 const DETAIL = 'privileged (container "app" must not set securityContext.privileged=true)';
 
-/** Starts a registry whose namespace `default` has the labels, and records warnings and annotations of audit events. */
 async function startWith(labels: Record<string, string>, more: AdmissionPlugin[] = []) {
   const started = await startRegistry({ admission: [...admissionPlugins, ...more.map((plugin) => () => plugin)] });
   const { registry, backend } = started;
@@ -36,7 +33,6 @@ async function startWith(labels: Record<string, string>, more: AdmissionPlugin[]
       options,
     );
   await label(labels);
-  /** Creates the object in `default`, and resolves to the annotations of the audit event and to the message of the error, if any. */
   const create = async (created: KubeObject, resource: ResourceRef = PODS, dryRun = false) => {
     const audit = new Map<string, string>();
     const { signal } = new AbortController();

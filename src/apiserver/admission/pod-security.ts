@@ -1,14 +1,12 @@
 /**
- * Applies the Pod Security Standards that the labels of the Namespace name. Rejects Pods that violate the level of the mode `enforce`. If a
- * Pod or a template of Pods violates the level of `warn` or `audit`, warns the client or annotates the audit event. Checks the labels
- * themselves, and warns about existing Pods that violate a level that a Namespace begins to enforce.
+ * Applies the Pod Security Standards that the labels of the Namespace name. No user, namespace or runtime class is exempt.
  *
  * Invariants:
- *  1. No Pod is stored that violates the level that its Namespace enforces at the time of the write: before each attempt to write, the Pod
- *     is evaluated again if the Namespace has changed, and the write fails if the Namespace changes before the write is done.
- *  2. A Namespace without these labels costs only a look-up: its level is privileged, and no Pod is evaluated.
+ *  1. No Pod is stored that violates the level that its Namespace enforces at the time of the write: the write fails unless the Pod was
+ *     evaluated in the current state of the Namespace.
+ *  2. In a Namespace without these labels, no Pod is evaluated.
  *
- * No user, namespace or runtime class is exempt. Source: the plugin PodSecurity of v1.33 (behavior and wording).
+ * Source: the plugin PodSecurity of v1.33 (behavior and wording).
  */
 
 import { violationsOf, violationsText } from '../../api/core/v1/pod/security-standards/evaluate.ts';
@@ -37,16 +35,12 @@ import { isKindOf, on } from './targets.ts';
 const NAMESPACES_PREFIX = resourcePrefix('', 'namespaces');
 const PODS_PREFIX = resourcePrefix('', 'pods');
 
-/** The time limit for evaluating existing Pods after a change of the enforced level. */
+/** The time limit for evaluating the existing Pods of a Namespace. */
 const MAX_MILLIS = 1000;
 
-/**
- * The subresources whose writes change no container. Writes of other subresources, such as `ephemeralcontainers`, are evaluated like
- * updates of the Pod.
- */
+/** The subresources whose writes change no container. */
 const IGNORED: ReadonlySet<string> = new Set(['status', 'defer']);
 
-/** The kinds with a template for Pods, by group and plural. */
 const TEMPLATES: ReadonlySet<string> = new Set([
   '/podtemplates',
   '/replicationcontrollers',
@@ -74,7 +68,6 @@ function templateOf(object: KubeObject): PodTemplateSpec | undefined {
   return template ?? spec?.template ?? spec?.jobTemplate?.spec?.template;
 }
 
-/** The levels and versions in the labels of a Namespace, and the errors of invalid labels. */
 interface Labeled {
   policy: NamespacePolicy;
   errors: FieldError[];
@@ -83,7 +76,7 @@ interface Labeled {
 export const podSecurity: PluginFactory = (services) => {
   const keyOf = ({ namespace }: AdmissionRequest): string => objectKey(NAMESPACES_PREFIX, undefined, namespace);
   const namespaceOf = (request: AdmissionRequest): KubeObject | undefined => services.cache.get(keyOf(request));
-  /** The state of the Namespace with which each Pod or template was evaluated. */
+  /** The state of the Namespace at the evaluation of each Pod or template. */
   const evaluatedIn = new WeakMap<KubeObject, KubeObject>();
   return {
     name: 'PodSecurity',
@@ -108,7 +101,6 @@ export const podSecurity: PluginFactory = (services) => {
   };
 };
 
-/** Whether the Pod is new, or its update changes what the Pod Security Standards examine. */
 const mayViolate = ({ object, old }: AdmissionRequest): boolean =>
   old === undefined || isSignificantUpdate(object as Pod, old as Pod);
 
@@ -129,7 +121,7 @@ function validatePod(request: AdmissionRequest, labeled: Labeled): void {
   warnOf(request, violated('warn'));
 }
 
-/** Annotates and warns, but never rejects a template: the Pods that are created from the template are rejected. */
+/** Never rejects a template: its Pods are rejected instead. */
 function validateTemplate(request: AdmissionRequest, labeled: Labeled): void {
   if (isPrivileged(labeled, 'audit', 'warn')) return;
   const template = templateOf(request.object as KubeObject);
@@ -140,8 +132,8 @@ function validateTemplate(request: AdmissionRequest, labeled: Labeled): void {
 }
 
 /**
- * Returns a function that describes how the Pod violates the level of a mode, such as `PodSecurity "baseline:latest": …`. The function
- * returns undefined if there are no violations. Modes with the same level are evaluated once.
+ * Returns a function that describes how the Pod violates the level of a mode, such as `PodSecurity "baseline:latest": …`, or returns
+ * undefined. Modes with the same level share one evaluation.
  */
 function evaluated(policy: NamespacePolicy, pod: Pod): (mode: Mode) => string | undefined {
   const details = new Map<string, string>();

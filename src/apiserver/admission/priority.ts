@@ -1,8 +1,4 @@
-/**
- * Sets the priority of a new Pod, except a mirror Pod, from its PriorityClass. Allows only one default PriorityClass, and rejects the
- * deletion of the system classes.
- * Source: the plugin Priority of v1.33, and pkg/registry/scheduling/priorityclass (behavior and wording).
- */
+/** Source: the plugin Priority of v1.33, and pkg/registry/scheduling/priorityclass (behavior and wording). */
 import { admitPriority, defaultPriorityClass, systemPriorities } from '../../api/core/v1/pod/admission.ts';
 import { isMirrorPod } from '../../api/core/v1/pod/mirror.ts';
 import type { Pod, PriorityClass } from '../../api/generated/types.ts';

@@ -1,8 +1,7 @@
 /**
- * Lets a user write a role only if the user has all its rights or may `escalate` it, and bind a role only if the user has all its rights or
- * may `bind` it.
+ * Prevents users from granting rights that they do not have. The verbs `escalate` and `bind` on the role override this.
  * Source: pkg/registry/rbac (policybased) and its escalation_check.go of v1.33 (behavior and wording). Upstream makes these checks in the
- * storage of the kinds, before the validation, and not in a plugin.
+ * storage of the kinds, not in a plugin.
  */
 import type { ClusterRole, ClusterRoleBinding, PolicyRule, Role, RoleBinding } from '../../api/generated/types.ts';
 import { RBAC_GROUP } from '../../api/rbac.authorization.k8s.io/v1/role-rules.ts';
@@ -31,7 +30,7 @@ export const rbacEscalation: PluginFactory = ({ authorizer, cache }) => ({
   admit(request) {
     const { context, object, old } = request;
     if (isPrivileged(context.user) || object === undefined) return;
-    // Allow the changes of ownerReferences and finalizers that the garbage collector needs, because they grant no rights.
+    // The garbage collector changes ownerReferences and finalizers, which grant no rights.
     if (old !== undefined && isSameBesides(object, old)) return;
     return isAboutBinding.some((handles) => handles(request))
       ? checkBinding(authorizer, cache, request, object as AnyBinding)
@@ -39,7 +38,7 @@ export const rbacEscalation: PluginFactory = ({ authorizer, cache }) => ({
   },
 });
 
-/** Whether the objects differ at most in their ownerReferences and finalizers, and in metadata that the API server sets. */
+/** Ignores ownerReferences, finalizers, and the metadata that the API server sets. */
 function isSameBesides(object: KubeObject, old: KubeObject): boolean {
   const rest = ({ metadata, ...content }: KubeObject): JsonValue => {
     const { labels, annotations, name, namespace } = metadata;
@@ -96,7 +95,6 @@ async function checkBinding(
   if (refused !== undefined) throw forbidden(groupResource, binding.metadata.name, refused);
 }
 
-/** Returns the text that names the rights of the rules that the user does not have; undefined if the user has all of them. */
 async function missingText(
   authorizer: Authorizer,
   { context }: AdmissionRequest,

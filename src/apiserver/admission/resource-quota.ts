@@ -1,14 +1,12 @@
 /**
- * Charges the ResourceQuotas of the namespace for new objects, for resizes of Pods, and for updates of kinds whose updates can change their
- * usage. Rejects such a write if it would exceed a quota.
+ * Charges the namespace's ResourceQuotas for writes, and rejects a write that would exceed a quota. Deletes are not charged: the controller
+ * counts the remaining objects.
  *
  * Invariants:
  *  1. A quota is charged in the transaction that writes the object, so that no crash can separate the two.
- *  2. If any quota of the namespace has changed since the plugin allowed a write, the write fails and the plugin decides again. Therefore,
- *     two writes never exceed a quota together, and no write overlooks that the controller has begun to count (see
- *     resource-quota/usage/recount.ts).
+ *  2. If a quota of the namespace has changed since the plugin allowed a write, the write fails and the plugin decides again. Therefore,
+ *     two writes never exceed a quota together.
  *
- * Deletes are not charged: the controller counts the remaining objects.
  * Source: the plugin ResourceQuota of v1.33 (behavior and wording), except that upstream charges the quotas before the write.
  */
 import { charge } from '../../api/core/v1/resource-quota/usage/charge.ts';

@@ -1,7 +1,4 @@
-/**
- * Sets the overhead, node selector and tolerations of a new Pod from its RuntimeClass. Leaves mirror Pods unchanged.
- * Source: the plugin RuntimeClass of v1.33 (behavior and wording).
- */
+/** Source: the plugin RuntimeClass of v1.33 (behavior and wording). */
 import { isMirrorPod } from '../../api/core/v1/pod/mirror.ts';
 import { admitRuntimeClass } from '../../api/core/v1/pod/runtime-class.ts';
 import type { Pod, RuntimeClass } from '../../api/generated/types.ts';

@@ -1,8 +1,4 @@
-/**
- * Sets the ServiceAccount of a new Pod, mounts the token of the account, and adds its image pull secrets. Waits if the ServiceAccount does
- * not exist yet. Leaves mirror Pods unchanged.
- * Source: the plugin ServiceAccount of v1.33 (behavior and wording).
- */
+/** Source: the plugin ServiceAccount of v1.33 (behavior and wording). */
 import { admitServiceAccount, serviceAccountNameOf } from '../../api/core/v1/pod/admission.ts';
 import { isMirrorPod } from '../../api/core/v1/pod/mirror.ts';
 import type { Pod } from '../../api/generated/types.ts';

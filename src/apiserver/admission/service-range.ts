@@ -1,22 +1,17 @@
-/** Parses the configured ranges of cluster IPs, and determines which addresses of a range Services can get. */
 import { formatIp, formatIpRange, type IpRange, parseIpRange, sizeOf } from '../../machinery/ip.ts';
 
 export interface ServiceRange extends IpRange {
-  /** The first and the last address that a Service can get. If the first is greater than the last, Services can get no address. */
+  /** The addresses that a Service can get. If `first` is greater than `last`, there are none. */
   first: bigint;
   last: bigint;
   /**
-   * The number of addresses at the beginning of the range that are allocated last, because users choose addresses from this part; 0 for
-   * small ranges.
-   * Source: KEP-3070, calculateRangeOffset of upstream's ipallocator.
+   * The number of addresses at the beginning of the range that are allocated last, because users choose addresses from this part. Source:
+   * KEP-3070, calculateRangeOffset of upstream's ipallocator.
    */
   lowerSize: bigint;
 }
 
-/**
- * Returns the range with the addresses that Services can get. The first address of a range is never allocated, and neither is the last
- * address of an IPv4 range, the broadcast address.
- */
+/** Excludes the first address of the range, and the broadcast address of an IPv4 range. */
 export function serviceRange(range: IpRange): ServiceRange {
   const { family, base } = range;
   const size = sizeOf(range);
@@ -25,7 +20,6 @@ export function serviceRange(range: IpRange): ServiceRange {
   return { ...range, first: base + 1n, last: base + size - (family === 'IPv4' ? 2n : 1n), lowerSize };
 }
 
-/** The shortest and longest prefixes of configured ranges. A /28 has 14 usable addresses, a /124 has 15. */
 const PREFIXES = { IPv4: [8, 28], IPv6: [64, 124] } as const;
 
 /**
@@ -55,20 +49,14 @@ const addressesAt = (cidrs: string, offset: bigint): [string, ...string[]] =>
     ...string[],
   ];
 
-/**
- * The offsets of the addresses that are allocated only if a Service requests them: those of the Services `kubernetes` (1) and `kube-dns`
- * (10).
- */
+/** The addresses at these offsets are allocated only on request: the Services `kubernetes` (1) and `kube-dns` (10) use them. */
 export const RESERVED_OFFSETS: ReadonlySet<bigint> = new Set([1n, 10n]);
 
-/** Returns the cluster IP of the Service `kubernetes`, in the first of the configured ranges. */
 export const kubernetesServiceAddress = (cidrs: string): string => kubernetesServiceAddresses(cidrs)[0];
 
-/** Returns the address at offset 1 of each configured range, in the order of the ranges. */
 export const kubernetesServiceAddresses = (cidrs: string): [string, ...string[]] => addressesAt(cidrs, 1n);
 
-/** Returns the cluster IP that the Service of the DNS has by convention: the address at offset 10 of the first configured range. */
+/** Returns the conventional cluster IP of the DNS Service, at offset 10 of the first range. */
 export const dnsServiceAddress = (cidrs: string): string => addressesAt(cidrs, 10n)[0];
 
-/** Returns the canonical texts of the configured ranges. */
 export const serviceCidrsOf = (cidrs: string): string[] => parseServiceCidrs(cidrs).map(formatIpRange);

@@ -1,4 +1,3 @@
-/** For the tests of the audit log: starts an API server that records its requests in memory. */
 import { createMetrics, type Metrics } from '../../platform/metrics.ts';
 import { systemTimers } from '../../platform/node-js.ts';
 import type { ApiServerOptions } from '../server.ts';
@@ -11,14 +10,13 @@ import type { Sink } from './sink.ts';
 export interface AuditedServer extends TestServer {
   audit: Audit;
   metrics: Metrics;
-  /** The lines of the events so far. */
   lines: string[];
-  /** Returns the events since the last call, or since the start. */
+  /** Returns the events since the last call. */
   // biome-ignore lint/suspicious/noExplicitAny: tests read fields of JSON
   take(): any[];
 }
 
-/** Starts the server with a policy of `rules`. `add`: called for each event after it is recorded; returns the result of Sink.add(). */
+/** `add`: called for each event after it is recorded; returns the result of Sink.add(). */
 export async function startAuditedServer(
   rules: object[],
   { add, isStrict = false }: { add?: Sink['add']; isStrict?: boolean } = {},

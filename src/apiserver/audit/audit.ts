@@ -1,8 +1,5 @@
 /**
- * The audit log: records the requests that the policy selects.
- *
- * Job: decide for each request whether and how it is recorded, and create its recorder.
- * Boundary: handlers of requests know only the recorder (RequestAudit). Without a policy, there is no Audit and no recorder.
+ * Decides for each request whether and how it is recorded.
  * Source: "Auditing" of v1.33, and k8s.io/apiserver/pkg/endpoints/filters (behavior).
  */
 import { randomUUID } from 'node:crypto';
@@ -21,22 +18,20 @@ import { RequestAudit } from './request-audit.ts';
 import type { Sink } from './sink.ts';
 
 export interface Audit {
-  /** Returns the recorder of a request; undefined if the request is not recorded. `user`: undefined if the authentication has failed. */
+  /** Returns undefined if the request is not recorded. `user`: undefined if the authentication has failed. */
   begin(exchange: Exchange, arrival: Arrival, user: UserInfo | undefined): RequestAudit | undefined;
   /** Like begin(), for a call of a component of the same process. `sent`: the URI and the User-Agent that a client would have sent. */
   beginCall(request: RequestContext, sent: Pick<RequestFacts, 'requestURI' | 'userAgent'>): RequestAudit | undefined;
-  /** Returns the current time for audit events, in milliseconds with fractions. */
+  /** Has microsecond precision. */
   now(): Millis;
   /** Resolves when all events are written, or after the time limit of Sink.close(). */
   close(): Promise<void>;
 }
 
 export interface Arrival {
-  /** The ID of the request. The header Audit-Id of the response contains it, too. */
+  /** Also the value of the header Audit-Id of the response. */
   auditID: string;
-  /** The decoded segments of the path. */
   segments: readonly string[];
-  /** The time at which the request arrived. */
   received: Millis;
 }
 
@@ -47,7 +42,7 @@ export interface AuditOptions {
   timers: Timers;
 }
 
-/** The verbs and subresources of long-running requests. Source: kube-apiserver's check for long-running requests. */
+/** Source: kube-apiserver's check for long-running requests. */
 const LONG_VERBS = ['watch', 'proxy'];
 const LONG_SUBRESOURCES = ['attach', 'exec', 'proxy', 'log', 'portforward'];
 
@@ -103,7 +98,7 @@ export function createAudit({ policy, sink, metrics, timers }: AuditOptions): Au
   };
 }
 
-/** Returns a clock that adds fractions of milliseconds to the time of `timers`, which has none. The clock never goes back. */
+/** Adds fractions of milliseconds to the time of `timers`, which has none. The clock never goes back. */
 function microsecondClock(timers: Timers): () => Millis {
   let last = 0;
   return () => {
@@ -131,7 +126,6 @@ function factsOf({ request }: Exchange, { auditID, segments, received }: Arrival
   };
 }
 
-/** Returns the attributes that the request would have if a client had sent it over HTTPS. */
 const auditedCall = ({ user, verb, resource: ref, subresource, namespace, name }: RequestContext): AuditedResource => ({
   user,
   verb,
@@ -144,7 +138,7 @@ const auditedCall = ({ user, verb, resource: ref, subresource, namespace, name }
 
 type AuditedResource = Exclude<Audited, { path: string }>;
 
-/** Returns the reference to the object. Like Go, omits empty texts. */
+/** Omits empty texts, like Go. */
 const referenceOf = (
   { group, resource, subresource, namespace, name }: AuditedResource,
   version: string | undefined,

@@ -1,6 +1,5 @@
 /**
- * Creates the names of rotated logs, and determines which rotated logs are no longer kept. A rotated log has the name of the log with the
- * time of the rotation in it, such as audit-2026-01-31T09-30-00.123.log.
+ * A rotated log has the name of the log with the time of the rotation in it, such as audit-2026-01-31T09-30-00.123.log.
  * Source: lumberjack v2, which kube-apiserver v1.33 uses.
  */
 import { extname } from 'node:path';
@@ -10,9 +9,9 @@ const DAY_MILLIS = 24 * 60 * 60 * 1000;
 const TIME = /^(\d{4}-\d\d-\d\dT\d\d)-(\d\d)-(\d\d\.\d{3})$/;
 
 export interface Retention {
-  /** The number of rotated logs that are kept; 0 means all. */
+  /** 0 means that all rotated logs are kept. */
   maxBackups: number;
-  /** The number of days for which a rotated log is kept; 0 means no limit. */
+  /** 0 means no limit. */
   maxAgeDays: number;
 }
 
@@ -21,16 +20,13 @@ const partsOf = (name: string): [start: string, end: string] => {
   return [`${name.slice(0, name.length - end.length)}-`, end];
 };
 
-/** Returns the name for a log that is rotated at the time. `name`: the name of the log, without its folder. */
+/** `name`: the name of the log, without its folder. */
 export function backupName(name: string, at: Millis): string {
   const [start, end] = partsOf(name);
   return `${start}${new Date(at).toISOString().slice(0, -1).replaceAll(':', '-')}${end}`;
 }
 
-/**
- * Returns the names of the rotated logs that are no longer kept. `name`: the name of the log. `names`: the names of all files in its
- * folder.
- */
+/** `name`: the name of the log. `names`: the names of all files in its folder. */
 export function expiredBackups(
   name: string,
   names: readonly string[],

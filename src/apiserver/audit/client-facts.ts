@@ -1,6 +1,6 @@
 /**
- * The parts of an audit event that the headers and the connection of a request determine. Clients choose the headers, so none of these
- * values can be trusted, except for the last source address.
+ * Determines parts of an audit event from the headers and the connection of a request. Clients choose the headers, so their values cannot
+ * be trusted.
  * Source: k8s.io/apimachinery/pkg/util/net (SourceIPs) and k8s.io/apiserver/pkg/audit and pkg/endpoints/filters of v1.33 (behavior and
  * wording).
  */
@@ -9,24 +9,21 @@ import type { IncomingMessage } from 'node:http';
 import { canonicalIp } from '../../machinery/ip.ts';
 import { tlsConnectionOf } from '../http/http2/stream-connection.ts';
 
-/** The maximum length of an Audit-ID from a client. A longer one is replaced. */
 const MAX_ID_CHARS = 64;
 const CLIENT_ID = new RegExp(`^[\\x21-\\x7e]{1,${MAX_ID_CHARS}}$`);
 const MAX_USER_AGENT_BYTES = 1024;
 
 /**
- * Returns the ID of the request: the value of its header Audit-ID if it has at most MAX_ID_CHARS printable ASCII characters without
- * spaces, otherwise a new UUID.
+ * Returns the value of the header Audit-ID if it has at most MAX_ID_CHARS printable ASCII characters without spaces, otherwise a new UUID.
  */
 export function auditIdOf({ headers }: Pick<IncomingMessage, 'headers'>): string {
   const given = headers['audit-id'];
   return typeof given === 'string' && CLIENT_ID.test(given) ? given : randomUUID();
 }
 
-/** Decodes the value of a header, which Node.js returns as Latin-1, as UTF-8. Replaces invalid bytes. */
+/** Node.js decodes the values of headers as Latin-1. Decodes `value` as UTF-8 instead, and replaces invalid bytes. */
 export const headerText = (value: string): string => Buffer.from(value, 'latin1').toString('utf8');
 
-/** Returns the User-Agent, truncated to MAX_USER_AGENT_BYTES; undefined if there is none. */
 export function userAgentOf({ headers }: Pick<IncomingMessage, 'headers'>): string | undefined {
   const bytes = Buffer.from(headers['user-agent'] ?? '', 'latin1');
   if (bytes.length === 0) return undefined;
@@ -34,10 +31,7 @@ export function userAgentOf({ headers }: Pick<IncomingMessage, 'headers'>): stri
   return `${bytes.toString('utf8', 0, MAX_USER_AGENT_BYTES)}...TRUNCATED`;
 }
 
-/**
- * Returns the canonical text of the address; undefined if the text is not an address. Like Go, shows an IPv4 address that is mapped to IPv6
- * as IPv4.
- */
+/** Like Go, shows an IPv4 address that is mapped to IPv6 as IPv4. */
 const addressOf = (text: string): string | undefined =>
   canonicalIp(
     text
@@ -47,9 +41,8 @@ const addressOf = (text: string): string | undefined =>
   );
 
 /**
- * Returns the addresses of the client and of the proxies between the client and the server: first those in X-Forwarded-For, then the
- * address in X-Real-Ip, then the address of the connection. Omits values that are not addresses, X-Real-Ip if it repeats an earlier
- * address, and the address of the connection if it repeats the last one.
+ * Returns the addresses of the client and of the proxies between the client and the server: those in X-Forwarded-For, the one in X-Real-Ip,
+ * and that of the connection. Omits repetitions and values that are not addresses.
  */
 export function sourceIpsOf({ headers, socket }: Pick<IncomingMessage, 'headers' | 'socket'>): string[] {
   const ips = headerOf(headers['x-forwarded-for'])
@@ -65,9 +58,7 @@ export function sourceIpsOf({ headers, socket }: Pick<IncomingMessage, 'headers'
 const headerOf = (value: string | string[] | undefined): string =>
   Array.isArray(value) ? value.join(',') : (value ?? '');
 
-/**
- * Returns the message for a request whose authentication has failed. The message names the kinds of credentials that the request contains.
- */
+/** The message names the kinds of credentials in the request. */
 export function failedAuthentication({ headers, url = '', socket }: IncomingMessage): string {
   const [scheme = '', value] = (headers.authorization ?? '').trim().split(' ');
   const kind = value === undefined ? '' : scheme.toLowerCase();

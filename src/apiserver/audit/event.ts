@@ -1,5 +1,5 @@
 /**
- * Formats audit events as text, one line for each event.
+ * Formats audit events, one line for each event.
  * Source: audit.k8s.io/v1 Event, and the formats of --audit-log-format, of v1.33.
  */
 import type { Status } from '../../machinery/meta.ts';
@@ -10,7 +10,7 @@ import type { Level, Stage } from './policy.ts';
 export const FORMATS = ['json', 'legacy'] as const;
 export type Format = (typeof FORMATS)[number];
 
-/** The annotation of an event from which objects are omitted because the event would be too large. */
+/** Annotates an event from which objects are omitted because the event would be too large. */
 export const TRUNCATED = 'audit.k8s.io/truncated';
 
 export interface ObjectReference {
@@ -24,19 +24,18 @@ export interface ObjectReference {
   subresource?: string;
 }
 
-/** The parts of a Status in an event. A successful request without a Status has only the code. */
+/** A successful request without a Status has only the code. */
 export type ResponseStatus = Pick<Status, 'message' | 'reason' | 'details' | 'code'> & { status?: Status['status'] };
 
-/** The facts about a request when it arrives. */
 export interface RequestFacts {
   auditID: string;
   requestURI: string;
   verb: string;
-  /** The user who sent the request; absent if the authentication has failed. */
+  /** Absent if the authentication has failed. */
   user?: UserInfo;
   sourceIPs?: readonly string[];
   userAgent?: string;
-  /** The resource or object that the request addresses; absent for requests that are not for a resource. */
+  /** Absent for requests that are not for a resource. */
   objectRef?: ObjectReference;
   received: Millis;
 }
@@ -46,7 +45,7 @@ export interface AuditEvent extends RequestFacts {
   stage: Stage;
   impersonatedUser?: UserInfo;
   responseStatus?: ResponseStatus;
-  /** The JSON of the objects in the request and in the response. */
+  /** The objects as JSON. */
   requestObject?: string;
   responseObject?: string;
   /** The time at which the request reached the stage. */
@@ -54,7 +53,7 @@ export interface AuditEvent extends RequestFacts {
   annotations: ReadonlyMap<string, string>;
 }
 
-/** The maximum length of an annotation's value. Longer values are truncated. */
+/** Longer values are truncated. */
 const MAX_ANNOTATION_CHARS = 16 * 1024;
 
 const userOf = ({ name, uid, groups, extra }: UserInfo) => ({
@@ -64,7 +63,7 @@ const userOf = ({ name, uid, groups, extra }: UserInfo) => ({
   extra,
 });
 
-/** Returns the Status as Go writes it: with `metadata`, without empty texts, and with the fields in Go's order. */
+/** Formats the Status like Go: with `metadata`, without empty texts, and with Go's order of fields. */
 const statusOf = ({ status, message, reason, details, code }: ResponseStatus) => ({
   metadata: {},
   status,
@@ -74,7 +73,7 @@ const statusOf = ({ status, message, reason, details, code }: ResponseStatus) =>
   code,
 });
 
-/** Returns the event as JSON, without a line break. The fields have the same order as in Go. */
+/** Returns JSON without a line break. The fields have the same order as in Go. */
 export function jsonText(event: AuditEvent): string {
   const { level, auditID, stage, requestURI, verb, user, impersonatedUser, sourceIPs, userAgent } = event;
   const { objectRef, responseStatus, requestObject, responseObject, annotations } = event;
@@ -112,7 +111,6 @@ const NONE = '<none>';
 const quoted = (text: string): string => JSON.stringify(text);
 const listed = (texts: readonly string[]): string => (texts.length === 0 ? NONE : texts.map(quoted).join(','));
 
-/** Returns the event in the format `legacy`, without a line break. */
 export function legacyText(event: AuditEvent): string {
   const { user, impersonatedUser, sourceIPs = [], objectRef, responseStatus } = event;
   const fields: [string, string][] = [

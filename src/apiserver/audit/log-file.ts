@@ -1,12 +1,10 @@
 /**
- * Appends the lines of the audit log to a file, and rotates the file.
+ * Appends the lines of the audit log to a file, and rotates the file. Calls of append() must not overlap.
  *
- * Boundary: one process writes the file. Calls of append() do not overlap.
  * Invariants:
- *  1. The file contains only whole lines: the remains of a failed write are cut off, and a line that a crash has cut gets a line break when
- *     the file is opened again.
- *  2. The file is longer than its limit only if it contains a single line.
- *  3. A failure affects only the lines of the call: the next call tries to open the file again.
+ *  1. The remains of a failed write are cut off. A line that a crash has cut gets a line break when the file is opened again.
+ *  2. A failure affects only the lines of the call: the next call tries to open the file again.
+ *
  * Source: lumberjack v2, which kube-apiserver v1.33 uses (behavior), except that a line longer than the limit is not lost.
  */
 import { type FileHandle, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
@@ -24,8 +22,8 @@ export interface LogFileOptions extends Retention {
 const LINE_BREAK = '\n'.charCodeAt(0);
 
 /**
- * Opens the file, and creates it with mode 0600 if it does not exist. Rejects if the file cannot be opened, except if the disk is full: the
- * engine then starts, and its first events are lost.
+ * Creates the file with mode 0600 if it does not exist. Rejects if the file cannot be opened, except if the disk is full: the engine then
+ * starts, and its first events are lost.
  */
 export async function openLogFile(options: LogFileOptions): Promise<Output> {
   const file = new LogFile(options);
@@ -48,7 +46,7 @@ class LogFile implements Output {
     const { path } = this.#options;
     await mkdir(dirname(path), { recursive: true, mode: 0o700 });
     const found = await stat(path).catch(() => undefined);
-    // Refuse pipes and devices: opening a pipe that no program reads would never return.
+    // Opening a pipe that no program reads would never return.
     if (found?.isFile() === false) throw new Error('it is not a regular file');
     const handle = await open(path, 'a+', 0o600);
     try {
@@ -83,7 +81,6 @@ class LogFile implements Output {
     this.#handle = undefined;
   }
 
-  /** Returns as many of the first lines as fit into the file; at least one line if the file is empty. */
   #fitting(lines: readonly Buffer[]): Buffer[] {
     let bytes = this.#bytes;
     const count = lines.findIndex((line) => {
@@ -104,7 +101,7 @@ class LogFile implements Output {
     await this.close();
     let at = now();
     let backup: string;
-    // If there is a rotated file with this time, use a later time: two rotations within a millisecond must not replace each other's file.
+    // Two rotations within a millisecond must not replace each other's file.
     do backup = join(dirname(path), backupName(basename(path), at++));
     while ((await stat(backup).catch(() => undefined)) !== undefined);
     await rename(path, backup);
@@ -121,7 +118,7 @@ class LogFile implements Output {
     }
   }
 
-  /** Removes the rotated files that are no longer kept. A file that cannot be removed must not stop the log, so failures are ignored. */
+  /** A file that cannot be removed must not stop the log, so failures are ignored. */
   async #removeExpired(): Promise<void> {
     const { path, maxBackups, maxAgeDays, now } = this.#options;
     if (maxBackups === 0 && maxAgeDays === 0) return;

@@ -1,20 +1,15 @@
-/** Limits the memory of the recorded objects of requests that have not ended yet. */
+/** Limits the memory of the recorded objects of unfinished requests. */
 
-/**
- * The maximum length of a recorded object. Longer objects are not recorded: most are lists, but a stored object may also be longer, and so
- * may the JSON of an object from a protobuf body.
- */
+/** Longer objects are not recorded. */
 const MAX_OBJECT_CHARS = 4 * 1024 * 1024;
-/** The maximum length of the texts of all unfinished requests together. */
 const MAX_CHARS = 64 * 1024 * 1024;
 
 export interface ObjectRoom {
   /**
-   * Returns the concatenated texts of an object, without a line break at the end, and counts them until leave() is called. Returns
-   * undefined, and counts nothing, if the texts exceed a limit.
+   * Joins the texts, without a line break at the end, and counts the result until leave() is called. Returns undefined, and counts nothing,
+   * if the texts exceed a limit.
    */
   join(texts: Iterable<string>): string | undefined;
-  /** Stops counting `chars` characters. */
   leave(chars: number): void;
 }
 

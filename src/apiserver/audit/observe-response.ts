@@ -1,7 +1,4 @@
-/**
- * Reports to the recorder of a request when its response begins and when it is complete, whichever part of the server writes it.
- * Source: auditResponseWriter of k8s.io/apiserver/pkg/endpoints/filters of v1.33.
- */
+/** Source: auditResponseWriter of k8s.io/apiserver/pkg/endpoints/filters of v1.33. */
 import type { ServerResponse } from 'node:http';
 import type { RequestAudit } from './request-audit.ts';
 

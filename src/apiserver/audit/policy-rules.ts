@@ -1,7 +1,4 @@
-/**
- * Finds the rule of an audit policy that applies to a request: the first rule that matches.
- * Source: k8s.io/apiserver/pkg/audit/policy of v1.33 (behavior).
- */
+/** Source: k8s.io/apiserver/pkg/audit/policy of v1.33 (behavior). */
 import type { PathAttributes, ResourceAttributes } from '../../ports/authorizer.ts';
 import type { UserInfo } from '../../ports/request.ts';
 import type { GroupResources, Level, Policy, PolicyRule, Stage } from './policy.ts';
@@ -9,15 +6,13 @@ import type { GroupResources, Level, Policy, PolicyRule, Stage } from './policy.
 /** The parts of a request on which a rule can depend. `user` is absent if the authentication has failed. */
 export type Audited = (Omit<ResourceAttributes, 'user'> | Omit<PathAttributes, 'user'>) & { user?: UserInfo };
 
-/** How a request is recorded. */
 export interface AuditConfig {
   level: Level;
   omitStages: ReadonlySet<Stage>;
-  /** Whether the recorded objects lack their metadata.managedFields. */
   omitManagedFields: boolean;
 }
 
-/** Returns a function that determines how a request is recorded. A request that matches no rule has the level None. */
+/** The first matching rule determines how a request is recorded. A request that matches no rule has the level None. */
 export function policyRules(policy: Policy): (request: Audited) => AuditConfig {
   const configOf = (rule: PolicyRule): AuditConfig => ({
     level: rule.level,

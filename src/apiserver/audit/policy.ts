@@ -1,6 +1,5 @@
 /**
- * Parses and validates audit policies, which select the requests to record, the level of detail and the stages.
- * Source: audit.k8s.io/v1 Policy of v1.33 (fields, validation and wording). Two differences: unknown fields and other versions of the API
+ * Source: audit.k8s.io/v1 Policy of v1.33 (fields, validation and wording). Unlike upstream, unknown fields and other versions of the API
  * are errors, as upstream intends for a later version.
  */
 import { addTypes } from '../../api/facts/facts.ts';
@@ -16,7 +15,7 @@ export const STAGES = ['RequestReceived', 'ResponseStarted', 'ResponseComplete',
 export type Stage = (typeof STAGES)[number];
 
 export interface GroupResources {
-  /** The API group; absent for the core group. */
+  /** Absent for the core group. */
   group?: string;
   resources?: string[];
   resourceNames?: string[];
@@ -43,7 +42,7 @@ export interface Policy {
 
 const GROUP_VERSION = 'audit.k8s.io/v1';
 const PATH = 'io.k8s.apiserver.pkg.apis.audit.v1';
-/** The types of a policy, in the form of src/api/facts/facts.json. */
+/** In the form of src/api/facts/facts.json. */
 const TYPES = {
   Policy: [
     '... 0 meta.v1.TypeMeta',
@@ -66,7 +65,7 @@ const TYPES = {
   GroupResources: ['group? 1 string', 'resources? 2 []string', 'resourceNames? 3 []string'],
 };
 
-/** Returns the policy that the JSON value describes. Throws an Error that says what is wrong, with the paths of fields. */
+/** Throws an Error that says what is wrong, with the paths of fields. */
 export function parsePolicy(document: unknown): Policy {
   const { apiVersion, kind } = typeMetaOf(document);
   if (apiVersion !== GROUP_VERSION || kind !== 'Policy') {
@@ -129,7 +128,7 @@ function urlErrors(url: string, field: string): FieldError[] {
   return errors;
 }
 
-/** Returns the errors of one item in the list of resources. As upstream, the paths in the errors do not contain the index of the item. */
+/** As upstream, the paths in the errors do not contain the index of the item. */
 function resourceErrors(
   { group = '', resources = [], resourceNames = [] }: GroupResources,
   field: string,

@@ -1,4 +1,3 @@
-/** Begins the audit record of a client's request. */
 import type { UserInfo } from '../../ports/request.ts';
 import type { Exchange } from '../http/exchange.ts';
 import type { Arrival, Audit } from './audit.ts';
@@ -6,9 +5,8 @@ import { observeResponse } from './observe-response.ts';
 import type { RequestAudit } from './request-audit.ts';
 
 /**
- * Resolves to the user that `authenticate` returns, once the arrival of the request is recorded. If `authenticate` fails, creates a
- * recorder that will record the failed response, and rejects with its error. Rejects with 500 InternalError if the arrival cannot be
- * recorded and the mode is blocking-strict.
+ * Resolves to the user once the arrival of the request is recorded. If `authenticate` fails, records the response, and rejects with the
+ * same error. Rejects with 500 InternalError if the arrival cannot be recorded and the mode is blocking-strict.
  */
 export async function recordFrom(
   audit: Audit,

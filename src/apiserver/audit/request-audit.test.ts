@@ -15,7 +15,6 @@ const start = (room: ObjectRoom): RequestAudit =>
     onRefused: () => undefined,
   });
 
-/** Returns the number of characters for which the room still has space. */
 const leftIn = (room: ObjectRoom): number => {
   let chars = 0;
   while (room.join(['x'.repeat(chars + 1)]) !== undefined) room.leave(++chars);

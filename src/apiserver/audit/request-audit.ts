@@ -1,12 +1,7 @@
 /**
  * Records one request: collects the facts that its handlers report, and adds an event to the log for each stage that the policy does not
- * omit.
+ * omit. There is at most one event of each stage, and none after ResponseComplete or Panic.
  *
- * Invariants:
- *  1. There is at most one event of each stage, and none after ResponseComplete or Panic.
- *  2. Below the level Request, an event contains only the name, namespace, UID and resourceVersion of an object.
- *  3. The memory of recorded objects is limited (ObjectRoom). The event of an object beyond a limit has an annotation instead of the
- *     object.
  * Source: WithAudit and WithFailedAuthenticationAudit of k8s.io/apiserver/pkg/endpoints/filters, and pkg/audit/request.go, of v1.33
  * (behavior and wording).
  */
@@ -21,7 +16,7 @@ import type { Stage } from './policy.ts';
 import type { AuditConfig } from './policy-rules.ts';
 import type { Sink } from './sink.ts';
 
-/** The event of a request that took longer than this has an annotation with the duration. */
+/** The event of a slower request has an annotation with the duration. */
 const SLOW_MILLIS = 500;
 
 const CLOSED_EARLY: ResponseStatus = { status: 'Success', message: 'Connection closed early', code: 200 };
@@ -29,16 +24,11 @@ const CLOSED_EARLY: ResponseStatus = { status: 'Success', message: 'Connection c
 export interface RequestAuditOptions {
   facts: RequestFacts;
   config: AuditConfig;
-  /**
-   * Whether the response may take as long as the client wants, such as the response to a watch. Such a request has the stage
-   * ResponseStarted.
-   */
+  /** Whether the response may take as long as the client wants, as for a watch. Such a request has the stage ResponseStarted. */
   isLongRunning: boolean;
-  /** The annotations that the handlers of the request add. */
   annotations: Map<string, string>;
   sink: Sink;
   room: ObjectRoom;
-  /** Returns the current time in milliseconds, with fractions. */
   now(): Millis;
   /** Called if the request is refused because its first event is lost. */
   onRefused(): void;
@@ -54,10 +44,9 @@ export class RequestAudit {
   #hasStarted = false;
   #hasPanicked = false;
   #isComplete = false;
-  /** Whether the authentication has failed. If it has, the event of the stage ResponseStarted is the only event of the request. */
+  /** After a failed authentication, the event of the stage ResponseStarted is the only event of the request. */
   #isUnauthenticated = false;
   #heldBytes = 0;
-  /** The result of Sink.add() for the last event. */
   #last: Promise<boolean> | undefined;
 
   constructor(options: RequestAuditOptions) {
@@ -66,8 +55,8 @@ export class RequestAudit {
   }
 
   /**
-   * Records the arrival of the request. Returns undefined if the request need not wait for the event; otherwise, resolves when the event is
-   * written or lost. Rejects with 500 InternalError if the event is lost and the mode is blocking-strict.
+   * Returns undefined if the request need not wait for the event. Otherwise, resolves when the event is written or lost, and rejects with
+   * 500 InternalError if it is lost and the mode is blocking-strict.
    */
   received(): Promise<void> | undefined {
     return this.#add('RequestReceived')?.then((isWritten) => {
@@ -78,10 +67,7 @@ export class RequestAudit {
     });
   }
 
-  /**
-   * Records that the authentication has failed. Then only the event of the stage ResponseStarted is recorded. `message`: names the
-   * credentials that failed.
-   */
+  /** `message`: names the credentials that failed. */
   unauthenticated(message: string): void {
     this.#status = { message };
     this.#isUnauthenticated = true;
@@ -108,8 +94,8 @@ export class RequestAudit {
   }
 
   /**
-   * Records the response to a request that succeeded. `representation`: returns the representation of the response as JSON. Returns
-   * undefined if the response need not wait for the record; otherwise, resolves when the response is recorded.
+   * Records the response to a request that succeeded. Resolves when it is recorded; returns undefined if the response need not wait for
+   * that.
    */
   answered(answer: KubeObject | Status | KubeList, representation: () => Representation): Promise<void> | undefined {
     if (isStatus(answer)) this.#setStatus(answer);
@@ -124,20 +110,18 @@ export class RequestAudit {
     this.#responseObject = this.#hold(parts as Iterable<string>);
   }
 
-  /** Records the Status with which the request failed. */
   failed(status: Status): void {
     this.#setStatus(status);
     if (this.#records('RequestResponse')) this.#responseObject = this.#hold([JSON.stringify(status)]);
   }
 
-  /** Records an unexpected failure. The event contains the message of the error, which the response does not contain. */
+  /** Records an unexpected failure. The response does not contain the message of the error. */
   panicked(error: unknown): void {
     this.#hasPanicked = true;
     const message = `APIServer panic'd: ${error instanceof Error ? error.message : String(error)}`;
     this.#status = { status: 'Failure', reason: 'InternalError', message, code: 500 };
   }
 
-  /** Records that the response has begun with the status code. */
   started(code: number): void {
     if (this.#hasStarted || this.#isComplete) return;
     this.#hasStarted = true;
@@ -199,14 +183,12 @@ export class RequestAudit {
     this.#status = { status, message: shown, reason, details, code };
   }
 
-  /** Returns the object as it is recorded: without managedFields if the policy omits them. */
   #shown<T extends KubeObject>(object: T): T {
     if (!this.#options.config.omitManagedFields || !hasManagedFields(object)) return object;
     const { managedFields, ...metadata } = object.metadata;
     return { ...object, metadata };
   }
 
-  /** Returns the concatenated texts. If they exceed a limit of ObjectRoom, returns undefined and adds an annotation. */
   #hold(texts: Iterable<string>): string | undefined {
     const { room, annotations } = this.#options;
     const text = room.join(texts);
@@ -222,10 +204,7 @@ const isStatus = (object: KubeObject | Status | KubeList): object is Status =>
 const hasManagedFields = ({ metadata }: KubeObject): boolean =>
   typeof metadata === 'object' && metadata !== null && metadata.managedFields !== undefined;
 
-/**
- * Returns the properties of the object whose values are non-empty texts, because the metadata in the body of a request may have values of
- * any type.
- */
+/** Keeps only non-empty texts, because the metadata in the body of a request may have values of any type. */
 function textsOf(object: unknown): Record<string, string | undefined> {
   const entries = Object.entries(object ?? {}) as [string, unknown][];
   return Object.fromEntries(

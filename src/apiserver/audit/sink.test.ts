@@ -22,11 +22,10 @@ const idOf = (line: Buffer): string => JSON.parse(line.toString()).auditID;
 interface Held extends Output {
   /** The IDs of the events that each call of append() got. */
   calls: string[][];
-  /** Ends the oldest call of append() that has not ended, with this result. */
+  /** Ends the oldest unfinished call of append(). */
   end(result: { written: number; error?: Error }): void;
 }
 
-/** Returns an output whose calls of append() end only when the test calls end(). */
 function heldOutput(): Held {
   const ends: ((result: { written: number; error?: Error }) => void)[] = [];
   const calls: string[][] = [];

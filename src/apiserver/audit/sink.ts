@@ -1,11 +1,7 @@
 /**
- * Passes audit events to an output: formats and truncates the events, and queues their lines while the output is busy.
+ * Formats and truncates audit events, and queues their lines while the output is busy. The output gets the lines in the order in which they
+ * were added. Events that exceed the limits of the queue are dropped and counted.
  *
- * Boundary: the output writes lines; the recorder of a request decides which events there are.
- * Invariants:
- *  1. Adding an event never blocks: the output writes the lines asynchronously, in the order in which they were added.
- *  2. At most MAX_EVENTS events and MAX_BYTES bytes wait. Further events are dropped and counted.
- *  3. A failure of the output is logged when it begins, and again, with the number of lost events, when it has ended.
  * Source: k8s.io/apiserver/plugin/pkg/audit (truncate, buffered, log) and pkg/audit/metrics.go of v1.33 (behavior, names of metrics and
  * plugins).
  */
@@ -15,7 +11,7 @@ import type { Metrics } from '../../platform/metrics.ts';
 import type { Log, Timers } from '../../platform/platform.ts';
 import { type AuditEvent, type Format, jsonText, legacyText, TRUNCATED } from './event.ts';
 
-/** The maximum number of events that wait. Source: the default of --audit-log-batch-buffer-size. */
+/** Source: the default of --audit-log-batch-buffer-size. */
 const MAX_EVENTS = 10_000;
 const MAX_BYTES = 64 * 1024 * 1024;
 /** The total length of the lines that are passed to the output at a time. The last line may exceed it. */
@@ -25,21 +21,18 @@ const BATCH_BYTES = 1024 * 1024;
  * fit.
  */
 const RECOVERED_MILLIS = 10_000;
-/** How long close() waits for the output. */
 const CLOSE_MILLIS = 5_000;
 
 export const MODES = ['batch', 'blocking', 'blocking-strict'] as const;
 /**
- * How requests wait for their events. `batch`: they do not wait. `blocking`: a response ends when its event is written or lost.
- * `blocking-strict`: in addition, a request whose RequestReceived event is lost is refused.
+ * `batch`: requests do not wait for their events. `blocking`: a response ends when its event is written or lost. `blocking-strict`: in
+ * addition, a request whose RequestReceived event is lost is refused.
  */
 export type Mode = (typeof MODES)[number];
 
-/** The destination of the lines, such as a file. The caller awaits each call of append() before the next. */
+/** The caller awaits each call of append() before the next. */
 export interface Output {
-  /**
-   * Writes the lines. Resolves to the number of lines that were written, and to the error if some lines were not written. Never rejects.
-   */
+  /** Resolves to the number of lines that were written, and to the error if some were not. Never rejects. */
   append(lines: readonly Buffer[]): Promise<{ written: number; error?: Error }>;
   close(): Promise<void>;
 }
@@ -52,9 +45,9 @@ export interface SinkOptions {
   output: Output;
   mode: Mode;
   format: Format;
-  /** Limits the length of events. Undefined: events are not truncated. */
+  /** Undefined: events are not truncated. */
   truncation?: Truncation | undefined;
-  /** The limit on the bytes of events that wait. The default is MAX_BYTES. */
+  /** The default is MAX_BYTES. */
   maxWaitingBytes?: number;
   metrics: Metrics;
   timers: Timers;
@@ -62,11 +55,10 @@ export interface SinkOptions {
 }
 
 export interface Sink {
-  /** Whether a request is refused if its RequestReceived event is lost. */
   readonly isStrict: boolean;
   /**
-   * Adds the event. Returns undefined if the mode is batch, in which requests do not wait for events. Otherwise resolves, when the event is
-   * written or lost, to whether the event is written. An event that is too large counts as written.
+   * Returns undefined in the mode batch. Otherwise resolves, when the event is written or lost, to whether it is written. An event that is
+   * too large counts as written.
    */
   add(event: AuditEvent): Promise<boolean> | undefined;
   /** Resolves when all events are written, or after CLOSE_MILLIS. */
@@ -138,7 +130,7 @@ export function createSink(options: SinkOptions): Sink {
 }
 
 type Plugin = 'log' | 'buffered' | 'truncate';
-/** Counts events that the plugin has lost. `lost` is 0 when the plugin has passed on an event without a loss. */
+/** `lost` is 0 when the plugin has passed on an event. */
 type ReportLoss = (plugin: Plugin, lost: number, error?: Error) => void;
 
 function lossReporter(metrics: Metrics, timers: Timers, log: Log): ReportLoss {
@@ -147,7 +139,6 @@ function lossReporter(metrics: Metrics, timers: Timers, log: Log): ReportLoss {
     'Counter of audit events that failed to be audited properly. Plugin identifies the plugin affected by the error.',
     ['plugin'],
   );
-  /** The failures that have not ended, by plugin. */
   const failures = new Map<Plugin, { lost: number; lastAt: Millis }>();
   return (plugin, lost, error) => {
     const failure = failures.get(plugin);
@@ -163,12 +154,12 @@ function lossReporter(metrics: Metrics, timers: Timers, log: Log): ReportLoss {
 }
 
 /**
- * The maximum number of characters of a truncated message, as a fraction of the maximum line length in bytes. A character takes at most 6
- * bytes in JSON.
+ * The limit on the characters of a truncated message, as a fraction of the limit on the bytes of a line. A character takes at most 6 bytes
+ * in JSON.
  */
 const MESSAGE_SHARE = 1 / 8;
 
-/** Returns the response status with at most `chars` characters of its message, and without its details, which may list many causes. */
+/** Omits the details, which may list many causes. */
 function shortStatus({ responseStatus }: AuditEvent, chars: number): Pick<AuditEvent, 'responseStatus'> {
   if (responseStatus === undefined) return {};
   const { details, message = '', ...rest } = responseStatus;
@@ -176,9 +167,8 @@ function shortStatus({ responseStatus }: AuditEvent, chars: number): Pick<AuditE
 }
 
 /**
- * Returns a function that encodes an event as a line. If the event is too large, omits its objects, and then most of its message, so that,
- * unlike upstream, a client cannot avoid the log by a request with a long error. The function returns undefined if the event is still too
- * large.
+ * If an event is too large, omits its objects, and then most of its message, so that, unlike upstream, a client cannot avoid the log by a
+ * request with a long error. The returned function returns undefined if the event is still too large.
  */
 function encoder(
   { format, truncation }: Pick<SinkOptions, 'format' | 'truncation'>,

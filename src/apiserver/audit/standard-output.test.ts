@@ -8,7 +8,7 @@ import { afterAll, expect, test } from 'vitest';
 const folder = mkdtempSync(join(tmpdir(), 'lifepod-audit-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 
-/** A program that writes two lines to standard output, and the result of append() to standard error. */
+/** Writes the result of append() to standard error. */
 const PROGRAM = `
   import { standardOutput } from ${JSON.stringify(join(import.meta.dirname, 'standard-output.ts'))};
   process.stdout.on('error', () => undefined);

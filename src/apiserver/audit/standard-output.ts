@@ -1,4 +1,3 @@
-/** Writes the lines of the audit log to standard output. */
 import { fstatSync, write } from 'node:fs';
 import { promisify } from 'node:util';
 import type { Output } from './sink.ts';
@@ -7,8 +6,8 @@ const STDOUT = 1;
 const writeTo = promisify(write);
 
 /**
- * Returns the output that writes to standard output: a pipe or a terminal, or a file if the engine runs in the background. Lines for a file
- * are written with fs.write() in another thread, because process.stdout.write() would block the event loop until they are written.
+ * Standard output may be a file, for example if the engine runs in the background. process.stdout.write() would block the event loop until
+ * the lines are in the file, so fs.write() writes them in another thread.
  */
 export function standardOutput(): Output {
   const put = fstatSync(STDOUT).isFile() ? writeFile : writeStream;

@@ -1,5 +1,4 @@
 /**
- * Authorizes requests, and creates the errors for requests that are not allowed.
  * Source: k8s.io/apiserver/pkg/endpoints/filters/authorization.go and handlers/responsewriters/errors.go of v1.33 (behavior and wording).
  */
 import { ApiError, forbidden } from '../../machinery/status.ts';
@@ -21,8 +20,8 @@ export const authorizeResource = (
   privileged(exchange) ? undefined : authorize(authorizer, exchange, resourceAttributes(exchange, route));
 
 /**
- * Like authorizeResource(), for all other requests: for a path such as /apis, or for a resource, a subresource or a method that the server
- * does not serve. `segments`: the decoded segments of the path.
+ * Like authorizeResource(), for a path such as /apis, or for a resource, a subresource or a method that the server does not serve.
+ * `segments`: the decoded segments of the path.
  */
 export const authorizeOther = (
   authorizer: Authorizer,
@@ -33,7 +32,7 @@ export const authorizeOther = (
     ? undefined
     : authorize(authorizer, exchange, { user: exchange.user, ...requestAttributes(exchange, segments) });
 
-/** Returns whether the user may do everything, and records this decision. */
+/** Also records the decision if the user may do everything. */
 function privileged({ user, audit }: Exchange): boolean {
   if (!isPrivileged(user)) return false;
   annotate(audit, true, '');
@@ -61,13 +60,11 @@ async function authorize(
 const resourceAttributes = ({ user, method, query }: Exchange, route: ResourceRoute): ResourceAttributes =>
   attributesOf({ user, ...route, ...(method === 'OPTIONS' && { verb: '' }) }, query.get('fieldSelector'));
 
-/** Adds the decision to the annotations of the request's audit event. */
 export function annotate(audit: Map<string, string>, allowed: boolean, reason: string): void {
   audit.set('authorization.k8s.io/decision', allowed ? 'allow' : 'forbid');
   audit.set('authorization.k8s.io/reason', reason);
 }
 
-/** Returns the error for a request that is not allowed. */
 export function refusal(attributes: Attributes, reason: string): ApiError {
   const text = (cause: string): string => (reason === '' ? cause : `${cause}: ${reason}`);
   const user = quote(attributes.user.name);
@@ -96,5 +93,5 @@ const pathForbidden = (message: string): ApiError =>
 
 const quote = (text: string): string => JSON.stringify(text);
 
-/** Escapes the characters that a browser could read as HTML, as upstream does. */
+/** As upstream, escapes the characters that a browser could read as HTML. */
 const safe = (text: string): string => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');

@@ -12,10 +12,7 @@ const pod = { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'p', namespace: '
 const never = new AbortController().signal;
 const MERGE = 'application/merge-patch+json';
 
-/**
- * Returns the API of `user` on a backend that only records its calls. `allowed`: the requests that the authorizer allows, as texts like in
- * `asked`.
- */
+/** `allowed`: the requests that the authorizer allows, in the form of `asked`. */
 function backendOf(allowed: readonly string[], user = jane) {
   const called: string[] = [];
   const asked: string[] = [];

@@ -1,8 +1,6 @@
 /**
- * Wraps the backend for components of the same process: the user of each request needs the same rights as for a request over HTTPS.
- *
- * Boundary: the HTTP server authorizes the requests of its clients itself, because clients also send requests for other paths, and for
- * resources that do not exist.
+ * Wraps the backend for components of the same process, whose requests need the same rights as over HTTPS. The HTTP server authorizes the
+ * requests of its clients itself, also those for other paths and for resources that do not exist.
  */
 import type { Attributes, Authorizer } from '../../ports/authorizer.ts';
 import type { ListOptions, ResourceBackend } from '../../ports/backend.ts';
@@ -11,7 +9,6 @@ import { isPrivileged } from './authorization/authorizer.ts';
 import { annotate, refusal } from './authorize.ts';
 import { attributesOf } from './request-attributes.ts';
 
-/** Called for each refused request, with the reason of the authorizer. */
 export type OnRefusal = (attributes: Attributes, reason: string) => void;
 
 export function authorizedBackend<Backend extends ResourceBackend>(

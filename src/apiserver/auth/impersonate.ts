@@ -1,7 +1,6 @@
 /**
- * Implements impersonation: a sender can send a request as another user if the sender may impersonate this user.
- * Source: WithImpersonation of k8s.io/apiserver/pkg/endpoints/filters of v1.33 (behavior). One difference: headers without a user are a bad
- * request (400) instead of an internal error.
+ * Source: WithImpersonation of k8s.io/apiserver/pkg/endpoints/filters of v1.33 (behavior). Unlike upstream, refuses headers without a user
+ * as a bad request (400) instead of an internal error.
  */
 import type { IncomingHttpHeaders } from 'node:http';
 import { badRequest } from '../../machinery/status.ts';
@@ -17,19 +16,17 @@ const ANONYMOUS = 'system:anonymous';
 const AUTHENTICATED = 'system:authenticated';
 const UNAUTHENTICATED = 'system:unauthenticated';
 
-/** Matches the user name of a ServiceAccount. The groups are the namespace and the name of the ServiceAccount, which contain no colons. */
+/** Captures the namespace and the name, which contain no colons. */
 const SERVICE_ACCOUNT = /^system:serviceaccount:([^:]+):([^:]+)$/;
 
-/** Whether the headers ask for impersonation. */
 export const isImpersonating = (headers: IncomingHttpHeaders): boolean => {
   for (const name in headers) if (name.startsWith('impersonate-')) return true;
   return false;
 };
 
 /**
- * Resolves to the user as whom the request is to be handled, which is the sender if the headers request no impersonation. `headers`: all
- * values of each header. Rejects with 403 Forbidden if the sender may not impersonate the user, one of the groups, the UID or one of the
- * extra values, and with 400 BadRequest if the headers contain groups, a UID or extra values, but no user.
+ * `headers`: all values of each header. Resolves to the sender if the headers request no impersonation. Rejects with 403 Forbidden if the
+ * sender may not impersonate the requested user, and with 400 BadRequest if the headers contain groups, a UID or extra values, but no user.
  */
 export async function impersonate(authorizer: Authorizer, sender: UserInfo, headers: Headers): Promise<UserInfo> {
   const wanted = requestedUser(headers);
@@ -42,10 +39,8 @@ export async function impersonate(authorizer: Authorizer, sender: UserInfo, head
   return withSystemGroups(wanted);
 }
 
-/** The user that the headers request. */
 interface Requested {
   name: string;
-  /** The groups of the user; absent if the headers contain none: withSystemGroups() then adds the groups of a ServiceAccount. */
   groups?: readonly string[];
   uid?: string;
   extra: Readonly<Record<string, readonly string[]>>;
@@ -63,7 +58,7 @@ function requestedUser(headers: Headers): Requested | undefined {
   return { name, ...(groups.length === 0 ? {} : { groups }), ...(uid === '' ? {} : { uid }), extra };
 }
 
-/** Decodes the values of a header again: Node.js decodes the bytes of headers as Latin-1, but the names of users are UTF-8. */
+/** Node.js decodes the bytes of headers as Latin-1, but the names of users are UTF-8. */
 const valuesOf = (values: readonly string[] = []): string[] =>
   values.map((value) => Buffer.from(value, 'latin1').toString('utf8'));
 
@@ -87,10 +82,6 @@ function unescaped(key: string): string {
 
 type What = Omit<ResourceAttributes, 'user' | 'verb'>;
 
-/**
- * Yields the resources that the sender must be allowed to impersonate: the user or ServiceAccount, the groups, the extra values and the
- * UID.
- */
 function* rightsToBe({ name, groups = [], uid, extra }: Requested): Generator<What> {
   const account = SERVICE_ACCOUNT.exec(name);
   yield account === null

@@ -1,6 +1,6 @@
 /**
- * Determines the attributes of a request, by which it is authorized, from its method, path and query, whether or not the server serves the
- * path. So a user who may not read a resource gets the same response whether or not the resource exists.
+ * Determines the attributes of a request whether or not the server serves the path. So a user who may not read a resource gets the same
+ * response whether or not the resource exists.
  * Source: RequestInfo of k8s.io/apiserver/pkg/endpoints/request of v1.33 (behavior).
  */
 import { type FieldRequirement, parseFieldSelector } from '../../machinery/field-selector.ts';
@@ -19,13 +19,10 @@ const VERBS: Readonly<Record<string, string>> = {
   DELETE: 'delete',
 };
 
-/**
- * The verbs that a path can contain before its resource: `watch` in the deprecated paths for watches, and `proxy`, which is no longer
- * served.
- */
+/** A path can contain these verbs before its resource. */
 const VERBS_IN_PATHS = ['watch', 'proxy'];
 
-/** The subresources of Namespaces, by which /namespaces/NAME/SUBRESOURCE differs from /namespaces/NAME/PLURAL. */
+/** /namespaces/NAME/status is a subresource, but /namespaces/NAME/pods is a list. */
 const NAMESPACE_SUBRESOURCES = ['status', 'finalize'];
 
 interface Request {
@@ -35,7 +32,7 @@ interface Request {
 
 type WithoutUser<T> = Omit<T, 'user'>;
 
-/** Returns the attributes of a request for any path. `segments`: the decoded segments of the path. */
+/** `segments`: the decoded segments of the path. */
 export function requestAttributes(
   { method, query }: Request,
   segments: readonly string[],
@@ -80,9 +77,6 @@ interface ResourceRequest {
   name?: string | undefined;
 }
 
-/**
- * Returns the attributes of a request for a resource that the server has. `selector`: the field selector of a request for several objects.
- */
 export function attributesOf(request: ResourceRequest, selector: string | null | undefined): ResourceAttributes {
   const { user, verb, ref, subresource, namespace, name } = request;
   const { group, resource } = ref;
@@ -102,10 +96,7 @@ export function attributesOf(request: ResourceRequest, selector: string | null |
   };
 }
 
-/**
- * Returns the requirements of a field selector; undefined if there is no selector, or if the selector is invalid: the server then refuses
- * the request.
- */
+/** Returns undefined if there is no selector, or if the server will refuse the selector as invalid. */
 function selectedFields(selector: string | null | undefined): FieldRequirement[] | undefined {
   if (!selector) return undefined;
   try {
@@ -116,8 +107,8 @@ function selectedFields(selector: string | null | undefined): FieldRequirement[]
 }
 
 /**
- * Returns the only name that the field selector of a list or watch selects, so that a rule for single objects can allow the request.
- * Returns undefined if the selector does not require a valid name.
+ * Returns the one name that the selector of a list or watch selects, so that a rule for single objects can allow the request. Returns
+ * undefined if the selector does not require a valid name.
  */
 function selectedName(requirements: readonly FieldRequirement[] = []): string | undefined {
   const only = requirements.find(({ field, op }) => field === 'metadata.name' && op === '=')?.value;

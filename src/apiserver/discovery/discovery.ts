@@ -1,7 +1,4 @@
-/**
- * Creates the discovery documents: the served groups, versions, resources and verbs, taken from the kinds.
- * Source: meta/v1 APIResourceList and apidiscovery.k8s.io/v2 APIGroupDiscoveryList of v1.33.
- */
+/** Source: meta/v1 APIResourceList and apidiscovery.k8s.io/v2 APIGroupDiscoveryList of v1.33. */
 import { createHash } from 'node:crypto';
 import type { KindDefinition, SubresourceDefinition } from '../../api/kind.ts';
 import { pathNotFound } from '../../machinery/status.ts';
@@ -11,7 +8,6 @@ import { byPriority } from './version-priority.ts';
 
 const groupsOf = (kinds: readonly KindDefinition[]): string[] => [...new Set(kinds.map((kind) => kind.group))];
 
-/** Returns the versions of the group, the preferred version first. */
 const versionsOf = (kinds: readonly KindDefinition[], group: string): string[] =>
   [...new Set(kinds.filter((kind) => kind.group === group).map((kind) => kind.version))].sort(byPriority);
 
@@ -22,7 +18,7 @@ const subresourcesOf = (kind: KindDefinition): [string, SubresourceDefinition][]
 
 const sortedVerbs = (definition: SubresourceDefinition): string[] => [...definition.verbs].sort();
 
-/** Returns the document at /api: the versions of the core group. */
+/** The document at /api. */
 export const apiVersions = (kinds: readonly KindDefinition[]) => ({
   kind: 'APIVersions',
   versions: versionsOf(kinds, ''),
@@ -34,7 +30,7 @@ function apiGroup(kinds: readonly KindDefinition[], group: string) {
   return { name: group, versions, preferredVersion: versions[0] };
 }
 
-/** Returns the document at /apis: all groups except for the core group. */
+/** The document at /apis. */
 export const apiGroupList = (kinds: readonly KindDefinition[]) => ({
   kind: 'APIGroupList',
   apiVersion: 'v1',
@@ -43,16 +39,13 @@ export const apiGroupList = (kinds: readonly KindDefinition[]) => ({
     .map((group) => apiGroup(kinds, group)),
 });
 
-/** Returns the document at /apis/GROUP. Throws 404 NotFound if the group is not served, or is the core group. */
+/** The document at /apis/GROUP. Throws 404 NotFound if the group is not served, or is the core group. */
 export function apiGroupDocument(kinds: readonly KindDefinition[], group: string) {
   if (group === '' || !groupsOf(kinds).includes(group)) throw pathNotFound();
   return { kind: 'APIGroup', apiVersion: 'v1', ...apiGroup(kinds, group) };
 }
 
-/**
- * Returns a hash of the kind's group, version and name, by which clients that migrate stored objects recognize the stored version.
- * Source: apiserver's StorageVersionHash.
- */
+/** Clients that migrate stored objects recognize the stored version by this hash. Source: apiserver's StorageVersionHash. */
 const storageVersionHash = (kind: KindDefinition): string =>
   createHash('sha256').update(`${kind.group}/${kind.version}/${kind.kind}`).digest().subarray(0, 8).toString('base64');
 
@@ -84,7 +77,7 @@ function apiResources(kind: KindDefinition) {
   return [own, ...subresources];
 }
 
-/** Returns the document at /api/v1 or /apis/GROUP/VERSION. Throws 404 NotFound if the version is not served. */
+/** The document at /api/v1 or /apis/GROUP/VERSION. Throws 404 NotFound if the version is not served. */
 export function apiResourceList(kinds: readonly KindDefinition[], group: string, version: string) {
   const served = kinds.filter((kind) => kind.group === group && kind.version === version).sort(byPlural);
   if (served.length === 0) throw pathNotFound();
@@ -117,9 +110,7 @@ function resourceDiscovery(kind: KindDefinition) {
 
 export type AggregatedVersion = 'v2' | 'v2beta1';
 
-/**
- * Returns the aggregated document at /api, with the core group, if `core` is true; otherwise the document at /apis, with all other groups.
- */
+/** The aggregated document at /api if `core` is true, otherwise at /apis. */
 export function aggregatedDiscovery(kinds: readonly KindDefinition[], core: boolean, version: AggregatedVersion) {
   const groups = groupsOf(kinds).filter((group) => (group === '') === core);
   return {

@@ -1,4 +1,4 @@
-/** Creates the document at /: the paths that the server serves outside of resources. Source: routes.Index of v1.33. */
+/** Source: routes.Index of v1.33. */
 import type { KindDefinition } from '../../api/kind.ts';
 
 const FIXED = [
@@ -14,7 +14,7 @@ const FIXED = [
   '/version',
 ];
 
-/** Returns the paths in alphabetical order. `checks`: the paths of the health endpoints and of their checks. */
+/** Returns the paths that the document at / lists. `checks`: the paths of the health endpoints and of their checks. */
 export function rootPaths(kinds: readonly KindDefinition[], checks: readonly string[]): string[] {
   const ofGroups = kinds.flatMap(({ group, version }) =>
     group === '' ? [`/api/${version}`] : [`/apis/${group}`, `/apis/${group}/${version}`],

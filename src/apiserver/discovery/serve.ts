@@ -1,4 +1,3 @@
-/** Serves the discovery documents over HTTP. */
 import { notAcceptable, pathNotFound } from '../../machinery/status.ts';
 import { sendBody, sendJson } from '../http/answers.ts';
 import type { ServerContext } from '../http/context.ts';
@@ -14,10 +13,7 @@ import {
 } from './discovery.ts';
 import { isCustomResourcesPath, serveNoCustomResources } from './no-custom-resources.ts';
 
-/**
- * Returns the version of the aggregated document that the client prefers; undefined if the client prefers the unaggregated
- * document. Throws 406 NotAcceptable if the client accepts neither.
- */
+/** Returns undefined if the client prefers the unaggregated document. Throws 406 NotAcceptable if the client accepts neither. */
 function aggregatedForm(accept: string | undefined): AggregatedVersion | undefined {
   for (const range of acceptedRanges(accept)) {
     if (!isJson(range)) continue;
@@ -33,8 +29,8 @@ export const isDiscoveryPath = (segments: readonly string[]): boolean =>
   (segments[0] === 'api' ? segments.length <= 2 : segments[0] === 'apis' && segments.length <= 3);
 
 /**
- * Responds to a request for a discovery document. `segments`: the segments of the URL path. Rejects with 404 NotFound if the group
- * or version is not served, and 406 NotAcceptable if the client accepts no form of the document at /api or /apis.
+ * `segments`: the segments of the URL path. Rejects with 404 NotFound if the group or version is not served, and 406 NotAcceptable if the
+ * client accepts no form of the document at /api or /apis.
  */
 export async function serveDiscovery(
   server: ServerContext,

@@ -1,5 +1,5 @@
 /**
- * Serves the documents with which other programs verify ServiceAccount tokens: the configuration of the issuer, and its public key.
+ * Serves the documents with which other programs verify ServiceAccount tokens.
  * Source: pkg/serviceaccount/openidmetadata.go and pkg/routes/openidmetadata.go of v1.33; OpenID Connect Discovery 1.0.
  */
 
@@ -11,10 +11,9 @@ import { publicKeySet, tokenKeyOf } from '../pki/tokens.ts';
 const CONFIGURATION_PATH = '/.well-known/openid-configuration';
 const KEYS_PATH = '/openid/v1/jwks';
 
-/** Whether the path is the path of one of the documents. */
 export const isIssuerPath = (path: string): boolean => path === CONFIGURATION_PATH || path === KEYS_PATH;
 
-/** Sends the document at the path of the request, for which isIssuerPath() must be true. */
+/** The path of the request must be one of the documents (see isIssuerPath()). */
 export type ServeIssuer = (exchange: Exchange) => Promise<void>;
 
 export function issuerDocuments(pki: Pick<Pki, 'serviceAccountKey'>, issuer: string): ServeIssuer {

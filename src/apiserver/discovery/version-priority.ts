@@ -1,13 +1,10 @@
-/**
- * Sorts the versions of an API group so that the preferred version is first.
- * Source: "Version priority" in upstream's documentation of CustomResourceDefinitions.
- */
+/** Source: "Version priority" in upstream's documentation of CustomResourceDefinitions. */
 
 const STABILITY = ['alpha', 'beta', undefined] as const;
 
 /**
- * Compares two versions for Array.sort(). Stable versions (v2, v1) precede beta versions (v1beta2, v1beta1), and these precede alpha
- * versions; among versions of the same stability, higher numbers come first. Names of another form come last, in alphabetical order.
+ * Compares two versions for Array.sort(), the preferred version first: v2, v1, v1beta2, v1beta1, v1alpha1. Names of another form come last,
+ * in alphabetical order.
  */
 export function byPriority(a: string, b: string): number {
   const [left, right] = [parse(a), parse(b)];

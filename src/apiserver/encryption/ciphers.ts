@@ -1,12 +1,11 @@
 /**
- * The providers that encrypt values of the store. A cipher is a provider with one key. As upstream, an encrypted value begins with
- * `k8s:enc:PROVIDER:VERSION:NAME:`, in which NAME is the name of the key.
+ * A cipher is a provider with one key. As upstream, an encrypted value begins with `k8s:enc:PROVIDER:VERSION:NAME:`, in which NAME is the
+ * name of the key.
  *
  * aesgcm: AES-256-GCM. Upstream's version v1 encrypts all values with the same key and random nonces of 96 bits, so that the key must be
- * replaced after 200,000 writes. lifepod uses a version v2, which derives a key for each write with HKDF-Expand from the given key and 256
- * random bits, as upstream does for KMS v2, so that the number of writes needs no limit. The layout after the prefix is: 32 random bytes,
- * nonce (12 bytes), ciphertext, tag (16 bytes). The key of the value in the store is authenticated, so that the value cannot be moved to
- * another key.
+ * replaced after 200,000 writes. lifepod's version v2 derives a key for each write with HKDF-Expand from the given key and 256 random bits,
+ * as upstream does for KMS v2, so that the number of writes needs no limit. The layout after the prefix is: 32 random bytes, nonce (12
+ * bytes), ciphertext, tag (16 bytes). The key of the value in the store is authenticated, so that the value cannot be moved to another key.
  *
  * aescbc: AES-CBC with PKCS #7 padding and upstream's layout: IV (16 bytes), ciphertext. This provider authenticates nothing.
  *
@@ -21,49 +20,43 @@ import {
   randomBytes,
 } from 'node:crypto';
 
-/** Encrypts and decrypts the values of the store with one key. */
 export interface Cipher {
   /** The beginning of all values that this cipher has encrypted; '' for identity. */
   prefix: string;
   /** Returns the encrypted value, with the prefix. `key`: the key of the value in the store. */
   encrypt(key: string, value: Uint8Array): Uint8Array;
-  /**
-   * Decrypts a value with the prefix. Throws an error with upstream's text if the value is damaged or, with aesgcm, belongs to another key
-   * of the store.
-   */
+  /** Throws an error with upstream's text if the value is damaged or, with aesgcm, belongs to another key of the store. */
   decrypt(key: string, value: Uint8Array): Uint8Array;
 }
 
-/** The beginning of all encrypted values. No JSON text begins with this text. */
+/** No JSON text begins with this text. */
 export const ENCRYPTED = 'k8s:enc:';
 
-/** The lengths that the secret of a key may have, in bytes. */
 export const KEY_BYTES: readonly number[] = [16, 24, 32];
 
 const RANDOM_BYTES = 32;
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 const BLOCK_BYTES = 16;
-/** The labels of derived bytes. Different labels make the keys for values independent of the names of keys. */
+/** Different labels make the keys for values independent of the names of keys. */
 const DATA_KEY_LABEL = 'lifepod value ';
 const KEY_NAME_LABEL = 'lifepod key name';
 const FIRST_BLOCK = Uint8Array.of(1);
 const NOTHING = new Uint8Array();
 
 /**
- * Returns 32 bytes that are derived from the secret with HKDF-Expand and SHA-256, whose first block is enough. HKDF-Extract is not needed,
- * because the secret is random. Source: RFC 5869, 2.3 and 3.3.
+ * HKDF-Expand with SHA-256, whose first block of 32 bytes is enough. HKDF-Extract is not needed, because the secret is random. Source: RFC
+ * 5869, 2.3 and 3.3.
  */
 const derive = (secret: KeyObject, label: string, info: Uint8Array = NOTHING): Buffer =>
   createHmac('sha256', secret).update(label).update(info).update(FIRST_BLOCK).digest();
 
-/** Returns whether the value begins with the ASCII text. */
 export function beginsWith(value: Uint8Array, prefix: string): boolean {
   for (let at = 0; at < prefix.length; at++) if (value[at] !== prefix.charCodeAt(at)) return false;
   return true;
 }
 
-/** Returns a name for a key that is derived from its secret, so that keys with different secrets have different names. */
+/** The name is derived from the secret, so that keys with different secrets have different names. */
 export const keyNameOf = (secret: Uint8Array): string =>
   `key-${derive(createSecretKey(secret), KEY_NAME_LABEL).toString('hex').slice(0, 12)}`;
 
@@ -72,14 +65,13 @@ export const AESCBC_PREFIX = `${ENCRYPTED}aescbc:v1:`;
 
 const TOO_SHORT = 'the stored data was shorter than the required size';
 
-/** Returns the cipher of an aesgcm key. KEY_BYTES has the possible lengths of `secret`. */
 export function aesgcm(name: string, secret: Uint8Array): Cipher {
   const prefix = `${AESGCM_PREFIX}${name}:`;
   const head = Buffer.from(prefix);
   const nonceAt = prefix.length + RANDOM_BYTES;
   const textAt = nonceAt + NONCE_BYTES;
   const master = createSecretKey(secret);
-  // Return a KeyObject: with a KeyObject, Node.js creates a cipher in half the time that it takes with the bytes of a key.
+  // With a KeyObject, Node.js creates a cipher in half the time that it takes with the bytes of a key.
   const keyFor = (random: Uint8Array): KeyObject => createSecretKey(derive(master, DATA_KEY_LABEL, random));
   return {
     prefix,
@@ -112,7 +104,6 @@ export function aesgcm(name: string, secret: Uint8Array): Cipher {
   };
 }
 
-/** Returns the cipher of an aescbc key. KEY_BYTES has the possible lengths of `secret`. */
 export function aescbc(name: string, secret: Uint8Array): Cipher {
   const prefix = `${AESCBC_PREFIX}${name}:`;
   const head = Buffer.from(prefix);

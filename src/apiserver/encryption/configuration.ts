@@ -1,5 +1,5 @@
 /**
- * Parses an EncryptionConfiguration (apiserver.config.k8s.io/v1), which lists the encrypted resources and their ciphers.
+ * Parses an EncryptionConfiguration (apiserver.config.k8s.io/v1).
  * Source: k8s.io/apiserver/pkg/apis/apiserver and its validation in v1.33 (fields, rules and wording). In addition, the names of keys must
  * be unique for each provider in a list of providers, and must not contain a colon, so that the prefix of a value always identifies one
  * cipher.
@@ -12,9 +12,9 @@ import { checkResources } from './resource-names.ts';
 import { createTransformer, PLAIN, type Transformer } from './transformer.ts';
 
 export interface Configuration {
-  /** Returns the transformer for the value with the key in the store. */
+  /** `key`: the key of the value in the store. */
   transformerFor(key: string): Transformer;
-  /** Prefixes of keys in the store. The key of each value that must be encrypted begins with one of them. */
+  /** The key of each value that must be encrypted begins with one of these prefixes. */
   prefixes: readonly string[];
 }
 
@@ -31,10 +31,9 @@ interface Entry {
 const API_VERSION = 'apiserver.config.k8s.io/v1';
 const KIND = 'EncryptionConfiguration';
 const CIPHERS: Readonly<Record<string, (name: string, secret: Uint8Array) => Cipher>> = { aesgcm, aescbc };
-/** Providers of upstream that lifepod does not support. */
 const UNSUPPORTED: readonly string[] = ['secretbox', 'kms'];
 
-/** Returns the configuration in the text, which is YAML or JSON. Throws a UserError that names the file `path` if the text is invalid. */
+/** The text is YAML or JSON. Throws a UserError that names the file `path` if the text is invalid. */
 export async function parseConfiguration(text: string, path: string): Promise<Configuration> {
   const wrong = (problem: string): UserError =>
     new UserError(`${path} is not a valid ${KIND}: ${problem}; correct the file, or restore it from a backup`);
@@ -65,13 +64,12 @@ interface Group {
   ciphers: readonly Cipher[];
 }
 
-/** Returns the resource and the group that a name such as `secrets` or `deployments.apps` means; `*` means all. */
+/** `name`: such as `secrets` or `deployments.apps`. `*` means all. */
 function groupResource(name: string): { resource: string; group: string } {
   const dot = name.indexOf('.');
   return dot < 0 ? { resource: name, group: '' } : { resource: name.slice(0, dot), group: name.slice(dot + 1) };
 }
 
-/** Returns the prefix of the keys of all resources that a name means. */
 function prefixOfName(name: string): string {
   const { resource, group } = groupResource(name);
   if (group === '*') return REGISTRY_PREFIX;
@@ -169,7 +167,7 @@ function secretErrors(secret: unknown, path: string): FieldError[] {
   const at = `${path}.secret`;
   if (typeof secret !== 'string' || secret === '') return [required(at, 'secret is a mandatory field for a key')];
   const bytes = Buffer.from(secret, 'base64');
-  // Ignore line breaks in base64, as Go does.
+  // Go ignores line breaks in base64.
   if (bytes.toString('base64') !== secret.replace(/[\r\n]/g, ''))
     return [invalid(at, 'REDACTED', 'secrets must be base64 encoded')];
   if (KEY_BYTES.includes(bytes.length)) return [];

@@ -1,4 +1,3 @@
-/** Deletes values that cannot be decrypted, for example because their key is lost. */
 import { workInTurns } from '../../platform/work-in-turns.ts';
 import type { Store } from '../../store/store.ts';
 import { REGISTRY_PREFIX } from '../cache/keys.ts';
@@ -7,13 +6,12 @@ import { decrypt, UnreadableValueError } from './encrypted-store.ts';
 import { readConfiguration } from './encryption.ts';
 import { PLAIN } from './transformer.ts';
 
-/** The number of values that are read at once. */
 const PAGE = 500;
 
 /**
  * Resolves to the keys of the values that cannot be decrypted with the keys of the data folder or, if it is not '', of `configFile`.
- * Deletes these values if `really` is true. `store`: the store with the encrypted values. If the data folder has no key, no encrypted value
- * can be decrypted. Rejects with a UserError if a key file is invalid, or if `configFile` is missing.
+ * Deletes these values if `really` is true. `store`: the store with the encrypted values. Rejects with a UserError if a key file is
+ * invalid, or if `configFile` is missing.
  */
 export async function discardUnreadable(
   store: Store,

@@ -1,4 +1,3 @@
-/** Tests reads of encrypted values, and of values that cannot be decrypted, through the store, the watch cache and the registry. */
 import { describe, expect, test } from 'vitest';
 import { createMemoryStore } from '../../store/memory/memory-store.ts';
 import type { Store } from '../../store/store.ts';
@@ -12,7 +11,6 @@ const PREFIX = '/registry/core/secrets/';
 const cipher = createTransformer([aesgcm('one', Buffer.alloc(32, 1))]);
 const forSecrets = (transformer: Transformer) => (key: string) => (key.startsWith(PREFIX) ? transformer : PLAIN);
 
-/** Returns a transformer that counts how often it encrypts and decrypts. */
 function counting(): Transformer & { calls: { encrypted: number; decrypted: number } } {
   const calls = { encrypted: 0, decrypted: 0 };
   return {
@@ -32,7 +30,6 @@ function counting(): Transformer & { calls: { encrypted: number; decrypted: numb
 const secret = (name: string, value = 'x') =>
   object('Secret', name, { data: { value: Buffer.from(value).toString('base64') } });
 
-/** Changes the last byte of a stored value. */
 async function damage(raw: Store, key: string): Promise<void> {
   const value = Buffer.from((await raw.get(key))?.value ?? []);
   value[value.length - 1] = (value.at(-1) as number) ^ 1;

@@ -1,24 +1,17 @@
 /**
- * A store that encrypts the values of some resources before it passes them to another store, and decrypts them when they are used.
- *
- * Invariants:
- *  1. A value is decrypted when its bytes are first read, and only once, so that an unread value, such as the replaced value of an event,
- *     costs nothing. The event of a write of this process contains the plain value that was written, without decryption.
- *  2. A value that cannot be decrypted does not affect others: only reading its bytes throws an UnreadableValueError.
- *  3. Once settled() has resolved, all values that were encrypted before the call are in the other store, or never will be.
+ * A store that encrypts the values of some resources before it passes them to another store. A value is decrypted when its bytes are first
+ * read, so that an unread value costs nothing. Reading a value that cannot be decrypted throws an UnreadableValueError, and does not affect
+ * others.
  */
 import { ApiError, internalError } from '../../machinery/status.ts';
 import type { Store, StoredValue, StoreEvent, Txn, TxnResult } from '../../store/store.ts';
 import { beginsWith, ENCRYPTED } from './ciphers.ts';
 import { PLAIN, type Transformer } from './transformer.ts';
 
-/**
- * The error for a value in the store that cannot be decrypted, or is not JSON. As upstream, reads of the object and lists that contain the
- * object fail with 500.
- */
+/** As upstream, reads of the object and lists that contain the object fail with 500. */
 export class UnreadableValueError extends ApiError {
   readonly key: string;
-  /** The reason, such as `cipher: message authentication failed`. */
+  /** Such as `cipher: message authentication failed`. */
   readonly problem: string;
   constructor(key: string, problem: string) {
     super(internalError(`unable to transform key ${JSON.stringify(key)}: ${problem}`).status);
@@ -27,7 +20,6 @@ export class UnreadableValueError extends ApiError {
   }
 }
 
-/** Returns the transformer for the value with the key. Called for each value that is read or written. */
 export type TransformerFor = (key: string) => Transformer;
 
 export interface EncryptedStore extends Store {
@@ -60,7 +52,6 @@ class DecryptedValue implements StoredValue {
   }
 }
 
-/** Returns the decrypted value. Throws an UnreadableValueError if the value cannot be decrypted. */
 export function decrypt(transformer: Transformer, key: string, value: Uint8Array): Uint8Array {
   try {
     return transformer.fromStorage(key, value);

@@ -1,4 +1,3 @@
-/** Tests the start with encryption, and the rotation of keys, on the LMDB store, with a crash between any two writes. */
 import {
   chmodSync,
   existsSync,
@@ -25,7 +24,7 @@ import { type Encryption, openEncryptedStore, readConfiguration } from './encryp
 
 const PREFIX = '/registry/core/secrets/default/';
 const PASSWORD = 'correct-horse-battery-staple';
-/** The number of values in the store: more than are read or written at once. LMDB stores some of them in pages of their own. */
+/** More values than are read or written at once. LMDB stores some of them in pages of their own. */
 const COUNT = 620;
 
 let dataDir: string;
@@ -46,9 +45,8 @@ const keep = <T extends Store>(store: T): T => {
 const openRaw = async (): Promise<Store> => keep(await openLmdbStore({ directory: join(dataDir, 'store') }));
 
 interface Faults {
-  /** Called before each write; may throw to make the write fail. */
+  /** May throw to make the write fail. */
   beforeWrite?: () => void;
-  /** Returns the store that is used in place of the LMDB store. */
   wrap?: (store: Store) => Store;
 }
 
@@ -107,7 +105,7 @@ async function fill(store: Store, count = COUNT): Promise<void> {
   const write = (index: number) =>
     store.txn({ compare: [], puts: [{ key: PREFIX + nameOf(index), value: Buffer.from(jsonOf(index)) }] });
   await Promise.all(indexes.map(write));
-  // Write values again, so that the history and free pages of the store also contain values.
+  // The history and free pages of the store must contain values, too.
   await Promise.all(indexes.slice(0, 100).map(write));
 }
 
@@ -124,11 +122,10 @@ function filesIn(folder: string): string[] {
     .map((entry) => join(entry.parentPath, entry.name));
 }
 
-/** Returns the files of the data folder that contain a password, or its base64. */
 const filesWithPasswords = (): string[] =>
   filesIn(dataDir).filter((path) => {
     const content = readFileSync(path);
-    // Omit the last characters, because they depend on the bytes after the password.
+    // The last characters depend on the bytes after the password.
     const encoded = Buffer.from(PASSWORD).toString('base64').slice(0, -3);
     return content.includes(PASSWORD) || content.includes(encoded);
   });
@@ -218,7 +215,6 @@ test('a full disk does not prevent the start of an older data folder, whose valu
   await fill(await openRaw(), 70);
   await closeAll();
   const storeIsFull = new StorageFullError(dataDir, 'the disk is full', 'free some space', undefined);
-  // The error of a write to another file than the store.
   const fileIsFull = Object.assign(new Error('ENOSPC: no space left on device, write'), { code: 'ENOSPC' });
   // The disk is full in the first commit, between two values, during the deletion of the history, and during the copy of the file.
   for (const [allowed, error] of [
@@ -340,7 +336,7 @@ describe('rotateKey()', () => {
   test('events of values with the old key that arrive after the rotation can be read', async () => {
     const undelivered: (() => void)[] = [];
     const { store, rotateKey } = await open({
-      // Copy the values of events, as a store in another process would.
+      // Copies the values of events, as a store in another process would.
       wrap: (raw) => {
         const watch: Store['watch'] = (prefix, after, listener) =>
           raw.watch(prefix, after, (events) => listener(structuredClone(events)));

@@ -1,17 +1,14 @@
 /**
- * Opens the store with encryption at rest, and replaces its keys.
- *
- * The keys are in a file of the data folder (key-file.ts), or in a file of the administrator (--encryption-provider-config), which lifepod
- * never changes.
+ * Opens the store with encryption at rest, and replaces its keys. The keys are in a file of the data folder (key-file.ts), or in a file of
+ * the administrator (--encryption-provider-config), which lifepod never changes.
  *
  * Invariants:
  *  1. No value is encrypted with a key that is not on the disk.
  *  2. No key is removed while a value, including values in the history of the store, is encrypted with it.
- *  3. A new key is created only if the store has no encrypted value. A start without the keys of all values fails with a UserError.
+ *  3. A first key is created only if the store has no encrypted value.
  *  4. Each step can be repeated after a crash: the next start continues a rotation, and encrypts values that are not encrypted yet.
  *  5. After values have been encrypted again, a start copies the store to a new file, because unused space of the old file may still
- *     contain the old values. The file `rewrite-due` in the folder of the keys records this before the first value is written. The first
- *     start with a data folder without keys copies the store, too, even if all its Secrets have been deleted.
+ *     contain the old values. The file `rewrite-due` in the folder of the keys records this before the first value is written.
  */
 import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -30,9 +27,9 @@ import { rewriteValues } from './rewrite-values.ts';
 
 export interface EncryptionOptions {
   dataDir: string;
-  /** The path of the administrator's EncryptionConfiguration; '' if lifepod has a key of its own. */
+  /** '' if lifepod has a key of its own. */
   configFile: string;
-  /** Opens the store. Called again after copyFile(). */
+  /** Called again after copyFile(). */
   openStore: () => Promise<Store>;
   /** Copies the content of the closed store to a new file, which replaces the old one. */
   copyFile: () => Promise<void>;
@@ -40,7 +37,7 @@ export interface EncryptionOptions {
 }
 
 export interface Encryption {
-  /** The store, with decrypted values. */
+  /** Returns decrypted values. */
   store: Store;
   /**
    * Creates a new key, encrypts all values with it, and removes the old keys. Resolves to the number of values. Concurrent calls share one
@@ -51,8 +48,8 @@ export interface Encryption {
 }
 
 /**
- * Opens the store, encrypts the values that are not encrypted with the current key, and resolves to the open store. Rejects with a
- * UserError if the keys or a value of the store cannot be read, and with the errors of openStore().
+ * Encrypts the values that are not encrypted with the current key. Rejects with a UserError if the keys or a value of the store cannot be
+ * read, and with the errors of openStore().
  */
 export async function openEncryptedStore(options: EncryptionOptions): Promise<Encryption> {
   const { dataDir, configFile } = options;
@@ -62,7 +59,7 @@ export async function openEncryptedStore(options: EncryptionOptions): Promise<En
     const given = keys === undefined ? await readGiven(configFile) : undefined;
     const configuration = (): Configuration => (given ?? keys?.configuration) as Configuration;
     const isComplete = await encryptAll(options, raw, configuration(), keys);
-    // Read the file again: it no longer contains the keys that encryptAll() has removed, which must not decrypt values from now on.
+    // encryptAll() may have removed keys from the file. These keys must not decrypt values from now on.
     keys &&= await KeyFile.read(dataDir);
     if (isComplete && existsSync(dueFile(dataDir))) {
       await raw.close();
@@ -83,7 +80,6 @@ const refusal = (configFile: string) => async (): Promise<never> => {
   );
 };
 
-/** Returns a function that rotates the key or, while a rotation runs, resolves to the result of that rotation. */
 function rotations(dataDir: string, raw: Store, store: EncryptedStore, keys: KeyFile): () => Promise<number> {
   let running: Promise<number> | undefined;
   const run = async (): Promise<number> => {
@@ -105,7 +101,6 @@ function rotations(dataDir: string, raw: Store, store: EncryptedStore, keys: Key
 const isFull = (error: unknown): boolean =>
   error instanceof StorageFullError || ['ENOSPC', 'EDQUOT'].includes((error as NodeJS.ErrnoException).code ?? '');
 
-/** Returns the message about a rotation that a full disk has ended: whether there is a new key, what cannot be written, and what to do. */
 function fullText(error: unknown, hasNewKey: boolean): string {
   const { message, path = 'a file' } = error as NodeJS.ErrnoException;
   const cause =
@@ -150,10 +145,7 @@ async function readGiven(path: string, isUsed = true): Promise<Configuration> {
   return parseConfiguration(text, path);
 }
 
-/**
- * Resolves to the keys of the data folder, after creating the first key if there is none. Rejects with a UserError if there is no key,
- * although the store has an encrypted value.
- */
+/** Creates the first key if there is none. Rejects with a UserError if the store nevertheless has an encrypted value. */
 async function ownKeys(dataDir: string, store: Store): Promise<KeyFile> {
   const existing = await KeyFile.read(dataDir);
   if (existing !== undefined) return existing;
@@ -170,8 +162,8 @@ async function ownKeys(dataDir: string, store: Store): Promise<KeyFile> {
 }
 
 /**
- * Resolves to the store key of an encrypted value, undefined if there is none, and to whether there are Secrets that are not encrypted.
- * Stops at the first encrypted value.
+ * `encrypted`: the store key of an encrypted value. `plain`: whether there are Secrets that are not encrypted. Stops at the first encrypted
+ * value.
  */
 async function survey(store: Store): Promise<{ encrypted: string | undefined; plain: boolean }> {
   const prefixes = ENCRYPTED_RESOURCES.map((plural) => resourcePrefix('', plural));
@@ -214,7 +206,6 @@ async function encryptAll(
   }
 }
 
-/** Returns the error of a start that finds a value that cannot be decrypted. */
 export const unreadable = (dataDir: string, configFile: string, { key, problem }: UnreadableValueError): UserError =>
   new UserError(
     `the value of ${key} in the store cannot be decrypted (${problem}): its key is not in ${configFile || keyFilePath(dataDir)}, or the value is damaged. ` +
@@ -232,7 +223,7 @@ async function copyStore({ dataDir, copyFile, log }: EncryptionOptions): Promise
 }
 
 async function rotate(dataDir: string, raw: Store, store: EncryptedStore, keys: KeyFile): Promise<number> {
-  // Add a key even if a failed rotation has already added one: a further key does no harm.
+  // A failed rotation may have already added a key. A further key does no harm.
   await keys.addKey();
   await store.settled();
   const rewritten = await rewriteValues(raw, keys.configuration, () => markDue(dataDir));

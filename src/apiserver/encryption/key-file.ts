@@ -22,21 +22,18 @@ import { type Configuration, parseConfiguration } from './configuration.ts';
 
 const SECRET_BYTES = 32;
 
-/** The resources that are encrypted by default. */
 export const ENCRYPTED_RESOURCES: readonly string[] = ['secrets'];
 
 export const keyFolder = (dataDir: string): string => join(dataDir, 'encryption');
 export const keyFilePath = (dataDir: string): string => join(keyFolder(dataDir), 'keys.json');
 
-/** Creates the folder of the keys, and waits until it is on the disk. */
+/** Returns when the folder is on the disk. */
 export function ensureKeyFolder(dataDir: string): void {
   ensurePrivateFolder(keyFolder(dataDir));
   syncFolder(dataDir);
 }
 
-/**
- * Removes the temporary files that processes left when they were killed while writing the key file, because the files may contain old keys.
- */
+/** Removes temporary files of killed processes, because the files may contain old keys. */
 function removeLeftovers(dataDir: string): void {
   const folder = keyFolder(dataDir);
   for (const name of readdirSync(folder)) {
@@ -46,14 +43,13 @@ function removeLeftovers(dataDir: string): void {
 
 interface Key {
   name: string;
-  /** The key in base64. */
+  /** Base64. */
   secret: string;
 }
 
 interface Keys {
-  /** The first key encrypts; the others only decrypt. */
   keys: readonly Key[];
-  /** Whether values that are not encrypted can be read, that is, whether the file contains the provider identity. */
+  /** Whether the file contains the provider identity, so that values that are not encrypted can be read. */
   readsPlain: boolean;
 }
 
@@ -69,7 +65,7 @@ function textOf({ keys, readsPlain }: Keys): string {
   return `${JSON.stringify(configuration, undefined, 2)}\n`;
 }
 
-/** Returns the keys in a valid EncryptionConfiguration; undefined if lifepod would have written the file differently. */
+/** `text`: a valid EncryptionConfiguration. Returns undefined if lifepod would have written the file differently. */
 function keysIn(text: string): Keys | undefined {
   // YAML that is not JSON begins differently.
   if (!text.startsWith('{')) return undefined;
@@ -84,7 +80,6 @@ function keysIn(text: string): Keys | undefined {
   return isDeepStrictEqual(content, JSON.parse(textOf(keys))) ? keys : undefined;
 }
 
-/** The keys of one data folder. */
 export class KeyFile {
   readonly path: string;
   #keys: Keys;
@@ -96,9 +91,7 @@ export class KeyFile {
     this.#configuration = configuration;
   }
 
-  /**
-   * Reads the key file; resolves to undefined if there is none. Rejects with a UserError if the file is damaged, or was changed by a user.
-   */
+  /** Resolves to undefined if there is no key file. Rejects with a UserError if the file is damaged, or was changed by a user. */
   static async read(dataDir: string): Promise<KeyFile | undefined> {
     const path = keyFilePath(dataDir);
     const text = readTextIfPresent(path);
@@ -117,7 +110,7 @@ export class KeyFile {
     return new KeyFile(path, keys, configuration);
   }
 
-  /** Creates the file with a new key. `readsPlain`: whether there are values that are not encrypted yet. */
+  /** `readsPlain`: whether there are values that are not encrypted yet. */
   static async create(dataDir: string, readsPlain: boolean): Promise<KeyFile> {
     ensureKeyFolder(dataDir);
     const keys = { keys: [newKey()], readsPlain };
@@ -136,7 +129,6 @@ export class KeyFile {
     return this.#keys.keys.length > 1 || this.#keys.readsPlain;
   }
 
-  /** Adds a new key, which encrypts from now on; the others continue to decrypt. */
   async addKey(): Promise<void> {
     const keys = { ...this.#keys, keys: [newKey(), ...this.#keys.keys] };
     const configuration = await parseConfiguration(textOf(keys), this.path);

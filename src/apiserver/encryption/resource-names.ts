@@ -1,5 +1,4 @@
 /**
- * The rules for the names of resources in an EncryptionConfiguration.
  * Source: validateResourceOverlap and validateResourceNames of k8s.io/apiserver/pkg/apis/apiserver/validation in v1.33 (rules and wording).
  */
 import { type FieldError, invalid } from '../../machinery/field-error.ts';
@@ -9,7 +8,7 @@ const NOT_SERVED: readonly string[] = ['apiserveripinfo', 'serviceipallocations'
 
 const groupOf = (name: string): string => (name.includes('.') ? name.slice(name.indexOf('.') + 1) : '');
 
-/** Returns the errors of a list of names such as `secrets`, `deployments.apps`, `*.apps`, `*.` and `*.*`. */
+/** `names`: such as `secrets`, `deployments.apps`, `*.apps`, `*.` and `*.*`. */
 export const checkResources = (names: readonly string[], path: string): FieldError[] => [
   ...overlapErrors(names, path),
   ...names.flatMap((name, index) => nameErrors(name, `${path}[${index}]`)),

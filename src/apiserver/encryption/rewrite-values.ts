@@ -1,21 +1,15 @@
 /**
- * Encrypts stored values again with the first cipher of their resource. Upstream's storage migration has this effect by writing each object
- * again.
- *
- * A value that another writer changes meanwhile is not retried: the writer has encrypted the value with the same cipher, unless the write
- * began before this cipher became the first. Therefore, passes over all values are repeated until a pass finds no value to encrypt.
+ * Encrypts stored values again with the first cipher of their resource. A value that another writer changes meanwhile is not retried: the
+ * writer has encrypted the value with the same cipher, unless the write began before this cipher became the first. Therefore, passes over
+ * all values are repeated until a pass finds no value to encrypt.
  */
 import { workInTurns } from '../../platform/work-in-turns.ts';
 import type { Store, StoredValue, Txn } from '../../store/store.ts';
 import type { Configuration } from './configuration.ts';
 import { decrypt } from './encrypted-store.ts';
 
-/** The number of values that are read at once. */
 const PAGE = 500;
-/**
- * The number of values that are written at once. The number is small, because for each value, the watch cache decodes an object and calls
- * its listeners.
- */
+/** For each value, the watch cache decodes an object and calls its listeners, so few values are written at once. */
 const AT_ONCE = 50;
 
 /**
@@ -42,7 +36,6 @@ export async function rewriteValues(
   }
 }
 
-/** Yields the values that the first cipher of their resource has not encrypted, at most AT_ONCE at a time. */
 async function* staleValues(
   store: Store,
   { prefixes, transformerFor }: Configuration,
@@ -63,7 +56,6 @@ async function* staleValues(
   }
 }
 
-/** Returns the transaction that encrypts the value again, unless another writer has changed it. */
 function rewriteOf({ transformerFor }: Configuration, { key, modRevision, value: stored }: StoredValue): Txn {
   const transformer = transformerFor(key);
   const value = transformer.toStorage(key, decrypt(transformer, key, stored));

@@ -1,11 +1,11 @@
-/** Serves the path at which an administrator replaces the key that encrypts stored values. Upstream has no such path. */
+/** Serves a path that upstream does not have. */
 import { methodNotAllowed } from '../../machinery/status.ts';
 import { sendJson } from '../http/answers.ts';
 import type { Exchange } from '../http/exchange.ts';
 
 export const ROTATE_KEY_PATH = '/rotate-encryption-key';
 
-/** The response: the number of values that were encrypted with the new key. */
+/** The number of values that were encrypted with the new key. */
 export interface RotationResult {
   values: number;
 }

@@ -1,6 +1,5 @@
 /**
- * Chooses the cipher for the values of a resource from a list: the first cipher encrypts, and the prefix of a stored value determines the
- * cipher that decrypts it.
+ * The first cipher of a list encrypts, and the prefix of a stored value determines the cipher that decrypts it.
  * Source: PrefixTransformer of k8s.io/apiserver/pkg/storage/value in v1.33 (behavior and wording).
  */
 import { AESCBC_PREFIX, AESGCM_PREFIX, beginsWith, type Cipher, ENCRYPTED, identity } from './ciphers.ts';
@@ -9,14 +8,13 @@ export interface Transformer {
   toStorage(key: string, value: Uint8Array): Uint8Array;
   /** Throws an error with upstream's text if no cipher of the list can decrypt the value. */
   fromStorage(key: string, value: Uint8Array): Uint8Array;
-  /** Returns whether a cipher other than the first of the list has written the value. */
+  /** Whether a cipher other than the first of the list has written the value. */
   isStale(value: Uint8Array): boolean;
 }
 
-/** Returns the transformer for a list of ciphers, which have different prefixes. */
+/** The ciphers must have different prefixes. */
 export function createTransformer(ciphers: readonly Cipher[]): Transformer {
   const [first = identity] = ciphers;
-  /** Returns the cipher that has written the value; undefined if this cipher is not in the list. */
   const writerOf = (value: Uint8Array): Cipher | undefined =>
     beginsWith(value, ENCRYPTED)
       ? ciphers.find(({ prefix }) => prefix !== '' && beginsWith(value, prefix))
@@ -32,7 +30,6 @@ export function createTransformer(ciphers: readonly Cipher[]): Transformer {
   };
 }
 
-/** Returns why none of the ciphers can decrypt the value. */
 function reasonFor(ciphers: readonly Cipher[], value: Uint8Array): string {
   for (const [name, prefix] of [
     ['AES-GCM', AESGCM_PREFIX],
@@ -45,5 +42,4 @@ function reasonFor(ciphers: readonly Cipher[], value: Uint8Array): string {
   return onlyPlain ? 'identity transformer tried to read encrypted data' : 'no matching prefix found';
 }
 
-/** The transformer of the resources that are not encrypted. */
 export const PLAIN = createTransformer([identity]);

@@ -1,11 +1,6 @@
 /**
- * Builds the OpenAPI documents of a set of kinds. Each document is built when it is first requested.
- *
- * Boundary: the documents are built only from the kinds, the facts about their types and the descriptions.
- * Invariants:
- *  1. Between requests, only compressed documents that clients have requested are in memory. The descriptions, which are large, are read
- *     for each document that is built, and then released.
- *  2. While the v2 document is built, other work can run after each 20 ms.
+ * Builds the OpenAPI documents of a set of kinds, each when it is first requested. The descriptions are large, so they are read for each
+ * document and then released. The documents are kept compressed.
  */
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
@@ -23,7 +18,7 @@ import { documentParts, encodeDefinition, encodePath } from './swagger-protobuf.
 const gzipAsync = promisify(gzip);
 const DESCRIPTIONS = new URL('../../api/generated/docs.json', import.meta.url);
 
-/** Returns the path of the group version of the kind, such as `api/v1` or `apis/events.k8s.io/v1`. */
+/** Such as `api/v1` or `apis/events.k8s.io/v1`. */
 const pathOf = (kind: KindDefinition): string =>
   kind.group === '' ? `api/${kind.version}` : `apis/${kind.group}/${kind.version}`;
 
@@ -42,7 +37,6 @@ export function openApiDocument(
   };
 }
 
-/** The functions that encode a Swagger document in one format. */
 interface SwaggerForm {
   path(path: string, item: unknown): Uint8Array;
   definition(name: string, schema: unknown): Uint8Array;
@@ -99,17 +93,13 @@ export async function swaggerDocument(
   return document(info, paths, [...definitions.values()]);
 }
 
-/** The OpenAPI documents of a set of kinds. */
 export interface Documents {
-  /** The paths of the group versions; each has a document. */
   groupVersions: readonly string[];
   /** Resolves to the compressed v3 document of the group version, which must be one of `groupVersions`. */
   v3(path: string): Promise<Buffer>;
   /** Resolves to the compressed v2 document of all group versions. */
   v2(form: keyof typeof FORMS): Promise<Buffer>;
-  /**
-   * Resolves to a hash of all inputs of a document: of the v3 document of the group version, or of the v2 document if `path` is undefined.
-   */
+  /** Resolves to a hash of the inputs of the v3 document of the group version, or of the v2 document if `path` is undefined. */
   hash(path?: string): Promise<string>;
 }
 
@@ -120,7 +110,6 @@ export function documentsOf(kinds: readonly KindDefinition[], version: string): 
 
   const build = (path: string, descriptions: Descriptions): OpenApiDocument =>
     openApiDocument(kindsOf.get(path) ?? [], descriptions, version);
-  /** Returns the compressed document. Builds the document at the first request for it. */
   const document = (
     key: string,
     make: (descriptions: Descriptions) => Promise<Uint8Array | string>,
@@ -136,7 +125,6 @@ export function documentsOf(kinds: readonly KindDefinition[], version: string): 
   };
   const hashOf = (...parts: (string | Buffer)[]): string =>
     parts.reduce((hash, part) => hash.update(part), createHash('sha256')).digest('hex');
-  /** Resolves to a hash of the inputs that all documents have in common: the facts and the descriptions. */
   const sourcesHash = (): Promise<string> =>
     (sources ??= readFile(DESCRIPTIONS).then((descriptions) =>
       hashOf(JSON.stringify([facts, ownFacts]), descriptions),

@@ -1,4 +1,4 @@
-/** The schemas, in OpenAPI documents, of the types that have their own JSON form instead of fields, such as times and quantities. */
+/** The schemas of types that have their own JSON form instead of fields, such as times and quantities. */
 import { type JsonForm, jsonForms, META } from '../../api/facts/facts.ts';
 
 export const META_PREFIX = META;
@@ -19,7 +19,6 @@ const FORMS: Readonly<Record<JsonForm, Readonly<Record<string, unknown>>>> = {
   raw: { type: 'object', description: 'Any JSON value.' },
 };
 
-/** The schemas of the types with a JSON form of their own, by the full name of the type. */
 export const SCALAR_COMPONENTS: ReadonlyMap<string, Readonly<Record<string, unknown>>> = new Map(
   [...jsonForms].map(([name, form]) => [name, FORMS[form]]),
 );

@@ -1,9 +1,6 @@
 /**
- * Serves the OpenAPI documents: an index at /openapi/v3, a document for each group version in the index, and one document for all
- * group versions at /openapi/v2, in JSON and in protobuf. kubectl uses the documents for `explain`, for validation, and for the merge
- * keys of `apply`.
- *
- * Invariant: a document and its hash change with the kinds in it. A change of the catalog discards all documents.
+ * Serves the OpenAPI documents, which kubectl uses for `explain`, for validation, and for the merge keys of `apply`. A change of the
+ * catalog discards all documents.
  */
 import { promisify } from 'node:util';
 import { gunzip } from 'node:zlib';
@@ -17,10 +14,7 @@ import { type Documents, documentsOf } from './documents.ts';
 const gunzipAsync = promisify(gunzip);
 const YEAR_SECONDS = 365 * 24 * 60 * 60;
 const JSON_TYPE = 'application/json';
-/**
- * The media type of the v2 document in protobuf that clients request. As in upstream, the response has SWAGGER_PROTOBUF instead, because
- * a Content-Type cannot contain @.
- */
+/** Clients request this media type. As in upstream, the response has SWAGGER_PROTOBUF instead, because a Content-Type cannot contain @. */
 const SWAGGER_PROTOBUF_REQUESTED = 'application/com.github.proto-openapi.spec.v2@v1.0+protobuf';
 const SWAGGER_PROTOBUF = 'application/com.github.proto-openapi.spec.v2.v1.0+protobuf';
 const isSwaggerProtobuf = ({ type }: MediaRange): boolean =>
@@ -28,26 +22,24 @@ const isSwaggerProtobuf = ({ type }: MediaRange): boolean =>
 
 export interface OpenApi {
   /**
-   * Responds to a request for an OpenAPI document. `segments`: the segments of the URL path, starting with 'openapi'. Rejects with
-   * 404 NotFound if there is no such document, and 406 NotAcceptable if the client accepts none of its formats.
+   * `segments`: the segments of the URL path, starting with 'openapi'. Rejects with 404 NotFound if there is no such document, and 406
+   * NotAcceptable if the client accepts none of its formats.
    */
   serve(exchange: Exchange, segments: readonly string[]): Promise<void>;
 }
 
-/** A document as it is sent. */
 interface Answer {
   contentType: string;
-  /** The document, compressed with gzip. */
   gzipped: Buffer;
-  /** The entity tag, without quotes. Equal documents with the same media type have the same tag. */
+  /** Without quotes. */
   tag: string;
 }
 
 export function openApi(catalog: KindCatalog, version: string): OpenApi {
   const current = catalog.view((kinds) => documentsOf(kinds, version));
   /**
-   * Calls `make` with the documents of the served kinds, and again if the kinds changed meanwhile. A build of a document that takes several
-   * turns may fail when one of its kinds is removed, because the types of the kind are removed, too.
+   * Calls `make` again if the kinds changed meanwhile. A build of a document that takes several turns may fail when one of its kinds is
+   * removed, because the types of the kind are removed, too.
    */
   const settled = async <T>(make: (documents: Documents) => Promise<T>): Promise<T> => {
     const documents = current();
@@ -103,7 +95,6 @@ const swaggerIn =
     tag: `${await hash()}-${form}`,
   });
 
-/** Sends the document, or 304 Not Modified if the client already has it. Sends it compressed if the client accepts gzip. */
 async function send(exchange: Exchange, { contentType, gzipped, tag }: Answer): Promise<void> {
   const { request, response } = exchange;
   const etag = `"${tag}"`;

@@ -1,4 +1,3 @@
-/** Creates the paths of kinds, with their operations, for OpenAPI v3 documents. */
 import type { KindDefinition } from '../../api/kind.ts';
 import type { Verb } from '../../ports/request.ts';
 import { verbsOf } from '../http/routes.ts';
@@ -76,9 +75,9 @@ const STREAMS: Parameter[] = [
   query('stderr', 'boolean', 'Receive standard error.'),
   query('tty', 'boolean', 'Connect the streams to a terminal.'),
 ];
-/** The parameters of the proxies. As in upstream, the documents list the parameter `path`, but the proxies use the path of the request. */
+/** As in upstream, the documents list the parameter `path`, but the proxies use the path of the request. */
 const PROXIED = [query('path', 'string', 'Has no effect: the rest of the path of the request is forwarded.')];
-/** The query parameters of connect operations, by the kind of their options. */
+/** By the kind of the operation's options. */
 const CONNECT: Readonly<Record<string, readonly Parameter[]>> = {
   PodExecOptions: [COMMAND, ...STREAMS],
   PodAttachOptions: STREAMS,
@@ -108,7 +107,6 @@ const METHODS: Readonly<Partial<Record<Verb, string>>> = {
   delete: 'delete',
   deletecollection: 'delete',
 };
-/** Methods that only the proxies support. */
 const ONLY_PROXIED = ['head', 'options'];
 const ACTIONS: Readonly<Partial<Record<Verb, string>>> = { create: 'post', update: 'put' };
 const PATCH_CONTENT = [
@@ -176,8 +174,8 @@ function operation(spec: OperationSpec): Operation {
 }
 
 /**
- * Creates the operation of a subresource that is a connection, such as exec. As in upstream, the operationId has the form
- * connectCoreV1GetNamespacedPodExec. `options`: the kind of the query's options, such as PodExecOptions.
+ * As in upstream, the operationId has the form connectCoreV1GetNamespacedPodExec. `options`: the kind of the query's options, such as
+ * PodExecOptions.
  */
 function connectOperation(
   kind: KindDefinition,
@@ -229,7 +227,7 @@ function pathItem(
 const COLLECTION: readonly Verb[] = ['list', 'create', 'deletecollection'];
 const ITEM: readonly Verb[] = ['get', 'update', 'patch', 'delete'];
 
-/** Returns the paths of a kind with their operations. Each path starts with the root of the group version, such as /api/v1. */
+/** Each path starts with the root of the group version, such as /api/v1. */
 export function kindPaths(kind: KindDefinition): Record<string, PathItem> {
   const root = kind.group === '' ? `/api/${kind.version}` : `/apis/${kind.group}/${kind.version}`;
   const known = verbsOf(kind);

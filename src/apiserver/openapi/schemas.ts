@@ -1,4 +1,3 @@
-/** Creates the OpenAPI v3 schemas of types from the facts about the types and from their descriptions. */
 import { type FieldFacts, jsonFields, jsonForms, type Scalar, typeFacts } from '../../api/facts/facts.ts';
 import type { KindDefinition } from '../../api/kind.ts';
 import { META_PREFIX, SCALAR_COMPONENTS } from './names.ts';
@@ -40,18 +39,15 @@ const ZERO_VALUES: Readonly<Partial<Record<Scalar, unknown>>> = {
 };
 
 /**
- * Returns the default of a value that Go always writes: of a field that is not omitted, or of an element of a list or map. Returns
- * undefined if the value has no default. As in upstream, a struct is {}, and a type with a JSON form of its own has no default.
+ * Returns the default of a value that Go always writes. As in upstream, a struct is {}, and a type with a JSON form of its own has no
+ * default.
  */
 function zeroValue({ ref, scalar = 'any' }: FieldFacts): unknown {
   if (ref === undefined) return ZERO_VALUES[scalar];
   return jsonForms.has(ref) || typeFacts(ref)?.items !== undefined ? undefined : {};
 }
 
-/**
- * Returns the schema with the annotations that are not undefined. OpenAPI v3 ignores properties next to a $ref, so the reference is wrapped
- * in allOf.
- */
+/** Omits annotations that are undefined. OpenAPI v3 ignores properties next to a $ref, so the reference is wrapped in allOf. */
 function annotated(schema: Schema, annotations: Schema): Schema {
   const given = Object.entries(annotations).filter(([, value]) => value !== undefined);
   if (given.length === 0) return schema;
@@ -67,10 +63,7 @@ function fieldSchema(field: FieldFacts, uses: (type: string) => void): Schema {
     : { type: 'object', additionalProperties: inside };
 }
 
-/**
- * Returns the extensions that describe how patches and server-side apply merge the field. As in upstream, omits extensions without a value
- * in the facts.
- */
+/** Describes how patches and server-side apply merge the field. As in upstream, omits extensions without a value in the facts. */
 function extensions({ atomic, listType, mapKeys, mergeKey, patchStrategy }: FieldFacts): Schema {
   return {
     ...(atomic ? { 'x-kubernetes-map-type': 'atomic' } : {}),
@@ -81,10 +74,7 @@ function extensions({ atomic, listType, mapKeys, mergeKey, patchStrategy }: Fiel
   };
 }
 
-/**
- * Returns the default of the field; undefined if there is none. Lists, maps, pointers, and scalars that Go omits when they are empty have
- * only the default in the facts. Source: openapi-gen of k8s.io/kube-openapi.
- */
+/** Source: openapi-gen of k8s.io/kube-openapi. */
 function defaultOf(field: FieldFacts): unknown {
   if (field.default !== undefined) return field.default;
   if (field.container !== undefined || field.pointer || (field.omitempty && field.ref === undefined)) return undefined;
@@ -136,7 +126,7 @@ function listSchema(kind: KindDefinition): Schema {
   };
 }
 
-/** Returns all schemas to which the paths of the kinds refer, directly or through other schemas, by name and in alphabetical order. */
+/** Returns all schemas to which the paths of the kinds refer, directly or through other schemas, in alphabetical order. */
 export function componentSchemas(kinds: readonly KindDefinition[], descriptions: Descriptions): Record<string, Schema> {
   const schemas: Record<string, Schema> = {};
   const queue: string[] = ['Status', 'DeleteOptions', 'ListMeta'].map((name) => `${META_PREFIX}.${name}`);

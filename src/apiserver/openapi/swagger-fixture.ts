@@ -1,4 +1,4 @@
-/** For tests: decodes Swagger documents in protobuf with a Protocol Buffers library. */
+/** Decodes Swagger documents in protobuf with a Protocol Buffers library. */
 import protobuf from 'protobufjs';
 
 /** The messages of openapi.v2 with the fields that lifepod's documents have. Source: openapiv2/OpenAPIv2.proto of google/gnostic-models. */
@@ -51,7 +51,6 @@ const Document = protobuf.parse(MESSAGES, { keepCase: true }).root.lookupType('D
 const mapped = (object: object | undefined, read: (value: Message) => unknown): Record<string, unknown> =>
   Object.fromEntries(Object.entries(object ?? {}).map(([name, value]) => [name, read(value)]));
 const extensions = (of: object | undefined) => mapped(of, ({ yaml }) => JSON.parse(yaml));
-/** Returns an object with the key and the decoded value; an empty object if the message does not have the field. */
 const present = (key: string, value: Message, read: (value: Message) => unknown = (same) => same): object =>
   value === undefined ? {} : { [key]: read(value) };
 
@@ -91,7 +90,6 @@ const pathOf = ({ parameters, ...operations }: Message): object => ({
   parameters: parameters.map(parameterOf),
 });
 
-/** Returns the Swagger document as JSON. `bytes`: the document in protobuf. */
 export function readSwagger(bytes: Uint8Array): object {
   const { paths, definitions, ...rest }: Message = Document.toObject(Document.decode(bytes));
   return { ...rest, paths: mapped(paths.entries, pathOf), definitions: mapped(definitions.entries, schemaOf) };

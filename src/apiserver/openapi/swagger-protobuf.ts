@@ -1,8 +1,6 @@
 /**
- * Encodes parts of a Swagger 2.0 document in protobuf, for clients that read /openapi/v2 in protobuf, such as kubectl before v1.27.
- *
- * Invariant: no part of the document is lost. A keyword for which the message has no field is an error, unless the keyword is an extension
- * (x-…).
+ * Encodes parts of a Swagger 2.0 document in protobuf, for clients such as kubectl before v1.27. A keyword for which the message has no
+ * field is an error, unless the keyword is an extension (x-…), so that no part of the document is lost.
  * Source: the messages of the package openapi.v2 of google/gnostic-models.
  */
 import protobuf from 'protobufjs/minimal.js';
@@ -10,9 +8,8 @@ import protobuf from 'protobufjs/minimal.js';
 const { Writer } = protobuf;
 type Writer = protobuf.Writer;
 type Json = Readonly<Record<string, unknown>>;
-/** Writes a value that is present: the content of a message, or a field with its tag. */
+/** Writes the content of a message, or a field with its tag. */
 type Write = (writer: Writer, value: unknown) => void;
-/** The functions that write the fields of a message, by keyword. */
 type Fields = Readonly<Record<string, Write>>;
 
 const VARINT = 0;
@@ -44,15 +41,12 @@ const message = (number: number, content: Write): Write => {
     writer.ldelim();
   };
 };
-/** Returns a function that writes a repeated field. A value that is not a list is written as a list with one element. */
 const each =
   (write: Write): Write =>
   (writer, value) => {
     for (const element of Array.isArray(value) ? value : [value]) write(writer, element);
   };
-/**
- * Returns a function that writes one entry of a map: a message with the fields name and value. The function takes the pair [name, value].
- */
+/** Writes one entry of a map, the pair [name, value]. */
 const entry = (number: number, value: Write): Write => {
   const inner = message(2, value);
   return message(number, (writer, pair) => {
@@ -67,15 +61,15 @@ const map = (number: number, value: Write): Write => {
     for (const pair of Object.entries(object as Json)) write(writer, pair);
   };
 };
-/** Writes the content of the message Any: a value as YAML. JSON is valid YAML. */
+/** The message Any contains YAML. JSON is valid YAML. */
 const any: Write = (writer, value) => writer.uint32(tagOf(2, LENGTH_DELIMITED)).string(JSON.stringify(value));
 
-/** Returns a function that writes the content of a message with the fields. `extensions`: the number of the field for extensions. */
+/** `extensions`: the number of the field for extensions. */
 function content(fields: () => Fields, extensions: number): Write {
   const extension = entry(extensions, any);
   let known: Fields | undefined;
   return (writer, object) => {
-    // Call `fields` only now, because schemas contain schemas: the fields of a schema refer to `schema` itself.
+    // Call `fields` only now, because the fields of a schema refer to `schema` itself.
     known ??= fields();
     for (const [key, value] of Object.entries(object as Json)) {
       const write = Object.hasOwn(known, key) ? known[key] : undefined;
@@ -154,7 +148,6 @@ const primitiveItems: Write = primitive(1, {});
 const NAMED: Fields = { required: bool(1), in: string(2), description: string(3), name: string(4) };
 const withoutEmpty = primitive(5, NAMED);
 const withEmpty = primitive(6, { ...NAMED, allowEmptyValue: bool(5) });
-/** The functions that write a parameter that is not a body, by the place of the parameter. */
 const PLACES: Fields = {
   header: message(1, withoutEmpty),
   formData: message(2, withEmpty),
@@ -180,7 +173,6 @@ const otherParameter = message(2, (writer, value) => {
   if (write === undefined) throw new Error(`Swagger in protobuf has no parameters in ${place}`);
   write(writer, value);
 });
-/** Returns a function that writes a list of parameters, which never contains references to parameters. */
 const parameters = (number: number): Write =>
   each(
     message(
@@ -228,7 +220,7 @@ function written(write: Write, value: unknown): Uint8Array {
 const pathEntry = entry(2, pathItem);
 const definitionEntry = entry(1, schema);
 
-/** Encodes one entry of the document's paths. Throws an Error if the entry has a keyword that the messages do not have. */
+/** Encodes one entry of the document's paths. Throws an Error if the entry has a keyword for which the messages have no field. */
 export const encodePath = (path: string, item: unknown): Uint8Array => written(pathEntry, [path, item]);
 
 /** Encodes one entry of the document's definitions. Throws an Error like encodePath(). */
@@ -245,7 +237,7 @@ const head = content(
   16,
 );
 
-/** Returns the encoded document in parts. `paths` and `definitions`: the results of encodePath() and encodeDefinition(). */
+/** Returns the document in parts. `paths` and `definitions`: the results of encodePath() and encodeDefinition(). */
 export function documentParts(
   info: object,
   paths: readonly Uint8Array[],

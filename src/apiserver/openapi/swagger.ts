@@ -1,4 +1,4 @@
-/** Converts paths and schemas of OpenAPI v3 documents to Swagger 2.0, for the document that clients read at /openapi/v2. */
+/** Converts paths and schemas of OpenAPI v3 documents to Swagger 2.0. */
 import type { Schema } from './schemas.ts';
 
 type Json = Record<string, unknown>;
@@ -9,10 +9,7 @@ export interface OpenApiDocument {
   components: { schemas: Record<string, Schema> };
 }
 
-/**
- * Converts a schema from OpenAPI v3 to Swagger 2.0. As in upstream's document, a $ref is next to the description of the field instead of
- * within allOf, and there are no defaults.
- */
+/** As in upstream's document, a $ref is next to the description of the field instead of within allOf, and there are no defaults. */
 export function swaggerSchema(value: Schema): Schema {
   const { allOf, oneOf, default: _, $ref, properties, items, additionalProperties, ...rest } = value;
   const [wrapped] = (allOf ?? []) as Schema[];
@@ -76,7 +73,6 @@ function operation(value: Json): Json {
   };
 }
 
-/** Converts the parameters and operations of a path from OpenAPI v3 to Swagger 2.0. */
 export function swaggerPath(item: Record<string, unknown>): Json {
   return Object.fromEntries(
     Object.entries(item).map(([key, value]) => [

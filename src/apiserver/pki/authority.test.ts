@@ -1,4 +1,3 @@
-/** Tests how requests for certificates are read and signed. Node.js verifies the certificates. */
 import 'reflect-metadata';
 import { createPrivateKey, createPublicKey, X509Certificate } from 'node:crypto';
 import * as x509 from '@peculiar/x509';

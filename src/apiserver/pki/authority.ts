@@ -1,17 +1,16 @@
-/** Creates the CertificateAuthority of the installation, which reads and signs requests for certificates. */
 import { X509Certificate } from 'node:crypto';
 import type { Millis } from '../../machinery/time.ts';
 import type { CertificateAuthority } from '../../ports/certificates.ts';
 import type { Pki } from './pki.ts';
 import { expiryOf, validityOf } from './validity.ts';
 
-/** Parses a request and verifies its signature, without an authority: see CertificateAuthority.read(). */
+/** Parses a request and verifies its signature, without an authority. */
 export const readRequest: CertificateAuthority['read'] = async (request) =>
   (await import('./certificate-requests.ts')).parseRequest(request);
 
 /**
- * Creates the authority. `pki`: read for each signature, so that its certificates may be replaced later. `lifetimeMillis`: the maximum
- * lifetime of signed certificates. `now`: the clock with which the dates of certificates are compared.
+ * `pki`: read for each signature, so that its certificates may be replaced later. `lifetimeMillis`: the maximum lifetime of signed
+ * certificates. `now`: the clock with which the dates of certificates are compared.
  */
 export function createAuthority(
   pki: Readonly<Pick<Pki, 'caCertificate' | 'caKey'>>,

@@ -1,8 +1,6 @@
 /**
- * Parses the PKCS#10 requests that clients send. Like certificates.ts, this file is loaded only when it is needed.
- *
- * The size is limited because parsing a request occupies the event loop: up to 0.2 s for a request with 5,700 empty names. The signature is
- * verified outside of the event loop, with a key of limited size.
+ * Parses the PKCS#10 requests that clients send. The size of a request is limited, because parsing occupies the event loop: up to 0.2 s for
+ * a request with 5,700 empty names.
  * Source: ParseCSR of pkg/apis/certificates of v1.33, and crypto/x509 of Go (behavior).
  */
 import 'reflect-metadata';
@@ -21,7 +19,6 @@ const LEAST_RSA_BITS = 1024;
 const MOST_RSA_BITS = 8192;
 const CURVES = ['P-256', 'P-384', 'P-521'];
 
-/** The contents of a request, and the parts of a certificate that come from it. */
 export interface ParsedRequest extends CertificateRequest, Pick<Certified, 'subject' | 'publicKey' | 'names'> {}
 
 /**
@@ -70,10 +67,7 @@ interface Attribute {
   value: string;
 }
 
-/**
- * Returns the parsed request. Throws an Error if the library cannot parse the request, or if readers could interpret a part of it
- * differently.
- */
+/** Throws an Error if the library cannot parse the request, or if readers could interpret a part of it differently. */
 function parse(der: Buffer) {
   try {
     const request = new x509.Pkcs10CertificateRequest(der as Uint8Array<ArrayBuffer>);
@@ -96,12 +90,12 @@ interface AsnAttribute {
 }
 
 /**
- * Returns the attributes of a subject, and the subject with the same types of strings. Throws an Error if a string is neither a
- * PrintableString, a UTF8String nor an IA5String: readers of a certificate could interpret such a string differently, and a request could
- * hide a group from the checks. Source: RFC 5280, which requires this of authorities.
+ * Returns the attributes of a subject, and the subject with the same types of strings. Throws an Error if a string has an unexpected type:
+ * readers of a certificate could interpret the string differently, and a request could hide a group from the checks. Source: RFC 5280,
+ * which requires this of authorities.
  */
 function subjectOf(requested: x509.Name): { attributes: Attribute[]; name: x509.Name } {
-  // Read the parsed structure, because the library's list of attributes does not contain the types of the strings.
+  // The library's list of attributes does not contain the types of the strings.
   const { asn } = requested as unknown as { asn: Iterable<Iterable<AsnAttribute>> };
   const attributes: Attribute[] = [];
   const json = Array.from(asn, (relative) => {
@@ -130,10 +124,7 @@ function subjectOf(requested: x509.Name): { attributes: Attribute[]; name: x509.
 
 const NAME_TYPES: readonly x509.GeneralNameType[] = ['dns', 'ip', 'email', 'url'];
 
-/**
- * Returns the subject alternative names. As upstream, ignores names whose type is not in NAME_TYPES. Throws an Error if an IP address is
- * not valid.
- */
+/** As upstream, ignores names of other types. Throws an Error if an IP address is not valid. */
 function namesIn(request: x509.Pkcs10CertificateRequest): x509.JsonGeneralNames {
   const names = request.extensions
     .filter((extension) => extension instanceof x509.SubjectAlternativeNameExtension)
@@ -146,9 +137,9 @@ function namesIn(request: x509.Pkcs10CertificateRequest): x509.JsonGeneralNames 
 
 interface Key {
   name: string;
-  /** The bits of an RSA key. */
+  /** In bits; only for RSA. */
   modulusLength?: number;
-  /** The curve of an ECDSA key. */
+  /** Only for ECDSA. */
   namedCurve?: string;
 }
 

@@ -1,7 +1,4 @@
-/**
- * Creates certificates. Only this file and certificate-requests.ts import the X.509 library. Both files are loaded only when a certificate
- * must be created or a request must be read, because the library is large and most engines do not need it while they run.
- */
+/** Import this file dynamically, because the X.509 library is large and most engines do not need it while they run. */
 import 'reflect-metadata';
 import { type KeyObject, webcrypto, X509Certificate } from 'node:crypto';
 import * as x509 from '@peculiar/x509';
@@ -13,7 +10,7 @@ const AUTHORITY_LIFETIME_MILLIS = 3650 * 24 * 60 * 60 * 1000;
 const ALGORITHM = { name: 'ECDSA', namedCurve: 'P-256' } as const;
 const SIGNING = { name: 'ECDSA', hash: 'SHA-256' } as const;
 
-/** A certificate and its private key, both as PEM texts. */
+/** PEM texts. */
 export interface CertificateAndKey {
   certificate: string;
   key: string;
@@ -40,7 +37,7 @@ const dates = ({ begin, end }: Validity): { notBefore: Date; notAfter: Date } =>
 
 const pem = (certificate: x509.X509Certificate): string => `${certificate.toString('pem')}\n`;
 
-/** A certificate authority: its certificate as PEM text, and its key. */
+/** `certificate`: a PEM text. */
 export interface Authority {
   certificate: string;
   key: KeyObject;
@@ -85,7 +82,7 @@ export async function makeAuthority(commonName: string, now: Millis): Promise<Ce
 }
 
 /**
- * Creates another certificate of the authority, valid for ten years, with the same key and name, so that both certificates verify all
+ * Creates another certificate of the authority, valid for ten years. The key and the name remain, so that both certificates verify the
  * certificates that the authority signs.
  */
 export async function renewAuthority({ certificate, key }: Authority, now: Millis): Promise<string> {
@@ -93,7 +90,6 @@ export async function renewAuthority({ certificate, key }: Authority, now: Milli
   return selfSigned(subjectName, { publicKey, signingKey: await importSigningKey(key) }, now);
 }
 
-/** Creates a key, and a certificate for this key that the authority signs. The certificate is valid for a year by default. */
 export async function makeLeaf(
   authority: Authority,
   request: LeafRequest,
@@ -105,7 +101,7 @@ export async function makeLeaf(
   const certificate = await signCertificate(
     authority,
     {
-      // Pass UTF8Strings: in other strings, the library would interpret quotation marks, backslashes and a leading # as syntax.
+      // In other strings than UTF8Strings, the library would interpret quotation marks, backslashes and a leading # as syntax.
       subject: new x509.Name([
         ...[organization].flat().map((utf8String) => ({ O: [{ utf8String }] })),
         { CN: [{ utf8String: commonName }] },
@@ -122,7 +118,6 @@ export async function makeLeaf(
   return { certificate, key };
 }
 
-/** The contents of a certificate that the caller determines. */
 export interface Certified {
   subject: x509.Name;
   publicKey: x509.PublicKeyType;
@@ -130,7 +125,7 @@ export interface Certified {
   names: x509.JsonGeneralNames;
 }
 
-/** Creates a certificate that the authority signs, and resolves to its PEM text. The certificate is never that of an authority. */
+/** Resolves to the PEM text of a certificate that cannot sign others. */
 export async function signCertificate(
   authority: Authority,
   { subject, publicKey, usages, names }: Certified,

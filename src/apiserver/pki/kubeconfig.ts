@@ -4,22 +4,19 @@ import type { Pki } from './pki.ts';
 
 const base64 = (text: string): string => Buffer.from(text).toString('base64');
 
-/** The contents of a kubeconfig. */
 export interface Kubeconfig {
-  /** A URL such as https://127.0.0.1:6443. */
+  /** Such as https://127.0.0.1:6443. */
   server: string;
-  /** The certificate of the authority as PEM text. */
+  /** PEM text. */
   caCertificate: string;
-  /** The name of the user in the kubeconfig. */
   user: string;
   credentials: CertificateAndKey;
   /** The namespace for commands that name no namespace. Absent: default. */
   namespace?: string | undefined;
 }
 
-/** Returns the text of a kubeconfig, whose cluster and context are named lifepod. */
 export function kubeconfigText({ server, caCertificate, user, credentials, namespace }: Kubeconfig): string {
-  // Write JSON, which is valid YAML and needs no manual quoting.
+  // JSON is valid YAML and needs no manual quoting.
   const config = {
     apiVersion: 'v1',
     kind: 'Config',
@@ -41,7 +38,7 @@ export function kubeconfigText({ server, caCertificate, user, credentials, names
   return `${JSON.stringify(config, undefined, 2)}\n`;
 }
 
-/** Writes the administrator's kubeconfig (mode 0600, replaced atomically), in which the user is named lifepod. */
+/** Writes the administrator's kubeconfig (mode 0600, replaced atomically). */
 export function writeKubeconfig(path: string, { server, pki }: { server: string; pki: Pki }): void {
   const { caCertificate, admin: credentials } = pki;
   writeFileAtomic(path, kubeconfigText({ server, caCertificate, user: 'lifepod', credentials }));

@@ -2,13 +2,11 @@
  * Reads and creates the keys and certificates of one installation, in <data-dir>/pki.
  *
  * Invariants:
- *  1. Usable files on disk are kept. A certificate and its key are recreated if one of them is missing or damaged, if they do not
- *     belong together, or when the certificate is due for its renewal (validity.ts). A leaf certificate is also recreated if another
- *     authority signed it, or if its names are not the requested ones. The authority keeps its key and its name when it is renewed, so
- *     that certificates and copies of its earlier certificate remain valid.
+ *  1. A usable certificate and key on disk are kept. The authority keeps its key and its name when it is renewed, so that certificates and
+ *     copies of its earlier certificate remain valid.
  *  2. The key that signs ServiceAccount tokens is never replaced, so that issued tokens stay valid.
- *  3. The folder has mode 0700, the files 0600. A key is written before its certificate, so a crash between the two writes leaves a
- *     new key without its certificate, and the pair is recreated.
+ *  3. The folder has mode 0700, the files 0600. A key is written before its certificate, so a crash between the two writes leaves a new key
+ *     without its certificate, and the pair is recreated.
  */
 import { createPrivateKey, generateKeyPairSync, type KeyObject, X509Certificate } from 'node:crypto';
 import { isIP } from 'node:net';
@@ -27,14 +25,13 @@ const SERVICE_NAMES = [
 ];
 
 export interface Pki {
-  /** The certificate of the authority as PEM text. */
+  /** PEM text. */
   caCertificate: string;
-  /** The key of the authority. */
   caKey: KeyObject;
   serving: CertificateAndKey;
-  /** The client certificate of the user kubernetes-admin in the group system:masters, and its key. */
+  /** For the user kubernetes-admin in the group system:masters. */
   admin: CertificateAndKey;
-  /** The key that signs ServiceAccount tokens (ES256). */
+  /** Signs ServiceAccount tokens (ES256). */
   serviceAccountKey: KeyObject;
 }
 
@@ -48,7 +45,7 @@ export interface PkiOptions {
   now: Millis;
 }
 
-/** Returns the canonical text of an IP address, which is the same for ::1 and 0:0:0:0:0:0:0:1. Returns other texts unchanged. */
+/** Returns the same text for ::1 and 0:0:0:0:0:0:0:1, and other texts unchanged. */
 const canonicalIp = (ip: string): string => (isIP(ip) === 6 ? new URL(`http://[${ip}]`).hostname.slice(1, -1) : ip);
 
 function names(certificate: X509Certificate): Set<string> {
@@ -71,7 +68,6 @@ function writePair(folder: string, name: string, pair: CertificateAndKey): void 
   writeFileAtomic(join(folder, `${name}.crt`), pair.certificate);
 }
 
-/** Returns the parsed certificate, or undefined if the certificate or the key is damaged or they do not belong together. */
 function matching(pair: CertificateAndKey): X509Certificate | undefined {
   try {
     const certificate = new X509Certificate(pair.certificate);
@@ -142,8 +138,8 @@ function loadOrCreateServiceAccountKey(folder: string): KeyObject {
 }
 
 /**
- * Reads the keys and certificates from the data directory, and creates those that are missing or not usable. Rejects with a
- * UserError if the key for ServiceAccount tokens is damaged.
+ * Creates the keys and certificates that are missing or not usable. Rejects with a UserError if the key for ServiceAccount tokens is
+ * damaged.
  */
 export async function loadOrCreatePki(dataDir: string, options: PkiOptions): Promise<Pki> {
   const folder = join(dataDir, 'pki');

@@ -12,7 +12,6 @@ const DAY = 24 * 60 * 60 * 1000;
 const YEAR = 365 * DAY;
 const START = Date.UTC(2026, 0, 31, 9, 30);
 
-/** Creates an installation, and starts the renewal of its certificates in virtual time. */
 async function started(lifetimeMillis = YEAR) {
   const dataDir = mkdtempSync(join(tmpdir(), 'lifepod-renewal-'));
   onTestFinished(() => rmSync(dataDir, { recursive: true, force: true }));
@@ -60,14 +59,13 @@ async function started(lifetimeMillis = YEAR) {
     lines,
     failures,
     stop,
-    /** Lets time pass, and waits for the renewals that become due. */
     async passed(millis: number) {
       for (const end = timers.now() + millis; timers.now() < end; ) {
         timers.advance(Math.min(60_000, end - timers.now()));
         await settled();
       }
     },
-    /** Changes the offset of the clock from the timers, which do not depend on the clock. */
+    /** The timers do not depend on the clock. */
     setClock(by: number) {
       offset = by;
     },

@@ -1,8 +1,6 @@
 /**
- * Renews certificates before they expire, and replaces them while the server runs.
- *
- * Compares the dates of the certificates with the machine's clock, as clients do. One timer fires at least once a minute, because the
- * operating system reports no event when its clock is set. After a suspension of the machine, the timer fires at once.
+ * Renews certificates before they expire, and replaces them while the server runs. A timer fires at least once a minute, because the
+ * operating system reports no event when its clock is set.
  */
 import { X509Certificate } from 'node:crypto';
 import type { Millis } from '../../machinery/time.ts';
@@ -13,25 +11,21 @@ import { authorityRenewalTime, dateText, expiryOf, isDue, renewalTime } from './
 
 /** The longest time between two checks, and the time after which a failed renewal is repeated. */
 const CHECK_MILLIS = 60_000;
-/** The shortest time between two checks. */
 const LEAST_MILLIS = 1000;
 
 export interface RenewalOptions {
-  /** The certificates at the start. */
   pki: Pki;
   /** Resolves to all certificates, after renewing those that are due. */
   load(now: Millis): Promise<Pki>;
-  /** Makes the server use the certificates. */
   use(pki: Pki): void;
   timers: Timers;
   /** The clock with which the dates of the certificates are compared. */
   clock: Clock;
   log: Log;
-  /** Ends the renewals. */
   signal: AbortSignal;
 }
 
-/** The certificates as PEM texts, by the names of their files. */
+/** PEM texts by the names of their files. */
 export type CertificateTexts = Readonly<Record<'ca' | 'apiserver' | 'admin', string>>;
 
 export interface DatedCertificate {
@@ -40,7 +34,6 @@ export interface DatedCertificate {
   renewAt: Millis;
 }
 
-/** Returns each certificate with the time from which it should be renewed. */
 export const datedCertificates = (texts: CertificateTexts): DatedCertificate[] =>
   (['ca', 'apiserver', 'admin'] as const).map((name) => {
     const certificate = new X509Certificate(texts[name]);

@@ -1,4 +1,3 @@
-/** Creates PKCS#10 requests for tests. */
 import 'reflect-metadata';
 import { webcrypto } from 'node:crypto';
 import * as x509 from '@peculiar/x509';
@@ -8,14 +7,11 @@ export const EC = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' };
 export interface TestRequest {
   /** The `spec.request` of a CertificateSigningRequest. */
   request: string;
-  /** The private key as PEM text. */
+  /** PEM text. */
   key: string;
 }
 
-/**
- * Creates a key and a request for it. `subject`: a text such as `O=system:nodes, CN=system:node:n1`, or attributes with the types of their
- * strings.
- */
+/** `subject`: a text such as `O=system:nodes, CN=system:node:n1`, or attributes with the types of their strings. */
 export async function makeRequest(
   subject: x509.Pkcs10CertificateRequestCreateParamsName,
   { names = [], algorithm = EC, extensions = [] }: Partial<RequestParts> = {},

@@ -1,6 +1,5 @@
 /**
- * Issues ServiceAccount tokens: JWTs that are bound to a ServiceAccount and optionally to a Pod and its node, a Secret or a Node, and the
- * tokens in Secrets, which do not expire.
+ * Issues ServiceAccount tokens, which are JWTs.
  * Source: KEP-1205 (bound tokens), the TokenRequest API and pkg/serviceaccount of v1.33.
  */
 import { createHash, createPublicKey, type KeyObject, randomUUID } from 'node:crypto';
@@ -8,7 +7,7 @@ import { exportJWK, type JWTPayload, SignJWT } from 'jose';
 import { formatTime, type Millis } from '../../machinery/time.ts';
 import type { Pki } from './pki.ts';
 
-/** The issuer of ServiceAccount tokens, which is also the audience of the API: the address at which Pods reach the API. */
+/** The issuer is also the audience of the API: the address at which Pods reach the API. */
 export const TOKEN_ISSUER = 'https://kubernetes.default.svc.cluster.local';
 export const DEFAULT_EXPIRATION_SECONDS = 3600;
 const ALGORITHM = 'ES256';
@@ -16,7 +15,6 @@ const ALGORITHM = 'ES256';
 /** The issuer of tokens in Secrets, which do not expire. */
 export const LEGACY_ISSUER = 'kubernetes/serviceaccount';
 const LEGACY_PREFIX = 'kubernetes.io/serviceaccount';
-/** The names of the claims of tokens in Secrets. */
 export const LEGACY_CLAIMS = {
   namespace: `${LEGACY_PREFIX}/namespace`,
   name: `${LEGACY_PREFIX}/service-account.name`,
@@ -24,7 +22,6 @@ export const LEGACY_CLAIMS = {
   secret: `${LEGACY_PREFIX}/secret.name`,
 };
 
-/** A reference to an object in the claims of a token. */
 export interface BoundReference {
   name: string;
   uid?: string;
@@ -32,16 +29,16 @@ export interface BoundReference {
 
 /**
  * VOLUME_TOKEN_SECONDS: the lifetime of the tokens that nodes request for the volumes of Pods. EXTENDED_SECONDS: how long such a token is
- * accepted if its only audience is the API. Old clients read the file with the token only once, although the node replaces the token.
- * Source: WarnOnlyBoundTokenExpirationPeriod and ExpirationExtensionSeconds of v1.33.
+ * accepted if its only audience is the API, because old clients do not read the file with the token again. Source:
+ * WarnOnlyBoundTokenExpirationPeriod and ExpirationExtensionSeconds of v1.33.
  */
 const VOLUME_TOKEN_SECONDS = 3607;
 const EXTENDED_SECONDS = 365 * 24 * 3600;
 
 export interface TokenOptions {
-  /** The audiences of the token. If empty or absent, the only audience is the issuer. */
+  /** If empty or absent, the only audience is the issuer. */
   audiences?: readonly string[];
-  /** The lifetime of the token in seconds. The default is DEFAULT_EXPIRATION_SECONDS. */
+  /** The default is DEFAULT_EXPIRATION_SECONDS. */
   expirationSeconds?: number;
   pod?: BoundReference;
   secret?: BoundReference;
@@ -49,27 +46,23 @@ export interface TokenOptions {
 }
 
 export interface IssuedToken {
-  /** The ID of the token (jti claim). */
+  /** The jti claim. */
   id: string;
   audiences: readonly string[];
   expirationSeconds: number;
-  /** The status of a TokenRequest. `expirationTimestamp`: the time at which the token expires, in RFC 3339 format. */
+  /** The status of a TokenRequest. `expirationTimestamp`: in RFC 3339 format. */
   status: { token: string; expirationTimestamp: string };
 }
 
 export interface TokenIssuer {
-  /**
-   * Signs a token for the ServiceAccount. The token for a Pod's volume is valid for longer than its status says if its only audience is the
-   * API, but only as long as the Pod exists.
-   */
+  /** The token for a Pod's volume is valid for longer than its status says if its only audience is the API. */
   issue(namespace: string, serviceAccount: BoundReference, options?: TokenOptions): Promise<IssuedToken>;
   /** Signs a token for a Secret of the type kubernetes.io/service-account-token. The token does not expire. */
   issueLegacy(namespace: string, serviceAccount: BoundReference, secretName: string): Promise<string>;
-  /** The issuer (iss claim) of the tokens, which is also their default audience. */
+  /** The iss claim of the tokens, and their default audience. */
   readonly issuer: string;
 }
 
-/** Returns the public key that verifies the tokens, with the ID that is in their headers. */
 export function tokenKeyOf({ serviceAccountKey }: Pick<Pki, 'serviceAccountKey'>): {
   publicKey: KeyObject;
   keyId: string;
@@ -80,13 +73,13 @@ export function tokenKeyOf({ serviceAccountKey }: Pick<Pki, 'serviceAccountKey'>
   return { publicKey, keyId: createHash('sha256').update(der).digest('base64url'), algorithm: ALGORITHM };
 }
 
-/** Returns the public key as a JSON Web Key Set. Source: RFC 7517, and pkg/serviceaccount/openidmetadata.go of v1.33. */
+/** Returns a JSON Web Key Set. Source: RFC 7517, and pkg/serviceaccount/openidmetadata.go of v1.33. */
 export async function publicKeySet(pki: Pick<Pki, 'serviceAccountKey'>): Promise<object> {
   const { publicKey, keyId, algorithm } = tokenKeyOf(pki);
   return { keys: [{ use: 'sig', kid: keyId, alg: algorithm, ...(await exportJWK(publicKey)) }] };
 }
 
-/** Creates an issuer that signs tokens with the installation's ServiceAccount key. `issuer` is the iss claim, an https URL. */
+/** `issuer`: the iss claim, an https URL. */
 export function createTokenIssuer(pki: Pick<Pki, 'serviceAccountKey'>, issuer: string, now: () => Millis): TokenIssuer {
   const { keyId } = tokenKeyOf(pki);
   const sign = (claims: JWTPayload): Promise<string> =>

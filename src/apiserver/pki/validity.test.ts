@@ -20,10 +20,7 @@ test('an expired authority signs nothing', () => {
   );
 });
 
-/**
- * Returns the dates of a certificate that was created at `begin`. `begin` and `end`: relative to NOW. `first`: the first byte of the
- * fingerprint.
- */
+/** `begin` and `end`: relative to NOW. `first`: the first byte of the fingerprint. */
 const dated = (begin: number, end: number, first = '00'): Dated => ({
   validFrom: new Date(NOW + begin - 5 * MINUTE).toUTCString(),
   validTo: new Date(NOW + end).toUTCString(),

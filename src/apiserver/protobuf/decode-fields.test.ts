@@ -1,9 +1,8 @@
-/** Tests of fields with unexpected wire types, and of fields that occur again in a message. Source of the errors: gogo/protobuf. */
+/** Source of the errors: gogo/protobuf. */
 import { expect, test } from 'vitest';
 import { decodeProtobuf } from './decode.ts';
 import { type Field, message, wrapped } from './message-fixture.ts';
 
-/** Returns a field that is a message. */
 const of = (number: number, ...fields: Field[]): Field => [number, fields];
 
 const decode = (body: Uint8Array) => decodeProtobuf(body, () => 'io.k8s.api.core.v1.Pod');

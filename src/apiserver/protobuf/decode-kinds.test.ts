@@ -1,13 +1,11 @@
-/**
- * Tests that bodies of several kinds are decoded. This file contains the field numbers explicitly, as in upstream's generated.proto files.
- */
+/** The field numbers are those of upstream's generated.proto files. */
 import { expect, test } from 'vitest';
 import { typeOfKind } from '../../api/facts/facts.ts';
 import { decodeProtobuf } from './decode.ts';
 import { type Field, wrapped } from './message-fixture.ts';
 
 type Value = string | number | boolean | Numbered;
-/** The values of a message by field number. A repeated field has a list. */
+/** By field number. A repeated field has a list. */
 interface Numbered {
   [number: number]: Value | Value[];
 }

@@ -1,11 +1,8 @@
 /**
- * Decodes objects that clients send in protobuf, into the JSON values of the objects. kubectl's create commands have sent protobuf since
- * v1.32.
- *
- * Boundary: decoding uses only the facts about the types. Unknown fields are ignored, and values are validated
- * later. As in Go, a field that occurs again replaces the earlier scalar, or is merged into the earlier message.
- * Source: runtime.Unknown of k8s.io/apimachinery, "Alternate representations of resources" of v1.33; the code that gogo/protobuf
- * generates (behavior and wording).
+ * Decodes objects from protobuf into their JSON values, without validation. kubectl's create commands have sent protobuf since v1.32.
+ * Unknown fields are ignored. As in Go, a field that occurs again replaces the earlier scalar, or is merged into the earlier message.
+ * Source: runtime.Unknown of k8s.io/apimachinery, "Alternate representations of resources" of v1.33; the code that gogo/protobuf generates
+ * (behavior and wording).
  */
 import protobuf from 'protobufjs/minimal.js';
 import { type FieldFacts, type JsonForm, jsonForms, perType, type Scalar, typeFacts } from '../../api/facts/facts.ts';
@@ -23,13 +20,11 @@ type Json = Record<string, unknown>;
 const VARINT = 0;
 const FIXED64 = 1;
 const LENGTH_DELIMITED = 2;
-/** The scalars whose lists may be packed: all elements are encoded in one value of the wire type LENGTH_DELIMITED. */
+/** Lists of these scalars may be packed: one value of the wire type LENGTH_DELIMITED contains all elements. */
 const PACKABLE: ReadonlySet<Scalar | undefined> = new Set<Scalar>(['bool', 'int32', 'int64', 'double']);
 
-/** The fields of a message, by field number. */
 type Message = ReadonlyMap<number, FieldFacts>;
 
-/** Returns the fields of the type. Throws an Error if there are no facts about the type. */
 const messageOf = perType((type): Message => {
   const facts = typeFacts(type);
   if (facts === undefined) throw new Error(`there are no facts about the type ${type}`);
@@ -37,7 +32,7 @@ const messageOf = perType((type): Message => {
   return new Map(fields.filter(({ number }) => number !== 0).map((field) => [field.number, field]));
 });
 
-/** The number of messages, list elements and map entries that have been read so far from a body. */
+/** The number of messages, list elements and map entries that have been read from a body. */
 interface Count {
   values: number;
 }
@@ -49,7 +44,7 @@ const integer = (reader: Reader): number => {
   return typeof value === 'number' ? value : (value as { toNumber(): number }).toNumber();
 };
 
-/** Creates the error for a field whose wire type does not fit its type. `name`: the name of the field in Go. */
+/** `name`: the name of the field in Go. */
 const wrongWireType = (wireType: number, name: string): Error =>
   new Error(`proto: wrong wireType = ${wireType} for field ${name}`);
 
@@ -70,7 +65,7 @@ const UNKNOWN: Plain = {
 
 type PlainValues = Map<number, number | string>;
 
-/** Reads a message that has only integers and strings, and returns its values by field number, in addition to those in `values`. */
+/** Returns the values by field number, in addition to those in `values`. */
 function plain(reader: Reader, fields: Plain, values: PlainValues = new Map()): PlainValues {
   const count: Count = { values: 0 };
   while (reader.pos < reader.len) {
@@ -113,10 +108,7 @@ function readScalar(reader: Reader, scalar: Scalar): unknown {
   }
 }
 
-/**
- * Reads a value of a type with a JSON form of its own. Fields that the message omits keep the values of `earlier`, the value of an earlier
- * occurrence, except for times.
- */
+/** Fields that the message omits keep the values of `earlier`, the value of an earlier occurrence, except for times. */
 function readForm(reader: Reader, form: JsonForm, earlier: unknown): unknown {
   switch (form) {
     case 'time':
@@ -144,8 +136,8 @@ function readForm(reader: Reader, form: JsonForm, earlier: unknown): unknown {
 }
 
 /**
- * Reads a value of the field's type: the value of the field, or an element of its list or map. A message is merged into `earlier`, the
- * value of an earlier occurrence of the field.
+ * Reads the value of the field, or an element of its list or map. A message is merged into `earlier`, the value of an earlier occurrence of
+ * the field.
  */
 function readValue(reader: Reader, { ref, scalar = 'any' }: FieldFacts, count: Count, earlier?: unknown): unknown {
   if (ref === undefined) return readScalar(reader, scalar);
@@ -183,8 +175,8 @@ const isZero = (content: unknown): boolean =>
   (typeof content === 'object' && content !== null && Object.keys(content).length === 0);
 
 /**
- * Counts one more value: even a value of two bytes takes much more memory once it is decoded. Throws 413 RequestEntityTooLarge if
- * there are more than MAX_VALUES values.
+ * Even a value of two bytes takes much more memory once it is decoded. Throws 413 RequestEntityTooLarge if there are more than MAX_VALUES
+ * values.
  */
 function add(count: Count): void {
   count.values += 1;
@@ -226,14 +218,13 @@ function readField(reader: Reader, wireType: number, field: FieldFacts, into: Js
 const ABBREVIATIONS =
   /^(api|aws|cpu|csi|dns|fc|fs|gce|grpc|http|id|ip|iqn|iscsi|nfs|os|pd|qos|rbd|se|tcp|tls|ttl|tty|uid|url)(?=[A-Z]|$)/;
 
-/** Returns the name of the field in Go. The facts contain only JSON names, from which Go's names follow with a few exceptions. */
+/** Derives the name of the field in Go from its JSON name, which is correct with a few exceptions. */
 function goName({ json, inline, ref = '' }: FieldFacts): string {
   if (inline || json === 'metadata') return ref.slice(ref.lastIndexOf('.') + 1);
   if (json === '[]') return 'Items';
   return json.replace(ABBREVIATIONS, (word) => word.toUpperCase()).replace(/^./, (first) => first.toUpperCase());
 }
 
-/** Returns whether the field may have the wire type. A list of PACKABLE scalars may have the wire type of its elements, or be packed. */
 function mayHave(wireType: number, { container, scalar }: FieldFacts): boolean {
   if (container === 'map' || !PACKABLE.has(scalar)) return wireType === LENGTH_DELIMITED;
   if (container === 'list' && wireType === LENGTH_DELIMITED) return true;
@@ -256,9 +247,9 @@ function readMessage(reader: Reader, message: Message, into: Json, count: Count)
 }
 
 /**
- * Decodes the object in the body, including its apiVersion and kind. `typeOf` returns the full name of the kind's type, or undefined
- * if the kind is not expected; the result then has only the apiVersion and the kind. Throws an Error if the body is not a valid
- * encoding, and 413 RequestEntityTooLarge if the object has too many values.
+ * Decodes the object in the body, including its apiVersion and kind. `typeOf` returns the full name of the kind's type, or undefined if the
+ * kind is not expected; the result then has only the apiVersion and the kind. Throws an Error if the body is not a valid encoding, and 413
+ * RequestEntityTooLarge if the object has too many values.
  */
 export function decodeProtobuf(
   body: Uint8Array,
@@ -280,7 +271,6 @@ export function decodeProtobuf(
   const apiVersion = String(typeMeta.get(1) ?? '');
   const kind = String(typeMeta.get(2) ?? '');
   const type = typeOf(apiVersion, kind);
-  // The caller refuses an object of an unexpected kind, so the fields of the object are not needed.
   if (type === undefined) return { apiVersion, kind };
   return { apiVersion, kind, ...readMessage(new Reader(raw), messageOf(type), {}, { values: 0 }) };
 }

@@ -1,8 +1,6 @@
 /**
- * Encodes objects in protobuf, according to the facts about their types.
- *
- * Boundary: an object is encoded without validation. The encoding contains neither absent fields, to which a decoder gives the values that
- * Go gives them, nor fields that have no number.
+ * Encodes objects in protobuf, according to the facts about their types. Objects are not validated. Absent fields, and fields that have no
+ * number, are not encoded.
  * Source: runtime.Unknown and the serializer of k8s.io/apimachinery, "Alternate representations of resources" of v1.33.
  */
 import protobuf from 'protobufjs/minimal.js';
@@ -22,7 +20,6 @@ import { type Instant, instantOf } from './times.ts';
 const { Writer } = protobuf;
 type Writer = protobuf.Writer;
 type Json = Readonly<Record<string, unknown>>;
-/** Writes a value that is present, including its tag. */
 type Write = (writer: Writer, value: unknown) => void;
 
 const VARINT = 0;
@@ -30,7 +27,6 @@ const FIXED64 = 1;
 const LENGTH_DELIMITED = 2;
 const tagOf = (number: number, wireType: number): number => ((number << 3) | wireType) >>> 0;
 
-/** Returns a function that writes a message: the tag, the length, and what `content` writes. */
 function message(number: number, content: Write): Write {
   const tag = tagOf(number, LENGTH_DELIMITED);
   return (writer, value) => {
@@ -68,7 +64,6 @@ function writeInstant(writer: Writer, instant: Instant | undefined): void {
   if (instant.nanos !== 0) writer.uint32(tagOf(2, VARINT)).int32(instant.nanos);
 }
 
-/** The functions that write the contents of messages for types with a JSON form of their own. */
 const FORMS: Readonly<Record<JsonForm, Write>> = {
   time(writer, value) {
     const instant = instantOf(String(value));
@@ -85,7 +80,6 @@ const FORMS: Readonly<Record<JsonForm, Write>> = {
   raw: writeJson,
 };
 
-/** Returns the function that writes the fields of values of the type. */
 const contentOf = perType((type): Write => {
   const form = jsonForms.get(type);
   if (form !== undefined) return FORMS[form];
@@ -100,10 +94,7 @@ const contentOf = perType((type): Write => {
   };
 });
 
-/**
- * Returns the functions that write the fields of a type, with the JSON names of the fields. A type that is a list has one field with an
- * empty name.
- */
+/** Returns pairs of a JSON name and a function that writes the field. A type that is a list has one field with an empty name. */
 function fieldsOf(type: string): (readonly [json: string, write: Write])[] {
   const { fields = [], items } = typeFacts(type) ?? {};
   if (items !== undefined) return [['', fieldWrite(items)]];
@@ -148,7 +139,7 @@ export function encodeAs(type: string, value: unknown): Uint8Array {
   return writer.finish();
 }
 
-/** Encodes the fields of an object, without the envelope. Throws an Error if there are no facts about the type of the object. */
+/** Encodes an object without the envelope. Throws an Error if there are no facts about its type. */
 export function encodeFields(object: TypeMeta): Uint8Array {
   const { apiVersion = '', kind = '' } = object;
   const [version = '', group = ''] = apiVersion.split('/').reverse();
@@ -171,31 +162,28 @@ export function envelopeOf({ apiVersion = '', kind = '' }: TypeMeta, bytes: numb
   return Buffer.concat([MAGIC, writer.finish()]);
 }
 
-/** Returns the complete encoding of an object. Throws an Error like encodeFields(). */
+/** Encodes an object with its envelope. Throws an Error like encodeFields(). */
 export function encodeProtobuf(object: TypeMeta): Uint8Array {
   const fields = encodeFields(object);
   return Buffer.concat([envelopeOf(object, fields.length), fields]);
 }
 
-/**
- * Returns the bytes before the fields of a list's item: the tag and the length of the fields. The items of every list are in field 2.
- * `bytes`: the length of the fields.
- */
+/** Returns the bytes before the fields of a list's item. The items of every list are in field 2. `bytes`: the length of the fields. */
 export const itemStart = (bytes: number): Uint8Array =>
   Writer.create().uint32(tagOf(2, LENGTH_DELIMITED)).uint32(bytes).finish();
 
-/** Encodes the metadata of a list as field 1, as in every list. */
+/** The metadata of every list is in field 1. */
 export function encodeListMeta(metadata: object): Uint8Array {
   const writer = Writer.create();
   message(1, contentOf(`${META}.ListMeta`))(writer, metadata);
   return writer.finish();
 }
 
-/** The number of bytes before an event, which contain its length. */
+/** The length of the number that precedes an event. */
 export const EVENT_LENGTH_BYTES = 4;
 
 /**
- * Returns one event of a watch: the length of the message in four bytes, and a WatchEvent whose object has an envelope.
+ * Returns one event of a watch: the length of the message, and a WatchEvent whose object has an envelope.
  * Source: WatchEvent of meta/v1, and the length-delimited framer of k8s.io/apimachinery.
  */
 export function encodeEvent(type: string, object: TypeMeta): Uint8Array {
@@ -211,7 +199,6 @@ export function encodeEvent(type: string, object: TypeMeta): Uint8Array {
   return framed;
 }
 
-/** Whether objects of the kind can be encoded: whether the fields of its type have numbers. */
 export function hasProtobuf(group: string, version: string, kind: string): boolean {
   const type = typeOfKind(group, version, kind);
   return type !== undefined && (typeFacts(type)?.fields.some(({ number }) => number > 0) ?? false);

@@ -1,9 +1,7 @@
-/** Encodes protobuf messages whose field numbers a test names itself. */
 import protobuf from 'protobufjs/minimal.js';
 
 export type Field = [number, string | number | boolean | Uint8Array | Field[]];
 
-/** Encodes a message with fields that are strings, integers, booleans, bytes or messages, as a Go client does. */
 export function message(fields: Field[]): Uint8Array {
   const writer = protobuf.Writer.create();
   for (const [number, content] of fields) {

@@ -24,7 +24,7 @@ test('every type keeps all its fields when it is encoded in protobuf and decoded
   }
 });
 
-/** Removes empty lists and objects, in which the two forms differ: only JSON distinguishes them from absent ones. */
+/** Only JSON distinguishes empty lists and objects from absent ones. */
 function withoutEmpty(value: unknown): unknown {
   if (Array.isArray(value)) return value.length === 0 ? undefined : value.map(withoutEmpty);
   if (typeof value !== 'object' || value === null) return value;

@@ -1,7 +1,7 @@
 /** Converts times between RFC 3339 and the seconds and nanoseconds of protobuf, without losing microseconds. */
 import { formatTime, parseTime } from '../../machinery/time.ts';
 
-/** A time: the seconds since 1970, which may be negative, and the nanoseconds. */
+/** The seconds since 1970, which may be negative, and the nanoseconds. */
 export interface Instant {
   seconds: number;
   nanos: number;
@@ -15,10 +15,10 @@ export function instantOf(text: string): Instant | undefined {
   return { seconds: Math.floor(millis / 1000), nanos: Number(fraction.slice(0, 6).padEnd(6, '0')) * 1000 };
 }
 
-/** Formats a metav1.Time: whole seconds. */
+/** metav1.Time: whole seconds. */
 export const timeText = ({ seconds }: Instant): string => formatTime(seconds * 1000);
 
-/** Formats a metav1.MicroTime: six fractional digits. */
+/** metav1.MicroTime: six fractional digits. */
 export function microTimeText(instant: Instant): string {
   const micros = Math.min(999_999, Math.max(0, Math.floor(instant.nanos / 1000)));
   return `${timeText(instant).slice(0, -1)}.${String(micros).padStart(6, '0')}Z`;

@@ -1,4 +1,4 @@
-/** For property tests: generates JSON values of any type of the facts. */
+/** Generates JSON values of any type of the facts. */
 import fc from 'fast-check';
 import { type FieldFacts, type JsonForm, jsonFields, jsonForms, typeFacts } from '../../api/facts/facts.ts';
 import { formatTime } from '../../machinery/time.ts';
@@ -19,7 +19,7 @@ const FORMS: Readonly<Record<JsonForm, Arbitrary>> = {
   duration: fc.constantFrom('1ns', '2.5\u00b5s', '95ms', '-1.5ms', '1.5s', '1m0s', '-2h0m0.25s'),
   quantity: fc.constantFrom('100m', '1Gi', '0', '-3'),
   intOrString: fc.oneof(fc.integer({ min: 1, max: 65_535 }), fc.constantFrom('http', '25%')),
-  // Convert the value to JSON and back, because JSON has no negative zero.
+  // JSON has no negative zero.
   raw: fc
     .dictionary(text, fc.jsonValue({ maxDepth: 1 }), { minKeys: 1, maxKeys: 3 })
     .map((value) => JSON.parse(JSON.stringify(value)) as unknown),
@@ -58,7 +58,6 @@ function fieldOf(field: FieldFacts, depth: number): Arbitrary {
   return element;
 }
 
-/** Returns the fields of a type that are encoded in protobuf, including the fields of embedded structs, but without TypeMeta. */
 function encodedFields(type: string): FieldFacts[] {
   const visible = jsonFields(type);
   return (typeFacts(type)?.fields ?? []).flatMap((field) => {
@@ -71,7 +70,6 @@ function encodedFields(type: string): FieldFacts[] {
 const isEmpty = (value: unknown): boolean =>
   typeof value === 'object' && value !== null && Object.keys(value).length === 0;
 
-/** Returns a generator of values of the type, with any of its fields. `type`: the full name of the type. */
 export function arbitraryOf(type: string, depth = 0): Arbitrary {
   const items = typeFacts(type)?.items;
   if (items !== undefined) return fieldOf({ ...items, container: 'list' }, depth);

@@ -1,6 +1,3 @@
-/**
- * Tests how the proxy forwards requests, with real sockets on loopback between a client, a proxy that only calls forward(), and a server.
- */
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, request, type ServerResponse } from 'node:http';
@@ -33,7 +30,7 @@ async function listen(serve: (request: IncomingMessage, response: ServerResponse
   return { server, port: (server.address() as AddressInfo).port };
 }
 
-/** Starts a proxy for the server on the port. Each request forwards the path after PREFIX. */
+/** Each request forwards the path after PREFIX. */
 async function proxyTo(port: number, scheme: 'http' | 'https' = 'http'): Promise<number> {
   const budget = outgoingBudget({ timers, log: silentLog });
   const serve = (incoming: IncomingMessage, response: ServerResponse, upgrading?: UpgradingConnection): void => {

@@ -1,14 +1,11 @@
 /**
  * Forwards a request to a server in a Pod or of a Node, and the response of this server to the client.
  *
- * Job: remove the headers that are meant for this connection or this server, rewrite the URLs of the response, and pass the bodies on
- * while they arrive.
- * Boundary: locations.ts has chosen the address of the server.
- *
  * Invariants:
  *  1. The slower side slows down the faster side; only data in progress is buffered.
  *  2. The end of the client's connection ends the connection to the server, and a broken response breaks the client's connection.
  *  3. Credentials for the API server do not reach the server.
+ *
  * Source: k8s.io/apimachinery/pkg/util/proxy and httputil.ReverseProxy, as v1.33 uses them (behavior and messages).
  */
 import type { IncomingMessage } from 'node:http';
@@ -24,7 +21,7 @@ import { join } from '../streaming/join-connections.ts';
 import type { Location } from './locations.ts';
 import { htmlRewriter, type Rewriting, rewriteUrl } from './rewrite-urls.ts';
 
-/** The time limit for connecting to the server. Source: the dialer of kube-apiserver's proxy transport. */
+/** Source: the dialer of kube-apiserver's proxy transport. */
 const CONNECT_MILLIS = 30_000;
 
 const HOP_BY_HOP = new Set([
@@ -38,15 +35,13 @@ const HOP_BY_HOP = new Set([
   'transfer-encoding',
   'upgrade',
 ]);
-/** Headers that only the API server uses, and that are not forwarded. */
+/** These headers are not forwarded. */
 const OF_THE_API_SERVER = /^(authorization|expect|impersonate-.*|x-remote-(user|group|uid|extra-.*))$/;
 const CORS = /^access-control-allow-(credentials|headers|methods|origin)$/;
 
 type Headers = Record<string, string[]>;
 
-/**
- * Returns the headers of a message, without headers that concern only its connection, and without headers whose names match `isDropped`.
- */
+/** Omits headers that concern only the connection, and headers whose names match `isDropped`. */
 function endToEnd({ headersDistinct }: IncomingMessage, isDropped: RegExp): Headers {
   const named = (headersDistinct['connection'] ?? []).flatMap((value) => value.toLowerCase().split(/[\s,]+/));
   const entries = Object.entries(headersDistinct).filter(
@@ -65,10 +60,7 @@ export interface Forwarding {
   rest: string;
 }
 
-/**
- * Forwards the request. Resolves when the response or the upgraded connection has ended. Rejects with 503 ServiceUnavailable if the server
- * does not respond.
- */
+/** Resolves when the response or the upgraded connection has ended. Rejects with 503 ServiceUnavailable if the server does not respond. */
 export async function forward(forwarding: Forwarding): Promise<void> {
   const { exchange } = forwarding;
   exchange.endWithServer();
@@ -108,7 +100,7 @@ async function send({ exchange, timers, location, prefix, rest }: Forwarding): P
     port: Number(port),
     method: exchange.method,
     path,
-    // Pass Host as a text, because Node.js accepts no list for this header.
+    // Node.js accepts no list for Host.
     headers: { ...headers, ...(request.headers.host === undefined ? {} : { host: request.headers.host }) },
     setHost: false,
     agent: false,
@@ -123,8 +115,7 @@ async function send({ exchange, timers, location, prefix, rest }: Forwarding): P
   outgoing.once('socket', (socket) => socket.once('connect', () => late.cancel()));
   outgoing.once('close', () => late.cancel());
   const answered = firstAnswer(outgoing);
-  // Ignore later errors: a server may respond before it has read the whole body and close the connection. The response counts, not the
-  // failed write.
+  // A server may respond before it has read the whole body, and close the connection. The response counts, not the failed write.
   outgoing.on('error', () => undefined);
   if (chunked || request.headers['content-length'] !== undefined) request.pipe(outgoing);
   else outgoing.end();
@@ -144,7 +135,6 @@ const DIAL_ERRORS: Readonly<Record<string, string>> = {
   ETIMEDOUT: 'connect: connection timed out',
 };
 
-/** Returns the text of the error, in upstream's wording if the error has a known code. */
 function failureText({ code = '', message }: NodeJS.ErrnoException, dial: string): string {
   if (DIAL_ERRORS[code] !== undefined) return `${dial}: ${DIAL_ERRORS[code]}`;
   return code === 'ECONNRESET' ? 'EOF' : message;
@@ -161,7 +151,6 @@ function firstAnswer(outgoing: ReturnType<typeof httpRequest>): Promise<Answer> 
   });
 }
 
-/** Returns the streams that rewrite the body if it is an HTML page in a known encoding; otherwise none. */
 function rewriters({ headers }: IncomingMessage, rewriting: Rewriting): Duplex[] {
   const type = (headers['content-type'] ?? '').split(';', 1)[0]?.trim();
   if (type !== 'text/html' || headers.location !== undefined) return [];
@@ -219,7 +208,7 @@ async function joinUpgraded(
   const headers = { ...endToEnd(received, CORS), connection: ['Upgrade'], upgrade: [received.headers.upgrade ?? ''] };
   const lines = Object.entries(headers).flatMap(([name, values]) => values.map((value) => `${name}: ${value}`));
   client.write(`${['HTTP/1.1 101 Switching Protocols', ...lines].join('\r\n')}\r\n\r\n`, 'latin1');
-  // Write the bytes directly instead of calling client.unshift(): the client may already have ended its side of the connection.
+  // The client may already have ended its side of the connection, so client.unshift() cannot be used.
   if (head.length > 0) backend.write(head);
   await join(client, backend, timers, signal, {
     fromClient: (chunk) => void (backend.writable && backend.write(chunk)),

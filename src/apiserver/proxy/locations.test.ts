@@ -1,4 +1,3 @@
-/** Tests which addresses the proxy subresources of Pods, Services and Nodes choose, with the objects of a real registry. */
 import { beforeEach, describe, expect, test } from 'vitest';
 import type { Endpoints, Node, Pod, Service } from '../../api/generated/types.ts';
 import { ENDPOINTS, NODES, PODS, SERVICES } from '../../api/resources.ts';

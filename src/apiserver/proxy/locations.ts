@@ -1,10 +1,8 @@
 /**
- * Finds the address to which the proxy subresource of a Pod, a Service or a Node forwards requests.
- *
- * Invariant: the address belongs to a Pod of the namespace in the path, or to the Node, and is neither a loopback nor a link-local
- * address, so that the proxy reaches nothing else.
- * Source: ResourceLocation of pkg/registry/core/pod/strategy.go, pkg/registry/core/node/strategy.go and
- * pkg/registry/core/service/storage of v1.33 (behavior and messages).
+ * Finds the address to which the proxy subresource of a Pod, a Service or a Node forwards requests. The address belongs to a Pod of the
+ * namespace in the path, or to the Node, and is neither a loopback nor a link-local address, so that the proxy reaches nothing else.
+ * Source: ResourceLocation of pkg/registry/core/pod/strategy.go, pkg/registry/core/node/strategy.go and pkg/registry/core/service/storage
+ * of v1.33 (behavior and messages).
  */
 import { randomInt } from 'node:crypto';
 import type { EndpointAddress, EndpointSubset, Endpoints, Node, Pod, Service } from '../../api/generated/types.ts';
@@ -43,8 +41,8 @@ const isProxyable = (ip: string): boolean => parseIp(ip) !== undefined && specia
 
 /**
  * Resolves to the address of the Pod, with the port in `id` or, by default, the first port that a container declares. Rejects with 400
- * BadRequest if `id` has another form than in parseTarget(), or if the Pod has no address or one that the proxy must not reach, and with
- * 404 NotFound if the Pod does not exist.
+ * BadRequest if `id` is malformed (see parseTarget()), or if the Pod has no address or one that the proxy must not reach, and with 404
+ * NotFound if the Pod does not exist.
  */
 export async function locatePod(id: string, read: Read): Promise<Location> {
   const target = parseTarget(id);
@@ -57,17 +55,15 @@ export async function locatePod(id: string, read: Read): Promise<Location> {
   return { scheme: target.scheme, ip, ...(port === undefined ? {} : { port }) };
 }
 
-/** The port of upstream's kubelet. */
 const KUBELET_PORT = '10250';
 
-/** Either the name of a node whose own documents are requested, or an address. */
+/** The name of a node whose own documents are requested, or an address. */
 export type NodeLocation = { node: string } | Location;
 
 /**
- * Resolves to the name of the node, whose own documents are then served, if `id` has no port or the port of upstream's kubelet; otherwise
- * to the address of the node. Rejects with 400 BadRequest if `id` has another form than in parseTarget(), if the node has no address or one
- * that the proxy must not reach, or if the port is `apiPort`, because the API server would send the request to itself. Rejects with 404
- * NotFound if the node does not exist.
+ * Resolves to the name of the node if `id` has no port or the port of upstream's kubelet; otherwise to the address of the node. Rejects
+ * with 400 BadRequest if `id` is malformed (see parseTarget()), if the node has no address or one that the proxy must not reach, or if the
+ * port is `apiPort`, because the API server would send the request to itself. Rejects with 404 NotFound if the node does not exist.
  */
 export async function locateNode(id: string, read: Read, apiPort: number | undefined): Promise<NodeLocation> {
   const target = parseTarget(id);
@@ -83,7 +79,7 @@ export async function locateNode(id: string, read: Read, apiPort: number | undef
 
 /**
  * Resolves to the address of a random ready endpoint of the Service. Rejects with 503 ServiceUnavailable if there is none, or if the
- * Service does not have the port, and with 400 BadRequest if `id` has another form than in parseTarget().
+ * Service does not have the port, and with 400 BadRequest if `id` is malformed (see parseTarget()).
  */
 export async function locateService(id: string, read: Read): Promise<Location> {
   const target = parseTarget(id);
@@ -104,7 +100,7 @@ export async function locateService(id: string, read: Read): Promise<Location> {
 
 const noEndpoints = (id: string) => serviceUnavailable(`no endpoints available for service ${JSON.stringify(id)}`);
 
-/** Resolves to the name of the port with the number in `port`. A port that is not a number is already a name. */
+/** A port that is not a number is already a name. */
 async function portNameOf({ name, port }: Target, read: Read): Promise<string> {
   if (!/^[+-]?\d+$/.test(port)) return port;
   const { spec } = (await read(SERVICES, name)) as Service;
@@ -115,7 +111,7 @@ async function portNameOf({ name, port }: Target, read: Read): Promise<string> {
   return found.name ?? '';
 }
 
-/** Whether the address belongs to a Pod of the namespace. Endpoints that a client has written could contain any address. */
+/** Endpoints that a client has written could contain any address. */
 async function isOfPod(
   { ip, targetRef }: EndpointAddress,
   namespace: string | undefined,

@@ -6,10 +6,7 @@ import type { Exchange } from '../http/exchange.ts';
 
 const READS = ['GET', 'HEAD'];
 
-/**
- * Sends the node's document at the path. Sends 404 if there is no such document, and 405 if the request is not a read, with the texts of
- * the kubelet. Rejects with 503 ServiceUnavailable if the node cannot be reached.
- */
+/** Failures have the texts of the kubelet. Rejects with 503 ServiceUnavailable if the node cannot be reached. */
 export async function serveNodeDocument(
   server: ServerContext,
   exchange: Exchange,

@@ -1,4 +1,3 @@
-/** Tests the rewriting of URLs in proxied pages, including pages that arrive in pieces. */
 import { expect, test } from 'vitest';
 import { htmlRewriter, rewriteUrl } from './rewrite-urls.ts';
 

@@ -7,24 +7,20 @@ import { Transform } from 'node:stream';
 export interface Rewriting {
   /** The path of the proxy, such as /api/v1/namespaces/d/services/x/proxy. */
   prefix: string;
-  /** The hosts, with their ports, that mean the proxied server: the address of the server, and the value of the client's header Host. */
+  /** The hosts, with their ports, that mean the proxied server. */
   hosts: readonly string[];
 }
 
 const ABSOLUTE = /^[a-zA-Z][a-zA-Z0-9+.-]*:\/\/([^/?#]*)(.*)$/s;
 const SAME_SCHEME = /^\/\/([^/?#]*)(.*)$/s;
 
-/**
- * Returns the URL with the path of the proxy before its path, and without scheme and host. Returns relative paths and URLs of other hosts
- * unchanged.
- */
+/** Adds the path of the proxy, and removes scheme and host. Returns relative paths and URLs of other hosts unchanged. */
 export function rewriteUrl(url: string, { prefix, hosts }: Rewriting): string {
   const [, host, rest = ''] = ABSOLUTE.exec(url) ?? SAME_SCHEME.exec(url) ?? [undefined, '', url];
   if (host === undefined || (host !== '' && !hosts.includes(host)) || !rest.startsWith('/')) return url;
   return rest.startsWith(prefix) ? rest : `${prefix}${rest}`;
 }
 
-/** The attributes that contain URLs, by the name of the element. */
 const ATTRIBUTES: Readonly<Record<string, readonly string[]>> = {
   a: ['href'],
   applet: ['codebase'],
@@ -54,7 +50,7 @@ const ATTRIBUTES: Readonly<Record<string, readonly string[]>> = {
   video: ['poster', 'src'],
 };
 
-/** The maximum length of a tag that is rewritten. Longer tags pass unchanged, so that only a small part of a page waits in memory. */
+/** Longer tags pass unchanged, so that only a small part of a page waits in memory. */
 const MAX_TAG_CHARS = 16_384;
 /** Elements whose content contains no tags except their end tag. */
 const RAW_TEXT = new Set(['script', 'style', 'textarea', 'title']);
@@ -82,10 +78,7 @@ function rewriteTag(tag: string, rewrite: (url: string) => string): string {
   }
 }
 
-/**
- * Returns the index after the tag that starts at `start`. A `>` in quotes does not end the tag. Returns undefined if the tag does not end
- * within MAX_TAG_CHARS or before the end of the text.
- */
+/** A `>` in quotes does not end the tag. Returns undefined if the tag does not end within MAX_TAG_CHARS or before the end of the text. */
 function endOfTag(text: string, start: number): number | undefined {
   const last = Math.min(text.length, start + MAX_TAG_CHARS);
   let quote = '';
@@ -98,7 +91,6 @@ function endOfTag(text: string, start: number): number | undefined {
   return undefined;
 }
 
-/** Rewrites the URLs in the tags of an HTML page, piece by piece. Each character is inspected a constant number of times. */
 class Page {
   readonly #rewrite: (url: string) => string;
   /** The end of the last piece that must be processed together with the next piece: at most MAX_TAG_CHARS. */
@@ -110,10 +102,7 @@ class Page {
     this.#rewrite = (url) => rewriteUrl(url, rewriting);
   }
 
-  /**
-   * Adds the piece to `rest`, and returns the rewritten text up to the first part that may continue in the next piece. Keeps that part in
-   * `rest`.
-   */
+  /** Returns the rewritten text up to the first part that may continue in the next piece. Keeps that part in `rest`. */
   take(piece: string): string {
     const text = this.rest + piece;
     const lowerCase = text.replace(/[A-Z]+/g, (letters) => letters.toLowerCase());
@@ -164,7 +153,6 @@ class Page {
   }
 }
 
-/** Returns a stream that rewrites the URLs in the tags of an HTML page. */
 export function htmlRewriter(rewriting: Rewriting): Transform {
   const page = new Page(rewriting);
   // Latin-1 keeps each byte, whatever the encoding of the page is.

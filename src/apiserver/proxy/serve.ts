@@ -1,7 +1,4 @@
-/**
- * Serves the proxy subresources of Pods, Services and Nodes. Source: ProxyREST of v1.33, and k8s.io/apimachinery/pkg/util/proxy
- * (behavior).
- */
+/** Source: ProxyREST of v1.33, and k8s.io/apimachinery/pkg/util/proxy (behavior). */
 import type { SubresourceDefinition } from '../../api/kind.ts';
 import { notFound } from '../../machinery/status.ts';
 import type { ServerContext } from '../http/context.ts';
@@ -21,10 +18,7 @@ function locate(operation: ProxyOperation, { request }: Exchange, name: string, 
   return operation === 'proxyToPod' ? locatePod(name, read) : locateService(name, read);
 }
 
-/**
- * Returns the path of the proxy itself: /api/v1/nodes/NAME/proxy, or /api/v1/namespaces/NAMESPACE/PLURAL/NAME/proxy. The first segment of
- * the split path is the empty text before the first slash.
- */
+/** Such as /api/v1/nodes/NAME/proxy. The first segment is the empty text before the first slash. */
 const prefixOf = (path: string, { namespace }: ResourceRoute): string =>
   path
     .split('/')
@@ -47,7 +41,7 @@ export async function serveProxy(
   const prefix = prefixOf(path, route);
   const rest = path.slice(prefix.length);
   if (rest === '' && exchange.upgrade === undefined && (method === 'GET' || method === 'HEAD')) {
-    // Redirect to the path with a slash at its end: otherwise, relative links in the page would replace the last segment of the path.
+    // Without a slash at the end, relative links in the page would replace the last segment of the path.
     startAnswer(exchange, 301, { Location: `${path}/${query}` });
     response.end();
     return;

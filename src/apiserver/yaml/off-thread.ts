@@ -1,16 +1,13 @@
 /**
- * Parses YAML request bodies. The library takes seconds for some texts of a few kilobytes, so only short texts without aliases are
- * parsed in the calling thread. Other texts are parsed one after another, each in a worker thread with a limit on time and memory.
- *
- * Invariant: no text blocks the event loop for more than about 50 ms, and the memory is bounded: there is at most one worker thread,
- * and at most MAX_WAITING texts are in it or wait for it.
+ * Parses YAML request bodies. The library takes seconds for some texts of a few kilobytes, so only short texts without aliases are parsed
+ * in the calling thread. Other texts are parsed one after another, each in a worker thread with a limit on time and memory.
  */
 import { extname } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { entityTooLarge, tooManyRequests } from '../../machinery/status.ts';
 import type { YamlResult, YamlWork } from './worker.ts';
 
-/** The maximum length of texts that are parsed in the calling thread. The library needs at most about 50 ms for a text of this length. */
+/** The library needs at most about 50 ms for a text of this length. */
 export const HERE_UP_TO_CHARS = 4096;
 /** The limit on the JSON text of the parsed value, with all aliases expanded. It equals upstream's limit on a request body. */
 const LIMIT_BYTES = 3 * 1024 * 1024;
@@ -27,21 +24,17 @@ let last: Promise<unknown> = Promise.resolve();
 let waiting = 0;
 
 /**
- * Resolves to the value of the YAML text. Rejects with an Error that has the message of yamlToJson() if the text is not valid. Rejects
- * with 413 RequestEntityTooLarge if the size of the value or the time or memory for parsing exceeds its limit, and with 429
- * TooManyRequests if too many texts wait.
+ * Rejects with an Error that has the message of yamlToJson() if the text is not valid. Rejects with 413 RequestEntityTooLarge if the size
+ * of the value or the time or memory for parsing exceeds its limit, and with 429 TooManyRequests if too many texts wait.
  */
 export async function parseYaml(text: string): Promise<unknown> {
   if (text.length > HERE_UP_TO_CHARS || mayHaveAliases(text)) return JSON.parse(await inTurn(text));
-  // Load the library only when the first YAML body arrives, because kubectl sends JSON or protobuf.
+  // kubectl sends JSON or protobuf, so load the library only when the first YAML body arrives.
   const { yamlToJson } = await import('./parse.ts');
   return JSON.parse(yamlToJson(text, LIMIT_BYTES));
 }
 
-/**
- * Whether the text may contain aliases. For each alias, the library searches the whole text and the aliased value, so that even a short
- * text with aliases may take seconds.
- */
+/** For each alias, the library searches the whole text and the aliased value, so that even a short text with aliases may take seconds. */
 const mayHaveAliases = (text: string): boolean => text.includes('&') && text.includes('*');
 
 async function inTurn(text: string): Promise<string> {

@@ -1,25 +1,20 @@
 /**
- * Converts YAML text to JSON text, in linear time as far as the library allows.
- *
- * This file checks for duplicate keys and computes the positions of errors itself, because the library compares each key of a map with
- * all others, and searches the text from its start for the line of every error.
- *
- * Boundary: the code runs in any thread and keeps no state.
+ * Converts YAML text to JSON text, in linear time as far as the library allows. This file checks for duplicate keys and computes the
+ * positions of errors itself, because the library compares each key of a map with all others, and searches the text from its start for the
+ * line of every error.
  */
 import { type Alias, type Document, isAlias, isScalar, LineCounter, type Node, parseDocument, visit } from 'yaml';
 
-/** The maximum number of expansions of one anchor, including expansions by nested aliases (maxAliasCount of the library). */
+/** The limit on expansions of one anchor, including expansions by nested aliases. */
 const MAX_ALIASES = 1000;
 
-/** Thrown if the value exceeds the size limit when its aliases are expanded. */
 export class ExpandedTooFarError extends Error {
   override readonly name = 'ExpandedTooFarError';
 }
 
 /**
- * Returns the JSON text of the YAML text's value. Throws an Error whose message describes the problem, with its position for a
- * syntax error, a duplicate key or a value that contains itself. Throws an ExpandedTooFarError if the value has more than about
- * `limitBytes` as JSON.
+ * Throws an Error whose message describes the problem, with its position for a syntax error, a duplicate key or a value that contains
+ * itself. Throws an ExpandedTooFarError if the value has more than about `limitBytes` as JSON.
  */
 export function yamlToJson(text: string, limitBytes: number): string {
   const lines = new LineCounter();
@@ -40,7 +35,6 @@ export function yamlToJson(text: string, limitBytes: number): string {
   return JSON.stringify(value ?? null);
 }
 
-/** Returns the offset of a duplicate key, or undefined if there is none. Compares only scalar keys. */
 function repeatedKey(document: Document): number | undefined {
   let found: number | undefined;
   visit(document, {
@@ -60,10 +54,7 @@ function repeatedKey(document: Document): number | undefined {
   return found;
 }
 
-/**
- * Returns the first alias that is inside the value of its own anchor; undefined if there is none. The library would take minutes to
- * expand some of these aliases.
- */
+/** Returns the first alias that is inside the value of its own anchor. The library would take minutes to expand some of these aliases. */
 function selfReference(document: Document): Alias | undefined {
   const anchored = new Map<string, Node>();
   let found: Alias | undefined;
@@ -81,7 +72,6 @@ function selfReference(document: Document): Alias | undefined {
   return found;
 }
 
-/** Throws an ExpandedTooFarError if the value exceeds the limit. Stops counting as soon as the limit is exceeded. */
 function checkExpandedSize(value: unknown, limitBytes: number): void {
   let bytes = 0;
   const count = (length: number): void => {

@@ -1,4 +1,3 @@
-/** The worker thread that parses one YAML text; see off-thread.ts. */
 import { parentPort, workerData } from 'node:worker_threads';
 import { ExpandedTooFarError, yamlToJson } from './parse.ts';
 

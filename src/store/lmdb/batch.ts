@@ -1,10 +1,8 @@
-/** Evaluates the calls that share one LMDB transaction, and writes the transaction. */
 import type { StoredValue, StoreEvent, Txn, TxnResult } from '../store.ts';
 import { evaluate, eventKey, eventRevision, eventValue } from '../transaction.ts';
 import type { Commit } from './data-file.ts';
 import { fromChanges, fromStored, type Tables } from './tables.ts';
 
-/** A call that waits for a commit. */
 export type Waiting = (
   | { kind: 'txn'; txn: Txn; resolve: (result: TxnResult) => void }
   | { kind: 'compact'; revision: number; resolve: () => void }
@@ -15,11 +13,10 @@ export interface Batch {
   revision: number;
   compacted: number;
   events: StoreEvent[];
-  /** Functions that resolve the promises of the callers. The store calls them when the batch is durable. */
+  /** To be called when the batch is durable. */
   answers: (() => void)[];
 }
 
-/** The newest revision and the compacted revision before the batch is committed. */
 export interface Before {
   newest: number;
   compacted: number;
@@ -38,7 +35,6 @@ export function evaluateBatch(
   compacted: number,
   read: (key: string) => StoredValue | undefined,
 ): Batch {
-  /** The values that the calls have read or written, by key; undefined for keys that do not exist. */
   const known = new Map<string, StoredValue | undefined>();
   const lookup = (key: string): StoredValue | undefined => {
     if (!known.has(key)) known.set(key, read(key));
@@ -66,12 +62,12 @@ export function evaluateBatch(
   return batch;
 }
 
-/** On a full disk, an update may enlarge a value by at most this much, which is enough for the status of a terminating Pod. */
+/** The limit on the growth of a value on a full disk, which is enough for the status of a terminating Pod. */
 const SMALL_GROWTH_BYTES = 4096;
 
 /**
- * Returns whether all events are deletions or small updates, which are allowed even on a full disk. The caller ensures that the history
- * does not keep the replaced values, which would also need space.
+ * Whether all events are deletions or small updates, which are allowed even on a full disk. The history must not keep the replaced values,
+ * which would also need space.
  */
 export const needsLittle = (events: readonly StoreEvent[]): boolean =>
   events.every((event) => {

@@ -1,20 +1,17 @@
-/** Converts the error of a failed LMDB commit to the error with which the calls of the batch reject. */
 import { statfs } from 'node:fs/promises';
 import { constants } from 'node:os';
 import { StorageFullError } from '../store.ts';
 
-/** LMDB's error code for a memory map that is full and cannot grow. Source: lmdb.h. */
+/** The memory map is full and cannot grow. Source: lmdb.h. */
 const MDB_MAP_FULL = -30792;
-/** If less space than this is free, an unknown error of a write is reported as a full disk, because LMDB reports a short write as EIO. */
+/** LMDB reports a short write as EIO, so an unknown error is reported as a full disk if less space than this is free. */
 const FULL_BELOW_BYTES = 256 * 1024;
 
 export const diskFull = (directory: string, cause: unknown): StorageFullError =>
   new StorageFullError(directory, 'the disk is full', 'free some space and try again', cause);
 
 /**
- * Resolves with the error for the calls of the batch, and with whether the environment must be reopened. After ENOSPC, EDQUOT and
- * MDB_MAP_FULL, and after a StorageFullError, which prevented the commit, the environment is still usable. After another error, such as EIO
- * when it wrote a page, LMDB may refuse all further writes.
+ * Converts the error of a failed commit. `reopen`: whether the environment must be reopened, because LMDB may refuse all further writes.
  */
 export async function commitFailure(
   directory: string,
@@ -39,10 +36,7 @@ export async function commitFailure(
   return { failure, reopen: true };
 }
 
-/**
- * Resolves with the cause of an error of lmdb: the error with which the promise in its field `commitError` rejects. Resolves with the
- * error itself if there is no such promise or it does not reject.
- */
+/** lmdb's error may have a promise in the field `commitError`, which rejects with the cause. */
 async function rootCause(error: unknown): Promise<unknown> {
   const { commitError } = error as { commitError?: Promise<unknown> };
   if (commitError === undefined) return error;

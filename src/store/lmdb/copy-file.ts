@@ -5,7 +5,7 @@ import { syncFolder } from '../../platform/files.ts';
 import { diskFull } from './commit-failure.ts';
 import { hasSpace, openTables, type Tables } from './tables.ts';
 
-/** The codes of errors about a full disk. FULL_TEXT is for LMDB's copy, whose error has no code, but only the text of strerror(3). */
+/** FULL_TEXT is for LMDB's copy, whose error has no code, but only the text of strerror(3). */
 const FULL_CODES: readonly unknown[] = ['ENOSPC', 'EDQUOT'];
 const FULL_TEXT = /no space left on device|quota exceeded/i;
 
@@ -55,17 +55,15 @@ export async function copyLmdbFile(directory: string): Promise<void> {
   }
 }
 
-/** The amount of data in a data file. */
 export interface FileContent {
   revision: number;
-  /** The number of keys. */
   values: number;
 }
 
 /**
  * Deletes the history of the closed store in the folder, and frees its space, so that the data file contains only the newest state. Adds
  * `more` to the revision. Watches and reads of earlier revisions then fail, so that no client continues from a revision that also occurs in
- * another history. Resolves with the amount of data that remains. Rejects like copyLmdbFile().
+ * another history. Rejects like copyLmdbFile().
  */
 export async function forgetHistory(directory: string, more = 0): Promise<FileContent> {
   const tables = await openTables(directory);

@@ -1,13 +1,9 @@
 /**
  * Allocates disk blocks for LMDB's data file before LMDB needs them.
  *
- * LMDB must never encounter a full disk: an allocation that fails in the middle of a commit can corrupt LMDB's memory or its file. This
- * is possible even if the file system has just reported free space (delayed allocation, the file system's own blocks, other programs).
+ * LMDB must never encounter a full disk: an allocation that fails in the middle of a commit can corrupt LMDB's memory or its file. This is
+ * possible even if the file system has just reported free space (delayed allocation, the file system's own blocks, other programs).
  * Therefore the file is extended with zeros before a commit if necessary, so that LMDB writes only to blocks that the file already has.
- *
- * Invariants:
- *  1. The file has no holes while LMDB writes to it.
- *  2. Before each commit, the file has room for the commit after the last page that LMDB uses.
  */
 import { statfsSync, statSync } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
@@ -15,15 +11,15 @@ import type { StoreEvent } from '../store.ts';
 import { eventValue } from '../transaction.ts';
 
 const PAGE_BYTES = 4096;
-/** The reserve: space for the writes that are still possible on a full disk, which are deletions and updates that need little space. */
+/** Space for the writes that are still possible on a full disk: deletions, and updates that need little space. */
 const RESERVE_BYTES = 8 * 1024 * 1024;
 /** An update must leave at least this part of the reserve for deletions. */
 const UPDATE_LEAVES_BYTES = 2 * 1024 * 1024;
-/** A commit with large values, which may use the end of the file despite free pages, must leave at least this part of the reserve. */
+/** A commit with large values may use the end of the file despite free pages, and must leave at least this part of the reserve. */
 const LARGE_VALUES_LEAVE_BYTES = 4 * 1024 * 1024;
-/** If the free pages have at least this many times the size of a commit plus the reserve, enough of them are assumed to be adjacent. */
+/** If the free pages exceed the reserve by this many times the size of a commit, enough of them are assumed to be adjacent. */
 const MANY_TIMES = 4;
-/** The size of the pieces in which the file grows and its holes are filled. Large pieces make growth rare. */
+/** The file grows, and its holes are filled, in pieces of this size. Large pieces make growth rare. */
 const PIECE_BYTES = 1024 * 1024;
 
 /** Space for the roots of the trees and the paths to the keys, which each commit writes. */
@@ -40,12 +36,9 @@ const FORGOTTEN_BYTES = PAGE_BYTES / 16;
 /** File systems on which overwriting also allocates new blocks. Sources: the kernel's magic.h; OpenZFS (ZFS_SUPER_MAGIC). */
 const COPY_ON_WRITE = new Set([0x9123683e /* btrfs */, 0x2fc12fc1 /* zfs */, 0xca451a4e /* bcachefs */]);
 
-/** The content of a commit, from which its size is calculated. */
 export interface Commit {
   events: readonly StoreEvent[];
-  /** Whether the history keeps the values that the events replace. */
   keepsHistory: boolean;
-  /** The number of history records that the commit removes. */
   forgotten: number;
 }
 
@@ -55,7 +48,7 @@ export interface PageUse {
   /** The number of the last page that LMDB has used. */
   last: number;
   /**
-   * Returns the number of free pages up to `last`, which takes longer to read than `last`. LMDB may not be able to use these pages for a
+   * Returns the number of free pages up to `last`, which takes longer to read than `last`. LMDB may be unable to use these pages for a
    * large value, which needs adjacent pages.
    */
   free(): number;
@@ -76,7 +69,7 @@ function commitBytes({ events, keepsHistory, forgotten }: Commit, lastPage: numb
 export class DataFile {
   readonly #path: string;
   readonly #isCopyOnWrite: boolean;
-  /** The length of the file. Unless #hasHoles is set, the file has disk blocks for all of this length. */
+  /** The length of the file. Unless #hasHoles is set, the file has disk blocks for all of it. */
   #bytes: number;
   #hasHoles: boolean;
 
@@ -89,8 +82,8 @@ export class DataFile {
   }
 
   /**
-   * Returns whether the blocks after the last used page are enough for the commit and for the part of the reserve that must remain, even
-   * if LMDB reuses no free page.
+   * Whether the blocks after the last used page are enough for the commit and for the part of the reserve that must remain, even if LMDB
+   * reuses no free page.
    */
   isSafe(commit: Commit, { last }: PageUse): boolean {
     const { events, keepsHistory } = commit;
@@ -102,9 +95,9 @@ export class DataFile {
   }
 
   /**
-   * Tries to make room for the commit and the reserve. Resolves with true if there is this room, or if isSafe() returns true and so many
-   * pages are free that LMDB is not expected to use the room at the end of the file; else with false: the commit must not start. LMDB must
-   * not write to the file until the promise has settled. Rejects if the file cannot be read or written for a reason other than a full disk.
+   * Resolves to false if there is no room for the commit and the reserve: the commit must not start. Many free pages count as room if
+   * isSafe() is true. LMDB must not write to the file until the promise has settled. Rejects if the file cannot be read or written for a
+   * reason other than a full disk.
    */
   async makeRoom(commit: Commit, use: PageUse): Promise<boolean> {
     const { last } = use;
@@ -122,14 +115,13 @@ export class DataFile {
     return use.free() * PAGE_BYTES >= MANY_TIMES * bytes + RESERVE_BYTES && this.isSafe(commit, use);
   }
 
-  /** Returns how many bytes LMDB can safely write after the last page that it has used, because the file has blocks for these bytes. */
+  /** Returns the bytes after the last used page for which the file has blocks. */
   #room(last: number): number {
     if (this.#hasHoles) return 0;
     const room = this.#bytes - firstFree(last);
     return this.#isCopyOnWrite ? Math.min(room, this.#freeBytes()) : room;
   }
 
-  /** Fills the holes by overwriting the file with its own content. */
   async #fillHoles(): Promise<void> {
     await using file = await open(this.#path, 'r+');
     const piece = Buffer.alloc(PIECE_BYTES);
@@ -142,10 +134,7 @@ export class DataFile {
     this.#hasHoles = false;
   }
 
-  /**
-   * Extends the file at least to `end`. If the disk has less space, extends the file by as many pieces as possible, because even a part of
-   * the reserve allows some writes.
-   */
+  /** On a full disk, extends the file by as many pieces as possible, because even a part of the reserve allows some writes. */
   async #extend(end: number): Promise<void> {
     if (end <= this.#bytes || this.#freeBytes() < PIECE_BYTES) return;
     await using file = await open(this.#path, 'r+');
@@ -172,7 +161,7 @@ const isFull = (error: unknown): boolean => ['ENOSPC', 'EDQUOT'].includes((error
 
 const firstFree = (last: number): number => (last + 1) * PAGE_BYTES;
 
-/** Writes all bytes. Continues after a short write, which is possible on a disk that becomes full. */
+/** A short write is possible on a disk that becomes full. */
 async function writeAll(file: FileHandle, bytes: Uint8Array, at: number): Promise<void> {
   for (let written = 0; written < bytes.length; ) {
     const { bytesWritten } = await file.write(bytes, written, bytes.length - written, at + written);

@@ -1,9 +1,8 @@
-/** Defines the interface of a store in a file, and the options with which the store is opened. */
 import type { Log } from '../../platform/platform.ts';
 import type { Store } from '../store.ts';
 
 export interface LmdbStoreOptions {
-  /** The folder of the environment. A missing folder is created with mode 0700. */
+  /** A missing folder is created with mode 0700. */
   directory: string;
   /** The maximum number of revisions in the history, which serves watches and reads of older revisions. Default: 10,000. */
   historyRevisions?: number;

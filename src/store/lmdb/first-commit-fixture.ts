@@ -1,7 +1,6 @@
 /**
- * This program opens compacted copies of a store with a long history, and makes many changes in the first commit to each copy. Its argument
- * is an empty folder. It prints a line for each change. The test runs it as a process of its own, because a failure of LMDB ends the
- * process.
+ * Makes many changes in the first commit to compacted copies of a store with a long history, and prints a line for each change. Runs in a
+ * process of its own, because a failure of LMDB ends the process. The argument is an empty folder.
  */
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-/** Tests large first commits to a compacted data file, in which LMDB's list of free pages is empty. */
+/** In a compacted data file, LMDB's list of free pages is empty. */
 import { execFile } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

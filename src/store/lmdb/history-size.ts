@@ -1,11 +1,9 @@
-/** Counts the bytes of the store's history, which is limited not only in revisions, but also in bytes. */
 import type { StoreEvent } from '../store.ts';
 import { eventKey, eventRevision } from '../transaction.ts';
 
-/** Maximum total size of the keys and replaced values in the history. */
+/** The limit on the keys and the replaced values together. */
 const HISTORY_BYTES = 64 * 1024 * 1024;
 
-/** Returns for each revision of the events the number of bytes of its keys and of the values that it replaces. */
 function replaced(events: readonly StoreEvent[]): Map<number, number> {
   const revisions = new Map<number, number>();
   for (const event of events) {
@@ -16,11 +14,10 @@ function replaced(events: readonly StoreEvent[]): Map<number, number> {
 }
 
 export class HistorySize {
-  /** The number of bytes of each revision, oldest revision first. */
   readonly #revisions = new Map<number, number>();
   #bytes = 0;
 
-  /** Counts a revision of the history. `bytes`: the size of its record, or of its keys and replaced values. */
+  /** `bytes`: the size of the revision's record, or of its keys and replaced values. */
   load(revision: number, bytes: number): void {
     this.#revisions.set(revision, bytes);
     this.#bytes += bytes;
@@ -30,7 +27,7 @@ export class HistorySize {
     for (const [revision, bytes] of replaced(events)) this.load(revision, bytes);
   }
 
-  /** Subtracts the revisions up to and including `until`, which were deleted from the history. */
+  /** Subtracts the revisions up to and including `until`. */
   forget(until: number): void {
     for (const [revision, bytes] of this.#revisions) {
       if (revision > until) return;
@@ -40,8 +37,8 @@ export class HistorySize {
   }
 
   /**
-   * Returns the newest of the revisions that must be deleted from the history so that it is within the limit after the events are added;
-   * 0 if no revision must be deleted.
+   * Returns the newest of the revisions that must be deleted so that the history is within the limit after the events are added; 0 if none
+   * must be deleted.
    */
   excess(events: readonly StoreEvent[]): number {
     const added = replaced(events);

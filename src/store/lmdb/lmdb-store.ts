@@ -1,13 +1,12 @@
 /**
- * Implements the embedded store in an LMDB environment: a folder that only one process uses at a time.
- *
- * Transactions that arrive during a commit wait and share the next commit, so that concurrent writers share one flush to the disk.
+ * The embedded store: an LMDB environment, a folder that only one process uses at a time. Transactions that arrive during a commit share
+ * the next commit, so that concurrent writers share one flush to the disk.
  *
  * Invariants:
  *  1. There is one commit at a time, evaluated on the result of the previous commit. A failed commit has changed nothing.
  *  2. The revision counter, the current values and the history change in the same LMDB transaction.
- *  3. A commit starts only if the data file has room for it (data-file.ts). On a full disk, each write gets a commit of its own, so
- *     that only a write that needs space fails. Deletions and small updates continue; the history is deleted to make room for them.
+ *  3. A commit starts only if the data file has room for it (data-file.ts). On a full disk, each write gets a commit of its own, so that
+ *     only a write that needs space fails. Deletions and small updates continue; the history is deleted to make room for them.
  *  4. The history has at most `historyRevisions` revisions and a limited number of bytes; each commit deletes the excess.
  */
 import { oneAtATime } from '../../platform/work-in-turns.ts';
@@ -41,16 +40,17 @@ import {
   toRecord,
 } from './tables.ts';
 
-/** Opens or creates the store. Rejects with a StorageFullError on a full disk, and with a UserError if the folder cannot be used. */
+/**
+ * Creates the store if it does not exist. Rejects with a StorageFullError on a full disk, and with a UserError if the folder cannot be
+ * used.
+ */
 export async function openLmdbStore(options: LmdbStoreOptions): Promise<FileStore> {
   const store = new LmdbStore(options, await openTables(options.directory));
   store.load();
   return store;
 }
 
-/** Maximum number of calls that share a commit. */
 const MAX_SHARED = 500;
-/** Maximum number of history records that one commit deletes to make room. */
 const FORGET_AT_ONCE = 500;
 
 class LmdbStore implements FileStore {
@@ -60,7 +60,7 @@ class LmdbStore implements FileStore {
   private readonly watchers = createWatchers();
   private waiting: Waiting[] = [];
   private writing: Promise<void> | undefined;
-  /** Lets one read of an older revision run at a time, because each read may use as much memory as the history has bytes. */
+  /** Reads of older revisions run one at a time, because each may use as much memory as the history has bytes. */
   private readonly pastReads = oneAtATime();
   private readonly historySize = new HistorySize();
   private newest = 0;
@@ -182,7 +182,6 @@ class LmdbStore implements FileStore {
     }
   }
 
-  /** Calls `body` with a transaction that reads one consistent snapshot: no commit becomes visible between the reads. */
   private snapshot<T>(body: (transaction: ReadTransaction, newest: number, compacted: number) => T): T {
     this.checkOpen();
     const transaction = this.tables.current.useReadTransaction();
@@ -239,7 +238,7 @@ class LmdbStore implements FileStore {
     this.compacted = batch.compacted;
     this.historySize.add(batch.events);
     this.historySize.forget(batch.compacted);
-    // The listeners are called in the same turn in which the revision changes, so that readers never have to wait for them.
+    // Call the listeners in the turn in which the revision changes, so that readers never have to wait for them.
     this.watchers.dispatch(batch.events);
   }
 
@@ -252,8 +251,8 @@ class LmdbStore implements FileStore {
   }
 
   /**
-   * Makes room by deleting the history. If there is still no room for the batch and the reserve, lets the batch use the reserve and keep no
-   * history. Rejects with a StorageFullError if the reserve is too small, or if needsLittle() returns false for the events of the batch.
+   * Makes room by deleting the history. If there is still no room, the batch may use the reserve, and keeps no history. Rejects with a
+   * StorageFullError if the reserve is too small, or if needsLittle() returns false for the events of the batch.
    */
   private async fitIn(batch: Batch): Promise<void> {
     while (this.compacted < this.newest) {
@@ -279,7 +278,6 @@ class LmdbStore implements FileStore {
     return batch;
   }
 
-  /** Handles the error of a failed batch: reopens LMDB if it may refuse further writes, and returns the error for the callers. */
   private async recover(error: unknown): Promise<StorageFullError> {
     const { failure, reopen } = await commitFailure(this.directory, error);
     this.options.log?.error('store: a write failed', { directory: this.directory, error: failure.message });

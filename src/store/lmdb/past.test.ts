@@ -1,4 +1,3 @@
-/** Tests reads of older revisions. Such a read scans all later history records, and regularly yields to other work. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -27,7 +26,7 @@ afterEach(async () => {
 const write = (key: string, value: string) =>
   store.txn({ compare: [], puts: [{ key, value: new TextEncoder().encode(value) }] });
 
-/** Makes performance.now() advance by 10 ms at each call, so that the scan of the records yields after every two records. */
+/** Makes the scan of the records yield after every two records. */
 function slowClock(): void {
   let now = performance.now();
   vi.spyOn(performance, 'now').mockImplementation(() => {
@@ -36,7 +35,7 @@ function slowClock(): void {
   });
 }
 
-/** Resolves when a read yields for the first time, with a function that lets the read continue. */
+/** Resolves, when a read yields for the first time, to a function that lets the read continue. */
 function firstWait(): Promise<() => void> {
   return new Promise((resolve) => {
     vi.spyOn(globalThis, 'setImmediate').mockImplementationOnce(((callback: () => void) => {
@@ -104,7 +103,7 @@ test('a read of an older revision continues after the store has been reopened', 
   const waits = firstWait();
   const listed = store.range({ prefix: '/', revision: first + 1 });
   const resume = await waits;
-  // The store calls recover() after a failed write. recover() reopens LMDB.
+  // The store calls recover(), which reopens LMDB, after a failed write.
   await (store as unknown as { recover(error: Error): Promise<Error> }).recover(new Error('EIO'));
   resume();
   expect((await listed).items.map(({ key }) => key)).toEqual(['/0/0', '/1/1']);

@@ -1,7 +1,3 @@
-/**
- * Reads the store's history. A read regularly yields to other work, because the history can have many records (by default up to 10,000)
- * with 64 MiB in total.
- */
 import { workInTurns } from '../../platform/work-in-turns.ts';
 import { addStateBefore } from '../history.ts';
 import type { StoredValue } from '../store.ts';
@@ -9,8 +5,8 @@ import { type Tables, toRecord } from './tables.ts';
 
 export interface Past {
   /**
-   * The keys with the prefix that have changed after the revision `after`, with their values at that revision (undefined: the key did
-   * not exist).
+   * The keys with the prefix that have changed after the revision `after`, with their values at that revision (undefined: the key did not
+   * exist).
    */
   changed: Map<string, StoredValue | undefined>;
   /** The newest revision whose record was read; `after` if no record was read. */
@@ -18,9 +14,9 @@ export interface Past {
 }
 
 /**
- * Reads the records after the revision `after` up to newest(), and resolves with the keys with the prefix that these records changed. Other
- * calls may commit during the read, because records never change. The read ends early at a record that has been deleted. Calls `tables` for
- * each record, because the store may have been reopened; `tables` throws if the store has been closed. Rejects when the signal aborts.
+ * Reads the records after the revision `after` up to newest(). Yields to other work, because the history can be long. Other calls may
+ * commit during the read, because records never change. The read ends early at a record that has been deleted. Calls `tables` for each
+ * record, because the store may have been reopened; `tables` throws if the store has been closed. Rejects when the signal aborts.
  */
 export async function readPast(
   tables: () => Tables,

@@ -28,7 +28,7 @@ export interface Tables {
   meta: Database<number, string>;
 }
 
-/** The initial size of LMDB's memory map. It is address space, not disk space, and LMDB extends it when necessary. */
+/** This is address space, not disk space. LMDB extends the map when necessary. */
 const MAP_BYTES = 4 * 2 ** 30;
 /** The size of the part of the lock file that LMDB maps into memory. */
 const LOCK_FILE_BYTES = 16 * 1024;
@@ -78,9 +78,8 @@ function openEnvironment(directory: string): Omit<Tables, 'file'> {
 
 /**
  * Makes a small commit if LMDB's list of free pages is empty, as in a compacted copy. LMDB 3.5.6 crashes or fails in a commit that frees
- * hundreds of pages while the list is empty: to store the list, it searches the list itself for adjacent pages, but the first page of the
- * list, which it has just created, has no entry yet. After the small commit, the list always has an entry. Does nothing if the disk has no
- * space for the small commit, because larger commits are then refused, too.
+ * hundreds of pages while the list is empty: LMDB stores the list in adjacent pages from the list itself, but the list has no entry yet.
+ * Does nothing if the disk has no space for the small commit, because larger commits are then refused, too.
  */
 async function beginFreeList(tables: Tables): Promise<void> {
   const { root, meta } = tables;
@@ -91,7 +90,7 @@ async function beginFreeList(tables: Tables): Promise<void> {
   });
 }
 
-/** Resolves with whether the disk has space for the commit, perhaps without the reserve for later commits. */
+/** Whether the disk has space for the commit, perhaps without the reserve for later commits. */
 export async function hasSpace(tables: Tables, commit: Commit): Promise<boolean> {
   const use = pageUse(tables);
   return (await tables.file.makeRoom(commit, use)) || tables.file.isSafe(commit, use);
@@ -104,14 +103,14 @@ interface TreeStats {
   overflowPages: number;
 }
 
-/** The result of getStats(). The types of the package lmdb do not describe this result. */
+/** The types of the package lmdb do not describe the result of getStats(). */
 interface Stats extends TreeStats {
   lastPageNumber: number;
   root: TreeStats;
   free: TreeStats;
 }
 
-/** Returns the use of the data file's pages. The first two pages are LMDB's meta pages, which the counts of the tables omit. */
+/** The first two pages are LMDB's meta pages, which the counts of the tables omit. */
 export function pageUse({ root, current, history, meta }: Tables): PageUse {
   const { lastPageNumber: last, root: main, free } = root.getStats() as Stats;
   return {
@@ -152,7 +151,6 @@ async function checkDataFile(path: string, directory: string): Promise<void> {
   }
 }
 
-/** Rejects if the disk has no space for a new database. */
 async function checkSpace(directory: string): Promise<void> {
   const path = join(directory, 'space');
   try {
@@ -163,8 +161,8 @@ async function checkSpace(directory: string): Promise<void> {
 }
 
 /**
- * Creates a file of `sizeBytes` zeros, or overwrites a smaller file with zeros, and sets its mode to 0600. Resolves with false if the file
- * was large enough and was not overwritten, else with true.
+ * Creates a file of `sizeBytes` zeros, or overwrites a smaller file with zeros, and sets its mode to 0600. Resolves to false if the file
+ * was already large enough.
  */
 async function createFile(path: string, sizeBytes: number): Promise<boolean> {
   const known = await stat(path).catch(() => undefined);
@@ -211,7 +209,6 @@ export const toRecord = (revision: number, row: HistoryRow): HistoryRecord => ({
 export const fromChanges = (changes: UndoChange[]): HistoryRow =>
   changes.map(({ key, previous }) => (previous === undefined ? [key] : [key, ...fromStored(previous)]));
 
-/** Returns LMDB's options for a range: the keys with the prefix that come after the key `after` (absent: all keys with the prefix). */
 export function boundsOf({ prefix, after }: RangeOptions): { start: string; exclusiveStart: boolean; end?: string } {
   const isAfter = after !== undefined && after >= prefix;
   const end = prefixEnd(prefix);
@@ -229,7 +226,6 @@ export function readValue(
   return row === undefined ? undefined : toStored(key, row);
 }
 
-/** Returns access to the state of a range in the transaction, for rewoundRange(). */
 export function newestState(
   current: Tables['current'],
   options: RangeOptions,
@@ -245,7 +241,6 @@ export function newestState(
   };
 }
 
-/** Reads the range in the transaction. With a limit, also counts the remaining keys, or with `remainingAsFlag` checks if there is one. */
 export function readRange(
   current: Tables['current'],
   options: RangeOptions,

@@ -1,4 +1,4 @@
-/** Implements a store in memory, for tests and simulations. Its data is lost when the process ends. */
+/** A store for tests and simulations. */
 import { eventsOf, type HistoryRecord, stateBefore } from '../history.ts';
 import {
   CompactedError,
@@ -89,7 +89,7 @@ export function createMemoryStore(options: { historyRevisions?: number } = {}): 
 }
 
 /**
- * Reads a range of the newest state, or of an older state if `changed` is given. `changed`: the keys that have changed after the older
+ * Reads a range of the newest state, or of an older state if `changed` is defined. `changed`: the keys that have changed after the older
  * state, with their values in that state (undefined: the key did not exist).
  */
 function readRange(

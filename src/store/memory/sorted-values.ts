@@ -1,9 +1,7 @@
 import type { StoredValue } from '../store.ts';
 
-/** Values by key, with the keys in ascending order. */
 export class SortedValues {
   readonly #values = new Map<string, StoredValue>();
-  /** The keys of #values, ascending. */
   readonly #keys: string[] = [];
 
   get(key: string): StoredValue | undefined {
@@ -14,7 +12,6 @@ export class SortedValues {
     return this.#values.has(key);
   }
 
-  /** Sets the value of the key, or deletes the key if `kv` is undefined. */
   set(key: string, kv: StoredValue | undefined): void {
     const present = this.#values.has(key);
     if (kv === undefined) {
@@ -26,7 +23,7 @@ export class SortedValues {
     if (!present) this.#keys.splice(this.position(key), 0, key);
   }
 
-  /** Returns the keys from `from` (inclusive) to `end` (exclusive). If `end` is undefined, returns all keys from `from` on. */
+  /** `from` is inclusive, `end` exclusive. If `end` is undefined, returns all keys from `from` on. */
   keysBetween(from: string, end: string | undefined): string[] {
     return this.#keys.slice(this.position(from), end === undefined ? this.#keys.length : this.position(end));
   }

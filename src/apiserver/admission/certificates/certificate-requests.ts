@@ -1,6 +1,5 @@
 /**
- * Admits new CertificateSigningRequests: sets the user who sends the request, verifies the contents of `spec.request`, and refuses requests
- * to the signer kubernetes.io/kube-apiserver-client for the group system:masters.
+ * Sets the requesting user in new CertificateSigningRequests, and verifies `spec.request`.
  * Source: pkg/registry/certificates and the plugin CertificateSubjectRestriction of v1.33 (behavior and wording). Upstream parses
  * `spec.request` in the validation of the kind.
  */
@@ -25,7 +24,6 @@ export const certificateRequests: PluginFactory = () => ({
   validate: check,
 });
 
-/** Sets the sender, in place of any user that the client has put into the request. */
 function setUser({ spec }: CertificateSigningRequest, { name, uid, groups, extra }: UserInfo): void {
   spec.username = name;
   spec.groups = [...groups];

@@ -1,4 +1,3 @@
-/** Tests the rights to request, approve and sign certificates, with the real registry. */
 import { beforeEach, describe, expect, test } from 'vitest';
 import type { CertificateSigningRequest } from '../../../api/generated/types.ts';
 import { CERTIFICATE_SIGNING_REQUESTS } from '../../../api/resources.ts';
@@ -14,7 +13,7 @@ const SIGNER = 'kubernetes.io/kube-apiserver-client';
 const JANE: UserInfo = { name: 'jane', uid: '7', groups: ['developers'], extra: { a: ['b'] } };
 
 let backend: Registry;
-/** The rights of users who are not in system:masters, such as `approve example.com/*`. */
+/** The granted rights, such as `approve example.com/*`. */
 let rights: string[];
 beforeEach(async () => {
   rights = [];
@@ -118,7 +117,7 @@ test.each([
   ],
   [CERTIFICATE.replace('\n', '\na: b\n\n'), 'no PEM block headers are permitted'],
   [CERTIFICATE, 'x509: malformed certificate'],
-  // A block whose type is longer than 100 characters is not recognized, because the search for the ends of many types would take long.
+  // The search for the end of a block is slow for long types, so types of more than 100 characters are not recognized.
   [CERTIFICATE.replaceAll('CERTIFICATE', 'A'.repeat(101)), 'must contain at least one CERTIFICATE PEM block'],
 ])('the certificate %j is refused', async (text, cause) => {
   const created = await create(await request());

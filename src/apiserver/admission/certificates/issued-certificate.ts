@@ -1,13 +1,10 @@
-/**
- * Checks the certificates that a signer has issued. Source: validateCertificate of pkg/apis/certificates/validation of v1.33 (behavior and
- * wording).
- */
+/** Source: validateCertificate of pkg/apis/certificates/validation of v1.33 (behavior and wording). */
 import { X509Certificate } from 'node:crypto';
 
-/** Matches a PEM block. The length of the type is limited, because the search for the ends of many long types would take long. */
+/** The length of the type is limited, because the search for the end of a block is slow for long types. */
 const PEM_BLOCK = /-----BEGIN ([^\n]{0,100}?)-----([^-]*)-----END ([^\n]{0,100}?)-----/g;
 
-/** Returns what is wrong with the certificates; undefined if all can be parsed. `base64`: the PEM text of the certificates in base64. */
+/** Returns what is wrong with the certificates; undefined if all can be parsed. `base64`: their PEM text in base64. */
 export function certificateError(base64: string): string | undefined {
   const blocks = [...Buffer.from(base64, 'base64').toString('latin1').matchAll(PEM_BLOCK)];
   if (blocks.length === 0) return 'must contain at least one CERTIFICATE PEM block';

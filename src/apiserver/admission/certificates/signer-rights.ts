@@ -1,6 +1,6 @@
 /**
- * Lets a user approve or deny a CertificateSigningRequest only with the right to `approve` for its signer, and change the certificate and
- * the conditions in its status only with the right to `sign`. Rejects a malformed certificate with 422 Invalid.
+ * Requires the right to `approve` for the signer to approve or deny a CertificateSigningRequest, and the right to `sign` to change the
+ * certificate and the conditions in its status.
  * Source: the plugins CertificateApproval and CertificateSigning of v1.33 (behavior and wording).
  */
 import type { CertificateSigningRequest } from '../../../api/generated/types.ts';
@@ -30,7 +30,6 @@ const plugin = (name: string, subresource: string, validate: AdmissionPlugin['va
   validate,
 });
 
-/** Whether the request changes the certificate or the conditions. */
 function isSigned({ object, old }: AdmissionRequest): boolean {
   const contents = (request: unknown): JsonValue => {
     const { certificate, conditions } = (request as CertificateSigningRequest).status ?? {};
@@ -46,10 +45,7 @@ function checkCertificate({ kind, name, object }: AdmissionRequest): void {
   throw invalidObject(kind, name, [invalid('status.certificate', '<certificate data>', error)]);
 }
 
-/**
- * Rejects with 403 Forbidden unless the user has the right to the verb for the signer, or for all signers of its domain, such as
- * `example.com/*`.
- */
+/** The right may also be for all signers of the domain, such as `example.com/*`. */
 async function check(
   authorizer: Authorizer,
   { context, groupResource, name, old }: AdmissionRequest,

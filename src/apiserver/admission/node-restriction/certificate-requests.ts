@@ -1,7 +1,4 @@
-/**
- * Lets a node ask the signers of nodes only for certificates with its own name.
- * Source: admitCSR of plugin/pkg/admission/noderestriction of v1.33 (behavior and wording).
- */
+/** Source: admitCSR of plugin/pkg/admission/noderestriction of v1.33 (behavior and wording). */
 import type { CertificateSigningRequest } from '../../../api/generated/types.ts';
 import { readRequest } from '../../pki/authority.ts';
 import { type Restriction, refusal } from './restriction.ts';

@@ -1,10 +1,6 @@
 /**
- * Limits the writes of nodes to their own Node, Lease and CSINode, the statuses of their Pods, mirror Pods, tokens for their Pods, records
- * of their Pods, and requests for certificates with their own name. Lets only nodes create mirror Pods. Other plugins do not change a
- * mirror Pod, because the node already runs its static Pod.
- *
- * Boundary: the Node authorizer has decided which objects the node may address. The other files of this folder have the rules for the
- * contents of the objects, by kind.
+ * Limits what nodes may write, by kind, and lets only nodes create mirror Pods. The Node authorizer decides which objects a node may
+ * address; the rules in this folder are about the contents of the objects.
  * Source: the plugins NodeRestriction and ServiceAccount of v1.33 (behavior and wording).
  */
 import { admitMirrorPod, isMirrorPod } from '../../../api/core/v1/pod/mirror.ts';

@@ -1,7 +1,5 @@
 /**
- * Limits the changes of a node to its Node: in the domains kubernetes.io and k8s.io, the node may set only labels that describe the
- * machine, so that the node cannot attract Pods that are meant for other nodes. An update by the node may change neither the taints nor the
- * owners.
+ * Prevents a node from setting labels with which it could attract Pods that are meant for other nodes.
  * Source: admitNode of plugin/pkg/admission/noderestriction, and k8s.io/kubelet/pkg/apis of v1.33.4 (behavior and wording).
  */
 import type { Node } from '../../../api/generated/types.ts';
@@ -36,7 +34,7 @@ export const restrictNode: Restriction = (nodeName, request) => {
 
 type Labels = Readonly<Record<string, string>>;
 
-/** The labels with Kubernetes' prefixes that a node may set, in addition to those in kubelet.kubernetes.io and node.kubernetes.io. */
+/** Nodes may also set labels in kubelet.kubernetes.io and node.kubernetes.io. */
 const NODE_LABELS: ReadonlySet<string> = new Set([
   'kubernetes.io/hostname',
   'topology.kubernetes.io/zone',
@@ -51,7 +49,6 @@ const NODE_LABELS: ReadonlySet<string> = new Set([
   'beta.kubernetes.io/arch',
 ]);
 
-/** Returns the keys of the labels that differ and that a node may not set, in alphabetical order. */
 function forbiddenLabels(after: Labels = {}, before: Labels = {}): string[] {
   const keys = new Set([...Object.keys(after), ...Object.keys(before)]);
   return [...keys].filter((key) => after[key] !== before[key] && isForbidden(key)).sort();

@@ -1,4 +1,3 @@
-/** Limits the writes of nodes to Leases, CSINodes, PersistentVolumeClaims and PodRecords. */
 import { mirroredUid } from '../../../api/core/v1/pod/mirror.ts';
 import type { PersistentVolumeClaim, Pod, PodRecord } from '../../../api/generated/types.ts';
 import { PODS } from '../../../api/resources.ts';
@@ -22,7 +21,7 @@ export const restrictCsiNode: Restriction = (nodeName, request) => {
     throw refusal(request, 'can only access CSINode with the same name as the requesting node');
 };
 
-/** Lets a node change only those fields in the status of a claim that describe the expansion of its volume, such as `capacity`. */
+/** Allows changes of the status fields about the expansion of the volume, such as `capacity`. */
 export const restrictClaim: Restriction = (nodeName, request) => {
   if (request.subresource !== 'status') throw refusal(request, 'may only update PVC status');
   if (request.operation !== 'UPDATE') throw refusal(request, `unexpected operation ${quoted(request.operation)}`);
@@ -41,7 +40,8 @@ function fixedPart({ metadata, status, ...rest }: PersistentVolumeClaim): unknow
 const POD_PREFIX = resourcePrefix(PODS.group, PODS.resource);
 
 /**
- * Lets a node write only PodRecords, a kind of lifepod, that name the node. Refuses the record of a Pod that exists and is not on the node.
+ * PodRecord is a kind of lifepod. A node may write only records that name the node. If the Pod of the record exists, the Pod must be on the
+ * node.
  */
 export const restrictPodRecord: Restriction = (nodeName, request, { cache }) => {
   const [record, old] = [request.object, request.old] as (PodRecord | undefined)[];

@@ -1,4 +1,3 @@
-/** Limits the writes of nodes to Pods: a node may create mirror Pods, and write the statuses of its Pods, evict them and delete them. */
 import { isMirrorPod, MIRROR_ANNOTATION } from '../../../api/core/v1/pod/mirror.ts';
 import type { Eviction, Pod } from '../../../api/generated/types.ts';
 import { jsonEqual } from '../../../machinery/json-value.ts';
@@ -26,10 +25,6 @@ export const restrictPod: Restriction = (nodeName, request, services) => {
 
 const nodeOf = (pod: unknown): string | undefined => (pod as Pod).spec?.nodeName;
 
-/**
- * Lets a node create only mirror Pods that are bound to the node and owned by its Node. The plugin has already refused mirror Pods that
- * refer to other objects.
- */
 const restrictCreate: Restriction = (nodeName, request, services) => {
   const pod = request.object as Pod;
   const node = `node ${quoted(nodeName)}`;

@@ -1,4 +1,3 @@
-/** The type of the rules of NodeRestriction, and the functions that these rules share. */
 import type { Node, Pod } from '../../../api/generated/types.ts';
 import { NODES, PODS } from '../../../api/resources.ts';
 import type { KubeObject, ResourceRef } from '../../../machinery/meta.ts';
@@ -6,7 +5,7 @@ import { type ApiError, forbidden, notFound } from '../../../machinery/status.ts
 import { objectKey, resourcePrefix } from '../../cache/keys.ts';
 import type { AdmissionRequest, AdmissionServices } from '../plugin.ts';
 
-/** A rule: throws, or rejects with, 403 Forbidden if the node `nodeName` may not send the request. */
+/** Throws, or rejects with, 403 Forbidden if the node may not send the request. */
 export type Restriction = (
   nodeName: string,
   request: AdmissionRequest,
@@ -31,7 +30,6 @@ function existing(
   return found;
 }
 
-/** Returns the Pod. Throws 404 NotFound if it does not exist. */
 export const existingPod = (services: Reads, namespace: string, name: string): Pod =>
   existing(services, PODS, namespace, name) as Pod;
 

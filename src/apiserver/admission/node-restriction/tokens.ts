@@ -1,8 +1,7 @@
 /**
- * Limits the ServiceAccount tokens that a node may request: a token must be bound to a Pod of the node, and be for the audience of one of
- * the Pod's volumes.
- * Source: admitServiceAccount of plugin/pkg/admission/noderestriction of v1.33 (behavior and wording). Upstream also allows audiences of
- * CSI drivers, which lifepod does not have.
+ * A node may request only ServiceAccount tokens that are bound to one of its Pods. Upstream also allows the audiences of CSI drivers, which
+ * lifepod does not have.
+ * Source: admitServiceAccount of plugin/pkg/admission/noderestriction of v1.33 (behavior and wording).
  */
 import type { AuthenticationV1TokenRequest, Pod } from '../../../api/generated/types.ts';
 import type { AdmissionRequest, AdmissionServices } from '../plugin.ts';
@@ -27,8 +26,8 @@ export const restrictToken: Restriction = (nodeName, request, services) => {
 };
 
 /**
- * Rejects with 403 Forbidden if no volume of the Pod has the audience, unless a role allows the node the verb
- * request-serviceaccounts-token-audience on a resource with the name of the audience.
+ * A role can allow an audience that no volume of the Pod has, with the verb request-serviceaccounts-token-audience on a resource with the
+ * name of the audience.
  */
 async function restrictAudience(
   audience: string,
@@ -46,7 +45,7 @@ async function restrictAudience(
   throw refusal(request, text);
 }
 
-/** Returns the audiences of the tokens in the Pod's volumes; the empty text means the audience of the API server. */
+/** The empty text means the audience of the API server. */
 const audiencesOf = ({ spec }: Pod): string[] =>
   (spec?.volumes ?? [])
     .flatMap(({ projected }) => projected?.sources ?? [])

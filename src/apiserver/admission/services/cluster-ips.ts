@@ -1,5 +1,4 @@
 /**
- * Chooses and checks the cluster IPs of Services, from the ranges of the ServiceCIDRs.
  * Source: ipallocator of pkg/registry/core/service of v1.33 (behavior and wording); KEP-3070 (users choose addresses from the lower part of
  * a range).
  */
@@ -14,22 +13,18 @@ import { searchUpperFirst } from './upper-first.ts';
 export const HEADLESS = 'None';
 
 export interface AddressChoice {
-  /** The ranges from which addresses can be allocated now, in the order in which they are used. */
+  /** The ranges from which addresses can be allocated now, in order of use. */
   ranges: readonly ServiceRange[];
-  /** Whether another Service or another object has the address. `address`: in canonical form. */
+  /** Whether another object has the address, which is in canonical form. */
   isTaken(address: string): boolean;
-  /** Returns a random number from 0 to `below` - 1. */
   random(below: bigint): bigint;
-  /** Creates the error of an invalid Service. */
   fail(errors: FieldError[]): Error;
-  /** Reserves an allocated address, so that no other write gets the address. */
   reserve(address: string): void;
 }
 
 /**
- * Sets clusterIP, and clusterIPs with one address for each of the Service's families. Checks and reserves requested addresses. `old`: the
- * spec before an update, whose addresses are kept. Throws 422 Invalid if a requested address is in use or in no range, and 500
- * InternalError if no address is free.
+ * Sets clusterIP and clusterIPs, with one address for each of the Service's families. `old`: the spec before an update, whose addresses are
+ * kept. Throws 422 Invalid if a requested address is in use or in no range, and 500 InternalError if no address is free.
  */
 export function assignClusterIps(spec: ServiceSpec, old: ServiceSpec | undefined, choice: AddressChoice): void {
   if (spec.clusterIP === HEADLESS) {
@@ -63,10 +58,6 @@ function checkAddress(text: string, shown: readonly string[], { ranges, isTaken,
   reserve(address);
 }
 
-/**
- * Returns and reserves a random free address from the upper part of a range, or from its lower part if the upper part is full. Throws 500
- * InternalError if no range of the family has a free address.
- */
 function freeAddress(family: IpFamily, { ranges, isTaken, random, reserve }: AddressChoice): string {
   for (const range of ranges) {
     if (range.family !== family) continue;

@@ -1,8 +1,4 @@
-/**
- * Chooses the IP families of Services.
- * Source: initIPFamilyFields of pkg/registry/core/service/storage of v1.33 (behavior and wording). The rules that do not depend on the
- * configured families are in the validation of Services.
- */
+/** Source: initIPFamilyFields of pkg/registry/core/service/storage of v1.33 (behavior and wording). */
 import { isOpen } from '../../../api/core/v1/service/validate-cluster-ips.ts';
 import type { ServiceSpec } from '../../../api/generated/types.ts';
 import { type FieldError, invalid } from '../../../machinery/field-error.ts';
@@ -12,8 +8,8 @@ import { jsonEqual } from '../../../machinery/json-value.ts';
 const other = (family: string): IpFamily => (family === 'IPv4' ? 'IPv6' : 'IPv4');
 
 /**
- * Whether an update leaves the families and addresses of a Service with the policy PreferDualStack unchanged. The Service then neither gets
- * nor loses a family only because the configured families have changed.
+ * Whether an update leaves the families and addresses of a Service with PreferDualStack unchanged, even if the configured families have
+ * changed.
  */
 export const keepsPreferredFamilies = (spec: ServiceSpec, old: ServiceSpec | undefined): boolean =>
   old !== undefined &&
@@ -51,7 +47,6 @@ export function fillFamilies(
   return [];
 }
 
-/** Adds the families of the cluster IPs for which `families` has no entry yet. Returns errors for families that are not configured. */
 function inferFamilies(
   clusterIps: readonly string[],
   families: string[],

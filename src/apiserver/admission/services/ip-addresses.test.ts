@@ -192,7 +192,7 @@ describe('Services of two IP families', () => {
   });
 });
 
-/** Returns a store that simulates the death of its process during a transaction, before or after the transaction is stored. */
+/** Simulates that the process is killed during a transaction, before or after the commit. */
 function mortalStore(store: Store): Store & { dieIn: number; beforeCommit: boolean } {
   const mortal = {
     ...store,
@@ -239,7 +239,7 @@ const steps = fc.record({
   verb: fc.constantFrom('create', 'create', 'create', 'update', 'update', 'delete'),
   name: fc.constantFrom(...NAMES),
   spec: specs,
-  /** The number of the transaction in which the process dies; 0 if it does not die. */
+  /** The number of the transaction in which the process dies; 0 if it survives. */
   dieIn: fc.constantFrom(0, 0, 0, 0, 1, 2),
   beforeCommit: fc.boolean(),
 });

@@ -20,14 +20,11 @@ const ADDRESSES_PREFIX = resourcePrefix('networking.k8s.io', 'ipaddresses');
 const CIDRS_PREFIX = resourcePrefix('networking.k8s.io', 'servicecidrs');
 
 export interface AddressRecords {
-  /** Returns whether an object other than the Service has the address. `address`: in canonical form. */
+  /** `address`: in canonical form. */
   isOfOther(address: string, service: KubeObject): boolean;
   /** Returns the ranges from which addresses can be allocated now, those of the default ServiceCIDR first. */
   ranges(): ServiceRange[];
-  /**
-   * Returns the IPAddresses to create and to delete when `service` replaces `old`. `service` is undefined for a delete, and `old` is
-   * undefined for a create. Throws 422 Invalid if an address is no longer free.
-   */
+  /** `service` is undefined for a delete, and `old` is undefined for a create. Throws 422 Invalid if an address is no longer free. */
   changes(service: KubeObject | undefined, old: KubeObject | undefined): Alongside[];
 }
 
@@ -38,7 +35,6 @@ const isParent = (address: IPAddress | undefined, { metadata: { namespace, name 
 
 const familyOf = (address: string): IpFamily => parseIp(address)?.family ?? 'IPv4';
 
-/** Returns the ServiceCIDRs from which addresses can be allocated: first the default one, then the others by name. */
 function readyServiceCidrs({ cache }: Pick<AdmissionServices, 'cache'>): ServiceCIDR[] {
   const rank = ({ metadata }: ServiceCIDR): string => (metadata.name === 'kubernetes' ? '' : metadata.name);
   return (cache.list(CIDRS_PREFIX) as ServiceCIDR[])
@@ -69,7 +65,6 @@ export function createAddressRecords(services: Omit<AdmissionServices, 'serviceC
     spec: { parentRef: { resource: 'services', namespace, name } },
   });
 
-  /** Returns the conditions and the writes for an address that the Service gets. */
   function allocation(address: string, service: KubeObject): Alongside[] {
     const refuse = (cause: string) =>
       invalidService(service, [
@@ -89,7 +84,6 @@ export function createAddressRecords(services: Omit<AdmissionServices, 'serviceC
     return [from, { key, modRevision: revisionOf(existing) }];
   }
 
-  /** Returns the deletion of the IPAddress, unless another object uses the address. */
   function release(address: string, service: KubeObject): Alongside[] {
     const existing = addressAt(address);
     if (existing === undefined || !isParent(existing, service)) return [];

@@ -4,7 +4,7 @@ import { assignNodePorts, FIRST_NODE_PORT, LAST_NODE_PORT } from './node-ports.t
 
 const FIRST_DYNAMIC = 30_086;
 
-/** Returns the node port of a new Service. `offset`: the random number that the allocator gets, unless it is too large. */
+/** `offset`: the random number that the allocator gets, unless it is too large. */
 function allocated(isTaken: (port: number) => boolean, offset = 0n, isHostPort = (_port: number) => false): number {
   const spec: ServiceSpec = { type: 'NodePort', ports: [{ port: 80 }] };
   assignNodePorts(spec, undefined, {

@@ -1,7 +1,4 @@
-/**
- * Chooses the node ports of Services, and their ports for health checks.
- * Source: pkg/registry/core/service/storage and portallocator of v1.33 (behavior and wording).
- */
+/** Source: pkg/registry/core/service/storage and portallocator of v1.33 (behavior and wording). */
 import { needsHealthCheck } from '../../../api/core/v1/service/strategy.ts';
 import type { ServicePort, ServiceSpec } from '../../../api/generated/types.ts';
 import { type FieldError, invalid } from '../../../machinery/field-error.ts';
@@ -11,33 +8,23 @@ import { nodePortsOf } from './uses.ts';
 
 export const FIRST_NODE_PORT = 30_000;
 export const LAST_NODE_PORT = 32_767;
-/** The range of node ports. Its lower part, a 32nd of the range, is for ports that users choose. */
+/** The lower part is for ports that users choose. */
 const NODE_PORTS = { first: BigInt(FIRST_NODE_PORT), last: BigInt(LAST_NODE_PORT), lowerSize: 86n };
 
 export interface PortChoice {
-  /** Whether another Service has the port. */
   isTaken(port: number): boolean;
-  /**
-   * Whether a Pod has the port as a host port, which a node port would hide. The allocator chooses such a port only if no other port is
-   * free.
-   */
+  /** Whether a Pod has the port as a host port, which a node port would hide. Such a port is chosen only if no other is free. */
   isHostPort(port: number): boolean;
-  /** Returns a random number from 0 to `below` - 1. */
   random(below: bigint): bigint;
-  /** Creates the error of an invalid Service. */
   fail(errors: FieldError[]): Error;
-  /** Reserves an allocated port, so that no other write gets the port. */
   reserve(port: number): void;
 }
 
 const allocatesPorts = ({ type, allocateLoadBalancerNodePorts = true }: ServiceSpec): boolean =>
   type === 'NodePort' || (type === 'LoadBalancer' && allocateLoadBalancerNodePorts);
 
-/** The node ports of one write. */
 interface Ports extends PortChoice {
-  /** The ports that the Service has already. */
   own: Set<number>;
-  /** Whether ports without a node port get one. */
   allocates: boolean;
   /** Whether ports with the same number, such as those of TCP and UDP, get the same node port, as in a new Service. */
   shares: boolean;
@@ -45,8 +32,8 @@ interface Ports extends PortChoice {
 
 /**
  * Sets the missing node ports and the missing port for health checks. `old`: the spec before an update. Throws 422 Invalid if a requested
- * port is in use or out of range, and 500 InternalError if no port is free, or if the requested port for health checks is in use or out of
- * range.
+ * node port is in use or out of range. Throws 500 InternalError if no port is free, or if the requested port for health checks is in use or
+ * out of range.
  */
 export function assignNodePorts(spec: ServiceSpec, old: ServiceSpec | undefined, choice: PortChoice): void {
   const own = new Set(old === undefined ? [] : nodePortsOf(old));
@@ -59,7 +46,6 @@ export function assignNodePorts(spec: ServiceSpec, old: ServiceSpec | undefined,
   if (needsHealthCheck(spec) && !(old !== undefined && needsHealthCheck(old))) assignHealthCheckPort(spec, ports);
 }
 
-/** Sets the missing node port of each port to the node port that the client requested for another port with the same number. */
 function shareRequested(list: readonly ServicePort[]): void {
   const requested = new Map<number, number>();
   for (const { port, nodePort } of list) if (nodePort && !requested.has(port)) requested.set(port, nodePort);
@@ -99,7 +85,6 @@ function assignHealthCheckPort(spec: ServiceSpec, ports: Ports): void {
 
 const TAKEN = 'provided port is already allocated';
 
-/** Returns why a Service cannot get the port; undefined if the port is free. */
 function refusal(port: number, isTaken: (port: number) => boolean): string | undefined {
   if (port < FIRST_NODE_PORT || port > LAST_NODE_PORT) {
     return `provided port is not in the valid range. The range of valid ports is ${FIRST_NODE_PORT}-${LAST_NODE_PORT}`;
@@ -107,10 +92,7 @@ function refusal(port: number, isTaken: (port: number) => boolean): string | und
   return isTaken(port) ? TAKEN : undefined;
 }
 
-/**
- * Returns and reserves a free port. Unlike upstream, prefers ports that are not host ports of Pods. Throws 500 InternalError if no port is
- * free.
- */
+/** Unlike upstream, prefers ports that are not host ports of Pods. Throws 500 InternalError if no port is free. */
 function freePort({ own, isTaken, isHostPort, random, reserve }: Ports): number {
   const find = (mayHave: (port: number) => boolean): bigint | undefined =>
     searchUpperFirst(NODE_PORTS, random, (value) => {

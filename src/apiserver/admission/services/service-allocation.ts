@@ -1,6 +1,3 @@
-/**
- * The admission plugin that allocates the cluster IPs and node ports of Services, and writes their IPAddresses (see service-allocator.ts).
- */
 import { SERVICES } from '../../../api/resources.ts';
 import type { KubeObject } from '../../../machinery/meta.ts';
 import type { PluginFactory } from '../plugin.ts';

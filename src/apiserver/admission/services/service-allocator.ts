@@ -1,6 +1,5 @@
 /**
- * Allocates the IP families, cluster IPs and node ports of Services, and determines the changes of IPAddresses, which show the cluster IPs
- * in use.
+ * Allocates the IP families, cluster IPs and node ports of Services.
  *
  * Invariants:
  *  1. The IPAddresses of a Service are created and deleted in the transaction that writes or deletes the Service, so that no crash can
@@ -26,15 +25,14 @@ import { createReservations, followHostPorts, followUses, invalidService, SERVIC
 
 export interface ServiceAllocator {
   /**
-   * Sets the missing IP families, cluster IPs and node ports in the Service, and reserves the addresses and ports. `old` is the stored
-   * Service in an update; undefined in a create. Returns a function to call when the write has finished: the reservation then ends as soon
-   * as the cache contains the write. Throws 422 Invalid if a requested address or port is invalid or in use, or if a requested IP family is
-   * not configured, and 500 InternalError if no address or port is free.
+   * Sets the missing IP families, cluster IPs and node ports, and reserves the addresses and ports. `old` is undefined in a create. Call
+   * the returned function when the write has finished: the reservation then ends as soon as the cache contains the write. Throws 422
+   * Invalid if a requested address, port or IP family is not available, and 500 InternalError if no address or port is free.
    */
   admit(service: KubeObject, old: KubeObject | undefined): () => void;
   /**
-   * Returns the IPAddresses to create and to delete when `service` replaces `old`. `service` is undefined for a delete, and `old` is
-   * undefined for a create. Throws 422 Invalid if an address is no longer free.
+   * Returns the IPAddresses to create and to delete. `service` is undefined for a delete, and `old` for a create. Throws 422 Invalid if an
+   * address is no longer free.
    */
   addressChanges(service: KubeObject | undefined, old: KubeObject | undefined): Alongside[];
 }

@@ -1,19 +1,16 @@
 /**
- * Searches for free addresses and ports. The lower part of a range is for addresses and ports that users choose, and is searched last.
+ * Searches for free addresses and ports. The lower part of a range is for values that users choose, and is searched last.
  * Source: the allocators of pkg/registry/core/service of v1.33; KEP-3070 (addresses), KEP-3668 (ports).
  */
 
-/** The values from `first` to `last`. The first `lowerSize` of these values are the lower part. */
+/** The values from `first` to `last`, of which the first `lowerSize` are the lower part. */
 export interface DividedRange {
   first: bigint;
   last: bigint;
   lowerSize: bigint;
 }
 
-/**
- * Returns a free value from the upper part of the range, or from its lower part if the upper part is full; undefined if both are full.
- * `random` returns a random number from 0 to `below` - 1.
- */
+/** Returns a random free value; undefined if the range is full. `random` returns a random number from 0 to `below` - 1. */
 export function searchUpperFirst(
   { first, last, lowerSize }: DividedRange,
   random: (below: bigint) => bigint,
@@ -23,7 +20,6 @@ export function searchUpperFirst(
   return search(upper, last, random, isFree) ?? search(first, upper - 1n, random, isFree);
 }
 
-/** Returns the first free value at or after a random start, and continues at `first` after `last`; undefined if none is free. */
 function search(
   first: bigint,
   last: bigint,

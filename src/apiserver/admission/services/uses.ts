@@ -1,6 +1,5 @@
 /**
- * Counts the cluster IPs and node ports that Services use: those of the Services in the cache, and those that writes in progress reserve
- * until the cache contains the writes. Also counts the host ports of Pods.
+ * Tracks the cluster IPs and node ports in use by Services, and the host ports of Pods, so that an allocation need not list all objects.
  */
 import { hostPortsOf } from '../../../api/core/v1/pod/host-ports.ts';
 import { hasEnded } from '../../../api/core/v1/pod/status/final-phase.ts';
@@ -17,20 +16,18 @@ const PODS_PREFIX = resourcePrefix('', 'pods');
 
 export const specOf = (service: KubeObject | undefined): ServiceSpec => (service as Service | undefined)?.spec ?? {};
 
-/** Creates the error of an invalid Service. */
 export const invalidService = ({ metadata }: KubeObject, errors: FieldError[]) =>
   invalidObject({ group: '', kind: 'Service' }, metadata.name, errors);
 
-/** Returns the cluster IPs of the Service in canonical form; an empty list if the Service is headless or of type ExternalName. */
+/** Returns the cluster IPs in canonical form; an empty list if the Service is headless or of type ExternalName. */
 export const addressesOf = ({ type, clusterIP = '', clusterIPs = [] }: ServiceSpec): string[] =>
   type === 'ExternalName' ? [] : [...new Set([clusterIP, ...clusterIPs].flatMap((text) => canonicalIp(text) ?? []))];
 
-/** Returns the node ports of the Service, including the port for health checks, each once. */
 export const nodePortsOf = ({ ports = [], healthCheckNodePort }: ServiceSpec): number[] => [
   ...new Set([...ports.map(({ nodePort }) => nodePort), healthCheckNodePort].flatMap((port) => port || [])),
 ];
 
-/** Returns the cluster IPs and node ports of the Service, such as `10.96.0.10` and `30080`. No other Service may use them. */
+/** Returns cluster IPs and node ports, such as `10.96.0.10` and `30080`. */
 const usesOf = (service: KubeObject | undefined): string[] => {
   const spec = specOf(service);
   return [...addressesOf(spec), ...nodePortsOf(spec).map(String)];
@@ -50,10 +47,7 @@ class Counts<T> {
   }
 }
 
-/**
- * Calls `change` with 1 for each object in the cache under the prefix. After each later write, calls `change` with -1 for the previous
- * state, which is undefined for a new object, and then with 1 for the new state unless the object was deleted.
- */
+/** Calls `change` with 1 for each new state of an object, and with -1 for the previous state, which is undefined for a new object. */
 function follow(cache: WatchCache, prefix: string, change: (object: KubeObject | undefined, by: 1 | -1) => void): void {
   for (const object of cache.list(prefix)) change(object, 1);
   cache.subscribe(prefix, undefined, cache.revision(), ({ type, object, previous }) => {
@@ -63,8 +57,8 @@ function follow(cache: WatchCache, prefix: string, change: (object: KubeObject |
 }
 
 /**
- * Returns a function that tests whether a Pod in the cache that has not ended has the host port. Counts Pods only from its first call:
- * clusters without node ports need no counts, and may have many Pods.
+ * Returns a function that tests whether a Pod that has not ended has the host port. Counts Pods from its first call on, because clusters
+ * without node ports need no counts and may have many Pods.
  */
 export function followHostPorts(cache: WatchCache): (port: number) => boolean {
   let counts: Counts<number> | undefined;
@@ -82,10 +76,7 @@ export function followHostPorts(cache: WatchCache): (port: number) => boolean {
   };
 }
 
-/**
- * Returns a function that takes a Service, and returns a function that tests whether another Service in the cache has an address or node
- * port.
- */
+/** Returns a function that takes a Service, and returns a test whether another Service has an address or node port. */
 export function followUses(cache: WatchCache): (service: KubeObject) => (use: string) => boolean {
   const counts = new Counts<string>();
   follow(cache, SERVICES_PREFIX, (service, by) => {
@@ -99,10 +90,9 @@ export function followUses(cache: WatchCache): (service: KubeObject) => (use: st
 
 /** The addresses and ports of writes in progress, each with the key of the Service that is written. */
 export interface Reservations {
-  /** Reserves the address or port for the Service. Several writes of one Service may reserve the same address or port. */
+  /** Several writes of one Service may reserve the same address or port. */
   add(use: string, owner: string): void;
   delete(use: string): void;
-  /** Whether a write of another Service has reserved the address or port. */
   isOfOther(use: string, owner: string): boolean;
 }
 

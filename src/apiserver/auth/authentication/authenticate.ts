@@ -1,12 +1,6 @@
 /**
- * Authenticates the requests of clients with an ordered list of authenticators, each of which has a file of its own.
- *
- * Boundary: an authenticator determines the user who sends a request. Authorization decides what the user may do.
- * Invariants:
- *  1. The first authenticator that knows the user decides. A request with credentials of which none is valid gets 401, also for a path
- *     that needs no authentication.
- *  2. A request without credentials has the user system:anonymous if it is for health or version, and otherwise gets 401.
- *  3. No token is logged, and none is forwarded to a Pod.
+ * Determines the user who sends a request. The first authenticator that knows the user decides. A request with invalid credentials gets
+ * 401, also for a path that needs no authentication.
  * Source: k8s.io/apiserver/pkg/authentication and pkg/kubeapiserver/authenticator of v1.33 (order and behavior).
  */
 import type { IncomingMessage } from 'node:http';
@@ -33,41 +27,36 @@ import { serviceAccountTokens } from './service-account-token.ts';
 import { type TokenKey, tokenVerifier } from './signed-tokens.ts';
 import type { TokenFile } from './token-file.ts';
 
-/** The settings that the user of the engine gives. */
 export interface AuthenticationSettings {
-  /** The tokens of `--token-auth-file`; undefined if there is no such file. */
   tokenFile?: TokenFile;
-  /** The OpenID Connect issuer; undefined if there is none. */
   oidc?: OidcOptions;
 }
 
 export interface AuthenticationOptions extends AuthenticationSettings {
-  /** The key that signs the tokens of ServiceAccounts. `issuer`: the issuer of these tokens, which is also the audience of the API. */
+  /** The key that signs the tokens of ServiceAccounts. `issuer` is their issuer, and also the audience of the API. */
   tokenKey: TokenKey;
   issuer: string;
   read: ReadObject;
   labelSecret: LabelSecret;
   now: () => Millis;
-  /** Returns the time with which the dates of certificates are compared. */
+  /** The time with which the dates of certificates are compared. */
   certificateNow: () => Millis;
   log: Log;
 }
 
 export interface Authentication {
   /**
-   * Returns, or resolves to, the user of the request. Returns no promise if the user of the connection is known from an earlier request, as
-   * for most requests. `anonymous`: whether a request without credentials is allowed. Rejects with 401 Unauthorized if the user is unknown.
-   * Removes tokens from the subprotocols of the request.
+   * Returns no promise if the user of the connection is known from an earlier request, as for most requests. `anonymous`: whether a request
+   * without credentials is allowed. Rejects with 401 Unauthorized if the user is unknown. Removes tokens from the subprotocols of the
+   * request.
    */
   authenticate(request: IncomingMessage, anonymous: boolean): UserInfo | Promise<UserInfo>;
   /**
-   * Judges a token for a TokenReview: resolves to the user and the valid audiences, or to the error of a token that is not valid.
-   * `audiences`: the token must be for one of them; if the list is empty, for the audience of the API.
+   * Judges a token for a TokenReview. `audiences`: the token must be for one of them; if the list is empty, for the audience of the API.
    */
   judgeToken(token: string, audiences: readonly string[]): Promise<TokenJudgement>;
 }
 
-/** The user of requests without credentials. */
 export const ANONYMOUS: UserInfo = { name: 'system:anonymous', groups: ['system:unauthenticated'] };
 
 const inGroup = (user: UserInfo): UserInfo =>
@@ -93,7 +82,7 @@ export function createAuthentication(options: AuthenticationOptions): Authentica
   return {
     authenticate(request, anonymous) {
       takeTokenProtocols(request);
-      // A user who is known by certificate needs no other authenticator, because certificates come first in the list.
+      // Certificates come first in the list, so a user who is known by certificate needs no other authenticator.
       return knownUser(request.socket, options.certificateNow()) ?? askAll(request, anonymous);
     },
     async judgeToken(token, requested) {

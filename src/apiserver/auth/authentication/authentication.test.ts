@@ -1,4 +1,3 @@
-/** Tests, over HTTPS and with the real registry, as which user a request is authenticated. The tests do not cover authorization. */
 import { createPrivateKey, createPublicKey, createSecretKey, randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
@@ -32,12 +31,10 @@ async function uidOf(resource: typeof PODS, namespace: string | undefined, name:
   return { name, uid: metadata.uid ?? '' };
 }
 
-/** Creates an issuer whose clock is ahead of the clock of the server by `offsetSeconds`. */
 const issuer = (offsetSeconds = 0) => createTokenIssuer(at.pki, TOKEN_ISSUER, () => Date.now() + offsetSeconds * 1000);
 const tokenOf = async (...options: Parameters<ReturnType<typeof issuer>['issue']>[2][]): Promise<string> =>
   (await issuer().issue('default', account, ...options)).status.token;
 
-/** Sends a request with the bearer token and without a client certificate. */
 const as = (token: string, path = LIST) =>
   at.call('GET', path, { agent: at.anonymous, headers: { authorization: `Bearer ${token}` } });
 const codeOf = async (token: string): Promise<number> => (await as(token)).code;
@@ -156,7 +153,6 @@ describe('tokens of ServiceAccounts', () => {
       user: { username: 'system:serviceaccount:default:default', uid: account.uid, groups: GROUPS },
       audiences: [TOKEN_ISSUER],
     });
-    // The use of the token sets a label of its Secret to the current date.
     const labels = async () => (await at.api.get(SECRETS, 'default', 'legacy')).metadata.labels;
     const today = new Date().toISOString().slice(0, 10);
     await expect.poll(labels).toEqual({ 'kubernetes.io/legacy-token-last-used': today });
@@ -171,7 +167,7 @@ describe('tokens of ServiceAccounts', () => {
 });
 
 describe('hostile tokens', () => {
-  /** Claims that would be valid with a valid signature. */
+  /** These claims would be valid with a valid signature. */
   const claims = () => ({
     iss: TOKEN_ISSUER,
     sub: 'system:serviceaccount:default:default',
@@ -224,7 +220,6 @@ describe('hostile tokens', () => {
       const { code, json } = await as(token);
       expect([token.slice(0, 40), code]).toEqual([token.slice(0, 40), 401]);
       expect(json).toMatchObject({ kind: 'Status', reason: 'Unauthorized', message: 'Unauthorized' });
-      // The token is also refused on a path that needs no authentication.
       expect((await as(token, '/healthz')).code).toBe(401);
     }
     for (const token of tokens) expect((await reviewed(token))?.authenticated).toBeUndefined();

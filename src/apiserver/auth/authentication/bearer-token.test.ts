@@ -11,7 +11,6 @@ const server = createServer();
 beforeAll(() => once(server.listen(0, '127.0.0.1'), 'listening'));
 afterAll(() => void server.close().closeAllConnections());
 
-/** Returns the request that a server receives with these headers. */
 async function received(protocols: string | string[], more: object = {}): Promise<IncomingMessage> {
   const { port } = server.address() as AddressInfo;
   const headers = { upgrade: 'websocket', connection: 'Upgrade', 'sec-websocket-protocol': protocols, ...more };

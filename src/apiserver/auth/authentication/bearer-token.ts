@@ -1,24 +1,21 @@
 /**
- * Finds the token in a request: in the header Authorization or, because a browser cannot set this header for a WebSocket, in a
- * subprotocol.
+ * Finds the token in a request. A browser cannot set the header Authorization for a WebSocket, and sends the token in a subprotocol.
  * Source: RFC 6750, and k8s.io/apiserver/pkg/authentication/request/{bearertoken,websocket} of v1.33 (behavior and wording).
  */
 import type { IncomingMessage } from 'node:http';
 import { upgradeKind } from '../../streaming/upgrading-connection.ts';
 import { CredentialError, type RequestAuthenticator, type TokenAuthenticator } from './credentials.ts';
 
-/** The limit on a token. Node.js has the same limit for all headers of a request together. */
+/** Node.js has the same limit for all headers of a request together. */
 const MAX_TOKEN_CHARS = 16 * 1024;
 const SUBPROTOCOL = 'base64url.bearer.authorization.k8s.io.';
 const PROTOCOLS = 'sec-websocket-protocol';
 
-/** Returns the token in the value of a header Authorization with the scheme Bearer; undefined if there is no such header or no token. */
 export function bearerToken(header: string | undefined): string | undefined {
   const [scheme = '', token = ''] = (header ?? '').trim().split(' ', 2);
   return scheme.toLowerCase() === 'bearer' && token !== '' ? token : undefined;
 }
 
-/** Returns the authenticator for the token in the header Authorization. The token must be for one of `audiences`. */
 export const bearerTokens = (tokens: TokenAuthenticator, audiences: readonly string[]): RequestAuthenticator => {
   return ({ headers }) => {
     const token = bearerToken(headers.authorization);
@@ -26,20 +23,13 @@ export const bearerTokens = (tokens: TokenAuthenticator, audiences: readonly str
   };
 };
 
-/**
- * Resolves to the user whom `tokens` returns for the token. Rejects with a CredentialError if `tokens` does not know the token, or if the
- * token exceeds MAX_TOKEN_CHARS.
- */
 export async function authenticateToken(tokens: TokenAuthenticator, token: string, audiences: readonly string[]) {
   const found = token.length > MAX_TOKEN_CHARS ? undefined : await tokens(token, audiences);
   if (found === undefined) throw new CredentialError('invalid bearer token');
   return found;
 }
 
-/**
- * Returns the authenticator for the token in a subprotocol of a WebSocket, which takeTokenProtocols() has already removed from the request.
- * The token must be for one of `audiences`.
- */
+/** takeTokenProtocols() must have been called for the request. */
 export const webSocketTokens = (tokens: TokenAuthenticator, audiences: readonly string[]): RequestAuthenticator => {
   return (request) => {
     const token = upgradeKind(request) === 'websocket' ? webSocketToken(taken.get(request)) : undefined;
@@ -47,7 +37,6 @@ export const webSocketTokens = (tokens: TokenAuthenticator, audiences: readonly 
   };
 };
 
-/** The tokens in the subprotocols that takeTokenProtocols() has removed, still encoded, and the subprotocols that remain. */
 interface Protocols {
   encoded: string[];
   others: string[];
@@ -55,8 +44,8 @@ interface Protocols {
 const taken = new WeakMap<IncomingMessage, Protocols>();
 
 /**
- * Removes the subprotocols that contain tokens, valid or not, from the headers of the request, so that neither the negotiation of the
- * subprotocol nor a Pod to which the request is forwarded gets them. Must be called before webSocketTokens().
+ * Removes the subprotocols that contain tokens, valid or not, from the headers of the request, so that they are neither negotiated nor
+ * forwarded to a Pod.
  */
 export function takeTokenProtocols(request: IncomingMessage): void {
   const { headers } = request;
@@ -75,10 +64,6 @@ export function takeTokenProtocols(request: IncomingMessage): void {
   delete headersDistinct[PROTOCOLS];
 }
 
-/**
- * Returns the decoded token of the subprotocols; undefined if the client sends no token. Throws a CredentialError if the token is
- * malformed, if there are several tokens, or if the client offers no subprotocol without a token.
- */
 function webSocketToken(protocols: Protocols | undefined): string | undefined {
   if (protocols === undefined) return undefined;
   const [encoded = '', ...more] = protocols.encoded;

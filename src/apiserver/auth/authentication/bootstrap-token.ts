@@ -1,6 +1,5 @@
 /**
- * Authenticates nodes that join with bootstrap tokens, which are in Secrets of the type bootstrap.kubernetes.io/token in kube-system.
- * Source: plugin/pkg/auth/authenticator/token/bootstrap and k8s.io/cluster-bootstrap of v1.33.
+ * Authenticates nodes that join the cluster. Source: plugin/pkg/auth/authenticator/token/bootstrap and k8s.io/cluster-bootstrap of v1.33.
  */
 import { timingSafeEqual } from 'node:crypto';
 import type { Secret } from '../../../api/generated/types.ts';
@@ -14,7 +13,6 @@ const TOKEN = /^([a-z0-9]{6})\.([a-z0-9]{16})$/;
 const GROUP = /^system:bootstrappers:[a-z0-9:-]{0,255}[a-z0-9]$/;
 const DEFAULT_GROUP = 'system:bootstrappers';
 
-/** Returns a function that resolves to the user of a token, or to undefined if no Secret makes the token valid. */
 export function bootstrapTokens({ read, now }: { read: ReadObject; now: () => Millis }) {
   return async (token: string): Promise<UserInfo | undefined> => {
     const [, id = '', value = ''] = TOKEN.exec(token) ?? [];
@@ -35,17 +33,10 @@ function equal(one: string, other: string): boolean {
   return left.length === right.length && timingSafeEqual(left, right);
 }
 
-/**
- * Returns whether the token has expired. A token without an expiration never expires; a token whose expiration cannot be parsed has
- * expired.
- */
+/** A token without an expiration never expires. A token whose expiration cannot be parsed has expired. */
 const hasExpired = (expiration: string, now: Millis): boolean =>
   expiration !== '' && !(now < (parseTime(expiration) ?? Number.NEGATIVE_INFINITY));
 
-/**
- * Returns the groups of the token, sorted: DEFAULT_GROUP and those in `extra`. Returns undefined if a bootstrap token may not have one of
- * them.
- */
 function groupsIn(extra: string): string[] | undefined {
   const groups = extra === '' ? [] : extra.split(',');
   if (!groups.every((group) => GROUP.test(group))) return undefined;

@@ -8,9 +8,8 @@ import { CredentialError, type ReadObject } from './credentials.ts';
 import type { LabelSecret } from './legacy-token.ts';
 
 /**
- * Returns a function that reads the objects to which credentials are bound. The function resolves to undefined if the object does not exist
- * or its name is empty. If the read fails with an ApiError other than NotFound, it rejects with a CredentialError, so that the credentials
- * are not valid.
+ * Returns a function that reads the objects to which credentials are bound. The returned function rejects with a CredentialError if the API
+ * server refuses the read, so that the credentials are not valid.
  */
 export function createObjectReader(backend: ResourceBackend): ReadObject {
   const api = apiFor(backend, API_SERVER);
@@ -26,7 +25,7 @@ export function createObjectReader(backend: ResourceBackend): ReadObject {
   };
 }
 
-/** Returns a function that labels Secrets in the background. A failed write is only logged, and does not make the credentials invalid. */
+/** The returned function labels Secrets in the background. A failed write is only logged, and does not make the credentials invalid. */
 export function createSecretLabeler(backend: ResourceBackend, log: Log): LabelSecret {
   const api = apiFor(backend, API_SERVER);
   return (namespace, name, label, value) => {

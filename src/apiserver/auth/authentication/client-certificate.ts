@@ -16,18 +16,13 @@ import {
 } from './credentials.ts';
 
 interface Known extends Authenticated {
-  /** The end of the validity of the certificate. */
   expiresAt: Millis;
 }
 
-/** A cache of the users of connections, because parsing a certificate takes longer than handling a small request. */
+/** Caches users, because parsing a certificate takes longer than handling a small request. */
 const known = new WeakMap<TLSSocket, Known>();
 
-/**
- * Creates the authenticator, which returns undefined if the client presents no certificate, or if the subject of the certificate does not
- * have exactly one common name. It throws a CredentialError if the certificate is not a valid one of lifepod's authority. TLS verifies a
- * certificate only when a session begins, so the end of its validity is checked for each request.
- */
+/** TLS verifies a certificate only when a session begins, so the end of its validity is checked for each request. */
 export const clientCertificates =
   (now: () => Millis): RequestAuthenticator =>
   ({ socket }) => {
@@ -42,8 +37,8 @@ export const clientCertificates =
 const isOver = ({ expiresAt }: Known, now: Millis): boolean => now > expiresAt;
 
 /**
- * Returns the user of a connection whose certificate has been authenticated for an earlier request, and is still valid at the time `now`;
- * otherwise undefined. `socket`: the socket of a request.
+ * Returns the user of a connection that an earlier request has authenticated; undefined if there is none, or if the certificate has
+ * expired. `socket`: the socket of a request.
  */
 export function knownUser(socket: Socket, now: Millis): UserInfo | undefined {
   const found = known.get(tlsConnectionOf(socket));
@@ -53,7 +48,7 @@ export function knownUser(socket: Socket, now: Millis): UserInfo | undefined {
 function userOf(socket: TLSSocket): Known | undefined {
   const certificate = socket.getPeerCertificate();
   if (certificate?.subject === undefined) return undefined;
-  // `authorized` is true only if TLS has verified that the certificate comes from lifepod's authority.
+  // TLS sets `authorized` if the certificate comes from lifepod's authority.
   if (!socket.authorized) throw new CredentialError(`verifying certificate failed: ${socket.authorizationError}`);
   const subject: Record<string, string | string[] | undefined> = { ...certificate.subject };
   const name = subject['CN'];

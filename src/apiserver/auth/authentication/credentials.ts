@@ -1,6 +1,3 @@
-/**
- * The common parts of all authenticators: their types, their results, their errors, and a function that combines several authenticators.
- */
 import type { IncomingMessage } from 'node:http';
 import type { KubeObject, ResourceRef } from '../../../machinery/meta.ts';
 import type { Log } from '../../../platform/platform.ts';
@@ -12,42 +9,40 @@ export interface Authenticated {
   audiences?: readonly string[];
 }
 
-/** Thrown by an authenticator for credentials of its kind that are not valid. The message contains no credential. */
+/** Thrown for invalid credentials. The message contains no credential. */
 export class CredentialError extends Error {
   override readonly name = 'CredentialError';
 }
 
 /**
- * Authenticates a request. Resolves to the user, or to undefined if the request has no credentials of the authenticator's kind. Rejects
- * with a CredentialError if the request has credentials of this kind that are not valid.
+ * Resolves to undefined if the request has no credentials of the authenticator's kind. Rejects with a CredentialError if these credentials
+ * are not valid.
  */
 export type RequestAuthenticator = (
   request: IncomingMessage,
 ) => Authenticated | undefined | Promise<Authenticated | undefined>;
 
-/** Like RequestAuthenticator, for a token. `audiences`: the token must be for at least one of these audiences. */
+/** Like RequestAuthenticator. The token must be for at least one of `audiences`. */
 export type TokenAuthenticator = (
   token: string,
   audiences: readonly string[],
 ) => Promise<Authenticated | undefined> | Authenticated | undefined;
 
-/** Reads an object. Resolves to its current state, or to undefined if the object does not exist. */
 export type ReadObject = (
   resource: ResourceRef,
   namespace: string | undefined,
   name: string,
 ) => Promise<KubeObject | undefined>;
 
-/** The group of every user whom an authenticator knows. */
 export const AUTHENTICATED_GROUP = 'system:authenticated';
 
 /** The key of `extra` that identifies the credential of a user. Source: k8s.io/apiserver/pkg/authentication/user of v1.33. */
 export const CREDENTIAL_ID = 'authentication.kubernetes.io/credential-id';
 
 /**
- * Returns a function that asks the authenticators in their order, and resolves to the first user that it gets. If no authenticator knows
- * the user, the function rejects with a CredentialError that contains the messages of all errors, or resolves to undefined if there are
- * none. Source: k8s.io/apiserver/pkg/authentication/request/union of v1.33.
+ * Returns a function that asks the authenticators in order until one returns a user. If none does, the function rejects with a
+ * CredentialError that contains the messages of all errors, or resolves to undefined if there are none. Source:
+ * k8s.io/apiserver/pkg/authentication/request/union of v1.33.
  */
 export function firstOf<Given extends unknown[]>(
   authenticators: readonly ((...given: Given) => Authenticated | undefined | Promise<Authenticated | undefined>)[],
@@ -73,8 +68,8 @@ export function firstOf<Given extends unknown[]>(
 const textOf = (error: unknown): string => (error as Error)?.stack ?? String(error);
 
 /**
- * Turns an authenticator of tokens without audiences into a TokenAuthenticator: such a token is valid for the audiences of the API.
- * Source: authenticator.WrapAudienceAgnosticToken of v1.33.
+ * Adapts an authenticator of tokens without audiences: such a token is valid for the audiences of the API. Source:
+ * authenticator.WrapAudienceAgnosticToken of v1.33.
  */
 export const forAudiences =
   (

@@ -1,6 +1,6 @@
 /**
- * Reads documents of an OIDC issuer over HTTPS. Unlike fetch() of Node.js, the client can trust an authority that the user names.
- * Redirects are not followed, and a document has at most MAX_DOCUMENT_BYTES.
+ * Reads documents of an OIDC issuer over HTTPS. Unlike fetch() of Node.js, the client can trust an authority that the user names. Redirects
+ * are not followed.
  */
 import { once } from 'node:events';
 import type { IncomingMessage } from 'node:http';
@@ -9,14 +9,14 @@ import { request } from 'node:https';
 const MAX_DOCUMENT_BYTES = 1024 * 1024;
 
 export interface FetchOptions {
-  /** The certificates of trusted authorities in PEM; undefined for the authorities that Node.js trusts. */
+  /** Trusted authorities in PEM; undefined for those that Node.js trusts. */
   caPem: string | undefined;
   signal?: AbortSignal;
 }
 
 /**
- * Sends a GET request, and resolves to the response, whatever its status is. Rejects if the URL is not an https URL, the issuer does not
- * respond, or the document is too long.
+ * Resolves to the response, whatever its status is. Rejects if the URL is not an https URL, the issuer does not respond, or the document is
+ * too long.
  */
 export async function fetchFromIssuer(url: string, { caPem, signal }: FetchOptions): Promise<Response> {
   const options = { agent: false, headers: { accept: 'application/json' } };
@@ -39,7 +39,6 @@ export async function fetchFromIssuer(url: string, { caPem, signal }: FetchOptio
     chunks.push(chunk);
   }
   const status = response.statusCode ?? 0;
-  // The constructor of Response throws for other codes.
   return status >= 200 && status <= 599
     ? new Response(status === 204 || status === 304 ? null : Buffer.concat(chunks), { status })
     : Response.error();

@@ -1,6 +1,5 @@
 /**
- * Authenticates ServiceAccounts by the tokens in Secrets of the type kubernetes.io/service-account-token. Such a token does not expire;
- * it is valid as long as the Secret contains it.
+ * Authenticates ServiceAccounts by the tokens in Secrets of the type kubernetes.io/service-account-token. Such a token does not expire.
  * Source: pkg/serviceaccount/legacy.go of v1.33 (behavior and wording).
  */
 import { timingSafeEqual } from 'node:crypto';
@@ -17,7 +16,6 @@ const INVALID_SINCE = 'kubernetes.io/legacy-token-invalid-since';
 const LAST_USED = 'kubernetes.io/legacy-token-last-used';
 const ADVICE = `Use tokens from the TokenRequest API or manually created secret-based tokens, or remove the '${INVALID_SINCE}' label from the secret to temporarily allow use of this token`;
 
-/** Sets the label of the Secret in the background. */
 export type LabelSecret = (namespace: string, name: string, label: string, value: string) => void;
 
 export interface LegacyTokenOptions extends Omit<ServiceAccountTokenOptions, 'issuer'> {
@@ -58,7 +56,7 @@ export function legacyTokens({
     }
     const labels = secret.metadata.labels ?? {};
     const today = formatTime(now()).slice(0, 'YYYY-MM-DD'.length);
-    // The label shows that the Secret is still in use. Its value is a date, so that a token in constant use causes only one write a day.
+    // The value of the label is a date, so that a token in constant use causes only one write a day.
     if (labels[LAST_USED] !== today) labelSecret(namespace, secretName, LAST_USED, today);
     if (labels[INVALID_SINCE]) {
       const which = `the token in secret ${namespace}/${secretName} for service account ${namespace}/${name}`;

@@ -1,4 +1,3 @@
-/** Tests the OpenID Connect authenticator against a small issuer on loopback, which serves its documents over HTTPS. */
 import { createSecretKey } from 'node:crypto';
 import { exportJWK, exportSPKI, generateKeyPair, type JWTPayload, SignJWT, UnsecuredJWT } from 'jose';
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';

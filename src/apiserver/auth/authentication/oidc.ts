@@ -1,8 +1,6 @@
 /**
- * Authenticates users by ID tokens of an OpenID Connect issuer.
- *
- * The issuer is asked for its configuration when its first token arrives, and for its keys when they are needed: the API server starts
- * and serves other users while the issuer does not respond.
+ * Authenticates users by ID tokens of an OpenID Connect issuer. The issuer is asked for its configuration when its first token arrives, so
+ * that the API server can start and serve other users while the issuer does not respond.
  * Source: k8s.io/apiserver/plugin/pkg/authenticator/token/oidc of v1.33 (behavior and wording); OpenID Connect Discovery 1.0.
  */
 import { createRemoteJWKSet, customFetch, errors, type JWTPayload, jwtVerify, type RemoteJWKSet } from 'jose';
@@ -17,19 +15,19 @@ import { unverified } from './signed-tokens.ts';
 /** How far in the future the validity of a token (nbf) may begin. Source: go-oidc. */
 const NOT_BEFORE_LEEWAY_SECONDS = 300;
 /**
- * The time after a failure for which the configuration of the issuer is not requested again. Also the time limit of such a request. Source:
+ * After a failure, the configuration of the issuer is requested again after this time, which is also the time limit of the request. Source:
  * the interval of v1.33.
  */
 const RETRY_MILLIS = 10_000;
 /**
- * The shortest time between two requests for the keys of the issuer. A token with an unknown key causes a request, and any client can send
- * such tokens.
+ * The shortest time between two requests for the keys of the issuer. Any client can send tokens with an unknown key, each of which would
+ * cause a request.
  */
 const KEYS_INTERVAL_MILLIS = 1000;
 
 /**
- * Returns a function that resolves to the user of a token, or to undefined if the token is not from this issuer. The function rejects with
- * a CredentialError if the token is not valid, or if the configuration of the issuer is not available.
+ * The returned function resolves to undefined if the token is not from this issuer. It rejects with a CredentialError if the token is not
+ * valid, or if the configuration of the issuer is not available.
  */
 export function oidcTokens(options: OidcOptions, { now, log }: { now: () => Millis; log: Log }) {
   const keys = issuerKeys(options, now, log);
@@ -64,7 +62,6 @@ async function verified(token: string, keys: RemoteJWKSet, options: OidcOptions,
   }
 }
 
-/** Returns the user whom verified claims describe. Throws a CredentialError if the claims do not meet the requirements in the options. */
 export function userOf(claims: JWTPayload, options: OidcOptions): UserInfo {
   const { usernameClaim, usernamePrefix, requiredClaims } = options;
   const name = claims[usernameClaim];
@@ -96,10 +93,6 @@ function groupsIn(claims: JWTPayload, { groupsClaim, groupsPrefix }: OidcOptions
   return groups.map((group) => `${groupsPrefix}${group}`);
 }
 
-/**
- * Returns a function that resolves to the key set of the issuer, which loads keys on demand, and rejects with a CredentialError if the
- * issuer's configuration is not available.
- */
 function issuerKeys({ issuerUrl, caPem }: OidcOptions, now: () => Millis, log: Log): () => Promise<RemoteJWKSet> {
   let found: Promise<RemoteJWKSet> | undefined;
   let retryAt: Millis = Number.NEGATIVE_INFINITY;

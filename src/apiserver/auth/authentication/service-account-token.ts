@@ -1,7 +1,6 @@
 /**
- * Authenticates ServiceAccounts by the tokens of TokenRequests. A token is valid only as long as the objects to which it is bound exist:
- * the ServiceAccount, and the Pod, the Secret or the Node. The objects are read for each request, so that a token is refused as soon as one
- * of them is deleted.
+ * Authenticates ServiceAccounts by the tokens of TokenRequests. The objects to which a token is bound are read for each request, so that a
+ * token is refused once one of them no longer exists.
  * Source: pkg/serviceaccount/claims.go and k8s.io/apiserver/pkg/authentication/serviceaccount of v1.33 (behavior and wording).
  */
 import type { JWTPayload } from 'jose';
@@ -17,13 +16,11 @@ import { commonAudiences, type VerifyToken } from './signed-tokens.ts';
 const LEEWAY_MILLIS = 60_000;
 const PREFIX = 'authentication.kubernetes.io';
 
-/** A reference to an object in the claims of a token. */
 interface BoundObject {
   name?: string;
   uid?: string;
 }
 
-/** The claim `kubernetes.io`. */
 interface BoundClaims {
   namespace?: string;
   serviceaccount?: BoundObject;
@@ -34,9 +31,7 @@ interface BoundClaims {
 
 export interface ServiceAccountTokenOptions {
   verify: VerifyToken;
-  /** The issuer of the tokens. */
   issuer: string;
-  /** The audiences of the API. */
   audiences: readonly string[];
   read: ReadObject;
   now: () => Millis;
@@ -92,11 +87,10 @@ async function boundUser(payload: JWTPayload, options: ServiceAccountTokenOption
   return { ...serviceAccountUser(namespace, name, uid), extra: extraOf(payload.jti, pod, node) };
 }
 
-/** Whether the deletionTimestamp is more than LEEWAY_MILLIS in the past. Before that, the object counts as existing. */
+/** An object counts as existing until LEEWAY_MILLIS after its deletionTimestamp. */
 const isDeleted = ({ metadata }: KubeObject, now: Millis): boolean =>
   metadata.deletionTimestamp !== undefined && Date.parse(metadata.deletionTimestamp) < now - LEEWAY_MILLIS;
 
-/** Returns the user as which the ServiceAccount is authenticated. */
 export const serviceAccountUser = (namespace: string, name: string, uid: string): UserInfo => ({
   name: `system:serviceaccount:${namespace}:${name}`,
   uid,

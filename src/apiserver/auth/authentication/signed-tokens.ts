@@ -1,33 +1,27 @@
 /**
- * Verifies the signatures of tokens that this installation has signed with its key for ServiceAccount tokens.
- *
- * A signature is verified once: the payload of a token with a valid signature never changes. Everything that can change, such as the
- * time and the objects that the payload names, is checked for each request.
+ * Verifies signatures of ServiceAccount tokens. The payload of a token with a valid signature never changes, so the payload is kept. The
+ * callers check what can change, such as the time and the objects that the payload names.
  */
 import { createHash, type KeyObject } from 'node:crypto';
 import { compactVerify, decodeJwt, decodeProtectedHeader, type JWTPayload } from 'jose';
 import { CredentialError } from './credentials.ts';
 
-/** The number of verified payloads that are kept. The oldest is dropped first. */
 const MAX_VERIFIED = 1024;
 
 export interface TokenKey {
   publicKey: KeyObject;
-  /** The `kid` in the header of tokens that are signed with the key. */
+  /** The `kid` in the header of the tokens. */
   keyId: string;
   algorithm: string;
 }
 
 /**
- * Resolves to the payload of a token of `issuer`, or to undefined if the token is not a JWT, or has another issuer or another algorithm.
- * Rejects with a CredentialError if the token names another key, or if its signature is not valid.
+ * Resolves to the payload; undefined if the token is not a JWT, or has another issuer or algorithm. Rejects with a CredentialError if the
+ * token names another key, or if its signature is not valid.
  */
 export type VerifyToken = (token: string, issuer: string) => Promise<JWTPayload | undefined>;
 
-/**
- * Returns a function that verifies tokens with the key. Source: JWTTokenAuthenticator of pkg/serviceaccount/jwt.go of v1.33 (behavior and
- * wording).
- */
+/** Source: JWTTokenAuthenticator of pkg/serviceaccount/jwt.go of v1.33 (behavior and wording). */
 export function tokenVerifier({ publicKey, keyId, algorithm }: TokenKey): VerifyToken {
   const verified = new Map<string, JWTPayload>();
   return async (token, issuer) => {
@@ -47,7 +41,6 @@ export function tokenVerifier({ publicKey, keyId, algorithm }: TokenKey): Verify
   };
 }
 
-/** Returns the header and the payload of a JWT without verifying them; undefined if the text is not a JWT. */
 export function unverified(token: string) {
   try {
     return { header: decodeProtectedHeader(token), payload: decodeJwt(token) };
@@ -72,5 +65,5 @@ export function commonAudiences(
   throw new CredentialError(`token audiences ${listed(own)} is invalid for the target audiences ${listed(requested)}`);
 }
 
-/** Returns the texts as Go prints them with %q. */
+/** Formats the texts as Go's %q. */
 const listed = (texts: readonly string[]): string => `[${texts.map((text) => JSON.stringify(text)).join(' ')}]`;

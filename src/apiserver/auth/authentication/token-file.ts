@@ -1,5 +1,5 @@
 /**
- * Authenticates users by the tokens in a file (`--token-auth-file`), which is read once, when the engine starts.
+ * Authenticates users by the tokens of `--token-auth-file`. The file is read once.
  * Source: k8s.io/apiserver/pkg/authentication/token/tokenfile of v1.33 (format and wording).
  */
 import { createHash } from 'node:crypto';
@@ -8,12 +8,11 @@ import { readProblem } from '../../../machinery/read-problem.ts';
 import { UserError } from '../../../platform/files.ts';
 import type { UserInfo } from '../../../ports/request.ts';
 
-/** Returns the user of a token; undefined if the file does not contain the token. */
 export type TokenFile = (token: string) => UserInfo | undefined;
 
 /**
- * Reads a CSV file with the columns token, user name, user UID and, optionally, groups with commas between them in one quoted value.
- * Throws a UserError if the file cannot be read or is malformed; the message contains no token.
+ * Reads a CSV file with the columns token, user name, user UID and, optionally, groups with commas between them in one quoted value. Throws
+ * a UserError, whose message contains no token, if the file cannot be read or is malformed.
  */
 export function readTokenFile(path: string): TokenFile {
   const users = new Map<string, UserInfo>();
@@ -37,13 +36,13 @@ export function readTokenFile(path: string): TokenFile {
   return (token) => users.get(hashOf(token));
 }
 
-/** Returns the hash of a token. Tokens are looked up by hash, so that the time of a look-up reveals nothing about a token. */
+/** Tokens are looked up by hash, so that the time of a look-up reveals nothing about a token. */
 const hashOf = (token: string): string => createHash('sha256').update(token).digest('base64');
 
-/** A field and the comma or line break after it. The field is in quotes, with each inner quote doubled, or contains no quotes. */
+/** A field and the comma or line break after it. Quotes inside a quoted field are doubled. */
 const FIELD = /(?:"((?:[^"]|"")*)"|([^",\r\n]*))(,|\r?\n|$)/y;
 
-/** Splits CSV text into records, without empty lines. Format: RFC 4180. */
+/** Skips empty lines. Format: RFC 4180. */
 function* records(text: string, path: string): Generator<{ line: number; fields: string[] }> {
   let line = 1;
   let fields: string[] = [];

@@ -1,8 +1,7 @@
-/** Allows members of system:masters everything, whatever the roles are, before other authorizers are asked. */
 import type { Authorizer, Decision } from '../../../ports/authorizer.ts';
 import type { UserInfo } from '../../../ports/request.ts';
 
-/** The group whose members may do everything. Source: user.SystemPrivilegedGroup of k8s.io/apiserver. */
+/** Source: user.SystemPrivilegedGroup of k8s.io/apiserver. */
 const PRIVILEGED_GROUP = 'system:masters';
 
 export const isPrivileged = ({ groups }: UserInfo): boolean => groups.includes(PRIVILEGED_GROUP);
@@ -11,8 +10,8 @@ const ALLOWED: Promise<Decision> = Promise.resolve({ allowed: true, reason: '' }
 const DENIED: Promise<Decision> = Promise.resolve({ allowed: false, reason: '' });
 
 /**
- * Returns an authorizer that allows members of system:masters everything, and asks `others` about all other users. Without `others`, all
- * other users may do nothing. rulesFor() returns only the rules of `others`.
+ * Allows members of system:masters everything, whatever the roles are, and asks `others` about all other users. rulesFor() returns only the
+ * rules of `others`.
  */
 export const privilegedOr = (others?: Authorizer): Authorizer => ({
   authorize(attributes) {

@@ -6,20 +6,20 @@
 import type { PolicyRule } from '../../../api/generated/types.ts';
 import { rulesAllow } from './rule-index.ts';
 
-/** A right: a rule about one verb, and about one resource with at most one name, or about one path. */
+/** A rule about one verb, and about one path or one resource with at most one name. */
 type Right = PolicyRule;
 
-/** The maximum number of rights that are compared, so that a rule with many verbs, groups and resources does not occupy the server. */
+/** A rule with many verbs, groups and resources has very many rights. */
 const MAX_COMPARED = 1_000_000;
-/** The maximum number of missing rights that are returned. A message has no room for more. */
+/** An error message has no room for more rights. */
 const MAX_MISSING = 1000;
 const COMPARED_PER_STEP = 1000;
 
 const NOBODY = { name: '', groups: [] };
 
 /**
- * Returns the rights of `wanted` that none of the lists `held` contains; at most 1000 of them. After a million compared rights, stops and
- * counts the current rule as missing. A step compares a thousand rights.
+ * Returns at most 1000 rights of `wanted` that none of the lists `held` contains. After a million compared rights, stops and counts the
+ * current rule as missing. Yields after each thousand compared rights.
  */
 export function* missingRights(
   held: readonly (readonly PolicyRule[])[],
@@ -64,7 +64,7 @@ function* rightsOf(rule: PolicyRule): Generator<Right> {
   for (const path of nonResourceURLs) for (const verb of verbs) yield { nonResourceURLs: [path], verbs: [verb] };
 }
 
-/** Joins rights that differ only in their verbs. Returns a text in upstream's form for each joined right, in alphabetical order. */
+/** Joins rights that differ only in their verbs, and describes each joined right in upstream's form, in alphabetical order. */
 export function describeRights(rights: readonly Right[]): string[] {
   const texts: string[] = [];
   const joined = new Map<string, PolicyRule>();
@@ -98,6 +98,6 @@ function describe({ apiGroups, resources, nonResourceURLs, resourceNames, verbs 
   return `{${shown.join(', ')}}`;
 }
 
-/** Returns the list of texts as Go's %q prints it, such as `["a" "b"]`. */
+/** Formats the texts as Go's %q, such as `["a" "b"]`. */
 export const quotedList = (texts: readonly string[]): string =>
   `[${texts.map((text) => JSON.stringify(text)).join(' ')}]`;

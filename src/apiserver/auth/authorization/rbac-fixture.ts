@@ -1,4 +1,3 @@
-/** Roles and bindings for tests of RBAC. */
 import type {
   ClusterRole,
   ClusterRoleBinding,
@@ -27,7 +26,7 @@ export const role = (namespace: string, name: string, ...rules: PolicyRule[]): R
   rules,
 });
 
-/** Returns a rule about resources of the core group. `verbs` and `resources`: lists with spaces between the items. */
+/** Returns a rule about resources of the core group. `verbs` and `resources` are separated by spaces. */
 export const rule = (verbs: string, resources: string, ...resourceNames: string[]): PolicyRule => ({
   apiGroups: [''],
   resources: resources.split(' '),
@@ -35,7 +34,7 @@ export const rule = (verbs: string, resources: string, ...resourceNames: string[
   ...(resourceNames.length === 0 ? {} : { resourceNames }),
 });
 
-/** Returns the subject that a text describes, such as `User jane`, `Group team` or `ServiceAccount ns/name`. */
+/** Parses a text such as `User jane`, `Group team` or `ServiceAccount ns/name`. */
 function subject(text: string): RbacV1Subject {
   const [kind = '', name = ''] = text.split(/ (.*)/s);
   if (kind !== 'ServiceAccount') return { apiGroup, kind, name };
@@ -51,7 +50,7 @@ export const clusterRoleBinding = (name: string, roleName: string, ...subjects: 
   subjects: subjects.map(subject),
 });
 
-/** Returns a RoleBinding. `roleText`: the role, such as `Role reader` or `ClusterRole view`. `subjects`: texts such as `User jane`. */
+/** `roleText`: such as `Role reader` or `ClusterRole view`. `subjects`: such as `User jane`. */
 export function roleBinding(namespace: string, name: string, roleText: string, ...subjects: string[]): RoleBinding {
   const [kind = '', roleName = ''] = roleText.split(' ');
   return {

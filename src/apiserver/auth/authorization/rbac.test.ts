@@ -46,7 +46,7 @@ const USERS: Record<string, UserInfo> = {
   nobody: user('nobody'),
 };
 
-/** Asks the authorizer to decide about a request such as `get pods/log a/name`, `list pods a`, `get secrets.apps` or `get /version`. */
+/** `request`: such as `get pods/log a/name`, `list pods a`, `get secrets.apps` or `get /version`. */
 function ask(by: Authorizer, who: UserInfo, request: string) {
   const [verb = '', what = '', where = ''] = request.split(' ');
   if (what.startsWith('/')) return by.authorize({ user: who, verb, path: what });

@@ -1,11 +1,6 @@
 /**
- * The RBAC authorizer: bindings grant roles to users and groups, and a request is allowed if a role that is granted to the user allows it.
- *
- * Boundary: this file reads roles and bindings through RbacObjects, which are indexed by subject and namespace, and writes nothing.
- * Invariants:
- *  1. A decision visits only the bindings of the user's own subjects, in the cluster and in the namespace of the request.
- *  2. A decision that takes long lets other work run between two roles, and after a thousand bindings.
- *  3. A binding to a role that does not exist grants nothing, and does not prevent what other bindings grant.
+ * The RBAC authorizer. A decision visits only the bindings of the user's own subjects, in the cluster and in the namespace of the request.
+ * A binding to a role that does not exist grants nothing, and does not prevent what other bindings grant.
  *
  * Source: plugin/pkg/auth/authorizer/rbac and pkg/registry/rbac/validation of v1.33 (behavior and wording).
  */
@@ -17,29 +12,23 @@ import type { UserInfo } from '../../../ports/request.ts';
 import { rulesAllow } from './rule-index.ts';
 import { describeSubject, inNamespace, userKeys } from './subjects.ts';
 
-/** The roles and bindings. The objects are frozen: when an object changes, another object replaces it. */
+/** The objects are frozen: when an object changes, another object replaces it. */
 export interface RbacObjects {
   /** Resolves once the objects that existed at the start have been read. */
   readonly synced: Promise<void>;
   role(namespace: string, name: string): Role | undefined;
   clusterRole(name: string): ClusterRole | undefined;
-  /**
-   * Returns the ClusterRoleBindings with the subject. `key`: the result of inNamespace() for the empty namespace and the key of the
-   * subject.
-   */
+  /** `key`: inNamespace('', KEY), in which KEY is the key of a subject. */
   clusterRoleBindings(key: string): Iterable<ClusterRoleBinding>;
   roleBindings(key: string): Iterable<RoleBinding>;
 }
 
-/** The number of bindings after which a decision lets other work run, even if all these bindings refer to one role. */
+/** After this many bindings, a decision lets other work run, even if all bindings refer to one role. */
 const BINDINGS_PER_STEP = 1000;
 
-/** A role that is granted to a user. */
 interface Grant {
   binding: RoleBinding | ClusterRoleBinding;
-  /** The key of the subject to which the role is granted. */
   subject: string;
-  /** The rules of the role; undefined if the role does not exist. */
   rules: readonly PolicyRule[] | undefined;
 }
 
@@ -78,7 +67,6 @@ export function createRbac(objects: RbacObjects): Authorizer {
   };
 }
 
-/** Yields the roles that are granted to the user in the whole cluster, and then the roles that are granted in the namespace. */
 function* grantsTo(objects: RbacObjects, user: UserInfo, namespace: string): Generator<Grant> {
   const keys = userKeys(user);
   for (const subject of keys)
@@ -92,7 +80,6 @@ function* grantsTo(objects: RbacObjects, user: UserInfo, namespace: string): Gen
 
 const NO_RULES: readonly PolicyRule[] = [];
 
-/** Returns the rules of the role to which the binding refers; undefined if the role does not exist. */
 export function rulesOf(
   objects: Pick<RbacObjects, 'role' | 'clusterRole'>,
   { roleRef, metadata }: Pick<RoleBinding, 'roleRef' | 'metadata'>,
@@ -102,13 +89,13 @@ export function rulesOf(
   return role && (role.rules ?? NO_RULES);
 }
 
-/** Returns the message about a role that does not exist. As upstream, the message names the resource in the singular. */
+/** As upstream, names the resource in the singular. */
 function missingRole({ roleRef }: Pick<RoleBinding, 'roleRef'>): string {
   const { apiGroup, kind, name } = roleRef;
   return `${groupResourceText({ group: apiGroup, resource: kind.toLowerCase() })} ${JSON.stringify(name)} not found`;
 }
 
-/** Combines errors into one text. Source: k8s.io/apimachinery/pkg/util/errors. */
+/** Source: k8s.io/apimachinery/pkg/util/errors. */
 const aggregate = (errors: readonly string[]): string =>
   errors.length === 1 ? (errors[0] as string) : `[${errors.join(', ')}]`;
 

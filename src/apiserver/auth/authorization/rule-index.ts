@@ -1,23 +1,19 @@
 /**
- * Decides whether the rules of a role allow a request. The rules are indexed by resource, so that in a role with thousands of rules, only
- * the rules about the requested resource are inspected.
+ * Rules are indexed by resource, so that in a role with thousands of rules, only those about the requested resource are inspected.
  * Source: RuleAllows of plugin/pkg/auth/authorizer/rbac and pkg/apis/rbac/v1/evaluation_helpers.go of v1.33 (behavior).
  */
 import type { PolicyRule } from '../../../api/generated/types.ts';
 import { type Attributes, isPath, type ResourceAttributes } from '../../../ports/authorizer.ts';
 
 interface RuleIndex {
-  /** The rules by the resource that they name, such as `pods`, `pods/log`, `*`, or `*` with a subresource. */
+  /** By the resource in the rule, such as `pods`, `pods/log`, `*` or `*` with a subresource. */
   byResource: ReadonlyMap<string, readonly PolicyRule[]>;
   byPath: ReadonlyMap<string, readonly PolicyRule[]>;
   /** The rules about paths that end with `*`, by the part of the path before the `*`. */
   byPrefix: ReadonlyMap<string, readonly PolicyRule[]>;
 }
 
-/**
- * Returns whether one of the rules allows the request. If `name` is undefined, only rules about all names can allow the request; an empty
- * `name` is compared with the names in the rules like any other name.
- */
+/** If `name` is undefined, only rules about all names can allow the request. An empty `name` is compared like any other name. */
 export function rulesAllow(rules: readonly PolicyRule[], attributes: Attributes): boolean {
   const index = indexOf(rules);
   return isPath(attributes) ? pathAllowed(index, attributes.verb, attributes.path) : resourceAllowed(index, attributes);
@@ -40,10 +36,9 @@ function pathAllowed({ byPath, byPrefix }: RuleIndex, verb: string, path: string
 
 const has = (list: readonly string[] = [], value: string): boolean => contains(list, '*') || contains(list, value);
 
-/** The longest list that is searched without a set, because a set for each of many short lists would take more memory than the rules. */
+/** The longest list that is searched without a set. A set for each of many short lists would take more memory than the rules. */
 const LONGEST_SEARCHED = 16;
 
-/** A set for each long list that has been searched. */
 const sets = new WeakMap<readonly string[], ReadonlySet<string>>();
 
 function contains(list: readonly string[], value: string): boolean {
@@ -56,7 +51,7 @@ function contains(list: readonly string[], value: string): boolean {
   return set.has(value);
 }
 
-/** The index of each list of rules. The lists belong to frozen objects, and so never change. */
+/** The lists of rules belong to frozen objects, and so never change. */
 const known = new WeakMap<readonly PolicyRule[], RuleIndex>();
 
 function indexOf(rules: readonly PolicyRule[]): RuleIndex {

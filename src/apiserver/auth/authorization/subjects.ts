@@ -1,5 +1,5 @@
 /**
- * Converts the subjects of bindings to keys of an index, and determines the keys of the subjects that mean a user.
+ * Computes the keys of subjects in the index of bindings.
  * Source: appliesToUser of pkg/registry/rbac/validation/rule.go of v1.33 (behavior).
  */
 import type { ClusterRoleBinding, RbacV1Subject, RoleBinding } from '../../../api/generated/types.ts';
@@ -7,10 +7,7 @@ import type { UserInfo } from '../../../ports/request.ts';
 
 const SERVICE_ACCOUNT_USER = 'system:serviceaccount:';
 
-/**
- * Returns the key of a subject; undefined if the subject can mean no user. `bindingNamespace`: the namespace of the binding, which may be
- * empty.
- */
+/** Returns undefined if the subject can mean no user. `bindingNamespace` may be empty. */
 function subjectKey({ kind, name, namespace }: RbacV1Subject, bindingNamespace: string): string | undefined {
   if (kind === 'User') return `User ${name}`;
   if (kind === 'Group') return `Group ${name}`;
@@ -19,7 +16,6 @@ function subjectKey({ kind, name, namespace }: RbacV1Subject, bindingNamespace: 
   return `ServiceAccount ${SERVICE_ACCOUNT_USER}${ofAccount}:${name}`;
 }
 
-/** Returns the keys of the subjects of a binding, each key once. The keys begin with the namespace of the binding, see inNamespace(). */
 export function bindingKeys({ metadata, subjects = [] }: RoleBinding | ClusterRoleBinding): string[] {
   const { namespace = '' } = metadata;
   const keys = new Set<string>();
@@ -30,10 +26,9 @@ export function bindingKeys({ metadata, subjects = [] }: RoleBinding | ClusterRo
   return [...keys];
 }
 
-/** Returns the key of a subject in the index of bindings in the namespace. The namespace is empty for ClusterRoleBindings. */
+/** The namespace is empty for ClusterRoleBindings. */
 export const inNamespace = (namespace: string, key: string): string => `${namespace}/${key}`;
 
-/** Returns the keys of all subjects that mean the user: the user by name, the ServiceAccount if the user is one, and the user's groups. */
 export function userKeys({ name, groups }: UserInfo): string[] {
   const keys = [`User ${name}`];
   if (name.startsWith(SERVICE_ACCOUNT_USER)) keys.push(`ServiceAccount ${name}`);
@@ -41,10 +36,7 @@ export function userKeys({ name, groups }: UserInfo): string[] {
   return keys;
 }
 
-/**
- * Describes a subject by its key, such as `User "jane"` or, for the account `default` in kube-system, `ServiceAccount
- * "default/kube-system"`, in upstream's order.
- */
+/** Describes a subject by its key, such as `User "jane"`. As in upstream, the name of a ServiceAccount precedes its namespace. */
 export function describeSubject(key: string): string {
   const space = key.indexOf(' ');
   const [kind, name] = [key.slice(0, space), key.slice(space + 1)];

@@ -1,7 +1,4 @@
-/**
- * Asks several authorizers, in order: the first that allows the request decides.
- * Source: k8s.io/apiserver/pkg/authorization/union of v1.33 (behavior and wording).
- */
+/** Source: k8s.io/apiserver/pkg/authorization/union of v1.33 (behavior and wording). */
 import type { Authorizer } from '../../../ports/authorizer.ts';
 
 export const firstThatAllows = (authorizers: readonly Authorizer[]): Authorizer => ({

@@ -1,4 +1,3 @@
-/** Creates the roles and bindings that every cluster has, from the texts of their rules and subjects. */
 import type {
   ClusterRole,
   ClusterRoleBinding,
@@ -13,10 +12,7 @@ import { roleSubjects, roleTexts } from './namespace-roles.ts';
 import { ownAggregatedTexts, ownControllerRoleTexts, ownRoles } from './own-roles.ts';
 import { ruleOf } from './rule-text.ts';
 
-/**
- * The annotation that controls whether the API server corrects a role or binding at each start. With the value "false", the API server
- * never changes the existing object.
- */
+/** With the value "false", the API server does not correct the existing role or binding at its start. */
 export const AUTO_UPDATE = 'rbac.authorization.kubernetes.io/autoupdate';
 
 export interface BootstrapObjects {
@@ -42,7 +38,7 @@ function aggregationLabels(name: string): Record<string, string> {
   return Object.fromEntries(targets.map((role) => [aggregationLabel(role), 'true']));
 }
 
-/** Returns the subject that a text describes, such as `Group system:masters` or `ServiceAccount kube-system/kube-dns`. */
+/** Parses a text such as `Group system:masters` or `ServiceAccount kube-system/kube-dns`. */
 function subjectOf(text: string): RbacV1Subject {
   const [kind = '', name = ''] = text.split(' ');
   if (kind !== 'ServiceAccount') return { apiGroup: RBAC_GROUP, kind, name };

@@ -1,7 +1,4 @@
-/**
- * The ClusterRoles that every cluster has, except those of the controllers, and their bindings.
- * Source: plugin/pkg/auth/authorizer/rbac/bootstrappolicy/policy.go of v1.33, with the features that are enabled by default.
- */
+/** Source: plugin/pkg/auth/authorizer/rbac/bootstrappolicy/policy.go of v1.33, with the features that are enabled by default. */
 
 const EVENTS = 'create,patch,update events in core,events.k8s.io';
 const REVIEW_TOKENS = 'create tokenreviews in authentication.k8s.io';
@@ -9,7 +6,7 @@ const REVIEW_ACCESS = 'create subjectaccessreviews in authorization.k8s.io';
 
 const HEALTH = '/healthz,/livez,/readyz,/version,/version/';
 
-/** The rules, as texts (see rule-text.ts), by the name of the role. */
+/** Rules (see rule-text.ts) by the name of the role. */
 export const clusterRoleTexts: Readonly<Record<string, readonly string[]>> = {
   'system:monitoring': ['get /healthz,/healthz/*,/livez,/livez/*,/metrics,/metrics/slis,/readyz,/readyz/*'],
   'system:discovery': [`get /api,/api/*,/apis,/apis/*,/openapi,/openapi/*,${HEALTH}`],
@@ -162,10 +159,9 @@ export const clusterRoleTexts: Readonly<Record<string, readonly string[]>> = {
   ],
 };
 
-/** The roles whose rules are those of the roles with the label `rbac.authorization.k8s.io/aggregate-to-NAME`. */
+/** The rules of these roles are those of the roles with the label `rbac.authorization.k8s.io/aggregate-to-NAME`. */
 export const aggregatedRoles = ['admin', 'edit', 'view'] as const;
 
-/** The roles that have the label of an aggregated role, by the name of the aggregated role. */
 export const aggregatedTo: Readonly<Record<string, readonly string[]>> = {
   admin: ['edit', 'system:aggregate-to-admin'],
   edit: ['view', 'system:aggregate-to-edit'],
@@ -174,7 +170,7 @@ export const aggregatedTo: Readonly<Record<string, readonly string[]>> = {
 
 const AUTHENTICATED = 'Group system:authenticated';
 
-/** The subjects of the ClusterRoleBindings, each of which has the name of its role. */
+/** Each ClusterRoleBinding has the name of its role. */
 export const clusterRoleSubjects: Readonly<Record<string, readonly string[]>> = {
   'cluster-admin': ['Group system:masters'],
   'system:monitoring': ['Group system:monitoring'],
@@ -187,6 +183,6 @@ export const clusterRoleSubjects: Readonly<Record<string, readonly string[]>> = 
   'system:kube-scheduler': ['User system:kube-scheduler'],
   'system:volume-scheduler': ['User system:kube-scheduler'],
   'system:service-account-issuer-discovery': ['Group system:serviceaccounts'],
-  // No subjects: the Node authorizer decides about the requests of nodes.
+  // The Node authorizer decides about the requests of nodes.
   'system:node': [],
 };

@@ -1,5 +1,5 @@
 /**
- * The ClusterRoles of the controllers. Each is bound to the ServiceAccount in kube-system that has the name of the controller.
+ * Each ClusterRole is bound to the ServiceAccount in kube-system with the name of the controller.
  * Source: plugin/pkg/auth/authorizer/rbac/bootstrappolicy/controller_policy.go of v1.33, with the features that are enabled by default.
  */
 
@@ -7,7 +7,7 @@ const EVENTS = 'create,patch,update events in core,events.k8s.io';
 const SIGNERS =
   'kubernetes.io/kube-apiserver-client,kubernetes.io/kube-apiserver-client-kubelet,kubernetes.io/kubelet-serving,kubernetes.io/legacy-unknown';
 
-/** The rules, as texts (see rule-text.ts), by the name of the controller. */
+/** Rules (see rule-text.ts) by the name of the controller. */
 export const controllerRoleTexts: Readonly<Record<string, readonly string[]>> = {
   'attachdetach-controller': [
     'list,watch persistentvolumeclaims,persistentvolumes',

@@ -1,4 +1,3 @@
-/** Creates the roles and bindings that every cluster has, and corrects existing ones. */
 import { CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, ROLE_BINDINGS, ROLES } from '../../../../api/resources.ts';
 import type { KubeObject, ResourceRef } from '../../../../machinery/meta.ts';
 import { isApiError } from '../../../../machinery/status.ts';
@@ -8,7 +7,8 @@ import { bootstrapObjects } from './bootstrap-objects.ts';
 import { type Reconciliation, reconcileBinding, reconcileRole } from './reconcile.ts';
 
 /**
- * Creates or corrects all bootstrap roles and bindings. The writes run concurrently, because the store flushes concurrent writes together.
+ * Creates or corrects the roles and bindings that every cluster has. The writes run concurrently, because the store flushes concurrent
+ * writes together.
  */
 export async function ensureRoles(api: ResourceApi): Promise<void> {
   const { clusterRoles, roles, clusterRoleBindings, roleBindings } = bootstrapObjects();
@@ -20,7 +20,6 @@ export async function ensureRoles(api: ResourceApi): Promise<void> {
   ]);
 }
 
-/** Creates or corrects one role or binding. Starts over if a client changes the object meanwhile. */
 async function ensureOne<T extends KubeObject>(
   api: ResourceApi,
   ref: ResourceRef,

@@ -1,7 +1,4 @@
-/**
- * The Roles in system namespaces, and their bindings.
- * Source: plugin/pkg/auth/authorizer/rbac/bootstrappolicy/namespace_policy.go of v1.33.
- */
+/** Source: plugin/pkg/auth/authorizer/rbac/bootstrappolicy/namespace_policy.go of v1.33. */
 
 const EVENTS = 'create,patch,update events in core,events.k8s.io';
 const LEADER_ELECTION = [
@@ -9,7 +6,7 @@ const LEADER_ELECTION = [
   'create,read,update leasecandidates in coordination.k8s.io',
 ];
 
-/** The rules, as texts (see rule-text.ts), by namespace and name. */
+/** Rules (see rule-text.ts) by namespace and name. */
 export const roleTexts: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {
   'kube-system': {
     'extension-apiserver-authentication-reader': ['read configmaps named extension-apiserver-authentication'],
@@ -37,7 +34,6 @@ interface Bound {
   subjects: readonly string[];
 }
 
-/** The RoleBindings, by namespace and name. */
 export const roleSubjects: Readonly<Record<string, Readonly<Record<string, Bound>>>> = {
   'kube-system': {
     'system::extension-apiserver-authentication-reader': {

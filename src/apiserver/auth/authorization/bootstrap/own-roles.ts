@@ -1,14 +1,8 @@
-/**
- * The ClusterRoles that only lifepod has: roles of its own controllers, and additional roles for requests that lifepod's implementations of
- * upstream's components send, but upstream's components do not. Upstream's roles remain unchanged.
- */
+/** ClusterRoles that only lifepod has. Upstream's roles remain unchanged. */
 
 const EVENTS = 'create,patch,update events in core,events.k8s.io';
 
-/**
- * The rules, as texts (see rule-text.ts), of controllers that upstream does not have or runs as a part of its API server, by the name of
- * the controller.
- */
+/** Rules (see rule-text.ts) of controllers that upstream does not have or runs as a part of its API server, by name. */
 export const ownControllerRoleTexts: Readonly<Record<string, readonly string[]>> = {
   'event-ttl-controller': ['delete events'],
   'ipallocator-repair-controller': ['get services', 'create,delete,get ipaddresses in networking.k8s.io', EVENTS],
@@ -22,13 +16,11 @@ export const ownControllerRoleTexts: Readonly<Record<string, readonly string[]>>
 };
 
 interface OwnRole {
-  /** The rules, as texts: see rule-text.ts. */
   rules: readonly string[];
-  /** The ServiceAccounts in kube-system to which the role is bound. */
+  /** ServiceAccounts in kube-system. */
   accounts: readonly string[];
 }
 
-/** The additional roles of upstream's components, by name. */
 export const ownRoles: Readonly<Record<string, OwnRole>> = {
   // Before these controllers delete a Pod with defer containers, they write the reason for the deletion to the status of the Pod.
   'system:lifepod:deletion-reasons': {
@@ -63,8 +55,7 @@ export const ownRoles: Readonly<Record<string, OwnRole>> = {
 
 /** Rules that lifepod adds to upstream's aggregated roles, by the name of the aggregated role. */
 export const ownAggregatedTexts: Readonly<Record<string, readonly string[]>> = {
-  // A write of the subresource ends a defer container of a Pod that is being deleted. The role may allow that, because a user with the role
-  // can also delete the Pod by force.
+  // Ends a defer container of a Pod that is being deleted. A user with the role can also delete the Pod by force.
   edit: ['update pods/defer'],
   // A PodRecord contains no more than the status, the Events and the logs of its Pod. In other clusters, the second rule comes with the
   // add-on that serves metrics.

@@ -1,6 +1,5 @@
 /**
- * Decides how to change an existing role or binding so that it contains everything that it must have in every cluster. Only adds what is
- * missing: rules, subjects, labels and annotations that a user has added remain, unless a binding must be recreated.
+ * Adds what is missing to an existing role or binding. What a user has added remains, unless a binding must be recreated.
  * Source: k8s.io/component-helpers/auth/rbac/reconciliation of v1.33 (behavior), as the API server calls it at its start.
  */
 import type {
@@ -16,10 +15,7 @@ import { runAtOnce } from '../../../../platform/work-in-turns.ts';
 import { missingRights } from '../covers.ts';
 import { AUTO_UPDATE } from './bootstrap-objects.ts';
 
-/**
- * The write that is necessary; undefined if there is none. `recreate`: delete a binding that refers to another role, because its roleRef is
- * immutable, and create `object`.
- */
+/** Undefined if no write is necessary. `recreate`: the binding refers to another role, and a roleRef is immutable. */
 export type Reconciliation<T> = { action: 'create' | 'update' | 'recreate'; object: T } | undefined;
 
 type AnyRole = Role | ClusterRole;
@@ -43,10 +39,7 @@ export function reconcileRole<T extends AnyRole>(existing: T | undefined, expect
   return changeOf(existing, wanted);
 }
 
-/**
- * Returns the rules that must be added. Compares the lists first, because most roles have not changed since the last start, and this
- * comparison takes much less time than missingRights().
- */
+/** Compares the lists first, because most roles have not changed since the last start, and missingRights() takes much longer. */
 const missingRules = (existing: PolicyRule[] = [], expected: PolicyRule[] = []): readonly PolicyRule[] =>
   isSame(existing, expected) ? [] : runAtOnce(missingRights([existing], expected));
 
@@ -66,7 +59,6 @@ const isSame = (a: object, b: object): boolean => jsonEqual(a as JsonValue, b as
 const changeOf = <T extends KubeObject>(existing: T, object: T): Reconciliation<T> =>
   isProtected(existing) || isSame(existing, object) ? undefined : { action: 'update', object };
 
-/** Returns the metadata with the missing labels and annotations. Existing ones keep their values. */
 const withMissing = (existing: ObjectMeta, { labels, annotations }: ObjectMeta): ObjectMeta => ({
   ...existing,
   labels: { ...labels, ...existing.labels },

@@ -15,7 +15,7 @@ const WRITE = ['create', 'delete', 'deletecollection', 'patch', 'update'];
 
 const verbsOf = (verb: string): string[] => (verb === 'read' ? READ : verb === 'write' ? WRITE : [verb]);
 
-/** Returns the rule that a text describes. As in upstream's roles, the lists of the rule are in alphabetical order. */
+/** As in upstream's roles, the lists of the rule are in alphabetical order. */
 export function ruleOf(text: string): PolicyRule {
   const match = /^(\S+) (\S+?)(?: in (\S+))?(?: named (\S+))?$/.exec(text);
   if (match === null) throw new Error(`not a rule: ${text}`);

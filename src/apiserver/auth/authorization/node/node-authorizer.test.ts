@@ -17,8 +17,8 @@ const authorizer = createNodeAuthorizer({
 const n1: UserInfo = { name: 'system:node:n1', groups: ['system:nodes', 'system:authenticated'] };
 
 /**
- * Returns the attributes of the request that a text describes: `get secrets ns/own`, `list pods ?spec.nodeName=n1`, `patch pods/status
- * ns/own` or `get leases.coordination.k8s.io`.
+ * Parses a text such as `get secrets ns/own`, `list pods ?spec.nodeName=n1`, `patch pods/status ns/own` or `get
+ * leases.coordination.k8s.io`.
  */
 function attributes(text: string, user = n1): Attributes {
   const [verb = '', what = '', ...where] = text.split(' ');

@@ -1,12 +1,9 @@
 /**
- * The Node authorizer: a node may read and write only the objects that belong to the node and to its Pods.
+ * The Node authorizer: limits nodes to the objects that belong to them and to their Pods. The admission plugin NodeRestriction checks the
+ * contents of the objects.
  *
- * Boundary: decides by the attributes of a request and by NodeRelations alone. The admission plugin NodeRestriction checks the contents of
- * the objects that a node writes.
- * Invariants:
- *  1. A request of a user that is not a node is never allowed here, and gets no reason.
- *  2. For paths, and for resources without an entry in RULES, the rules of upstream's role system:node decide, even if the role with this
- *     name in the API has other rules.
+ * For paths, and for resources without an entry in RULES, the rules of upstream's role system:node decide, even if the role with this name
+ * in the API has other rules.
  *
  * Source: plugin/pkg/auth/authorizer/node/node_authorizer.go of v1.33 (behavior and wording).
  */
@@ -24,12 +21,12 @@ import { rulesAllow } from '../rule-index.ts';
 import type { NodeRelations } from './node-graph.ts';
 import { nodeNameOf } from './node-identity.ts';
 
-/** The relations, and the promise that resolves once the objects that existed at the start have been read. */
+/** `synced` resolves once the objects that existed at the start have been read. */
 export type SyncedRelations = NodeRelations & { readonly synced: Promise<void> };
 
 const NODE_RULES: readonly PolicyRule[] = (clusterRoleTexts['system:node'] ?? []).map(ruleOf);
 
-/** The beginning of the reason with which a request about an object that belongs to no Pod of the node is refused. */
+/** Begins the reason for refusing a request about an object that belongs to no Pod of the node. */
 export const NO_RELATION = 'no relationship found between node';
 
 const ALLOWED: Decision = { allowed: true, reason: '' };
@@ -57,7 +54,6 @@ type Rule = (asked: Asked) => Decision;
 
 interface Asked extends ResourceAttributes {
   nodeName: string;
-  /** Allows the request if the named object belongs to the node. */
   relation(): Decision;
 }
 
@@ -79,7 +75,6 @@ const isOneOf = (verb: string, ...verbs: readonly string[]): boolean => verbs.in
 const selects = ({ fieldSelector = [] }: ResourceAttributes, field: string, value: string): boolean =>
   fieldSelector.some((each) => each.field === field && each.op === '=' && each.value === value);
 
-/** Decides about Secrets and ConfigMaps: a node may get, list and watch a single object that belongs to the node. */
 function readOne({ verb, subresource, namespace, relation }: Asked): Decision {
   if (!isOneOf(verb, 'get', 'list', 'watch')) return denied('can only read resources of this type');
   if (subresource) return denied('cannot read subresource');
@@ -137,7 +132,7 @@ function resourceSlice(asked: Asked): Decision {
     : denied('can only list/watch/deletecollection resourceslices with nodeName field selector');
 }
 
-/** Decides about Nodes: a node may read only its own Node. It may write any Node here, but NodeRestriction then allows only its own. */
+/** A node may write any Node here, but NodeRestriction then allows only its own. */
 function node({ verb, subresource, name, nodeName }: Asked): Decision {
   if (subresource === 'status') return isOneOf(verb, 'update', 'patch') ? ALLOWED : NO_OPINION;
   if (subresource) return NO_OPINION;
@@ -152,10 +147,7 @@ function node({ verb, subresource, name, nodeName }: Asked): Decision {
   );
 }
 
-/**
- * Decides about Pods: a node may read only its own Pods. NodeRestriction checks the writes that are allowed here: creates, deletes,
- * evictions and changes of statuses.
- */
+/** NodeRestriction checks the writes that are allowed here. */
 function pod(asked: Asked): Decision {
   const { verb, subresource, name, nodeName, relation } = asked;
   if (subresource === 'status') return isOneOf(verb, 'update', 'patch') ? ALLOWED : NO_OPINION;
@@ -168,10 +160,7 @@ function pod(asked: Asked): Decision {
   return name ? relation() : denied('can only list/watch pods with spec.nodeName field selector');
 }
 
-/**
- * Decides about PodRecords, a kind of lifepod. NodeRestriction limits writes to records of the node's Pods. A node may get any record by
- * its name, which contains the UID of the Pod.
- */
+/** PodRecord is a kind of lifepod. NodeRestriction limits writes to records of the node's Pods. */
 function podRecord(asked: Asked): Decision {
   const { verb, subresource, nodeName } = asked;
   if (subresource) return NO_OPINION;
@@ -182,7 +171,7 @@ function podRecord(asked: Asked): Decision {
     : denied('can only list/watch podrecords with nodeName field selector');
 }
 
-/** The rules by GROUP/RESOURCE; the core group is the empty text. */
+/** By GROUP/RESOURCE. The core group is the empty text. */
 const RULES: Readonly<Record<string, Rule>> = {
   '/secrets': readOne,
   '/configmaps': readOne,

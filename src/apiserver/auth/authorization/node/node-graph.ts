@@ -1,12 +1,7 @@
 /**
- * Records which objects belong to a node: the Pods of the node, the objects to which these Pods refer, the PersistentVolumes of their
- * claims, and the Secrets of these volumes.
- *
- * Boundary: pure. The caller reports each Pod and PersistentVolume that exists, changes or is deleted.
- * Invariants:
- *  1. The relations depend only on the objects that exist, not on the order in which they were reported.
- *  2. relates() makes a fixed number of look-ups, and one more for each PersistentVolume that names the Secret in question.
- *  3. Mirror Pods relate their node to no other object, because the node itself creates them.
+ * Records which objects belong to a node: its Pods, the objects to which they refer, the PersistentVolumes of their claims, and the Secrets
+ * of these volumes. The caller reports each Pod and PersistentVolume that exists, changes or is deleted, in any order.
+ * Mirror Pods relate their node to no other object, because the node itself creates them.
  *
  * Source: plugin/pkg/auth/authorizer/node/graph.go of v1.33 (behavior).
  */
@@ -17,16 +12,15 @@ import { volumeSecrets } from './volume-secrets.ts';
 
 export interface NodeRelations {
   /**
-   * Whether the object belongs to the node. `resource`: the plural of its kind, without the group, because all related kinds have different
-   * plurals. `namespace`: empty for cluster-scoped kinds.
+   * `resource`: the plural of the kind, without the group, because all related kinds have different plurals. `namespace`: empty for
+   * cluster-scoped kinds.
    */
   relates(nodeName: string, resource: string, namespace: string, name: string): boolean;
 }
 
 export interface NodeGraph extends NodeRelations {
-  /** Records a new or changed Pod. The caller must not modify the Pod afterwards. */
+  /** The caller must not modify the Pod afterwards. */
   putPod(pod: Pod): void;
-  /** Forgets the Pod with the name and namespace of `pod`. */
   removePod(pod: Pod): void;
   putVolume(volume: PersistentVolume): void;
   removeVolume(volume: PersistentVolume): void;
@@ -37,11 +31,10 @@ const keyOf = (resource: string, namespace: string, name: string): string => `${
 export function createNodeGraph(): NodeGraph {
   /** For each node, how many references of its Pods there are to each object. */
   const nodes = new Map<string, Map<string, number>>();
-  /** The recorded Pods that are bound to a node, by key. The counts in `nodes` include their references. */
   const pods = new Map<string, Pod>();
-  /** The PersistentVolumes that have a claim, with the key of the claim, by name. */
+  /** By the name of the volume. `claim`: the key of its claim. */
   const volumes = new Map<string, { volume: PersistentVolume; claim: string }>();
-  /** The names of the PersistentVolumes that name a Secret, by the key of the Secret. */
+  /** The names of PersistentVolumes by the key of a Secret that they name. */
   const volumesOfSecrets = new Map<string, Set<string>>();
 
   function forget({ metadata: { name } }: PersistentVolume): void {
@@ -95,7 +88,6 @@ export function createNodeGraph(): NodeGraph {
 
 const podKey = ({ metadata: { namespace = '', name } }: Pod): string => keyOf('pods', namespace, name);
 
-/** Yields the keys of the objects that a Pod relates to its node: the Pod itself, and those to which it refers. */
 function* podKeys(pod: Pod): Generator<string> {
   const { namespace = '' } = pod.metadata;
   yield podKey(pod);

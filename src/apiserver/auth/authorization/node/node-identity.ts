@@ -1,4 +1,4 @@
-/** Recognizes the users of nodes. Source: pkg/auth/nodeidentifier of v1.33 (behavior). */
+/** Source: pkg/auth/nodeidentifier of v1.33 (behavior). */
 import type { UserInfo } from '../../../../ports/request.ts';
 
 const USER_PREFIX = 'system:node:';

@@ -9,7 +9,7 @@ export interface SecretName {
   name: string;
 }
 
-/** Yields the names of the Secrets. A Secret reference without a namespace means the namespace of the claim. */
+/** A Secret reference without a namespace means the namespace of the claim. */
 export function* volumeSecrets({ spec }: PersistentVolume): Generator<SecretName> {
   const claimNamespace = spec?.claimRef?.namespace ?? '';
   const { azureFile, cephfs, cinder, flexVolume, rbd, scaleIO, iscsi, storageos, csi } = spec ?? {};
